@@ -1,0 +1,107 @@
+//! The override of libc's `getrandom`: seeded while a simulation is active on the thread, the system's otherwise.
+//!
+//! Hash maps of std and of the crates below us take their keys from `getrandom`, and their order decides which
+//! object a controller looks at first. The symbol defined here comes before libc's in every program that links
+//! this crate. Outside a simulation it forwards to the kernel, so TLS keys of real runs stay random.
+
+use std::cell::Cell;
+use std::ffi::{c_uint, c_void};
+
+thread_local! {
+    /// The state of the generator; `None` where no simulation is active. It must not allocate: the allocator
+    /// itself may ask for chance.
+    static STATE: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Makes `getrandom` on this thread draw from `seed` until the guard is dropped.
+#[must_use = "the override ends when the guard is dropped"]
+pub fn override_on_this_thread(seed: u64) -> OverrideGuard {
+    OverrideGuard { before: STATE.replace(Some(seed)) }
+}
+
+/// Ends the override when dropped.
+#[derive(Debug)]
+pub struct OverrideGuard {
+    before: Option<u64>,
+}
+
+impl Drop for OverrideGuard {
+    fn drop(&mut self) {
+        STATE.set(self.before);
+    }
+}
+
+/// One step of SplitMix64: small, allocation free, and good enough for hash keys.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+fn fill(buffer: &mut [u8], state: &mut u64) {
+    for chunk in buffer.chunks_mut(8) {
+        chunk.copy_from_slice(&next(state).to_le_bytes()[..chunk.len()]);
+    }
+}
+
+/// `ssize_t getrandom(void *buf, size_t buflen, unsigned int flags)`, as in `<sys/random.h>`.
+///
+/// # Safety
+/// `buffer` must be valid for writes of `length` bytes, as libc asks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getrandom(buffer: *mut c_void, length: usize, flags: c_uint) -> isize {
+    let simulated = STATE.try_with(Cell::get).ok().flatten();
+    match simulated {
+        Some(mut state) if length > 0 => {
+            // SAFETY: the caller vouches for `length` writable bytes at `buffer`, and they are not read.
+            let bytes = unsafe {
+                buffer.write_bytes(0, length);
+                std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length)
+            };
+            fill(bytes, &mut state);
+            STATE.set(Some(state));
+            isize::try_from(length).unwrap_or(isize::MAX)
+        }
+        // SAFETY: the same arguments, handed on to the kernel, which checks them.
+        _ => unsafe { libc::syscall(libc::SYS_getrandom, buffer, length, flags) as isize },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::{BuildHasher, RandomState};
+
+    use super::*;
+
+    fn hash_on_a_fresh_thread(seed: Option<u64>) -> u64 {
+        let hash = move || {
+            let _guard = seed.map(override_on_this_thread);
+            RandomState::new().hash_one("which object comes first")
+        };
+        std::thread::spawn(hash).join().unwrap()
+    }
+
+    #[test]
+    fn hash_keys_follow_the_seed_while_overridden() {
+        assert_eq!(hash_on_a_fresh_thread(Some(7)), hash_on_a_fresh_thread(Some(7)));
+        assert_ne!(hash_on_a_fresh_thread(Some(7)), hash_on_a_fresh_thread(Some(8)));
+    }
+
+    #[test]
+    fn hash_keys_are_the_systems_without_an_override() {
+        assert_ne!(hash_on_a_fresh_thread(None), hash_on_a_fresh_thread(None));
+    }
+
+    #[test]
+    fn the_override_ends_with_its_guard() {
+        let mut bytes = [[0_u8; 16]; 2];
+        for buffer in &mut bytes {
+            drop(override_on_this_thread(7));
+            // SAFETY: the buffer is 16 bytes long.
+            assert_eq!(unsafe { getrandom(buffer.as_mut_ptr().cast(), 16, 0) }, 16);
+        }
+        assert_ne!(bytes[0], bytes[1]);
+    }
+}

@@ -1,0 +1,16 @@
+//! The one clock of a run, virtual or real, and its seeded randomness.
+//!
+//! Everything that Capsize does reads the time from [`Clock`] and chance from [`Seed`]; nothing else may
+//! (clippy.toml refuses the rest). [`simulate`] runs a future on a thread of its own in virtual time, where
+//! eleven minutes of failover take milliseconds and the same seed gives the same run in every process.
+//!
+//! This is the only crate with unsafe code: the override of `getrandom` in [`entropy`].
+
+pub mod entropy;
+mod seed;
+mod simulation;
+mod time;
+
+pub use seed::{Seed, Stream};
+pub use simulation::{Simulation, simulate};
+pub use time::{Clock, parse_time, whole_seconds};
