@@ -1,1 +1,12 @@
 //! Scenarios, histories, guarantees and reports.
+//!
+//! The judging half ([`history`] to [`report`]) works alone, on any history, of any implementation, recorded
+//! anywhere; nothing in it knows how a history came about.
+
+pub mod dialect;
+pub mod facts;
+pub mod guarantee;
+pub mod history;
+pub mod judge;
+pub mod report;
+pub mod target;

@@ -1,0 +1,5 @@
+//! From the raw objects of an implementation to neutral facts.
+
+mod karmada;
+
+pub use karmada::Karmada;

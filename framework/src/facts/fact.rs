@@ -1,0 +1,204 @@
+//! A fact: one change of the neutral state, with the object version that witnesses it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Assignment, EvictionTask, Health, Taint, WorkloadKey};
+use crate::history::Mark;
+
+/// Something that changed, and who says so.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    /// When it was observed, since the start of the history.
+    pub at: Duration,
+    /// What changed.
+    pub news: News,
+    /// The object version that shows it; absent for what a mark says.
+    pub witness: Option<ObjectVersion>,
+}
+
+/// One version of one object, cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectVersion(Arc<Version>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Version {
+    on: Arc<str>,
+    kind: String,
+    name: String,
+    version: String,
+}
+
+impl ObjectVersion {
+    /// `name` carries the namespace, if any: `default/web`.
+    #[must_use]
+    pub fn new(
+        on: Arc<str>,
+        kind: impl Into<String>,
+        name: impl Into<String>,
+        version: impl Into<String>,
+    ) -> Self {
+        Self(Arc::new(Version { on, kind: kind.into(), name: name.into(), version: version.into() }))
+    }
+
+    /// The cluster whose API sent it.
+    #[must_use]
+    pub fn on(&self) -> &str {
+        &self.0.on
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.0.kind
+    }
+
+    /// Its name, with the namespace if it has one.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Its resource version.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.0.version
+    }
+}
+
+impl fmt::Display for ObjectVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Version { kind, name, version, .. } = &*self.0;
+        write!(f, "{kind} {name}, version {version}")
+    }
+}
+
+/// What a fact says. The [`World`](super::World) already shows the state after it.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// A fault began: its kind, and the member that it hits, if it hits one.
+    FaultBegan {
+        /// `refuse`, `partition`, `controller-down` and the like.
+        fault: String,
+        /// The member hit.
+        member: Option<String>,
+    },
+    /// A fault ended.
+    FaultEnded {
+        /// The same as when it began.
+        fault: String,
+        /// The same as when it began.
+        member: Option<String>,
+    },
+    /// Any other mark: a step of the scenario.
+    Step(Mark),
+    /// A member's health changed, or was seen for the first time (`was` is then absent).
+    Health {
+        /// The member.
+        member: String,
+        /// Before; absent also where it never reported.
+        was: Option<Health>,
+        /// Now; absent where it never reported.
+        now: Option<Health>,
+        /// Whether this is the first sight of the member.
+        first: bool,
+    },
+    /// A taint is on a member that was not there before.
+    TaintAdded {
+        /// The member.
+        member: String,
+        /// The taint.
+        taint: Taint,
+        /// Whether it was there already at the first sight of the member.
+        first: bool,
+    },
+    /// A taint is gone from a member.
+    TaintRemoved {
+        /// The member.
+        member: String,
+        /// The taint as it was.
+        taint: Taint,
+    },
+    /// A member is being removed.
+    MemberLeaving(String),
+    /// A member is gone.
+    MemberGone(String),
+    /// The record of a workload's placement has a new version, whatever changed in it. Comes after the facts of
+    /// what changed.
+    Recorded(WorkloadKey),
+    /// The replicas wanted, or the placement wanted, changed.
+    Wanted(WorkloadKey),
+    /// The assignment of members changed.
+    Assigned {
+        /// The workload.
+        workload: WorkloadKey,
+        /// Member and replicas before.
+        was: Assignment,
+    },
+    /// An eviction task appeared.
+    EvictionBegan {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The task.
+        task: EvictionTask,
+    },
+    /// An eviction task was stamped with its creation time.
+    EvictionStamped {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The task, stamped.
+        task: EvictionTask,
+    },
+    /// An eviction task is gone.
+    EvictionEnded {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The task as it was.
+        task: EvictionTask,
+    },
+    /// The health that the control plane tells of a workload in a member changed.
+    InstanceHealth {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The member.
+        member: String,
+    },
+    /// A manifest for a member was written or rewritten.
+    Delivered {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The member.
+        member: String,
+    },
+    /// The deletion of a manifest for a member began.
+    Recalled {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The member.
+        member: String,
+    },
+    /// A manifest for a member is gone.
+    DeliveryGone {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The member.
+        member: String,
+    },
+    /// What runs in a member changed, by that member's own API.
+    Running {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The member.
+        member: String,
+    },
+    /// A workload is gone from a member, by that member's own API.
+    RunningGone {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The member.
+        member: String,
+    },
+    /// The record of a workload's placement is gone.
+    WorkloadGone(WorkloadKey),
+}

@@ -1,0 +1,12 @@
+//! What must hold: one small state machine a guarantee, over facts, and the catalogue of them.
+//!
+//! How facts come about is left to the dialects, how verdicts are told to the reports.
+
+mod book;
+mod catalogue;
+mod rule;
+mod verdict;
+
+pub use catalogue::Catalogue;
+pub use rule::Rule;
+pub use verdict::{Bound, Evidence, Outcome, Subject, Verdict};

@@ -1,0 +1,174 @@
+//! Reading a history as a stream: each line is judged on its own, with the exact place where it is wrong.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Entry, EventType, HistoryError, Kind, Mark};
+
+/// The version that is read and written.
+pub const VERSION: &str = "v1";
+
+/// The entries of a history, one by one, in order. After the first error there are no more.
+pub struct Reader<R> {
+    path: String,
+    input: R,
+    line: usize,
+    last: Duration,
+    ended: bool,
+}
+
+/// One line as it stands: either half may be there.
+#[derive(Deserialize)]
+struct Line {
+    at: Option<f64>,
+    mark: Option<Mark>,
+    on: Option<Arc<str>>,
+    event: Option<EventType>,
+    object: Option<Value>,
+}
+
+/// Opens the history at `path`.
+///
+/// # Errors
+/// When it is not a file that can be read.
+pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, HistoryError> {
+    let name = path.display().to_string();
+    let unreadable = |reason: String, help: &str| HistoryError::Unreadable {
+        path: name.clone(),
+        reason,
+        help: help.to_owned(),
+    };
+    if path.is_dir() {
+        return Err(unreadable("this is a directory".into(), "name the .jsonl files in it"));
+    }
+    let file =
+        File::open(path).map_err(|error| unreadable(error.to_string(), "name a history that exists"))?;
+    Ok(Reader::new(name, BufReader::new(file)))
+}
+
+impl<R: BufRead> Reader<R> {
+    /// A reader of `input`, called `path` in errors.
+    pub fn new(path: impl Into<String>, input: R) -> Self {
+        Self { path: path.into(), input, line: 0, last: Duration::ZERO, ended: false }
+    }
+
+    fn error(&self, column: usize, what: impl Into<String>, help: impl Into<String>) -> HistoryError {
+        let (line, what, help) = (self.line.max(1), what.into(), help.into());
+        HistoryError::Line { path: self.path.clone(), line, column, what, help }
+    }
+
+    fn step(&mut self) -> Result<Option<Entry>, HistoryError> {
+        let mut text = Vec::new();
+        loop {
+            text.clear();
+            self.line += 1;
+            let read = self.input.read_until(b'\n', &mut text).map_err(|error| HistoryError::Unreadable {
+                path: self.path.clone(),
+                reason: error.to_string(),
+                help: "see whether the file can be read to its end".into(),
+            })?;
+            if read == 0 && self.line == 1 {
+                return Err(self.error(1, "the history is empty", HEADER_HELP));
+            }
+            if read == 0 {
+                return Ok(None);
+            }
+            if !text.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        let whole = text.ends_with(b"\n");
+        let line = serde_json::from_slice(&text).map_err(|error| self.bad_json(&error, whole))?;
+        let entry = self.entry(line)?;
+        if self.last == Duration::ZERO && self.line == 1 {
+            self.check_header(&entry)?;
+        }
+        self.last = entry.at;
+        Ok(Some(entry))
+    }
+
+    fn bad_json(&self, error: &serde_json::Error, whole: bool) -> HistoryError {
+        let column = error.column().max(1);
+        if error.is_eof() && !whole {
+            let help = "the recorder stopped in the middle of a write: delete this line to judge what comes before it";
+            return self.error(column, "the last line is cut off", help);
+        }
+        let text = error.to_string();
+        let what = text.split(" at line ").next().unwrap_or(&text);
+        let (what, help) = if error.is_data() {
+            (what.to_owned(), "see section 6 of the design for the fields of an entry")
+        } else {
+            (format!("this is not JSON: {what}"), "a history is one JSON object a line")
+        };
+        self.error(column, what, help)
+    }
+
+    fn entry(&self, line: Line) -> Result<Entry, HistoryError> {
+        let at = line.at.ok_or_else(|| {
+            self.error(1, "the entry has no `at`", "write the seconds since the start of the history")
+        })?;
+        let at = Duration::try_from_secs_f64(at).map_err(|_| {
+            self.error(1, format!("`at` is {at}"), "`at` is the seconds since the start, zero or more")
+        })?;
+        if at < self.last {
+            let what = format!("`at` goes back from {} s to {} s", self.last.as_secs_f64(), at.as_secs_f64());
+            return Err(self.error(1, what, "entries are in the order of `at`: sort the lines by it"));
+        }
+        if let Some(mark) = line.mark {
+            return Ok(Entry::mark(at, mark));
+        }
+        let (Some(on), Some(event), Some(object)) = (line.on, line.event, line.object) else {
+            let help = "an entry has either `mark`, or `on`, `event` and `object`";
+            return Err(self.error(1, "the entry is neither a mark nor an event", help));
+        };
+        if object.pointer("/metadata/name").and_then(Value::as_str).is_none() {
+            let what = "the object has no metadata with a name";
+            return Err(self.error(1, what, "record objects whole, as the API server sent them"));
+        }
+        if object.get("kind").and_then(Value::as_str).is_none() {
+            return Err(self.error(
+                1,
+                "the object has no kind",
+                "add kind and apiVersion, which lists leave out",
+            ));
+        }
+        Ok(Entry { at, kind: Kind::Event { on, event, object: Arc::new(object) } })
+    }
+
+    fn check_header(&self, entry: &Entry) -> Result<(), HistoryError> {
+        let version = match &entry.kind {
+            Kind::Mark(mark) => mark.get("history"),
+            Kind::Event { .. } => None,
+        };
+        match version.map(|version| version.as_str().unwrap_or_default()) {
+            Some(VERSION) => Ok(()),
+            None => Err(self.error(1, "the first line is not the header of a history", HEADER_HELP)),
+            Some(other) => {
+                let what =
+                    format!("this is a history of version `{other}`, and this Capsize reads {VERSION}");
+                Err(self.error(1, what, "use the Capsize that wrote it, or a newer one"))
+            }
+        }
+    }
+}
+
+const HEADER_HELP: &str = r#"the first line is {"at":0.0,"mark":{"history":"v1","implementation":"…","version":"…","seconds":{…}}}"#;
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Result<Entry, HistoryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let step = self.step();
+        self.ended = !matches!(step, Ok(Some(_)));
+        step.transpose()
+    }
+}

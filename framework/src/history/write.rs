@@ -1,0 +1,66 @@
+//! Writing a history: the same entries give the same bytes.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Entry, EventType, Kind, Mark};
+
+/// Writes entries as JSON Lines to `out`.
+pub struct Writer<W> {
+    out: W,
+}
+
+#[derive(Serialize)]
+struct MarkLine<'a> {
+    at: f64,
+    mark: &'a Mark,
+}
+
+#[derive(Serialize)]
+struct EventLine<'a> {
+    at: f64,
+    on: &'a str,
+    event: EventType,
+    object: &'a Value,
+}
+
+impl<W: Write> Writer<W> {
+    /// A writer to `out`, which it does not buffer.
+    pub fn new(out: W) -> Self {
+        Self { out }
+    }
+
+    /// Writes one entry: `at` to the microsecond, keys in the order of their names, managed fields left out.
+    ///
+    /// # Errors
+    /// What `out` answers.
+    pub fn write(&mut self, entry: &Entry) -> io::Result<()> {
+        #[expect(clippy::cast_precision_loss, reason = "exact up to 285 years in microseconds")]
+        let at = entry.at.as_micros() as f64 / 1e6;
+        match &entry.kind {
+            Kind::Mark(mark) => serde_json::to_writer(&mut self.out, &MarkLine { at, mark })?,
+            Kind::Event { on, event, object } if object.pointer("/metadata/managedFields").is_none() => {
+                serde_json::to_writer(&mut self.out, &EventLine { at, on, event: *event, object })?;
+            }
+            Kind::Event { on, event, object } => {
+                let mut object = Value::clone(object);
+                if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+                    metadata.remove("managedFields");
+                }
+                serde_json::to_writer(&mut self.out, &EventLine { at, on, event: *event, object: &object })?;
+            }
+        }
+        self.out.write_all(b"\n")
+    }
+
+    /// Hands back what was written to, flushed.
+    ///
+    /// # Errors
+    /// What `out` answers.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}

@@ -1,0 +1,98 @@
+//! From a history to verdicts: the fold that everything that judges goes through, live and offline.
+//!
+//! What must hold is left to the guarantees; how it is told, to the reports.
+
+use std::time::Duration;
+
+use crate::dialect::Karmada;
+use crate::facts::{Fact, World};
+use crate::guarantee::{Catalogue, Verdict};
+use crate::history::{Entry, Kind};
+use crate::target::Profile;
+
+/// Folds entries, one by one, into verdicts. It keeps no entry.
+pub struct Judge {
+    dialect: Karmada,
+    catalogue: Catalogue,
+    scenario: Option<String>,
+    entries: u64,
+}
+
+/// What a history says about an implementation.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// The name of the profile it was judged by.
+    pub target: String,
+    /// The scenario that the header names.
+    pub scenario: Option<String>,
+    /// How many entries there were.
+    pub entries: u64,
+    /// The time of the last one.
+    pub span: Duration,
+    /// A verdict for each guarantee, in the order of the catalogue.
+    pub verdicts: Vec<Verdict>,
+}
+
+impl Judge {
+    /// A judge of an implementation that promises what `profile` says.
+    #[must_use]
+    pub fn new(profile: Profile) -> Self {
+        Self { dialect: Karmada::new(), catalogue: Catalogue::new(profile), scenario: None, entries: 0 }
+    }
+
+    /// Takes the next entry, and answers with what it changed.
+    pub fn push(&mut self, entry: &Entry) -> Vec<Fact> {
+        self.entries += 1;
+        if let (None, Kind::Mark(mark)) = (&self.scenario, &entry.kind) {
+            self.scenario = mark.get("scenario").and_then(|name| name.as_str()).map(str::to_owned);
+        }
+        self.catalogue.pass(entry.at, self.dialect.world());
+        let facts = self.dialect.observe(entry);
+        for fact in &facts {
+            self.catalogue.observe(fact, self.dialect.world());
+        }
+        facts
+    }
+
+    /// The state after the entries so far.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        self.dialect.world()
+    }
+
+    /// The verdicts, now that there are no more entries.
+    #[must_use]
+    pub fn finish(self) -> Judgement {
+        let span = self.dialect.world().now;
+        Judgement {
+            target: self.catalogue.profile().name.clone(),
+            scenario: self.scenario,
+            entries: self.entries,
+            span,
+            verdicts: self.catalogue.finish(self.dialect.world()),
+        }
+    }
+}
+
+/// Judges all of `entries` by `profile`.
+///
+/// # Errors
+/// The first error of `entries`.
+pub fn judge<E>(
+    entries: impl IntoIterator<Item = Result<Entry, E>>,
+    profile: Profile,
+) -> Result<Judgement, E> {
+    let mut judge = Judge::new(profile);
+    for entry in entries {
+        judge.push(&entry?);
+    }
+    Ok(judge.finish())
+}
+
+impl Judgement {
+    /// Whether nothing is violated.
+    #[must_use]
+    pub fn conforms(&self) -> bool {
+        self.verdicts.iter().all(|verdict| !verdict.outcome.is_violated())
+    }
+}

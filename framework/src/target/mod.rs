@@ -1,0 +1,7 @@
+//! Who is judged: what an implementation can do, how fast it promises to be, and how it is started.
+
+mod profile;
+mod timings;
+
+pub use profile::{Feature, Profile, ProfileError, Profiles, Start};
+pub use timings::Timings;

@@ -1,0 +1,211 @@
+//! The profile of an implementation, as a YAML file, and the choice of one for a history.
+
+use std::collections::BTreeSet;
+
+use miette::Report;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+
+use super::Timings;
+use crate::history::Mark;
+
+/// Something that not every implementation does; a guarantee that needs it is skipped where it is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Feature {
+    /// Members are probed, and tainted `NoSchedule` by what the probes say.
+    HealthProbes,
+    /// `NoExecute` taints evict what does not tolerate them.
+    NoExecuteTaints,
+    /// A member that is not ready for long enough gets a `NoExecute` taint without anybody asking for it.
+    AutomaticNoExecute,
+    /// Policies of the user add and remove taints by a member's conditions.
+    ClusterTaintPolicies,
+    /// Policies without tolerations of the health taints get them, for a limited time.
+    DefaultTolerations,
+    /// An old copy stays until its replacement is healthy, or a timeout has passed.
+    GracefulEviction,
+    /// A member is not chosen again while an eviction from it is under way.
+    EvictedNotRechosen,
+    /// Placement honours spread constraints on the number of members.
+    SpreadConstraints,
+    /// Placement divides replicas by static weights.
+    StaticWeights,
+}
+
+/// How an implementation is started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Start {
+    /// Capsize's own controllers, in this process.
+    Reference,
+    /// It runs already; whoever starts the suite says where.
+    External,
+}
+
+/// Who an implementation is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Profile {
+    /// The name it is called by: `--target`.
+    pub name: String,
+    /// What it is: `karmada`, `reference`.
+    pub implementation: String,
+    /// The release it was written for: `1.18`.
+    pub version: String,
+    /// The first release for which it holds.
+    pub from: String,
+    /// What it does.
+    pub features: BTreeSet<Feature>,
+    /// Its times.
+    pub timings: Timings,
+    /// How it is started.
+    pub start: Start,
+}
+
+/// A profile that cannot be had.
+#[derive(Debug, Error)]
+pub enum ProfileError {
+    /// The YAML is wrong; the report shows where.
+    #[error("{0:?}")]
+    Invalid(Report),
+    /// Nobody is called that.
+    #[error("there is no target `{name}`: there are {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The header of a history is of no implementation that is known.
+    #[error("no profile is shipped for {implementation} {version}: name one with --target ({known})")]
+    NoneFor {
+        /// As the header says.
+        implementation: String,
+        /// As the header says.
+        version: String,
+        /// What there is.
+        known: String,
+    },
+    /// The header of a history has a field that is not what it should be.
+    #[error("`{field}` of the header is {found}: it should be {wanted}")]
+    Header {
+        /// The field.
+        field: String,
+        /// What is there.
+        found: String,
+        /// What should be.
+        wanted: &'static str,
+    },
+}
+
+impl Profile {
+    /// Reads the profile in `text`, called `file` in errors.
+    ///
+    /// # Errors
+    /// [`ProfileError::Invalid`], which shows the place.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ProfileError> {
+        serde_saphyr::from_str(text).map_err(|error| {
+            ProfileError::Invalid(serde_saphyr::miette::to_miette_report(&error, text, file))
+        })
+    }
+
+    /// Whether it does `feature`.
+    #[must_use]
+    pub fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
+    }
+
+    /// This profile with what `header`, the first mark of a history, says about its settings.
+    ///
+    /// # Errors
+    /// [`ProfileError::Header`] where a setting is not of its type.
+    pub fn overlaid(mut self, header: &Mark) -> Result<Self, ProfileError> {
+        let wrong = |field: &str, found: &Value, wanted| ProfileError::Header {
+            field: field.to_owned(),
+            found: found.to_string(),
+            wanted,
+        };
+        if let Some(seconds) = header.get("seconds") {
+            let given =
+                seconds.as_object().ok_or_else(|| wrong("seconds", seconds, "an object of numbers"))?;
+            for (name, value) in given {
+                let seconds = value.as_f64().and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
+                let seconds = seconds.ok_or_else(|| {
+                    wrong(&format!("seconds.{name}"), value, "a number of seconds, zero or more")
+                })?;
+                self.timings.set(name, seconds);
+            }
+        }
+        let switches = [
+            ("automaticNoExecute", Feature::AutomaticNoExecute),
+            ("clusterTaintPolicies", Feature::ClusterTaintPolicies),
+        ];
+        for (field, feature) in switches {
+            match header.get(field) {
+                None => {}
+                Some(Value::Bool(true)) => drop(self.features.insert(feature)),
+                Some(Value::Bool(false)) => drop(self.features.remove(&feature)),
+                Some(other) => return Err(wrong(field, other, "true or false")),
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// The profiles that are known.
+#[derive(Clone, Debug, Default)]
+pub struct Profiles(Vec<Profile>);
+
+impl Profiles {
+    /// These profiles.
+    #[must_use]
+    pub fn new(profiles: Vec<Profile>) -> Self {
+        Self(profiles)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Profile> {
+        self.0.iter()
+    }
+
+    /// The profile called `name`.
+    ///
+    /// # Errors
+    /// [`ProfileError::Unknown`].
+    pub fn named(&self, name: &str) -> Result<&Profile, ProfileError> {
+        self.0
+            .iter()
+            .find(|profile| profile.name == name)
+            .ok_or_else(|| ProfileError::Unknown { name: name.to_owned(), known: self.names() })
+    }
+
+    /// The profile for the implementation and release that `header`, the first mark of a history, names: the one
+    /// that holds from the latest release not after it.
+    ///
+    /// # Errors
+    /// [`ProfileError::NoneFor`].
+    pub fn of(&self, header: &Mark) -> Result<&Profile, ProfileError> {
+        let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (implementation, version) = (text("implementation"), text("version"));
+        self.0
+            .iter()
+            .filter(|profile| profile.implementation == implementation)
+            .filter(|profile| release(&profile.from) <= release(version))
+            .max_by_key(|profile| release(&profile.from))
+            .ok_or_else(|| ProfileError::NoneFor {
+                implementation: implementation.to_owned(),
+                version: version.to_owned(),
+                known: self.names(),
+            })
+    }
+
+    fn names(&self) -> String {
+        self.0.iter().map(|profile| profile.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// `v1.18.2` as numbers that compare as releases do.
+fn release(version: &str) -> Vec<u64> {
+    version.trim_start_matches('v').split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
+}

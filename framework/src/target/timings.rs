@@ -1,0 +1,100 @@
+//! The times that an implementation is set to, and from which every bound is computed.
+
+use std::time::Duration;
+
+use jiff::fmt::serde::unsigned_duration::friendly::compact as text;
+use serde::{Deserialize, Serialize};
+
+/// One duration each, written like `30s` or `5m`. The header of a history gives some of them in seconds, by the
+/// same names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Timings {
+    /// Time from one probe of a member to the next.
+    #[serde(with = "text::required")]
+    pub status_update_frequency: Duration,
+    /// How long probes must have failed until a member counts as not ready.
+    #[serde(with = "text::required")]
+    pub failure_threshold: Duration,
+    /// How long probes must have succeeded until it counts as ready again.
+    #[serde(with = "text::required")]
+    pub success_threshold: Duration,
+    /// Time from one look at all members' conditions to the next.
+    #[serde(with = "text::required")]
+    pub monitor_period: Duration,
+    /// How long a member that reports by itself may be silent.
+    #[serde(with = "text::required")]
+    pub monitor_grace_period: Duration,
+    /// How long a member is not ready until it gets a `NoExecute` taint (with `AutomaticNoExecute`).
+    #[serde(with = "text::required")]
+    pub failover_eviction_timeout: Duration,
+    /// How long an old copy is kept at most while its replacement gets ready.
+    #[serde(with = "text::required")]
+    pub graceful_eviction_timeout: Duration,
+    /// The toleration of `not-ready` that policies get by default (with `DefaultTolerations`).
+    #[serde(with = "text::required")]
+    pub not_ready_toleration_seconds: Duration,
+    /// The toleration of `unreachable` that policies get by default (with `DefaultTolerations`).
+    #[serde(with = "text::required")]
+    pub unreachable_toleration_seconds: Duration,
+    /// The longest that a probe takes whose connection is refused or reset.
+    #[serde(with = "text::required")]
+    pub refused_probe: Duration,
+    /// The longest that a probe takes whose packets vanish; absent where nothing ends it.
+    #[serde(default, with = "text::optional")]
+    pub silent_probe: Option<Duration>,
+    /// Time that one eviction of a queue of evictions takes at most; absent where there is no such pace.
+    #[serde(default, with = "text::optional")]
+    pub eviction_pace: Option<Duration>,
+    /// Time from one look at eviction tasks to the next; absent where only events lead to one.
+    #[serde(default, with = "text::optional")]
+    pub eviction_poll: Option<Duration>,
+    /// The longest that killed controllers take to work again once they are started.
+    #[serde(with = "text::required")]
+    pub takeover: Duration,
+    /// The longest from a cause being written to its effect being seen where nothing is waited for: two watches
+    /// and a write.
+    #[serde(with = "text::required")]
+    pub latency: Duration,
+    /// How far events of different watches may be out of order in a history.
+    #[serde(with = "text::required")]
+    pub skew: Duration,
+}
+
+impl Timings {
+    /// The timing called `name` as it is written in profiles, scenarios and headers.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Duration> {
+        let mut copy = self.clone();
+        copy.slot(name).copied()
+    }
+
+    /// Sets the timing called `name`, if there is one.
+    pub fn set(&mut self, name: &str, value: Duration) {
+        if let Some(slot) = self.slot(name) {
+            *slot = value;
+        }
+    }
+
+    fn slot(&mut self, name: &str) -> Option<&mut Duration> {
+        Some(match name {
+            "statusUpdateFrequency" => &mut self.status_update_frequency,
+            "failureThreshold" => &mut self.failure_threshold,
+            "successThreshold" => &mut self.success_threshold,
+            "monitorPeriod" => &mut self.monitor_period,
+            "monitorGracePeriod" => &mut self.monitor_grace_period,
+            "failoverEvictionTimeout" => &mut self.failover_eviction_timeout,
+            "gracefulEvictionTimeout" => &mut self.graceful_eviction_timeout,
+            "notReadyTolerationSeconds" => &mut self.not_ready_toleration_seconds,
+            "unreachableTolerationSeconds" => &mut self.unreachable_toleration_seconds,
+            "refusedProbe" => &mut self.refused_probe,
+            "silentProbe" => self.silent_probe.as_mut()?,
+            "evictionPace" => self.eviction_pace.as_mut()?,
+            "evictionPoll" => self.eviction_poll.as_mut()?,
+            "takeover" => &mut self.takeover,
+            "latency" => &mut self.latency,
+            "skew" => &mut self.skew,
+            _ => return None,
+        })
+    }
+}
