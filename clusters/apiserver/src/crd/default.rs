@@ -1,0 +1,59 @@
+//! Defaulting: what the schema gives a field that is not set.
+
+use serde_json::Value;
+
+use super::schema::Node;
+
+impl Node {
+    /// Sets defaults, at this level first, so that a defaulted object gets its own fields' defaults too. A null
+    /// that may not be, where there is a default, counts as not set.
+    pub(crate) fn set_defaults(&self, value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                for (name, node) in &self.properties {
+                    if let Some(default) = &node.default {
+                        let unset = fields.get(name).is_none_or(|value| value.is_null() && !node.nullable);
+                        if unset {
+                            fields.insert(name.clone(), default.clone());
+                        }
+                    }
+                }
+                for (name, value) in fields.iter_mut() {
+                    if let Some(node) = self.properties.get(name).or(self.additional.as_deref()) {
+                        node.set_defaults(value);
+                    }
+                }
+            }
+            Value::Array(list) => {
+                let items = self.items.as_ref();
+                list.iter_mut().for_each(|item| {
+                    if let Some(node) = items {
+                        node.set_defaults(item);
+                    }
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn defaults_reach_into_defaulted_objects_and_lists() {
+        let node = Node::read(&json!({"type": "object", "properties": {
+            "a": {"type": "string", "default": "x"},
+            "nested": {"type": "object", "default": {}, "properties": {"n": {"type": "integer", "default": 1}}},
+            "absent": {"type": "object", "properties": {"n": {"type": "integer", "default": 1}}},
+            "nullable": {"type": "string", "nullable": true, "default": "d"},
+            "list": {"type": "array", "items": {"type": "object", "properties":
+                {"n": {"type": "integer", "default": 1}}}}}}));
+        let mut object = json!({"a": null, "nullable": null, "list": [{}, {"n": 2}]});
+        node.set_defaults(&mut object);
+        let expected = json!({"a": "x", "nested": {"n": 1}, "nullable": null, "list": [{"n": 1}, {"n": 2}]});
+        assert_eq!(object, expected);
+    }
+}

@@ -1,0 +1,80 @@
+//! Pruning: fields that the schema does not know are dropped.
+
+use serde_json::Value;
+
+use super::schema::Node;
+
+impl Node {
+    /// Drops unknown fields of the root of an object, whose type and metadata are always kept, and below it. The
+    /// paths of what was dropped are added to `dropped`.
+    pub(crate) fn prune_object(&self, object: &mut Value, path: &str, dropped: &mut Vec<String>) {
+        self.prune_fields(object, path, &["apiVersion", "kind", "metadata"], dropped);
+    }
+
+    fn prune(&self, value: &mut Value, path: &str, dropped: &mut Vec<String>) {
+        if self.embedded_resource {
+            return self.prune_object(value, path, dropped);
+        }
+        match value {
+            Value::Object(_) => self.prune_fields(value, path, &[], dropped),
+            Value::Array(list) => {
+                for (index, item) in list.iter_mut().enumerate() {
+                    if let Some(items) = &self.items {
+                        items.prune(item, &format!("{path}[{index}]"), dropped);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn prune_fields(&self, value: &mut Value, path: &str, kept: &[&str], dropped: &mut Vec<String>) {
+        let Value::Object(fields) = value else { return };
+        fields.retain(|name, value| {
+            if kept.contains(&name.as_str()) {
+                return true;
+            }
+            let below = || if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            if let Some(node) = self.properties.get(name).or(self.additional.as_deref()) {
+                node.prune(value, &below(), dropped);
+                return true;
+            }
+            let keep = self.preserve_unknown || self.additional_any;
+            if !keep {
+                dropped.push(below());
+            }
+            keep
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn unknown_fields_go_unless_they_are_preserved() {
+        let node = Node::read(&json!({"type": "object", "properties": {
+            "spec": {"type": "object", "properties": {
+                "known": {"type": "string"},
+                "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                    "properties": {"shaped": {"type": "object"}}},
+                "map": {"type": "object", "additionalProperties": {"type": "object"}},
+                "list": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}}}}}}));
+        let mut object = json!({"kind": "K", "metadata": {"name": "n"}, "other": 1, "spec": {"known": "k", "x": 1,
+            "free": {"y": {"z": 1}, "shaped": {"gone": 1}}, "map": {"key": {"gone": 1}},
+            "list": [{"a": "1", "b": "2"}]}});
+        let mut dropped = Vec::new();
+        node.prune_object(&mut object, "", &mut dropped);
+        assert_eq!(
+            object,
+            json!({"kind": "K", "metadata": {"name": "n"}, "spec": {"known": "k",
+            "free": {"y": {"z": 1}, "shaped": {}}, "map": {"key": {}}, "list": [{"a": "1"}]}})
+        );
+        assert_eq!(
+            dropped,
+            ["other", "spec.free.shaped.gone", "spec.list[0].b", "spec.map.key.gone", "spec.x"]
+        );
+    }
+}

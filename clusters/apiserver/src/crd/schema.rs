@@ -1,0 +1,175 @@
+//! A structural schema, read once when its definition is stored, so that objects are handled quickly.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use serde_json::Value;
+
+/// The schema of one version of a custom kind.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    pub root: Node,
+    /// The fields, as paths with dots, that selectors may name.
+    pub selectable_fields: Vec<String>,
+    /// What clients that use this version are warned of.
+    pub deprecation: Option<String>,
+}
+
+/// What a schema says of one value.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "these are independent markers of OpenAPI schemas")]
+pub(crate) struct Node {
+    pub kind: Option<Type>,
+    pub properties: BTreeMap<String, Node>,
+    /// The schema of the values of a map.
+    pub additional: Option<Box<Node>>,
+    /// Any further fields are allowed and kept (`additionalProperties: true`).
+    pub additional_any: bool,
+    pub items: Option<Box<Node>>,
+    pub preserve_unknown: bool,
+    pub embedded_resource: bool,
+    pub int_or_string: bool,
+    pub nullable: bool,
+    pub default: Option<Value>,
+    pub list: ListType,
+    /// The map is owned and replaced as a whole by server-side apply.
+    pub atomic_map: bool,
+    pub rules: Rules,
+    pub all_of: Vec<Node>,
+    pub any_of: Vec<Node>,
+    pub one_of: Vec<Node>,
+    pub not: Option<Box<Node>>,
+}
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    Object,
+    Array,
+    String,
+    Integer,
+    Number,
+    Boolean,
+}
+
+/// How the items of a list are told apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ListType {
+    #[default]
+    Atomic,
+    Set,
+    /// By these fields of the items.
+    Map(Vec<String>),
+}
+
+/// The bounds of a value.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    pub required: Vec<String>,
+    pub allowed: Vec<Value>,
+    pub minimum: Option<f64>,
+    pub maximum: Option<f64>,
+    pub exclusive_minimum: bool,
+    pub exclusive_maximum: bool,
+    pub multiple_of: Option<f64>,
+    pub min_length: Option<u64>,
+    pub max_length: Option<u64>,
+    pub min_items: Option<u64>,
+    pub max_items: Option<u64>,
+    pub min_properties: Option<u64>,
+    pub max_properties: Option<u64>,
+    pub pattern: Option<Regex>,
+    pub format: Option<String>,
+}
+
+impl Node {
+    /// Reads an `openAPIV3Schema`, whose form has been checked before.
+    pub(crate) fn read(schema: &Value) -> Self {
+        let flag = |name: &str| schema[name].as_bool().unwrap_or(false);
+        let nested = |name: &str| schema.get(name).filter(|s| s.is_object()).map(|s| Box::new(Self::read(s)));
+        let many = |name: &str| schema[name].as_array().into_iter().flatten().map(Self::read).collect();
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        Self {
+            kind: schema["type"].as_str().and_then(Type::read),
+            properties: properties.map(|(name, schema)| (name.clone(), Self::read(schema))).collect(),
+            additional: nested("additionalProperties"),
+            additional_any: flag("additionalProperties"),
+            items: nested("items"),
+            preserve_unknown: flag("x-kubernetes-preserve-unknown-fields"),
+            embedded_resource: flag("x-kubernetes-embedded-resource"),
+            int_or_string: flag("x-kubernetes-int-or-string"),
+            nullable: flag("nullable"),
+            default: schema.get("default").filter(|default| !default.is_null()).cloned(),
+            list: ListType::read(schema),
+            atomic_map: schema["x-kubernetes-map-type"] == "atomic",
+            rules: Rules::read(schema),
+            all_of: many("allOf"),
+            any_of: many("anyOf"),
+            one_of: many("oneOf"),
+            not: nested("not"),
+        }
+    }
+}
+
+impl Type {
+    fn read(name: &str) -> Option<Self> {
+        Some(match name {
+            "object" => Self::Object,
+            "array" => Self::Array,
+            "string" => Self::String,
+            "integer" => Self::Integer,
+            "number" => Self::Number,
+            "boolean" => Self::Boolean,
+            _ => return None,
+        })
+    }
+
+    /// The name that schemas and messages use.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
+}
+
+impl ListType {
+    fn read(schema: &Value) -> Self {
+        match schema["x-kubernetes-list-type"].as_str() {
+            Some("set") => Self::Set,
+            Some("map") => Self::Map(texts(&schema["x-kubernetes-list-map-keys"])),
+            _ => Self::Atomic,
+        }
+    }
+}
+
+impl Rules {
+    fn read(schema: &Value) -> Self {
+        let flag = |name: &str| schema[name].as_bool().unwrap_or(false);
+        Self {
+            required: texts(&schema["required"]),
+            allowed: schema["enum"].as_array().cloned().unwrap_or_default(),
+            minimum: schema["minimum"].as_f64(),
+            maximum: schema["maximum"].as_f64(),
+            exclusive_minimum: flag("exclusiveMinimum"),
+            exclusive_maximum: flag("exclusiveMaximum"),
+            multiple_of: schema["multipleOf"].as_f64(),
+            min_length: schema["minLength"].as_u64(),
+            max_length: schema["maxLength"].as_u64(),
+            min_items: schema["minItems"].as_u64(),
+            max_items: schema["maxItems"].as_u64(),
+            min_properties: schema["minProperties"].as_u64(),
+            max_properties: schema["maxProperties"].as_u64(),
+            pattern: schema["pattern"].as_str().and_then(|pattern| Regex::new(pattern).ok()),
+            format: schema["format"].as_str().map(str::to_owned),
+        }
+    }
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}

@@ -1,0 +1,22 @@
+//! JSON patch (RFC 6902), by the `json-patch` crate, with an API server's answers to what does not work.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// The most operations that one patch may have.
+const MOST_OPERATIONS: usize = 10_000;
+
+pub(super) fn read(body: &Bytes) -> Result<json_patch::Patch, Failure> {
+    let patch: json_patch::Patch = serde_json::from_slice(body)
+        .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+    if patch.0.len() > MOST_OPERATIONS {
+        return Err(Failure::too_large(MOST_OPERATIONS));
+    }
+    Ok(patch)
+}
+
+pub(super) fn apply(patch: &json_patch::Patch, object: &mut Value) -> Result<(), Failure> {
+    json_patch::patch(object, patch).map_err(|error| Failure::unprocessable(error.to_string()))
+}

@@ -1,0 +1,63 @@
+//! Which patch a request carries, and its application to an object.
+
+use serde_json::Value;
+
+use super::{json, merge};
+use crate::failure::Failure;
+use crate::kinds::Kind;
+use crate::object::check_shape;
+use crate::service::Call;
+
+/// A patch that has been read and not yet applied.
+#[derive(Debug)]
+pub(crate) enum Patch {
+    /// RFC 6902.
+    Json(json_patch::Patch),
+    /// RFC 7386.
+    Merge(Value),
+}
+
+/// Reads the patch of a request.
+///
+/// # Errors
+/// Unsupported media type, or a bad request where the body is no such patch.
+pub(crate) fn read(call: &Call<'_>) -> Result<Patch, Failure> {
+    match call.content_type() {
+        "application/json-patch+json" => json::read(&call.body).map(Patch::Json),
+        "application/merge-patch+json" => merge::read(&call.body).map(Patch::Merge),
+        _ if call.kind.is_custom() => Err(Failure::media_type(
+            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+        )),
+        _ => Err(Failure::media_type(
+            "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
+             application/apply-patch+yaml",
+        )),
+    }
+}
+
+impl Patch {
+    /// What `old` becomes.
+    ///
+    /// # Errors
+    /// Where the patch does not fit the object, or makes it another kind.
+    pub(crate) fn apply(&self, kind: &Kind, old: &Value) -> Result<Value, Failure> {
+        let mut object = old.clone();
+        match self {
+            Self::Json(patch) => json::apply(patch, &mut object)?,
+            Self::Merge(patch) => merge::apply(patch, &mut object),
+        }
+        check_shape(&object)?;
+        for field in ["apiVersion", "kind"] {
+            if object[field] != old[field] {
+                let shown = |value: &Value| value[field].as_str().unwrap_or_default().to_owned();
+                return Err(Failure::bad_request(format!(
+                    "the {field} of {} cannot be changed by a patch: {} to {}",
+                    kind.kind,
+                    shown(old),
+                    shown(&object)
+                )));
+            }
+        }
+        Ok(object)
+    }
+}

@@ -1,0 +1,242 @@
+//! One API server: its settings, its state behind one lock, and how it is built.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+use capsize_clock::{Clock, Stream};
+
+use crate::builtin::BUILTIN;
+use crate::failure::Failure;
+use crate::kinds::{self, Kind};
+use crate::service::ApiService;
+use crate::store::Store;
+use crate::writer::{NewObject, Writer};
+
+/// What an admission function is asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct AdmissionRequest<'a> {
+    /// `CREATE`, `UPDATE` or `DELETE`.
+    pub operation: &'a str,
+    /// The API group of the object's kind; empty for the core group.
+    pub group: &'a str,
+    /// The object's kind.
+    pub kind: &'a str,
+    /// The subresource that is written; empty for the object itself.
+    pub subresource: &'a str,
+    /// The object as it would be stored; `None` for a delete.
+    pub object: Option<&'a Value>,
+    /// The object as it is stored; `None` for a create.
+    pub old: Option<&'a Value>,
+    /// Nothing will be stored.
+    pub dry_run: bool,
+}
+
+/// An in-process admission function: `Ok(Some(object))` changes the object, `Err` refuses the request. It must
+/// not call the server that asks it.
+pub type Admission = Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
+
+/// An embedded Kubernetes API server. Clones are handles to the same one.
+#[derive(Clone, Debug)]
+pub struct ApiServer {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What all handles of a server share.
+pub(crate) struct Inner {
+    pub clock: Clock,
+    pub name: String,
+    pub admission: Option<Admission>,
+    pub garbage_collector: bool,
+    pub namespace_controller: bool,
+    state: Mutex<State>,
+}
+
+/// What changes while a server runs.
+pub(crate) struct State {
+    pub store: Store,
+    /// The kinds that CustomResourceDefinitions have made, sorted by [`Kind::path`].
+    pub custom: Vec<Arc<Kind>>,
+    pub chance: Stream,
+    pub ready: bool,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// The state, for as long as the guard lives. Never held across an await.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The kind behind a path, built in or custom.
+    pub(crate) fn kind(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
+        kinds::find(&BUILTIN, group, version, plural)
+            .or_else(|| kinds::find(&self.custom, group, version, plural))
+    }
+
+    /// All kinds, in the order of their paths within built-in and custom ones.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        BUILTIN.iter().chain(&self.custom)
+    }
+}
+
+/// How an [`ApiServer`] is set up.
+#[must_use = "nothing is built before `build`"]
+pub struct Builder {
+    clock: Clock,
+    chance: Stream,
+    name: String,
+    admission: Option<Admission>,
+    garbage_collector: bool,
+    namespace_controller: bool,
+    history_limit: usize,
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// What the server calls itself in logs and in the debug output.
+    pub fn name(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// Asks `admission` before every write.
+    pub fn admission(self, admission: Admission) -> Self {
+        Self { admission: Some(admission), ..self }
+    }
+
+    /// Whether dependents go when their owners do. On unless said otherwise.
+    pub fn garbage_collector(self, on: bool) -> Self {
+        Self { garbage_collector: on, ..self }
+    }
+
+    /// Whether a deleted namespace is emptied and removed. On unless said otherwise.
+    pub fn namespace_controller(self, on: bool) -> Self {
+        Self { namespace_controller: on, ..self }
+    }
+
+    /// How many events a kind's watches can go back; a watch from before that is told 410. 1000 unless said
+    /// otherwise.
+    pub fn history_limit(self, events: usize) -> Self {
+        Self { history_limit: events, ..self }
+    }
+
+    /// The server, with the namespaces that every cluster has.
+    #[must_use]
+    pub fn build(self) -> ApiServer {
+        let state = State {
+            store: Store::new(self.history_limit),
+            custom: Vec::new(),
+            chance: self.chance,
+            ready: true,
+        };
+        let server = ApiServer {
+            inner: Arc::new(Inner {
+                clock: self.clock,
+                name: self.name,
+                admission: self.admission,
+                garbage_collector: self.garbage_collector,
+                namespace_controller: self.namespace_controller,
+                state: Mutex::new(state),
+            }),
+        };
+        let namespace =
+            |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"].map(namespace);
+        server.install(namespaces.into()).expect("these are valid");
+        server
+    }
+}
+
+/// An object that [`ApiServer::install`] was given is not one that the server would take.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot install {kind} {name:?}: {message}")]
+pub struct InstallError {
+    /// The kind of the object.
+    pub kind: String,
+    /// The name of the object.
+    pub name: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl ApiServer {
+    /// A server that reads the time from `clock` and takes uids and name suffixes from `chance`.
+    pub fn builder(clock: Clock, chance: Stream) -> Builder {
+        Builder {
+            clock,
+            chance,
+            name: "apiserver".into(),
+            admission: None,
+            garbage_collector: true,
+            namespace_controller: true,
+            history_limit: 1000,
+        }
+    }
+
+    /// What the server calls itself.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// A client that calls the server directly, with no network between. Needs a tokio runtime around it.
+    #[must_use]
+    pub fn client(&self) -> kube::Client {
+        kube::Client::new(self.service(), "default")
+    }
+
+    /// The server as a service of HTTP requests.
+    #[must_use]
+    pub fn service(&self) -> ApiService {
+        ApiService::new(self.clone())
+    }
+
+    /// Makes `/readyz`, `/healthz` and `/livez` answer 200 or 500. Other requests are served either way.
+    pub fn set_ready(&self, ready: bool) {
+        self.inner.state().ready = ready;
+    }
+
+    /// Creates objects without a client, in order, as an administrator would.
+    ///
+    /// # Errors
+    /// Names the first object that is refused; those before it have been created.
+    pub fn install(&self, objects: Vec<Value>) -> Result<(), InstallError> {
+        let mut state = self.inner.state();
+        for object in objects {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+            let created = Writer::new(&self.inner, &mut state).install(object);
+            created.map_err(|failure| InstallError { kind, name, message: failure.message })?;
+        }
+        Ok(())
+    }
+}
+
+impl Writer<'_> {
+    fn install(&mut self, object: Value) -> Result<(), Failure> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let api_version = text(&object["apiVersion"]);
+        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        let wanted = text(&object["kind"]);
+        let named = |kind: &&Arc<Kind>| kind.group == group && kind.version == version && kind.kind == wanted;
+        let kind = self.state.kinds().find(named).cloned().ok_or_else(Failure::no_resource)?;
+        let namespace = match text(&object["metadata"]["namespace"]) {
+            namespace if namespace.is_empty() && kind.traits.namespaced => "default".to_owned(),
+            namespace => namespace,
+        };
+        self.create(NewObject { kind: &kind, namespace: &namespace, name: "", object, dry_run: false })
+            .map(drop)
+    }
+}

@@ -1,0 +1,134 @@
+//! The server as a tower service: reads the body, finds the resource, and dispatches by method.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, header, request::Parts};
+use http_body::Body;
+use http_body_util::{BodyExt, Limited};
+
+use crate::failure::Failure;
+use crate::kinds::Kind;
+use crate::request::{Query, ResourcePath, Target, parse_path};
+use crate::respond::{self, ApiBody};
+use crate::server::ApiServer;
+use crate::writer::Writer;
+use crate::{discovery, read, watch, write};
+
+/// The largest body that is read, in bytes.
+const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// A server as a `tower::Service` of HTTP requests. It is always ready and never fails.
+#[derive(Clone, Debug)]
+pub struct ApiService {
+    server: ApiServer,
+}
+
+impl ApiService {
+    pub(crate) fn new(server: ApiServer) -> Self {
+        Self { server }
+    }
+}
+
+impl<B> tower::Service<Request<B>> for ApiService
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<ApiBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let server = self.server.clone();
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let body = match Limited::new(body, BODY_LIMIT).collect().await {
+                Ok(body) => body.to_bytes(),
+                Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+                    return Ok(respond::failure(&Failure::too_large(BODY_LIMIT)));
+                }
+                Err(error) => return Ok(respond::failure(&Failure::bad_request(error.to_string()))),
+            };
+            Ok(handle(&server, &parts, body).await.unwrap_or_else(|failure| respond::failure(&failure)))
+        })
+    }
+}
+
+/// One request on a resource, as its handlers see it.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub server: &'a ApiServer,
+    pub kind: Arc<Kind>,
+    pub path: ResourcePath,
+    pub query: Query,
+    pub parts: &'a Parts,
+    pub body: Bytes,
+}
+
+impl Call<'_> {
+    /// The media type of the body, without its parameters.
+    pub(crate) fn content_type(&self) -> &str {
+        let value = self.parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        value.and_then(|value| value.split(';').next()).unwrap_or_default().trim()
+    }
+}
+
+async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Response<ApiBody>, Failure> {
+    let path = match parse_path(parts.uri.path()) {
+        Target::Resource(path) => path,
+        Target::Other(segments) => return discovery::answer(server, parts, &segments),
+    };
+    let found = server.inner.state().kind(&path.group, &path.version, &path.plural).cloned();
+    let Some(kind) = found else {
+        return discovery::unknown(server, &path);
+    };
+    let at_cluster = path.namespace.is_empty();
+    let misplaced = !kind.traits.namespaced && !at_cluster;
+    if misplaced && kind.is_custom() {
+        return Ok(respond::page_not_found());
+    }
+    if misplaced || (kind.traits.namespaced && at_cluster && !path.name.is_empty()) {
+        return Err(Failure::no_resource());
+    }
+    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let call = Call { server, kind, path, query, parts, body };
+    respond::acceptable(parts)?;
+    dispatch(call).await
+}
+
+async fn dispatch(call: Call<'_>) -> Result<Response<ApiBody>, Failure> {
+    let collection = call.path.name.is_empty();
+    let homeless = call.kind.traits.namespaced && call.path.namespace.is_empty();
+    if !call.path.subresource.is_empty() {
+        return write::subresource(&call);
+    }
+    match call.parts.method {
+        Method::GET if call.path.watch => watch::watch(&call),
+        Method::GET if collection && call.query.flag("watch") => watch::watch(&call),
+        Method::GET if collection => read::list(&call).await,
+        Method::GET => read::get(&call).await,
+        Method::POST if collection && !homeless => write::create(&call),
+        Method::PUT if !collection => write::update(&call),
+        Method::PATCH if !collection => write::patch(&call),
+        Method::DELETE if !collection => write::delete(&call),
+        Method::DELETE if !homeless => write::delete_collection(&call),
+        _ => Err(Failure::method_not_allowed()),
+    }
+}
+
+impl Call<'_> {
+    /// Runs `action` with the server's state locked.
+    pub(crate) fn writing<T>(&self, action: impl FnOnce(&mut Writer<'_>) -> T) -> T {
+        let mut state = self.server.inner.state();
+        action(&mut Writer::new(&self.server.inner, &mut state))
+    }
+}

@@ -1,0 +1,186 @@
+//! Updating an object, by PUT or by patch, on its main endpoint or a subresource.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::failure::{Cause, Failure};
+use crate::kinds::Kind;
+use crate::object::{finalizers, is_terminating, meta, set_meta};
+use crate::request::parse_revision;
+use crate::store::Version;
+use crate::validate;
+use crate::writer::{Writer, Written};
+
+/// What is to be updated, and how.
+pub(crate) struct Change<'a> {
+    pub kind: &'a Arc<Kind>,
+    pub namespace: &'a str,
+    pub name: &'a str,
+    /// Empty for the main endpoint.
+    pub subresource: &'a str,
+    pub dry_run: bool,
+    /// Whether an object without a resource version is refused by kinds that want one. Patches never are.
+    pub wants_version: bool,
+}
+
+impl Writer<'_> {
+    /// Updates an object to what `compute` makes of the stored one.
+    ///
+    /// # Errors
+    /// Everything that a PUT can be answered with.
+    pub(crate) fn update(
+        &mut self,
+        change: &Change<'_>,
+        compute: impl FnOnce(&Value) -> Result<Value, Failure>,
+    ) -> Result<Written, Failure> {
+        let Change { kind, namespace, name, .. } = *change;
+        let stored = self.stored(kind, namespace, name).ok_or_else(|| Failure::not_found(kind, name))?;
+        let old = &stored.object;
+        let mut object = compute(old)?;
+        check_identity(change, old, &mut object)?;
+        restore(change, old, &mut object);
+        kind.normalize(&mut object);
+        object = self.admit(kind, change.subresource, object, Some(old), change.dry_run)?;
+        restore(change, old, &mut object);
+        kind.normalize(&mut object);
+        let mut causes = validate::metadata_update(kind, old, &object);
+        causes.extend(validate::object(kind, &object, Some(old)));
+        if !causes.is_empty() {
+            return Err(Failure::invalid(kind, name, &causes));
+        }
+        if kind.traits.generation && spec_changed(kind, old, &object) {
+            let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
+            set_meta(&mut object, "generation", Some((generation + 1).into()));
+        }
+        if object == *old {
+            return Ok(Written::Stored(stored));
+        }
+        if change.dry_run {
+            return Ok(Written::Shown(object));
+        }
+        Ok(self.settle(kind, &stored, object))
+    }
+
+    /// Stores a changed object, or removes it where nothing holds it back any more.
+    pub(crate) fn settle(&mut self, kind: &Arc<Kind>, stored: &Version, object: Value) -> Written {
+        let held = !finalizers(&object).is_empty() || !is_terminating(&object) || kind.is_held(&object);
+        let graceful = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or_default() > 0;
+        if held || graceful {
+            return Written::Stored(self.put(kind, object));
+        }
+        self.remove(kind, meta(&stored.object, "namespace"), meta(&stored.object, "name"));
+        Written::Shown(object)
+    }
+}
+
+/// Refuses an object that is not the one on the path, or not the version that the writer thinks.
+fn check_identity(change: &Change<'_>, old: &Value, object: &mut Value) -> Result<(), Failure> {
+    let Change { kind, namespace, name, .. } = *change;
+    match meta(object, "name") {
+        "" => set_meta(object, "name", Some(name.into())),
+        given if given == name => {}
+        given => {
+            return Err(Failure::bad_request(format!(
+                "the name of the object ({given}) does not match the name on the URL ({name})"
+            )));
+        }
+    }
+    match meta(object, "namespace") {
+        "" if kind.traits.namespaced => set_meta(object, "namespace", Some(namespace.into())),
+        _ if !kind.traits.namespaced => set_meta(object, "namespace", None),
+        given if given == namespace => {}
+        _ => return Err(Failure::namespace_mismatch()),
+    }
+    let (given, current) = (meta(object, "resourceVersion"), meta(old, "resourceVersion"));
+    if matches!(given, "" | "0") {
+        if change.wants_version && !kind.traits.unconditional_update {
+            let shown = if given.is_empty() { Value::from(0) } else { given.into() };
+            let cause = Cause::invalid("metadata.resourceVersion", &shown, "must be specified for an update");
+            return Err(Failure::invalid(kind, name, &[cause]));
+        }
+    } else if parse_revision(given).map_err(Failure::internal)? != parse_revision(current).unwrap_or_default()
+    {
+        return Err(Failure::modified(kind, name));
+    }
+    let (given, current) = (meta(object, "uid"), meta(old, "uid"));
+    if !given.is_empty() && given != current {
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: /{}/{namespace}/{name}, ResourceVersion: 0, \
+             AdditionalErrorMsg: Precondition failed: UID in precondition: {given}, UID in object meta: {current}",
+            kind.storage
+        );
+        return Err(Failure::conflict(kind, name, &why));
+    }
+    Ok(())
+}
+
+/// Puts back what an update of this endpoint may not change.
+fn restore(change: &Change<'_>, old: &Value, object: &mut Value) {
+    let kind = change.kind;
+    if change.subresource == "status" {
+        restore_all_but_status(kind, old, object);
+    } else if kind.traits.status {
+        restore_field(old, object, "status");
+    }
+    for field in ["uid", "creationTimestamp", "resourceVersion", "selfLink"] {
+        set_meta(object, field, old["metadata"].get(field).cloned());
+    }
+    if kind.traits.generation {
+        set_meta(object, "generation", old["metadata"].get("generation").cloned());
+    }
+    if is_terminating(old) {
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+            set_meta(object, field, old["metadata"].get(field).cloned());
+        }
+    }
+    if (&*kind.group, &*kind.plural) == ("", "namespaces") {
+        object["metadata"]["labels"]["kubernetes.io/metadata.name"] = change.name.into();
+        if change.subresource != "finalize" {
+            let spec = &mut object["spec"];
+            if !spec.is_object() {
+                *spec = serde_json::json!({});
+            }
+            restore_field(&old["spec"], spec, "finalizers");
+        }
+    }
+}
+
+/// A status update leaves everything else alone: all of it for custom kinds, all but the metadata for the others.
+fn restore_all_but_status(kind: &Kind, old: &Value, object: &mut Value) {
+    let mut kept = old.clone();
+    if let (Some(fields), Some(status)) = (kept.as_object_mut(), object.get_mut("status")) {
+        fields.insert("status".into(), status.take());
+    } else if let Some(fields) = kept.as_object_mut() {
+        fields.remove("status");
+    }
+    if !kind.is_custom() {
+        let labels = old["metadata"].get("labels").cloned();
+        kept["metadata"] = object["metadata"].take();
+        if kind.group == "apps" {
+            set_meta(&mut kept, "labels", labels);
+        }
+    }
+    *object = kept;
+}
+
+fn restore_field(old: &Value, object: &mut Value, field: &str) {
+    let Some(fields) = object.as_object_mut() else { return };
+    match old.get(field) {
+        Some(value) => drop(fields.insert(field.to_owned(), value.clone())),
+        None => drop(fields.remove(field)),
+    }
+}
+
+/// Whether anything changed that a generation stands for.
+fn spec_changed(kind: &Kind, old: &Value, object: &Value) -> bool {
+    let counts = |field: &str| {
+        !matches!(field, "metadata" | "apiVersion" | "kind") && !(field == "status" && kind.traits.status)
+    };
+    let part = |value: &Value| {
+        let fields = value.as_object().into_iter().flatten();
+        fields.filter(|(field, _)| counts(field)).count()
+    };
+    let same = |(field, value): (&String, &Value)| !counts(field) || object.get(field) == Some(value);
+    part(old) != part(object) || !old.as_object().is_some_and(|fields| fields.iter().all(same))
+}

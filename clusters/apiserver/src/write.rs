@@ -1,0 +1,251 @@
+//! The writing endpoints: bodies and queries in, answers out. What a write does is in `create`, `update`, `delete`.
+
+use bytes::Bytes;
+use http::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::delete::{DeleteOptions, Deleted};
+use crate::failure::Failure;
+use crate::kinds::Kind;
+use crate::object;
+use crate::patch;
+use crate::respond::{self, ApiBody};
+use crate::selector::Selector;
+use crate::service::Call;
+use crate::store;
+use crate::update::Change;
+use crate::writer::{NewObject, Written};
+
+/// POST to a collection.
+pub(crate) fn create(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
+    let object = decode(call)?;
+    let dry_run = call.query.dry_run("CreateOptions")?;
+    let new = NewObject { kind: &call.kind, namespace: &call.path.namespace, name: "", object, dry_run };
+    let written = call.writing(|writer| writer.create(new))?;
+    Ok(written.answer(StatusCode::CREATED, &call.kind))
+}
+
+/// PUT to an object.
+pub(crate) fn update(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
+    let object = decode(call)?;
+    let change = change(call, call.query.dry_run("UpdateOptions")?, true);
+    call.writing(|writer| {
+        let exists = writer.stored(&call.kind, change.namespace, change.name).is_some();
+        if exists || !call.kind.traits.create_on_update || !change.subresource.is_empty() {
+            let written = writer.update(&change, |_| Ok(object))?;
+            return Ok(written.answer(StatusCode::OK, &call.kind));
+        }
+        let Change { kind, namespace, name, dry_run, .. } = change;
+        let written = writer.create(NewObject { kind, namespace, name, object, dry_run })?;
+        Ok(written.answer(StatusCode::CREATED, &call.kind))
+    })
+}
+
+/// PATCH of an object.
+pub(crate) fn patch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
+    let change = change(call, call.query.dry_run("PatchOptions")?, false);
+    let patch = patch::read(call)?;
+    let written = call.writing(|writer| writer.update(&change, |old| patch.apply(&call.kind, old)))?;
+    Ok(written.answer(StatusCode::OK, &call.kind))
+}
+
+fn change<'a>(call: &'a Call<'_>, dry_run: bool, wants_version: bool) -> Change<'a> {
+    Change {
+        kind: &call.kind,
+        namespace: &call.path.namespace,
+        name: &call.path.name,
+        subresource: &call.path.subresource,
+        dry_run,
+        wants_version,
+    }
+}
+
+/// DELETE of an object.
+pub(crate) fn delete(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
+    let options = DeleteOptions::read(&delete_body(call)?, &call.query)?;
+    let kind = &call.kind;
+    let deleted =
+        call.writing(|writer| writer.delete(kind, &call.path.namespace, &call.path.name, &options))?;
+    Ok(match deleted {
+        Deleted::Pending(version) => respond::version(StatusCode::OK, kind, &version),
+        Deleted::Gone(version) | Deleted::WouldGo(version) if kind.traits.returns_deleted => {
+            respond::version(StatusCode::OK, kind, &version)
+        }
+        Deleted::Gone(version) | Deleted::WouldGo(version) => {
+            let mut details = json!({"name": call.path.name, "kind": kind.plural,
+                "uid": version.object["metadata"]["uid"]});
+            if !kind.group.is_empty() {
+                details["group"] = kind.group.as_ref().into();
+            }
+            let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+                "details": details});
+            respond::json(StatusCode::OK, &status)
+        }
+    })
+}
+
+/// DELETE of a collection: what the selectors match, one by one.
+pub(crate) fn delete_collection(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
+    let options = DeleteOptions::read(&delete_body(call)?, &call.query)?;
+    let kind = &call.kind;
+    let selector = Selector::parse(call.query.get("labelSelector"), call.query.get("fieldSelector"), kind)?;
+    let prefix = match call.path.namespace.as_str() {
+        "" => String::new(),
+        namespace => store::key(namespace, ""),
+    };
+    call.writing(|writer| {
+        let revision = writer.state.store.revision();
+        let table = writer.state.store.table(&kind.storage);
+        let matched: Vec<_> = table
+            .into_iter()
+            .flat_map(|table| table.range(&prefix))
+            .filter(|(_, version)| selector.matches(&version.object))
+            .map(|(_, version)| version.clone())
+            .collect();
+        for version in &matched {
+            let object = &version.object;
+            let deleted = writer.delete(
+                kind,
+                object::meta(object, "namespace"),
+                object::meta(object, "name"),
+                &options,
+            );
+            match deleted {
+                Err(failure) if failure.code != StatusCode::NOT_FOUND => return Err(failure),
+                _ => {}
+            }
+        }
+        let items: Vec<_> = matched.iter().map(|version| kind.presented(&version.object, false)).collect();
+        let list = json!({"kind": kind.list_kind, "apiVersion": kind.api_version(),
+            "metadata": {"resourceVersion": revision.to_string()}, "items": items});
+        Ok(respond::json(StatusCode::OK, &list))
+    })
+}
+
+/// Requests on `/status` and the like.
+pub(crate) fn subresource(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
+    let kind = &call.kind;
+    let known = match call.path.subresource.as_str() {
+        "status" => kind.traits.status,
+        "finalize" => (&*kind.group, &*kind.plural) == ("", "namespaces"),
+        _ => false,
+    };
+    if !known {
+        return Err(if kind.is_custom() {
+            Failure::not_found(kind, &call.path.name)
+        } else {
+            Failure::no_resource()
+        });
+    }
+    match call.parts.method {
+        Method::GET => {
+            let state = call.server.inner.state();
+            let version = state.store.get(&kind.storage, &store::key(&call.path.namespace, &call.path.name));
+            let version = version.ok_or_else(|| Failure::not_found(kind, &call.path.name))?;
+            Ok(respond::version(StatusCode::OK, kind, version))
+        }
+        Method::PUT if call.path.subresource == "finalize" => finalize(call),
+        Method::PUT => update(call),
+        Method::PATCH => patch(call),
+        _ => Err(Failure::method_not_allowed()),
+    }
+}
+
+/// PUT to a namespace's `/finalize`, which replaces `spec.finalizers` and nothing else.
+fn finalize(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
+    let object = decode(call)?;
+    let change = change(call, call.query.dry_run("UpdateOptions")?, false);
+    let written = call.writing(|writer| {
+        writer.update(&change, |old| {
+            let mut kept = old.clone();
+            let given = object["spec"]["finalizers"].as_array().filter(|list| !list.is_empty());
+            kept["spec"] = given.map_or_else(|| json!({}), |list| json!({"finalizers": list}));
+            Ok(kept)
+        })
+    })?;
+    Ok(written.answer(StatusCode::OK, &call.kind))
+}
+
+impl Written {
+    fn answer(&self, code: StatusCode, kind: &Kind) -> Response<ApiBody> {
+        match self {
+            Self::Stored(version) => respond::version(code, kind, version),
+            Self::Shown(object) => respond::json(code, &kind.presented(object, true)),
+        }
+    }
+}
+
+/// The text of a body as JSON, whether it is written as JSON or YAML.
+fn parse(call: &Call<'_>, accepted: &str) -> Result<Value, Failure> {
+    match call.content_type() {
+        "" | "application/json" => serde_json::from_slice(&call.body).map_err(|error| {
+            let shown = match String::from_utf8_lossy(&call.body).into_owned() {
+                text if text.is_empty() => "<empty>".to_owned(),
+                text => text,
+            };
+            let kind = &call.kind.kind;
+            Failure::bad_request(format!(
+                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse \
+                 error: {error} ({shown})"
+            ))
+        }),
+        "application/yaml" => yaml(&call.body).map_err(Failure::bad_request),
+        _ => Err(Failure::media_type(accepted)),
+    }
+}
+
+/// YAML as JSON.
+pub(crate) fn yaml(body: &Bytes) -> Result<Value, String> {
+    let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+    serde_saphyr::from_str(text)
+        .map_err(|error| format!("error decoding YAML: error converting YAML to JSON: yaml: {error}"))
+}
+
+fn delete_body(call: &Call<'_>) -> Result<Value, Failure> {
+    if call.body.is_empty() { Ok(json!({})) } else { parse(call, "application/json, application/yaml") }
+}
+
+/// The object that a body carries, with the type that the endpoint serves.
+pub(crate) fn decode(call: &Call<'_>) -> Result<Value, Failure> {
+    let kind = &call.kind;
+    let accepted = if kind.is_custom() {
+        "application/json, application/yaml"
+    } else {
+        "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    };
+    let mut object = parse(call, accepted)?;
+    object::check_shape(&object)?;
+    let text = |field: &str| object[field].as_str().unwrap_or_default();
+    let (version, name) = (text("apiVersion"), text("kind"));
+    let expected = kind.api_version();
+    let fits = |given: &str, wanted: &str| given == wanted || (given.is_empty() && !kind.is_custom());
+    if !fits(version, &expected) || !fits(name, &kind.kind) {
+        return Err(Failure::bad_request(mismatch(kind, version, name)));
+    }
+    object["apiVersion"] = expected.into();
+    object["kind"] = kind.kind.as_ref().into();
+    Ok(object)
+}
+
+/// What is said of an object that is of another type than the endpoint's.
+fn mismatch(kind: &Kind, version: &str, name: &str) -> String {
+    if name.is_empty() {
+        return "Object 'Kind' is missing in the body".into();
+    }
+    if version.is_empty() {
+        return "Object 'apiVersion' is missing in the body".into();
+    }
+    if kind.is_custom() {
+        return format!(
+            "{name} in version {version:?} in the body of the request does not match {} in version {:?}",
+            kind.kind,
+            kind.api_version()
+        );
+    }
+    let group = if kind.group.is_empty() { "core" } else { kind.group.split('.').next().unwrap_or_default() };
+    format!(
+        "{name} in version {version:?} cannot be handled as a {}: converting ({version}.{name}) to ({group}.{}): \
+         unknown conversion",
+        kind.kind, kind.kind
+    )
+}

@@ -1,0 +1,115 @@
+//! What all writes share: the locked state, admission, and what follows a write.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::kinds::Kind;
+use crate::server::{AdmissionRequest, Inner, State};
+use crate::store::{self, Version};
+
+/// A write in progress. The state is locked for as long as it lives.
+pub(crate) struct Writer<'a> {
+    pub server: &'a Inner,
+    pub state: &'a mut State,
+}
+
+/// An object that is to be created.
+pub(crate) struct NewObject<'a> {
+    pub kind: &'a Arc<Kind>,
+    /// The namespace of the path.
+    pub namespace: &'a str,
+    /// The name of the path, where it has one (a PUT or an apply that creates).
+    pub name: &'a str,
+    pub object: Value,
+    pub dry_run: bool,
+}
+
+/// What a write came to.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// This version is stored, by this write or, where it changed nothing, by an earlier one.
+    Stored(Arc<Version>),
+    /// The object as it would be or would have been stored.
+    Shown(Value),
+}
+
+impl Written {
+    /// The object that the client is answered with.
+    pub(crate) fn object(&self) -> &Value {
+        match self {
+            Self::Stored(version) => &version.object,
+            Self::Shown(object) => object,
+        }
+    }
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(server: &'a Inner, state: &'a mut State) -> Self {
+        Self { server, state }
+    }
+
+    /// The stored version of an object.
+    pub(crate) fn stored(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Arc<Version>> {
+        self.state.store.get(&kind.storage, &store::key(namespace, name)).cloned()
+    }
+
+    /// Asks the admission function, and gives back the object as it changed it.
+    pub(crate) fn admit(
+        &self,
+        kind: &Kind,
+        subresource: &str,
+        object: Value,
+        old: Option<&Value>,
+        dry_run: bool,
+    ) -> Result<Value, Failure> {
+        let operation = if old.is_some() { "UPDATE" } else { "CREATE" };
+        let changed = self.ask(kind, operation, subresource, Some(&object), old, dry_run)?;
+        Ok(changed.unwrap_or(object))
+    }
+
+    /// Asks the admission function whether a delete may be.
+    pub(crate) fn admit_delete(&self, kind: &Kind, old: &Value, dry_run: bool) -> Result<(), Failure> {
+        self.ask(kind, "DELETE", "", None, Some(old), dry_run).map(drop)
+    }
+
+    fn ask(
+        &self,
+        kind: &Kind,
+        operation: &str,
+        subresource: &str,
+        object: Option<&Value>,
+        old: Option<&Value>,
+        dry_run: bool,
+    ) -> Result<Option<Value>, Failure> {
+        let Some(admission) = &self.server.admission else {
+            return Ok(None);
+        };
+        let request = AdmissionRequest {
+            operation,
+            group: &kind.group,
+            kind: &kind.kind,
+            subresource,
+            object,
+            old,
+            dry_run,
+        };
+        admission(&request).map_err(|message| Failure::denied(&message))
+    }
+
+    /// Stores an object, and does what follows from it.
+    pub(crate) fn put(&mut self, kind: &Arc<Kind>, object: Value) -> Arc<Version> {
+        let key = store::object_key(&object);
+        let version = self.state.store.put(&kind.storage, key, object);
+        self.stored_definition(kind, &version);
+        version
+    }
+
+    /// Removes an object, and does what follows from it. The last state comes back.
+    pub(crate) fn remove(&mut self, kind: &Arc<Kind>, namespace: &str, name: &str) -> Option<Arc<Version>> {
+        let version = self.state.store.remove(&kind.storage, &store::key(namespace, name))?;
+        self.removed_definition(kind, &version);
+        Some(version)
+    }
+}
