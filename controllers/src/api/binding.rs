@@ -1,0 +1,147 @@
+//! `ResourceBinding`: one template's way to its clusters.
+//!
+//! Shape: karmada-io/karmada v1.5.0 `pkg/apis/work/v1alpha2/binding_types.go`; the task's time stamp is absent until
+//! set, as from 1.9 (#4407).
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Placement;
+
+/// What is to be placed, where it is placed, and what is leaving.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "work.karmada.io", version = "v1alpha2", kind = "ResourceBinding", namespaced)]
+#[kube(plural = "resourcebindings", shortname = "rb", status = "BindingStatus")]
+#[kube(derive = "Default", derive = "PartialEq")]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceBindingSpec {
+    /// The template.
+    pub resource: ObjectReference,
+    /// Replicas that the template asks for; 0 for what has none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replicas: i32,
+    /// Where it is placed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<TargetCluster>,
+    /// Copy of the policy's placement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
+    /// What is leaving, and not before others can stand in for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub graceful_eviction_tasks: Vec<GracefulEvictionTask>,
+    /// Who schedules.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scheduler_name: String,
+}
+
+/// A template.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectReference {
+    /// `apps/v1`.
+    pub api_version: String,
+    /// `Deployment`.
+    pub kind: String,
+    /// Empty for cluster-scoped templates.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// Its version when the binding was last brought in line with it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub resource_version: String,
+}
+
+/// A cluster that carries the workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetCluster {
+    /// Its name.
+    pub name: String,
+    /// How many replicas it runs; 0 for what has none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replicas: i32,
+}
+
+/// A workload's stay on a cluster that it has to leave.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GracefulEvictionTask {
+    /// The cluster to leave.
+    pub from_cluster: String,
+    /// Replicas it had there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// Why.
+    pub reason: String,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Who asked for it.
+    pub producer: String,
+    /// Since when; set by the graceful eviction controller, and counted from by its timeout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creation_timestamp: Option<Time>,
+}
+
+/// What became of a binding.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BindingStatus {
+    /// The generation that the scheduler has dealt with.
+    #[serde(default, skip_serializing_if = "is_zero_64")]
+    pub scheduler_observed_generation: i64,
+    /// `Scheduled` and `FullyApplied`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// What the members say, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aggregated_status: Vec<AggregatedStatus>,
+}
+
+/// What one member says about the workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AggregatedStatus {
+    /// The member.
+    pub cluster_name: String,
+    /// The part of the object's status that is reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::work::free_form")]
+    pub status: Option<Map<String, Value>>,
+    /// Whether the manifest was written to the member.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub applied: bool,
+    /// Why it was not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub applied_message: String,
+    /// Whether the workload does its work there.
+    pub health: Health,
+}
+
+/// Whether a workload does its work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Health {
+    /// It does.
+    Healthy,
+    /// It does not.
+    Unhealthy,
+    /// Nobody has looked yet.
+    #[default]
+    Unknown,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &i32) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero_64(number: &i64) -> bool {
+    *number == 0
+}

@@ -1,0 +1,136 @@
+//! `Cluster`: a member of the fleet, as the control plane knows it.
+//!
+//! Shape: karmada-io/karmada v1.5.0 `pkg/apis/cluster/v1alpha1/types.go`.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a person, or `karmadactl join`, says about a member cluster.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "cluster.karmada.io", version = "v1alpha1", kind = "Cluster", plural = "clusters")]
+#[kube(status = "ClusterStatus", derive = "Default", derive = "PartialEq")]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterSpec {
+    /// Who reaches out: `Push` (the control plane) or `Pull` (an agent in the member).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sync_mode: String,
+    /// URL of the member's API server.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub api_endpoint: String,
+    /// Secret with the credentials for the member.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<SecretReference>,
+    /// Secret with the credentials for impersonation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub impersonator_secret_ref: Option<SecretReference>,
+    /// Whether the member's certificate is left unchecked.
+    #[serde(rename = "insecureSkipTLSVerification", default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure_skip_tls_verification: bool,
+    /// Cloud provider; selected on and spread over.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub provider: String,
+    /// Region; selected on and spread over.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub region: String,
+    /// Zone; selected on and spread over.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub zone: String,
+    /// What keeps workloads away from the cluster, or drives them out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taints: Vec<Taint>,
+}
+
+/// Where a secret is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SecretReference {
+    /// Namespace of the secret.
+    pub namespace: String,
+    /// Name of the secret.
+    pub name: String,
+}
+
+/// What the control plane saw of a member cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterStatus {
+    /// Release of the member's API server.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kubernetes_version: String,
+    /// What the member's API server serves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub api_enablements: Vec<ApiEnablement>,
+    /// `Ready` and its like.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// How many nodes there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_summary: Option<NodeSummary>,
+    /// What the nodes offer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_summary: Option<ResourceSummary>,
+}
+
+/// The resources of one group and version.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApiEnablement {
+    /// `apps/v1`, or `v1` for the core group.
+    pub group_version: String,
+    /// Its resources.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ApiResource>,
+}
+
+/// One kind of resource.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ApiResource {
+    /// Plural name, as in paths.
+    pub name: String,
+    /// Kind, as in objects.
+    pub kind: String,
+}
+
+/// Nodes of a member.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeSummary {
+    /// All nodes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub total_num: i32,
+    /// Nodes whose `Ready` is `True`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ready_num: i32,
+}
+
+/// Capacity of a member.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceSummary {
+    /// What pods may use on the ready nodes, by resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub allocatable: BTreeMap<String, Quantity>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &i32) -> bool {
+    *number == 0
+}
+
+impl Cluster {
+    /// The condition called `Ready`.
+    #[must_use]
+    pub fn ready_condition(&self) -> Option<&Condition> {
+        self.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == super::CONDITION_READY)
+    }
+
+    /// Whether `Ready` is `True`.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.ready_condition().is_some_and(|condition| condition.status == "True")
+    }
+}

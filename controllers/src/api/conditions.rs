@@ -1,0 +1,64 @@
+//! Reading and writing lists of conditions (`metav1.Condition`).
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+/// The condition of this type.
+#[must_use]
+pub fn condition<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|condition| condition.type_ == type_)
+}
+
+/// Whether the condition of this type is there, and `True`.
+#[must_use]
+pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
+    condition(conditions, type_).is_some_and(|condition| condition.status == "True")
+}
+
+/// Sets the condition of this type. Its time of transition is `now` only where its status differs.
+pub fn set_condition(
+    conditions: &mut Vec<Condition>,
+    type_: &str,
+    holds: bool,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) {
+    let status = if holds { "True" } else { "False" };
+    let before = conditions.iter().position(|condition| condition.type_ == type_);
+    let since = before
+        .map(|index| &conditions[index])
+        .filter(|condition| condition.status == status)
+        .map_or(Time(now), |condition| condition.last_transition_time.clone());
+    let condition = Condition {
+        type_: type_.into(),
+        status: status.into(),
+        reason: reason.into(),
+        message: message.into(),
+        last_transition_time: since,
+        observed_generation: None,
+    };
+    match before {
+        Some(index) => conditions[index] = condition,
+        None => conditions.push(condition),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_transition_moves_with_the_status_only() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut conditions = Vec::new();
+        for (holds, reason, second, since) in
+            [(true, "First", 1, 1), (true, "Second", 2, 1), (false, "Third", 3, 3), (false, "Fourth", 4, 3)]
+        {
+            set_condition(&mut conditions, "Ready", holds, reason, "", at(second));
+            assert_eq!(conditions.len(), 1);
+            assert_eq!(conditions[0].reason, reason);
+            assert_eq!(conditions[0].last_transition_time.0, at(since), "{reason}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The definitions that make an API server serve the custom resources.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+
+use super::{Cluster, ClusterPropagationPolicy, PropagationPolicy, ResourceBinding, Work};
+
+/// The definitions of all custom resources, to be created on the control plane.
+#[must_use]
+pub fn crds() -> Vec<CustomResourceDefinition> {
+    vec![
+        Cluster::crd(),
+        PropagationPolicy::crd(),
+        ClusterPropagationPolicy::crd(),
+        ResourceBinding::crd(),
+        Work::crd(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn schema(kind: &str) -> Value {
+        let crd = crds().into_iter().find(|crd| crd.spec.names.kind == kind).unwrap();
+        serde_json::to_value(crd.spec.versions[0].schema.as_ref().unwrap()).unwrap()
+    }
+
+    /// A default in the schema would be written into every object, where the real ones have nothing.
+    #[test]
+    fn the_only_default_is_that_replicas_are_divided() {
+        fn defaults(schema: &Value, path: &str, found: &mut Vec<String>) {
+            for (key, value) in schema.as_object().into_iter().flatten() {
+                match key.as_str() {
+                    "default" if !value.is_object() => found.push(format!("{path}={value}")),
+                    _ => defaults(value, &format!("{path}/{key}"), found),
+                }
+            }
+        }
+        let mut found = Vec::new();
+        crds().iter().for_each(|crd| {
+            defaults(&schema(&crd.spec.names.kind), "", &mut found);
+        });
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found.iter().all(|path| path.ends_with("/replicaSchedulingType=\"Divided\"")), "{found:?}");
+    }
+
+    #[test]
+    fn manifests_keep_fields_that_nobody_knows() {
+        let items = schema("Work");
+        let items = &items["openAPIV3Schema"]["properties"]["spec"]["properties"]["workload"]["properties"];
+        assert_eq!(items["manifests"]["items"]["x-kubernetes-preserve-unknown-fields"], true);
+    }
+
+    #[test]
+    fn status_is_a_subresource_of_what_controllers_report_on() {
+        for (kind, expected) in
+            [("Cluster", true), ("ResourceBinding", true), ("Work", true), ("PropagationPolicy", false)]
+        {
+            let crd = crds().into_iter().find(|crd| crd.spec.names.kind == kind).unwrap();
+            let status = crd.spec.versions[0].subresources.as_ref().and_then(|all| all.status.as_ref());
+            assert_eq!(status.is_some(), expected, "{kind}");
+        }
+    }
+}

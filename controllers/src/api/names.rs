@@ -1,0 +1,132 @@
+//! Names, labels, annotations, finalizers, taint keys and reasons that link the objects to one another.
+//!
+//! Sources in karmada-io/karmada at v1.5.0: `pkg/util/names/names.go`, `pkg/util/constants.go`,
+//! `pkg/apis/*/well_known_constants.go`.
+
+/// Taint of a cluster that says it is not ready.
+pub const TAINT_NOT_READY: &str = "cluster.karmada.io/not-ready";
+/// Taint of a cluster whose readiness is unknown.
+pub const TAINT_UNREACHABLE: &str = "cluster.karmada.io/unreachable";
+/// Taint of a cluster that is being removed.
+pub const TAINT_TERMINATING: &str = "cluster.karmada.io/terminating";
+/// Nothing new is placed on a cluster with a taint of this effect.
+pub const NO_SCHEDULE: &str = "NoSchedule";
+/// What runs on a cluster with a taint of this effect is evicted.
+pub const NO_EXECUTE: &str = "NoExecute";
+
+/// Condition of a Cluster: it is healthy and takes workloads.
+pub const CONDITION_READY: &str = "Ready";
+/// Condition of a binding: the scheduler found a result.
+pub const CONDITION_SCHEDULED: &str = "Scheduled";
+/// Condition of a binding: every Work of it has been applied.
+pub const CONDITION_FULLY_APPLIED: &str = "FullyApplied";
+/// Condition of a Work: its manifest has been written to the member.
+pub const CONDITION_APPLIED: &str = "Applied";
+
+/// Finalizer of a Cluster.
+pub const FINALIZER_CLUSTER: &str = "karmada.io/cluster-controller";
+/// Finalizer of a binding.
+pub const FINALIZER_BINDING: &str = "karmada.io/binding-controller";
+/// Finalizer of a Work.
+pub const FINALIZER_WORK: &str = "karmada.io/execution-controller";
+
+/// Label on template and binding: the namespace of the policy that claimed them.
+pub const LABEL_POLICY_NAMESPACE: &str = "propagationpolicy.karmada.io/namespace";
+/// Label on template and binding: the name of the policy that claimed them.
+pub const LABEL_POLICY_NAME: &str = "propagationpolicy.karmada.io/name";
+/// Label on template and binding: the name of the cluster-scoped policy that claimed them.
+pub const LABEL_CLUSTER_POLICY_NAME: &str = "clusterpropagationpolicy.karmada.io/name";
+/// Label on Work and manifest: [`binding_key`] of their binding.
+pub const LABEL_BINDING_KEY: &str = "resourcebinding.karmada.io/key";
+/// Annotation on Work and manifest: the namespace of their binding.
+pub const ANNOTATION_BINDING_NAMESPACE: &str = "resourcebinding.karmada.io/namespace";
+/// Annotation on Work and manifest: the name of their binding.
+pub const ANNOTATION_BINDING_NAME: &str = "resourcebinding.karmada.io/name";
+/// Annotation on a binding: JSON of the placement that the scheduler used last.
+pub const ANNOTATION_APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
+/// Label on a manifest: the namespace of its Work.
+pub const LABEL_WORK_NAMESPACE: &str = "work.karmada.io/namespace";
+/// Label on a manifest: the name of its Work.
+pub const LABEL_WORK_NAME: &str = "work.karmada.io/name";
+/// Annotation on a manifest: uid of the template it was made from.
+pub const ANNOTATION_TEMPLATE_UID: &str = "resourcetemplate.karmada.io/uid";
+/// Annotation on a manifest: the annotations that came from the control plane, by comma.
+pub const ANNOTATION_MANAGED_ANNOTATIONS: &str = "resourcetemplate.karmada.io/managed-annotations";
+/// Annotation on a manifest: the labels that came from the control plane, by comma.
+pub const ANNOTATION_MANAGED_LABELS: &str = "resourcetemplate.karmada.io/managed-labels";
+/// Annotation on a template: `overwrite` lets it take over an object that the member already has.
+pub const ANNOTATION_CONFLICT_RESOLUTION: &str = "work.karmada.io/conflict-resolution";
+
+/// Who made an eviction task: the taint manager.
+pub const PRODUCER_TAINT_MANAGER: &str = "TaintManager";
+/// Why an eviction task was made: a taint that the placement does not tolerate, or no longer.
+pub const REASON_TAINT_UNTOLERATED: &str = "TaintUntolerated";
+
+const EXECUTION_PREFIX: &str = "karmada-es-";
+
+/// The namespace on the control plane that holds the Works for `cluster`.
+#[must_use]
+pub fn execution_namespace(cluster: &str) -> String {
+    format!("{EXECUTION_PREFIX}{cluster}")
+}
+
+/// The cluster whose Works the namespace holds; `None` for any other namespace.
+#[must_use]
+pub fn cluster_of(execution_namespace: &str) -> Option<&str> {
+    execution_namespace.strip_prefix(EXECUTION_PREFIX)
+}
+
+/// The name of the binding of an object.
+#[must_use]
+pub fn binding_name(kind: &str, name: &str) -> String {
+    format!("{name}-{kind}").to_lowercase().replace(':', ".")
+}
+
+/// The name of the Work that carries an object: its own name and a hash of where it comes from.
+#[must_use]
+pub fn work_name(kind: &str, namespace: &str, name: &str) -> String {
+    let origin =
+        if namespace.is_empty() { format!("{name}-{kind}") } else { format!("{namespace}-{name}-{kind}") };
+    format!("{}-{}", name.to_lowercase().replace(':', "."), safe_hash(&origin.to_lowercase()))
+}
+
+/// What labels the Works of a binding.
+#[must_use]
+pub fn binding_key(namespace: &str, name: &str) -> String {
+    safe_hash(&format!("{namespace}/{name}"))
+}
+
+/// FNV-1a, 32 bits, in decimal, with each digit replaced by a letter of Kubernetes' alphabet without vowels
+/// (`k8s.io/apimachinery/pkg/util/rand.SafeEncodeString`).
+fn safe_hash(text: &str) -> String {
+    const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let hash =
+        text.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    hash.to_string().bytes().map(|digit| char::from(ALPHABET[usize::from(digit) % ALPHABET.len()])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn works_are_named_as_in_the_recordings_of_release_1_5() {
+        let recorded = [("dup", "dup-c4bfb655d"), ("div", "div-696d69898d"), ("slow", "slow-884754d96")];
+        for (name, work) in recorded {
+            assert_eq!(work_name("Deployment", "default", name), work);
+        }
+        assert_eq!(binding_key("default", "dup-deployment"), "675cb6b8b8");
+    }
+
+    #[test]
+    fn a_binding_is_named_after_object_and_kind() {
+        assert_eq!(binding_name("Deployment", "web"), "web-deployment");
+        assert_eq!(binding_name("ClusterRole", "system:node"), "system.node-clusterrole");
+    }
+
+    #[test]
+    fn an_execution_namespace_leads_back_to_its_cluster() {
+        assert_eq!(cluster_of(&execution_namespace("m1")), Some("m1"));
+        assert_eq!(cluster_of("default"), None);
+    }
+}

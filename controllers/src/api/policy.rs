@@ -1,0 +1,62 @@
+//! `PropagationPolicy` and its cluster-scoped twin: which templates go where.
+//!
+//! Shape: karmada-io/karmada v1.5.0 `pkg/apis/policy/v1alpha1/propagation_types.go`.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Placement;
+
+/// Which templates go where.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "policy.karmada.io", version = "v1alpha1", kind = "PropagationPolicy", namespaced)]
+#[kube(plural = "propagationpolicies", shortname = "pp", derive = "PartialEq")]
+#[serde(rename_all = "camelCase")]
+pub struct PropagationPolicySpec {
+    /// The templates; one match is enough.
+    pub resource_selectors: Vec<ResourceSelector>,
+    /// Where they go.
+    #[serde(default)]
+    pub placement: Placement,
+    /// Of several policies that match as well, the highest wins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
+    /// Whether what the workload depends on goes with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub propagate_deps: bool,
+    /// Who schedules; empty: `default-scheduler`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scheduler_name: String,
+}
+
+/// Which templates go where, for all namespaces and for cluster-scoped templates.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "policy.karmada.io", version = "v1alpha1", kind = "ClusterPropagationPolicy")]
+#[kube(plural = "clusterpropagationpolicies", shortname = "cpp", derive = "PartialEq")]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterPropagationPolicySpec {
+    /// The same as in a namespaced policy.
+    #[serde(flatten)]
+    pub policy: PropagationPolicySpec,
+}
+
+/// Picks templates: by name, by labels, or all of the kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceSelector {
+    /// `apps/v1`.
+    pub api_version: String,
+    /// `Deployment`.
+    pub kind: String,
+    /// Empty: the policy's own namespace, or any for a cluster-scoped policy.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Empty: any.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Ignored where a name is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_selector: Option<LabelSelector>,
+}

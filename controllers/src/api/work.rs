@@ -1,0 +1,83 @@
+//! `Work`: a manifest for one member, in that member's execution namespace.
+//!
+//! Shape: karmada-io/karmada v1.5.0 `pkg/apis/work/v1alpha1/work_types.go`.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Health;
+
+/// What is to run in the member.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "work.karmada.io", version = "v1alpha1", kind = "Work", plural = "works", namespaced)]
+#[kube(shortname = "wk", status = "WorkStatus", derive = "Default", derive = "PartialEq")]
+pub struct WorkSpec {
+    /// The manifests; a Work of a binding has one.
+    pub workload: WorkloadTemplate,
+}
+
+/// A list of manifests.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadTemplate {
+    /// The manifests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub manifests: Vec<Manifest>,
+}
+
+/// A whole object, of any kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Manifest(#[schemars(schema_with = "free_form")] pub Map<String, Value>);
+
+/// What became of the manifests.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkStatus {
+    /// `Applied`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// What the member says about each manifest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub manifest_statuses: Vec<ManifestStatus>,
+}
+
+/// What the member says about a manifest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ManifestStatus {
+    /// The manifest.
+    pub identifier: ManifestIdentifier,
+    /// The part of the object's status that is reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "free_form")]
+    pub status: Option<Map<String, Value>>,
+    /// Whether it does its work.
+    pub health: Health,
+}
+
+/// Names a manifest of a Work.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ManifestIdentifier {
+    /// Its place in the list, from 0.
+    pub ordinal: i32,
+    /// API group; empty for the core group.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// API version.
+    pub version: String,
+    /// Kind.
+    pub kind: String,
+    /// Plural; left empty, as the real controllers leave it.
+    pub resource: String,
+    /// Empty for cluster-scoped objects.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// The schema of an object of which nothing is known (Go's `runtime.RawExtension`).
+pub(super) fn free_form(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}

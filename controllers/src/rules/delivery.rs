@@ -1,0 +1,190 @@
+//! Which clusters hold a Work of a binding, what the Work says, and whether a member has what it says.
+//!
+//! karmada-io/karmada v1.5.0 `pkg/controllers/binding/common.go`, `pkg/util/helper/{binding,work}.go`,
+//! `pkg/resourceinterpreter/default/native/prune`.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::api::{
+    ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ANNOTATION_MANAGED_ANNOTATIONS,
+    ANNOTATION_MANAGED_LABELS, ANNOTATION_TEMPLATE_UID, LABEL_BINDING_KEY, LABEL_WORK_NAME,
+    LABEL_WORK_NAMESPACE, ResourceBindingSpec, TargetCluster, binding_key, execution_namespace, work_name,
+};
+
+/// The clusters that hold a Work of the binding: the targets, and those that the workload has not left yet. A Work
+/// anywhere else is an orphan. Works are written for the targets only, so that one that is leaving stays as it is.
+#[must_use]
+pub fn carriers(spec: &ResourceBindingSpec) -> BTreeSet<&str> {
+    let targets = spec.clusters.iter().map(|target| target.name.as_str());
+    targets.chain(spec.graceful_eviction_tasks.iter().map(|task| task.from_cluster.as_str())).collect()
+}
+
+/// The object that a template becomes in a target: without what the control plane's API server added, with labels
+/// and annotations that lead back to Work and binding, and with the target's replicas.
+///
+/// `binding` is the binding's namespace and name. `None` where the template is not an object.
+#[must_use]
+pub fn manifest(
+    template: &Value,
+    binding: (&str, &str),
+    target: &TargetCluster,
+) -> Option<Map<String, Value>> {
+    let mut manifest = template.as_object()?.clone();
+    manifest.remove("status");
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kind = text(manifest.get("kind"));
+    let metadata = manifest.get_mut("metadata")?.as_object_mut()?;
+    let (namespace, name) = (text(metadata.get("namespace")), text(metadata.get("name")));
+    let uid = text(metadata.get("uid"));
+    metadata.retain(|field, _| matches!(field.as_str(), "name" | "namespace" | "labels" | "annotations"));
+    if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+        annotations.remove("deployment.kubernetes.io/revision");
+        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+    }
+
+    let labels = entry(metadata, "labels")?;
+    labels.insert(LABEL_BINDING_KEY.into(), binding_key(binding.0, binding.1).into());
+    labels.insert(LABEL_WORK_NAMESPACE.into(), execution_namespace(&target.name).into());
+    labels.insert(LABEL_WORK_NAME.into(), work_name(&kind, &namespace, &name).into());
+    let managed_labels = keys(labels);
+    let annotations = entry(metadata, "annotations")?;
+    annotations.insert(ANNOTATION_BINDING_NAMESPACE.into(), binding.0.into());
+    annotations.insert(ANNOTATION_BINDING_NAME.into(), binding.1.into());
+    annotations.insert(ANNOTATION_TEMPLATE_UID.into(), uid.into());
+    annotations.insert(ANNOTATION_MANAGED_LABELS.into(), managed_labels.into());
+    annotations.insert(ANNOTATION_MANAGED_ANNOTATIONS.into(), "".into());
+    let managed_annotations = keys(annotations);
+    annotations.insert(ANNOTATION_MANAGED_ANNOTATIONS.into(), managed_annotations.into());
+
+    if target.replicas > 0 {
+        let field = if kind == "Job" { "parallelism" } else { "replicas" };
+        entry(&mut manifest, "spec")?.insert(field.into(), target.replicas.into());
+    }
+    Some(manifest)
+}
+
+/// The replicas that a template asks for; 0 for what has none (`GetReplicas` of the default interpreter).
+#[must_use]
+pub fn template_replicas(kind: &str, template: &Value) -> i32 {
+    let path = match kind {
+        "Deployment" | "StatefulSet" => "/spec/replicas",
+        "Job" => "/spec/parallelism",
+        _ => return 0,
+    };
+    template.pointer(path).map_or(1, |replicas| {
+        replicas.as_i64().and_then(|replicas| i32::try_from(replicas).ok()).unwrap_or_default()
+    })
+}
+
+/// Whether all that `wanted` says is so in `present`, which may say more: defaults, status, what others own.
+#[must_use]
+pub fn covers(present: &Value, wanted: &Value) -> bool {
+    match (present, wanted) {
+        (Value::Object(present), Value::Object(wanted)) => wanted.iter().all(|(key, wanted)| {
+            present.get(key).map_or(is_empty(wanted), |present| covers(present, wanted))
+        }),
+        (Value::Array(present), Value::Array(wanted)) => {
+            present.len() == wanted.len() && present.iter().zip(wanted).all(|(a, b)| covers(a, b))
+        }
+        _ => present == wanted,
+    }
+}
+
+/// Whether the object in a member was put there by the Work.
+#[must_use]
+pub fn belongs_to_work(object: &Value, work_namespace: &str, work_name: &str) -> bool {
+    let label = |key: &str| object.get("metadata")?.get("labels")?.get(key)?.as_str();
+    label(LABEL_WORK_NAMESPACE) == Some(work_namespace) && label(LABEL_WORK_NAME) == Some(work_name)
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(map) => map.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        _ => false,
+    }
+}
+
+fn entry<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
+    let slot = map.entry(key).or_insert_with(|| json!({}));
+    if slot.is_null() {
+        *slot = json!({});
+    }
+    slot.as_object_mut()
+}
+
+fn keys(map: &Map<String, Value>) -> String {
+    let sorted: BTreeSet<&str> = map.keys().map(String::as_str).collect();
+    sorted.into_iter().collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_is_what_the_recordings_of_release_1_5_show() {
+        let template = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "dup", "namespace": "default", "uid": "39e3", "resourceVersion": "560",
+                "generation": 1, "creationTimestamp": "2026-11-21T00:06:19Z",
+                "labels": {"app": "dup", "propagationpolicy.karmada.io/name": "dup"}},
+            "spec": {"replicas": 2}, "status": {"replicas": 2},
+        });
+        let target = TargetCluster { name: "m1".into(), replicas: 5 };
+        let made = manifest(&template, ("default", "dup-deployment"), &target).unwrap();
+        let expected = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {
+                "name": "dup", "namespace": "default",
+                "labels": {
+                    "app": "dup", "propagationpolicy.karmada.io/name": "dup",
+                    "resourcebinding.karmada.io/key": "675cb6b8b8",
+                    "work.karmada.io/name": "dup-c4bfb655d", "work.karmada.io/namespace": "karmada-es-m1",
+                },
+                "annotations": {
+                    "resourcebinding.karmada.io/name": "dup-deployment",
+                    "resourcebinding.karmada.io/namespace": "default",
+                    "resourcetemplate.karmada.io/uid": "39e3",
+                    "resourcetemplate.karmada.io/managed-labels": "app,propagationpolicy.karmada.io/name,\
+                        resourcebinding.karmada.io/key,work.karmada.io/name,work.karmada.io/namespace",
+                    "resourcetemplate.karmada.io/managed-annotations": "resourcebinding.karmada.io/name,\
+                        resourcebinding.karmada.io/namespace,resourcetemplate.karmada.io/managed-annotations,\
+                        resourcetemplate.karmada.io/managed-labels,resourcetemplate.karmada.io/uid",
+                },
+            },
+            "spec": {"replicas": 5},
+        });
+        assert_eq!(Value::Object(made), expected);
+    }
+
+    #[test]
+    fn a_member_may_say_more_but_not_otherwise() {
+        let wanted = json!({"spec": {"replicas": 2, "list": [{"a": 1}], "empty": {}}});
+        let cases = [
+            (json!({"spec": {"replicas": 2, "list": [{"a": 1, "b": 2}], "more": 1}, "status": {}}), true),
+            (json!({"spec": {"replicas": 3, "list": [{"a": 1}]}}), false),
+            (json!({"spec": {"replicas": 2, "list": []}}), false),
+            (json!({"spec": {"list": [{"a": 1}]}}), false),
+        ];
+        for (present, expected) in cases {
+            assert_eq!(covers(&present, &wanted), expected, "{present}");
+        }
+    }
+
+    #[test]
+    fn replicas_are_asked_for_by_workloads_only() {
+        let cases = [
+            ("Deployment", json!({"spec": {"replicas": 3}}), 3),
+            ("Deployment", json!({"spec": {}}), 1),
+            ("Job", json!({"spec": {"parallelism": 4}}), 4),
+            ("ConfigMap", json!({"data": {}}), 0),
+        ];
+        for (kind, template, expected) in cases {
+            assert_eq!(template_replicas(kind, &template), expected, "{kind} {template}");
+        }
+    }
+}

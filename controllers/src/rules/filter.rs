@@ -1,0 +1,132 @@
+//! Which clusters may be chosen for a workload, and how they rank.
+//!
+//! karmada-io/karmada `pkg/scheduler/framework/plugins/*`. Each filter returns why the cluster is refused, if it is.
+
+use k8s_openapi::api::core::v1::Toleration;
+
+use super::{affinity_matches, tolerates};
+use crate::api::{
+    Cluster, ClusterAffinity, GracefulEvictionTask, NO_EXECUTE, NO_SCHEDULE, ObjectReference, TargetCluster,
+};
+
+/// Why a cluster was refused, for people.
+pub type Refusal = Option<String>;
+
+/// `ClusterAffinity`: the placement must mean the cluster, be it a target already or not.
+#[must_use]
+pub fn affinity_filter(affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal {
+    let meant = affinity.is_none_or(|affinity| affinity_matches(affinity, cluster));
+    (!meant).then(|| "cluster(s) did not match the placement cluster affinity constraint".into())
+}
+
+/// `TaintToleration`: a new target's taints of effect NoSchedule and NoExecute must all be tolerated, for however
+/// short; what is a target already stays one (#2449).
+#[must_use]
+pub fn taint_filter(tolerations: &[Toleration], cluster: &Cluster, is_target: bool) -> Refusal {
+    let repels = |effect: &str| effect == NO_SCHEDULE || effect == NO_EXECUTE;
+    let tolerated = |taint| tolerations.iter().any(|toleration| tolerates(toleration, taint));
+    let mut taints = cluster.spec.taints.iter().filter(|taint| !is_target && repels(&taint.effect));
+    taints
+        .find(|taint| !tolerated(taint))
+        .map(|taint| format!("cluster(s) had untolerated taint {{{}:{}}}", taint.key, taint.effect))
+}
+
+/// `APIEnablement`: a new target's API server must serve the kind; what is a target already stays one, as from 1.15
+/// (#6462): a hiccup of discovery is no reason to delete.
+#[must_use]
+pub fn api_filter(resource: &ObjectReference, cluster: &Cluster, is_target: bool) -> Refusal {
+    let enablements = cluster.status.iter().flat_map(|status| &status.api_enablements);
+    let mut resources = enablements
+        .filter(|enablement| enablement.group_version == resource.api_version)
+        .flat_map(|enablement| &enablement.resources);
+    let served = is_target || resources.any(|served| served.kind == resource.kind);
+    (!served).then(|| "cluster(s) did not have the API resource".into())
+}
+
+/// `ClusterEviction`: a cluster that the workload is leaving is not chosen again, as from 1.6 (#3469).
+#[must_use]
+pub fn eviction_filter(tasks: &[GracefulEvictionTask], cluster: &str) -> Refusal {
+    let leaving = tasks.iter().any(|task| task.from_cluster == cluster);
+    leaving.then(|| "cluster(s) is in the process of eviction".into())
+}
+
+/// A cluster that is being removed takes nothing new, as from 1.14.
+#[must_use]
+pub fn terminating_filter(cluster: &Cluster) -> Refusal {
+    cluster.metadata.deletion_timestamp.as_ref().map(|_| "cluster(s) is being removed".into())
+}
+
+/// `ClusterLocality`: a target scores 100, any other cluster 0; all score 0 while no target has replicas.
+#[must_use]
+pub fn locality_score(targets: &[TargetCluster], cluster: &str) -> i64 {
+    let assigned: i64 = targets.iter().map(|target| i64::from(target.replicas)).sum();
+    let is_target = targets.iter().any(|target| target.name == cluster);
+    if assigned > 0 && is_target { 100 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Taint;
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::TAINT_NOT_READY;
+
+    fn tainted(effect: &str) -> Cluster {
+        let mut cluster = Cluster::new("m1", Default::default());
+        cluster.spec.taints =
+            vec![Taint { key: TAINT_NOT_READY.into(), effect: effect.into(), ..Taint::default() }];
+        cluster
+    }
+
+    #[test]
+    fn taints_keep_new_work_away_and_leave_old_work_alone() {
+        let brief: Toleration = serde_json::from_value(
+            json!({"key": TAINT_NOT_READY, "operator": "Exists", "effect": NO_EXECUTE, "tolerationSeconds": 1}),
+        )
+        .unwrap();
+        let cases = [
+            ("NoSchedule repels", NO_SCHEDULE, false, false),
+            ("NoExecute tolerated for a second passes", NO_EXECUTE, false, true),
+            ("a target stays", NO_SCHEDULE, true, true),
+            ("PreferNoSchedule does not matter", "PreferNoSchedule", false, true),
+        ];
+        for (about, effect, is_target, passes) in cases {
+            let refusal = taint_filter(std::slice::from_ref(&brief), &tainted(effect), is_target);
+            assert_eq!(refusal.is_none(), passes, "{about}: {refusal:?}");
+        }
+    }
+
+    #[test]
+    fn a_kind_must_be_served_where_it_goes_and_may_vanish_where_it_is() {
+        let mut cluster = Cluster::new("m1", Default::default());
+        cluster.status = serde_json::from_value(json!({"apiEnablements": [
+            {"groupVersion": "apps/v1", "resources": [{"name": "deployments", "kind": "Deployment"}]}
+        ]}))
+        .unwrap();
+        let resource = |version: &str, kind: &str| ObjectReference {
+            api_version: version.into(),
+            kind: kind.into(),
+            ..ObjectReference::default()
+        };
+        assert!(api_filter(&resource("apps/v1", "Deployment"), &cluster, false).is_none());
+        assert!(api_filter(&resource("apps/v1", "StatefulSet"), &cluster, false).is_some());
+        assert!(api_filter(&resource("v1", "Deployment"), &cluster, false).is_some());
+        assert!(api_filter(&resource("apps/v1", "StatefulSet"), &cluster, true).is_none());
+    }
+
+    #[test]
+    fn a_cluster_under_eviction_is_not_chosen_again() {
+        let task = GracefulEvictionTask { from_cluster: "m1".into(), ..GracefulEvictionTask::default() };
+        assert!(eviction_filter(std::slice::from_ref(&task), "m1").is_some());
+        assert!(eviction_filter(&[task], "m2").is_none());
+    }
+
+    #[test]
+    fn targets_rank_first_once_they_have_replicas() {
+        let targets = |replicas| [TargetCluster { name: "m1".into(), replicas }];
+        assert_eq!(locality_score(&targets(2), "m1"), 100);
+        assert_eq!(locality_score(&targets(2), "m2"), 0);
+        assert_eq!(locality_score(&targets(0), "m1"), 0);
+    }
+}

@@ -1,0 +1,150 @@
+//! Whether a member is ready, judged from probes of its API server.
+//!
+//! karmada-io/karmada `pkg/controllers/status/cluster_status_controller.go` and `cluster_condition_cache.go`.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// How a probe of a member's API server (`/readyz`, or `/healthz` where that is missing) ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// There are no credentials to ask with.
+    NoClient,
+    /// There was no answer, or one that is an error.
+    Failed,
+    /// The answer was a success of this HTTP status.
+    Answered(u16),
+}
+
+/// What a Cluster's condition `Ready` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Readiness {
+    /// Whether it is `True`.
+    pub ready: bool,
+    /// Its reason.
+    pub reason: &'static str,
+    /// Its message.
+    pub message: &'static str,
+}
+
+/// The run of like answers that the last probe belongs to. Kept in memory: a restart forgets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeRun {
+    /// Whether they said ready.
+    pub ready: bool,
+    /// When the first of them came.
+    pub since: Timestamp,
+}
+
+/// What one probe says, without regard to those before it.
+///
+/// A client library turns every status beyond 206 into an error, so that an overloaded member is called not
+/// reachable (`pkg/util/clusterhealth`, client-go `rest/request.go`).
+#[must_use]
+pub fn readiness(probe: Probe) -> Readiness {
+    match probe {
+        Probe::Answered(200) => Readiness {
+            ready: true,
+            reason: "ClusterReady",
+            message: "cluster is healthy and ready to accept workloads",
+        },
+        Probe::Answered(_) => Readiness {
+            ready: false,
+            reason: "ClusterNotReady",
+            message: "cluster is reachable but health endpoint responded without ok",
+        },
+        Probe::Failed => {
+            Readiness { ready: false, reason: "ClusterNotReachable", message: "cluster is not reachable" }
+        }
+        Probe::NoClient => Readiness {
+            ready: false,
+            reason: "StatusCollectionFailed",
+            message: "failed to create a client for the cluster",
+        },
+    }
+}
+
+/// The run after a probe: any answer unlike the one before begins a new one.
+#[must_use]
+pub fn probe_run(before: Option<ProbeRun>, ready: bool, now: Timestamp) -> ProbeRun {
+    before.filter(|run| run.ready == ready).unwrap_or(ProbeRun { ready, since: now })
+}
+
+/// Whether the condition as it stands outlasts what the probe says: it does until the run is as long as the
+/// threshold for its direction. The first probe after a start (`before` is `None`) counts at once.
+///
+/// `current` is whether `Ready` is `True` at present, `None` where there is no such condition yet.
+#[must_use]
+pub fn keeps_condition(
+    before: Option<ProbeRun>,
+    run: ProbeRun,
+    current: Option<bool>,
+    now: Timestamp,
+    success_threshold: Duration,
+    failure_threshold: Duration,
+) -> bool {
+    let threshold = if run.ready { success_threshold } else { failure_threshold };
+    before.is_some()
+        && current.is_some_and(|current| current != run.ready)
+        && now.duration_since(run.since).unsigned_abs() < threshold
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// Feeds probes at their seconds, and returns what `Ready` was after each.
+    fn ready_after(probes: &[(i64, bool)]) -> Vec<bool> {
+        let (mut run, mut current) = (None, None);
+        let threshold = Duration::from_secs(30);
+        let mut feed = |second, ready| {
+            let next = probe_run(run, ready, at(second));
+            if !keeps_condition(run, next, current, at(second), threshold, threshold) {
+                current = Some(ready);
+            }
+            run = Some(next);
+            current.unwrap()
+        };
+        probes.iter().map(|(second, ready)| feed(*second, *ready)).collect()
+    }
+
+    #[test]
+    fn readiness_changes_when_a_run_of_answers_is_as_long_as_the_threshold() {
+        type Probes<'a> = &'a [(i64, bool)];
+        let cases: [(&str, Probes<'_>, bool); 7] = [
+            ("the first probe counts at once", &[(0, false)], false),
+            ("one failure is nothing", &[(0, true), (10, false)], true),
+            ("a run one second too short", &[(0, true), (10, false), (39, false)], true),
+            ("a run just long enough", &[(0, true), (10, false), (40, false)], false),
+            (
+                "a success starts the count anew",
+                &[(0, true), (10, false), (20, true), (30, false), (50, false)],
+                true,
+            ),
+            ("recovery takes a run, too", &[(0, false), (10, true), (39, true)], false),
+            ("and is over after it", &[(0, false), (10, true), (40, true)], true),
+        ];
+        for (about, probes, expected) in cases {
+            assert_eq!(ready_after(probes).last(), Some(&expected), "{about}");
+        }
+    }
+
+    #[test]
+    fn only_two_hundred_is_ready() {
+        let cases = [
+            (Probe::Answered(200), true, "ClusterReady"),
+            (Probe::Answered(204), false, "ClusterNotReady"),
+            (Probe::Failed, false, "ClusterNotReachable"),
+            (Probe::NoClient, false, "StatusCollectionFailed"),
+        ];
+        for (probe, ready, reason) in cases {
+            let readiness = readiness(probe);
+            assert_eq!((readiness.ready, readiness.reason), (ready, reason));
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Which taints are tolerated, and until when.
+//!
+//! karmada-io/karmada `pkg/controllers/cluster/taint_manager.go` (`needEviction`), `pkg/util/helper/taint.go`;
+//! matching as in k8s.io/component-helpers `scheduling/corev1`.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Taint, Toleration};
+
+use crate::api::NO_EXECUTE;
+
+/// When a workload has to leave a cluster on account of its taints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// There is a taint that it does not tolerate.
+    AtOnce,
+    /// When the first of its tolerations has run out.
+    At(Timestamp),
+    /// It tolerates them for ever, or there are none.
+    Never,
+}
+
+/// Whether the toleration is one for this taint.
+#[must_use]
+pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    let key = toleration.key.as_deref().unwrap_or_default();
+    let effect = toleration.effect.as_deref().unwrap_or_default();
+    let exists = toleration.operator.as_deref() == Some("Exists");
+    let same_value =
+        || toleration.value.as_deref().unwrap_or_default() == taint.value.as_deref().unwrap_or_default();
+    (effect.is_empty() || effect == taint.effect)
+        && (key.is_empty() || key == taint.key)
+        && (exists || same_value())
+}
+
+/// When a workload with these tolerations has to leave a cluster with these taints.
+///
+/// Of several tolerations for one taint, only the first in the list counts. A taint that does not say when it was
+/// added never runs out.
+#[must_use]
+pub fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due {
+    let mut due = Due::Never;
+    for taint in taints.iter().filter(|taint| taint.effect == NO_EXECUTE) {
+        let Some(toleration) = tolerations.iter().find(|toleration| tolerates(toleration, taint)) else {
+            return Due::AtOnce;
+        };
+        let (Some(added), Some(seconds)) = (&taint.time_added, toleration.toleration_seconds) else {
+            continue;
+        };
+        let patience = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        let end = added.0.saturating_add(patience).unwrap_or(Timestamp::MAX);
+        due = match due {
+            Due::At(earlier) if earlier <= end => due,
+            _ => Due::At(end),
+        };
+    }
+    due
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::*;
+
+    fn taint(key: &str, effect: &str, added: Option<i64>) -> Taint {
+        let time_added = added.map(|second| Time(Timestamp::from_second(second).unwrap()));
+        Taint { key: key.into(), effect: effect.into(), time_added, value: Some("v".into()) }
+    }
+
+    fn toleration(key: &str, operator: &str, effect: &str, seconds: Option<i64>) -> Toleration {
+        Toleration {
+            key: Some(key.into()),
+            operator: Some(operator.into()),
+            effect: Some(effect.into()),
+            toleration_seconds: seconds,
+            value: (operator == "Equal").then(|| "v".into()),
+        }
+    }
+
+    #[test]
+    fn a_toleration_matches_by_key_effect_and_value() {
+        let taint = taint("k", NO_EXECUTE, None);
+        let cases = [
+            (toleration("k", "Exists", NO_EXECUTE, None), true),
+            (toleration("k", "Exists", "", None), true),
+            (toleration("", "Exists", "", None), true),
+            (toleration("k", "Equal", NO_EXECUTE, None), true),
+            (Toleration { value: Some("w".into()), ..toleration("k", "Equal", NO_EXECUTE, None) }, false),
+            (toleration("l", "Exists", NO_EXECUTE, None), false),
+            (toleration("k", "Exists", "NoSchedule", None), false),
+        ];
+        for (toleration, expected) in cases {
+            assert_eq!(tolerates(&toleration, &taint), expected, "{toleration:?}");
+        }
+    }
+
+    #[test]
+    fn the_shortest_finite_toleration_decides() {
+        let at = |second| Due::At(Timestamp::from_second(second).unwrap());
+        let (a, b) = (taint("a", NO_EXECUTE, Some(100)), taint("b", NO_EXECUTE, Some(110)));
+        let finite = |key, seconds| toleration(key, "Exists", NO_EXECUTE, Some(seconds));
+        let forever = |key| toleration(key, "Exists", NO_EXECUTE, None);
+        let cases: Vec<(&str, Vec<Taint>, Vec<Toleration>, Due)> = vec![
+            ("no taint", vec![], vec![], Due::Never),
+            ("NoSchedule evicts nobody", vec![taint("a", "NoSchedule", Some(100))], vec![], Due::Never),
+            ("not tolerated", vec![a.clone()], vec![finite("b", 5)], Due::AtOnce),
+            ("tolerated for a while", vec![a.clone()], vec![finite("a", 5)], at(105)),
+            ("tolerated for ever", vec![a.clone()], vec![forever("a")], Due::Never),
+            ("the first in the list counts", vec![a.clone()], vec![forever("a"), finite("a", 5)], Due::Never),
+            (
+                "the earlier end counts",
+                vec![a.clone(), b.clone()],
+                vec![finite("a", 30), finite("b", 5)],
+                at(115),
+            ),
+            (
+                "finite beats for ever",
+                vec![a.clone(), b.clone()],
+                vec![forever("a"), finite("b", 5)],
+                at(115),
+            ),
+            ("one not tolerated beats all", vec![a, b], vec![finite("a", 30)], Due::AtOnce),
+            ("no time added", vec![taint("a", NO_EXECUTE, None)], vec![finite("a", 5)], Due::Never),
+        ];
+        for (about, taints, tolerations, expected) in cases {
+            assert_eq!(eviction_due(&taints, &tolerations), expected, "{about}");
+        }
+    }
+}
