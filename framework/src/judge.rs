@@ -69,7 +69,7 @@ impl Judge {
             scenario: self.scenario,
             entries: self.entries,
             span,
-            verdicts: self.catalogue.finish(self.dialect.world()),
+            verdicts: self.catalogue.finish(),
         }
     }
 }

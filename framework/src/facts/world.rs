@@ -68,6 +68,10 @@ pub struct Member {
     pub taints: Vec<Taint>,
     /// Whether it is being removed.
     pub leaving: bool,
+    /// When a person last set a taint on it, by a mark of the history.
+    pub tainted_by_hand: Option<Duration>,
+    /// When its last `NoExecute` taint went.
+    pub untainted: Option<Duration>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// `provider`, `region` and `zone` with their values.
@@ -104,6 +108,8 @@ pub struct Taint {
     pub value: String,
     /// What it does.
     pub effect: TaintEffect,
+    /// The health that it tells, if that is what it is for.
+    pub tells: Option<Health>,
     /// As stamped on it, to the second.
     pub time_added: Option<Timestamp>,
     /// When it was first seen.
@@ -196,8 +202,8 @@ pub struct EvictionTask {
     pub member: String,
     /// For example `TaintUntolerated`.
     pub reason: String,
-    /// For example `TaintManager`.
-    pub producer: String,
+    /// Whether a taint is the reason.
+    pub by_taint: bool,
     /// When it was first seen.
     pub seen: Duration,
     /// Whether it was there before the history began.
@@ -249,8 +255,10 @@ pub struct Delivery {
 pub struct Running {
     /// Replicas that the object there asks for; zero also for what has none.
     pub replicas: u64,
-    /// Replicas ready of the version that the object asks for.
+    /// Replicas ready, of whatever version.
     pub ready: u64,
+    /// Whether the status is about the present version of the object.
+    pub current: bool,
 }
 
 impl Member {
@@ -260,10 +268,23 @@ impl Member {
         self.fields.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The taint with this key and effect.
+    /// The taint with this effect that tells `health`.
     #[must_use]
-    pub fn taint(&self, key: &str, effect: TaintEffect) -> Option<&Taint> {
-        self.taints.iter().find(|taint| taint.key == key && taint.effect == effect)
+    pub fn health_taint(&self, health: Health, effect: TaintEffect) -> Option<&Taint> {
+        self.taints.iter().find(|taint| taint.tells == Some(health) && taint.effect == effect)
+    }
+
+    /// Its taints that evict.
+    pub fn evicting_taints(&self) -> impl Iterator<Item = &Taint> {
+        self.taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute)
+    }
+}
+
+impl Running {
+    /// Whether it is all that it is asked to be.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        self.current && self.ready >= self.replicas
     }
 }
 

@@ -3,43 +3,45 @@
 use std::time::Duration;
 
 use super::book::Book;
-use super::{Outcome, Rule, Verdict};
-use crate::facts::{Fact, World};
-use crate::target::{Profile, Timings};
-
-/// What a guarantee sees and writes to as it is put to a fact, or as time passes.
-pub(super) struct Court<'a> {
-    /// The state after the fact.
-    pub(super) world: &'a World,
-    /// The times promised.
-    pub(super) timings: &'a Timings,
-    /// Its account.
-    pub(super) book: &'a mut Book,
-}
-
-/// A state machine over facts.
-pub(super) trait Guarantee: Send {
-    /// What it says about itself.
-    fn rule(&self) -> &'static Rule;
-
-    /// Takes the next fact.
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>);
-
-    /// Time has come to `now`, and nothing has happened since the last fact.
-    fn pass(&mut self, _now: Duration, _court: &mut Court<'_>) {}
-}
+use super::court::{Court, Guarantee};
+use super::log::Log;
+use super::{Outcome, Rule, Verdict, eviction, graceful, health, placement, taint, toleration};
+use crate::facts::{Fact, TaintEffect, World};
+use crate::target::Profile;
 
 /// All guarantees with their accounts.
 pub struct Catalogue {
     profile: Profile,
+    log: Log,
     guarantees: Vec<(Box<dyn Guarantee>, Book)>,
+}
+
+/// In the order in which they are told.
+fn all() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(health::NotReady::default()),
+        Box::new(taint::NoSchedule::default()),
+        Box::new(taint::NoExecute::default()),
+        Box::new(taint::Untainted::new(TaintEffect::NoSchedule)),
+        Box::new(taint::Untainted::new(TaintEffect::NoExecute)),
+        Box::new(taint::Exclusive),
+        Box::new(toleration::Deadline::default()),
+        Box::new(toleration::Spared::default()),
+        Box::new(eviction::Done::default()),
+        Box::new(eviction::TimedOut::default()),
+        Box::new(graceful::Graceful::default()),
+        Box::new(placement::NotBoth::default()),
+        Box::new(placement::Kept::default()),
+        Box::new(placement::Spread),
+    ]
 }
 
 impl Catalogue {
     /// Every guarantee, for an implementation that promises what `profile` says.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        Self { profile, guarantees: Vec::new() }
+        let guarantees = all().into_iter().map(|guarantee| (guarantee, Book::default())).collect();
+        Self { profile, log: Log::default(), guarantees }
     }
 
     /// Whose promises these are.
@@ -51,28 +53,29 @@ impl Catalogue {
     /// What every guarantee says about itself, in order.
     #[must_use]
     pub fn rules() -> Vec<&'static Rule> {
-        Vec::new()
+        all().iter().map(|guarantee| guarantee.rule()).collect()
     }
 
-    /// Puts a fact to all of them.
+    /// Puts a fact to all of them. `world` is the state after it.
     pub fn observe(&mut self, fact: &Fact, world: &World) {
-        let timings = &self.profile.timings;
+        self.log.note(fact);
+        let (profile, log) = (&self.profile, &self.log);
         for (guarantee, book) in &mut self.guarantees {
-            guarantee.observe(fact, &mut Court { world, timings, book });
+            guarantee.observe(fact, &mut Court { world, profile, log, book });
         }
     }
 
-    /// Tells all of them that time has come to `now`.
+    /// Tells all of them that time has come to `now`, and that nothing has happened since the last fact.
     pub fn pass(&mut self, now: Duration, world: &World) {
-        let timings = &self.profile.timings;
+        let (profile, log) = (&self.profile, &self.log);
         for (guarantee, book) in &mut self.guarantees {
-            guarantee.pass(now, &mut Court { world, timings, book });
+            guarantee.pass(now, &mut Court { world, profile, log, book });
         }
     }
 
     /// The verdicts.
     #[must_use]
-    pub fn finish(self, _world: &World) -> Vec<Verdict> {
+    pub fn finish(self) -> Vec<Verdict> {
         let lacks = |rule: &Rule| rule.features.iter().find(|feature| !self.profile.has(**feature)).copied();
         self.guarantees
             .into_iter()

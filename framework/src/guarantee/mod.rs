@@ -3,8 +3,17 @@
 //! How facts come about is left to the dialects, how verdicts are told to the reports.
 
 mod book;
+pub mod bounds;
 mod catalogue;
+mod court;
+mod eviction;
+mod graceful;
+mod health;
+mod log;
+mod placement;
 mod rule;
+mod taint;
+mod toleration;
 mod verdict;
 
 pub use catalogue::Catalogue;

@@ -69,6 +69,14 @@ pub enum ProfileError {
     /// The YAML is wrong; the report shows where.
     #[error("{0:?}")]
     Invalid(Report),
+    /// The file could not be read.
+    #[error("{file}: {reason}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What the system said.
+        reason: String,
+    },
     /// Nobody is called that.
     #[error("there is no target `{name}`: there are {known}")]
     Unknown {

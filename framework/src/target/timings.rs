@@ -46,9 +46,12 @@ pub struct Timings {
     /// Time that one eviction of a queue of evictions takes at most; absent where there is no such pace.
     #[serde(default, with = "text::optional")]
     pub eviction_pace: Option<Duration>,
-    /// Time from one look at eviction tasks to the next; absent where only events lead to one.
-    #[serde(default, with = "text::optional")]
-    pub eviction_poll: Option<Duration>,
+    /// How often eviction tasks are looked at within the graceful-eviction-timeout, events apart.
+    #[serde(default)]
+    pub eviction_polls: u32,
+    /// Time until a missed event is made up for: from one look at a tainted member's workloads to the next.
+    #[serde(with = "text::required")]
+    pub recheck: Duration,
     /// The longest that killed controllers take to work again once they are started.
     #[serde(with = "text::required")]
     pub takeover: Duration,
@@ -90,7 +93,7 @@ impl Timings {
             "refusedProbe" => &mut self.refused_probe,
             "silentProbe" => self.silent_probe.as_mut()?,
             "evictionPace" => self.eviction_pace.as_mut()?,
-            "evictionPoll" => self.eviction_poll.as_mut()?,
+            "recheck" => &mut self.recheck,
             "takeover" => &mut self.takeover,
             "latency" => &mut self.latency,
             "skew" => &mut self.skew,

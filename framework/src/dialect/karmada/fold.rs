@@ -1,0 +1,148 @@
+//! Takes entries one by one, and finds whose business each is.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::{binding, cluster, copies};
+use crate::facts::{Fact, FaultInForce, News, ObjectVersion, World};
+use crate::history::{Entry, EventType, Kind, Mark};
+
+/// The cluster in whose API the placement is recorded.
+const CONTROL_PLANE: &str = "control-plane";
+
+/// Folds the entries of a history of Karmada, or of anything that speaks its API.
+#[derive(Debug, Default)]
+pub struct Karmada {
+    world: World,
+    bindings: binding::Bindings,
+}
+
+/// One version of one object, with what every kind has.
+pub(super) struct Seen<'a> {
+    pub(super) object: &'a Value,
+    pub(super) name: &'a str,
+    pub(super) namespace: &'a str,
+    /// Deleted, not merely being deleted.
+    pub(super) gone: bool,
+    /// Being deleted.
+    pub(super) leaving: bool,
+    pub(super) witness: ObjectVersion,
+}
+
+impl Seen<'_> {
+    /// The text at `pointer`, empty if there is none.
+    pub(super) fn text(&self, pointer: &str) -> &str {
+        self.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The whole number at `pointer`.
+    pub(super) fn number(&self, pointer: &str) -> Option<u64> {
+        self.object.pointer(pointer).and_then(Value::as_u64)
+    }
+
+    /// The list at `pointer`, empty if there is none.
+    pub(super) fn list(&self, pointer: &str) -> &[Value] {
+        self.object.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+impl Karmada {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The present state.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Takes the next entry, and answers with what it changed, in order.
+    pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
+        self.world.now = entry.at;
+        let (news, witness) = match &entry.kind {
+            Kind::Mark(mark) => (vec![self.mark(mark)], None),
+            Kind::Event { on, event, object } => {
+                let seen = seen(on, *event, object);
+                self.see_stamps(&seen);
+                (self.event(on, &seen), Some(seen.witness))
+            }
+        };
+        news.into_iter().map(|news| Fact { at: entry.at, news, witness: witness.clone() }).collect()
+    }
+
+    fn event(&mut self, on: &str, seen: &Seen<'_>) -> Vec<News> {
+        let group = seen.text("/apiVersion").split('/').next().unwrap_or_default();
+        match (on, group, seen.witness.kind()) {
+            (CONTROL_PLANE, "cluster.karmada.io", "Cluster") => cluster::observe(&mut self.world, seen),
+            (CONTROL_PLANE, "work.karmada.io", "ResourceBinding" | "ClusterResourceBinding") => {
+                self.bindings.observe(&mut self.world, seen)
+            }
+            (CONTROL_PLANE, "work.karmada.io", "Work") => copies::deliveries(&mut self.world, seen),
+            (CONTROL_PLANE, ..) => Vec::new(),
+            (member, ..) => copies::running(&mut self.world, member, seen),
+        }
+    }
+
+    /// A mark: a fault that begins or ends, or anything else.
+    fn mark(&mut self, mark: &Mark) -> News {
+        let text = |key: &str| mark.get(key).and_then(Value::as_str).map(str::to_owned);
+        let member = text("cluster");
+        match (text("fault"), text("state").as_deref()) {
+            (Some(fault), Some("begin")) => {
+                let since = self.world.now;
+                self.world.faults.push(FaultInForce { fault: fault.clone(), member: member.clone(), since });
+                News::FaultBegan { fault, member }
+            }
+            (Some(fault), Some("end")) => {
+                let same = |each: &FaultInForce| each.fault == fault && each.member == member;
+                if let Some(place) = self.world.faults.iter().position(same) {
+                    self.world.faults.remove(place);
+                }
+                News::FaultEnded { fault, member }
+            }
+            _ => {
+                let tainted = mark.get("step").is_some_and(|step| step == "taint");
+                if let (true, Some(member)) =
+                    (tainted, member.and_then(|name| self.world.members.get_mut(&name)))
+                {
+                    member.tainted_by_hand = Some(self.world.now);
+                }
+                News::Step(mark.clone())
+            }
+        }
+    }
+
+    /// A server's or controller's stamp is never in the future, so each bounds the wall time of the start from below.
+    fn see_stamps(&mut self, seen: &Seen<'_>) {
+        let transitions = seen.list("/status/conditions").iter().map(|each| &each["lastTransitionTime"]);
+        for stamp in transitions.chain(seen.object.pointer("/metadata/creationTimestamp")) {
+            let since = SignedDuration::try_from(self.world.now).unwrap_or(SignedDuration::MAX);
+            let start = time(stamp).and_then(|time| time.checked_sub(since).ok());
+            self.world.wall_start = self.world.wall_start.max(start);
+        }
+    }
+}
+
+fn seen<'a>(on: &Arc<str>, event: EventType, object: &'a Value) -> Seen<'a> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (kind, name, namespace) = (text("/kind"), text("/metadata/name"), text("/metadata/namespace"));
+    let full = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
+    Seen {
+        object,
+        name,
+        namespace,
+        gone: event == EventType::Deleted,
+        leaving: object.pointer("/metadata/deletionTimestamp").is_some(),
+        witness: ObjectVersion::new(Arc::clone(on), kind, full, text("/metadata/resourceVersion")),
+    }
+}
+
+/// A time stamp, if it is one.
+pub(super) fn time(value: &Value) -> Option<Timestamp> {
+    capsize_clock::parse_time(value.as_str()?)
+}

@@ -1,0 +1,153 @@
+//! The old copy stays until the new one really runs: EVICTION.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::bounds;
+use super::court::{Charge, Court, Guarantee};
+use super::{Bound, Rule, Subject};
+use crate::facts::{EvictionTask, Fact, InstanceHealth, News, Workload};
+use crate::report::text::{clock, span};
+use crate::target::Feature;
+
+static GRACEFUL: Rule = Rule {
+    id: "EVICTION-03",
+    sentence: "the old copy stays until the new one is healthy, or the graceful-eviction-timeout has passed",
+    features: &[Feature::GracefulEviction],
+    formula: bounds::GRACEFUL,
+    releases: "the target for all; Karmada breaks it where a status is older than the schedule (#3736)",
+    source: "V6",
+};
+
+/// V6: what counts is not what the control plane tells, which may be older than the schedule, but what the members'
+/// own APIs show; where a history lacks those, the control plane's word on the replicas that are ready.
+#[derive(Default)]
+pub(super) struct Graceful {
+    /// The last eviction of a workload from a member, until it is assigned there again.
+    tasks: BTreeMap<Subject, EvictionTask>,
+    /// Deletions for which no reason is seen yet; another watch may still tell of it.
+    suspects: BTreeMap<Subject, (Fact, EvictionTask)>,
+}
+
+impl Guarantee for Graceful {
+    fn rule(&self) -> &'static Rule {
+        &GRACEFUL
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::EvictionBegan { workload, task } | News::EvictionStamped { workload, task } => {
+                self.tasks.insert(Subject::on(workload, &task.member), task.clone());
+            }
+            News::EvictionEnded { workload, task } if task.suppress_deletion == Some(false) => {
+                self.tasks.remove(&Subject::on(workload, &task.member));
+            }
+            News::Assigned { workload: key, .. } => {
+                let Some(workload) = court.world.workloads.get(key) else { return };
+                let again = |subject: &Subject| {
+                    subject.is_of(key)
+                        && subject
+                            .member
+                            .as_ref()
+                            .is_some_and(|member| workload.assignment.contains_key(member))
+                };
+                self.tasks.retain(|subject, _| !again(subject));
+            }
+            News::Recalled { workload, member } => {
+                let subject = Subject::on(workload, member);
+                let leaving = court.world.members.get(member).is_none_or(|member| member.leaving);
+                let task = self.tasks.remove(&subject).filter(|task| !task.directly && !leaving);
+                let recorded = court.world.workloads.get(workload).is_some_and(|each| each.recorded);
+                if let Some(task) = task.filter(|_| recorded) {
+                    self.suspects.insert(subject, (fact.clone(), task));
+                }
+            }
+            News::WorkloadGone(key) => {
+                self.tasks.retain(|subject, _| !subject.is_of(key));
+                self.suspects.retain(|subject, _| !subject.is_of(key));
+            }
+            _ => {}
+        }
+        self.acquit(fact.at, court);
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.acquit(now, court);
+        let skew = court.timings().skew;
+        for (subject, (fact, task)) in self.suspects.extract_if(.., |_, (fact, _)| now > fact.at + skew) {
+            accuse(subject, &fact, &task, court);
+        }
+    }
+}
+
+impl Graceful {
+    /// Lets those go whose old copy might go.
+    fn acquit(&mut self, now: Duration, court: &mut Court<'_>) {
+        let (world, timings) = (court.world, &court.profile.timings);
+        let book = &mut *court.book;
+        self.suspects.retain(|subject, (fact, task)| {
+            let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
+            let earliest = earliest(task, timings);
+            let in_time = now <= fact.at + timings.skew;
+            if fact.at >= earliest {
+                book.held_by(fact.at.saturating_sub(earliest));
+                false
+            } else if task.inherited {
+                false
+            } else if in_time && workload.is_some_and(runs) {
+                book.held();
+                false
+            } else {
+                true
+            }
+        });
+    }
+}
+
+fn earliest(task: &EvictionTask, timings: &crate::target::Timings) -> Duration {
+    task.stamped.unwrap_or(task.seen) + bounds::not_timed_out(timings, task.grace)
+}
+
+/// Whether every assigned member runs what it is assigned; with no member assigned, nothing runs.
+fn runs(workload: &Workload) -> bool {
+    !workload.assignment.is_empty()
+        && workload.assignment.keys().all(|member| lacks(workload, member).is_none())
+}
+
+/// What `member` lacks of what it is assigned, in words.
+fn lacks(workload: &Workload, member: &str) -> Option<String> {
+    let assigned = workload.assignment.get(member).copied().unwrap_or_default();
+    let (healthy, ready) = if workload.running.is_empty() {
+        let told = workload.instances.get(member);
+        let healthy = told.is_some_and(|told| told.health == InstanceHealth::Healthy);
+        (healthy, told.and_then(|told| told.ready).unwrap_or(if healthy { assigned } else { 0 }))
+    } else {
+        let running = workload.running.get(member);
+        (
+            running.is_some_and(crate::facts::Running::is_healthy),
+            running.map(|each| each.ready).unwrap_or_default(),
+        )
+    };
+    (!healthy || ready < assigned).then(|| format!("{member} has {ready} of {assigned} ready"))
+}
+
+fn accuse(subject: Subject, fact: &Fact, task: &EvictionTask, court: &mut Court<'_>) {
+    let workload = subject.workload.as_ref().and_then(|key| court.world.workloads.get(key));
+    let state = match workload {
+        Some(workload) if !workload.assignment.is_empty() => {
+            let lacking: Vec<_> =
+                workload.assignment.keys().filter_map(|member| lacks(workload, member)).collect();
+            lacking.join(", ")
+        }
+        _ => "no member is assigned".to_owned(),
+    };
+    let timeout = task.grace.unwrap_or(court.timings().graceful_eviction_timeout);
+    court.violated(Charge {
+        bound: Bound::NotBefore(earliest(task, court.timings())),
+        because: format!("task begun {}, timeout {}", clock(task.seen), span(timeout)),
+        at: fact.at,
+        seen: format!("the old copy is deleted; {state}"),
+        witness: fact.witness.clone(),
+        subject,
+    });
+}

@@ -1,0 +1,160 @@
+//! A member's health follows its probes: HEALTH.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::bounds::{self, Failing};
+use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::{Bound, Rule, Subject};
+use crate::facts::{Fact, Health, News};
+use crate::report::text::{clock, span};
+use crate::target::{Feature, Timings};
+
+/// T1: a member that fails is told to be not ready in time, and not before the failure threshold has passed.
+///
+/// The time counts from the beginning of a fault. Faults between which no probe need have succeeded are one outage
+/// for the bound from below, and each begins anew for the bound from above.
+#[derive(Default)]
+pub(super) struct NotReady {
+    outages: BTreeMap<String, Outage>,
+    waits: Waits,
+    /// When the controllers last came back, whose first probe has no threshold.
+    back: Option<Duration>,
+}
+
+/// A time in which probes may have failed.
+struct Outage {
+    began: Duration,
+    /// When the last fault ended; absent while one is in force.
+    ended: Option<Duration>,
+    /// The slowest way in which probes fail; absent where they need not.
+    failing: Option<Failing>,
+    /// Whether the member was told to be not ready in it.
+    told: bool,
+}
+
+static NOT_READY: Rule = Rule {
+    id: "HEALTH-01",
+    sentence: "a member that fails becomes NotReady in time, and not before the failure threshold has passed",
+    features: &[Feature::HealthProbes],
+    formula: bounds::NOT_READY,
+    releases: "all",
+    source: "T1",
+};
+
+impl Guarantee for NotReady {
+    fn rule(&self) -> &'static Rule {
+        &NOT_READY
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.waits.observe(fact, court);
+        match &fact.news {
+            News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
+            News::FaultEnded { member: Some(member), .. } => self.ended(member, fact, court),
+            News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
+            News::Health { member, was: Some(Health::Ready), now: Some(Health::NotReady), .. } => {
+                self.told(member, fact, court);
+            }
+            News::TaintAdded { member, .. } | News::TaintRemoved { member, .. } => {
+                // A change of the member may bring a probe forward, and shift those that follow.
+                let subject = Subject::member(member);
+                if self.waits.has(&subject) {
+                    self.wait(member, fact, court);
+                }
+            }
+            News::MemberLeaving(member) | News::MemberGone(member) => {
+                self.outages.remove(member);
+                self.waits.cancel(&Subject::member(member));
+            }
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.waits.pass(now, court);
+        let timings = court.timings();
+        let over = |outage: &Outage| {
+            let settled = settled_after(timings, outage.failing);
+            outage.ended.zip(settled).is_some_and(|(ended, settled)| now > ended + settled)
+        };
+        let threshold = timings.failure_threshold;
+        for (_, outage) in self.outages.extract_if(.., |_, outage| over(outage)) {
+            let length = outage.ended.unwrap_or(now).saturating_sub(outage.began);
+            if !outage.told && outage.failing.is_some() && length < threshold {
+                court.book.held_by(threshold.saturating_sub(length));
+            }
+        }
+    }
+}
+
+/// So long after the end of a fault a probe has succeeded for sure; `None` where one may hang for ever.
+fn settled_after(timings: &Timings, failing: Option<Failing>) -> Option<Duration> {
+    let probe = bounds::probe(timings, failing.unwrap_or(Failing::Refused))?;
+    Some(timings.status_update_frequency + probe + timings.latency)
+}
+
+impl NotReady {
+    fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
+        let outage = self.outages.entry(member.to_owned()).or_insert(Outage {
+            began: fact.at,
+            ended: None,
+            failing: None,
+            told: false,
+        });
+        let anew = outage.ended.take().is_some() || outage.began == fact.at;
+        let faults = court.world.faults.iter().filter(|fault| fault.member.as_deref() == Some(member));
+        outage.failing = faults.filter_map(bounds::failing).max().or(outage.failing);
+        let ready =
+            court.world.members.get(member).is_some_and(|member| member.health == Some(Health::Ready));
+        if anew && ready {
+            self.wait(member, fact, court);
+        }
+    }
+
+    fn wait(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
+        let Some(outage) = self.outages.get(member) else { return };
+        let silent = outage.failing == Some(Failing::Silent);
+        let limit = bounds::not_ready(court.timings(), silent).filter(|_| outage.failing.is_some());
+        let Some(limit) = limit else { return };
+        let reason = Reason {
+            because: format!("{member} failed at {}, and {} is the longest", clock(fact.at), span(limit)),
+            missing: format!("{member} is still Ready"),
+        };
+        self.waits.restart(Subject::member(member), fact, fact.at + limit, limit, reason);
+    }
+
+    fn ended(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
+        let still = court.world.faults.iter().any(|fault| fault.member.as_deref() == Some(member));
+        if let (false, Some(outage)) = (still, self.outages.get_mut(member)) {
+            outage.ended = Some(fact.at);
+            self.waits.cancel(&Subject::member(member));
+        }
+    }
+
+    fn told(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let subject = Subject::member(member);
+        let left = self.waits.met(&subject, fact.at);
+        let Some(outage) = self.outages.get_mut(member) else { return };
+        outage.told = true;
+        let timings = court.timings();
+        let settled = settled_after(timings, outage.failing).unwrap_or(Duration::MAX);
+        let first_probe = |back: Duration| back.saturating_add(settled).saturating_add(timings.takeover);
+        if court.controllers_are_away() || self.back.is_some_and(|back| first_probe(back) >= outage.began) {
+            return;
+        }
+        let earliest = (outage.began + timings.failure_threshold).saturating_sub(timings.skew);
+        if fact.at < earliest {
+            let because = format!(
+                "{member} failed at {}, failure threshold {}",
+                clock(outage.began),
+                span(timings.failure_threshold)
+            );
+            let (seen, witness) = (format!("{member} is NotReady"), fact.witness.clone());
+            let bound = Bound::NotBefore(earliest);
+            return court.violated(Charge { subject, bound, because, at: fact.at, seen, witness });
+        }
+        let late = fact.at.saturating_sub(earliest);
+        court.book.held_by(left.map_or(late, |left| left.min(late)));
+    }
+}

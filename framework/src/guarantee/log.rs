@@ -1,0 +1,55 @@
+//! The last things that happened to each member and workload: the time line of a violation.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::Subject;
+use crate::facts::{Fact, News, WorkloadKey};
+
+/// A violation is told with so many facts.
+const TOLD: usize = 6;
+
+/// What happened last, by whom it happened to.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    count: u64,
+    members: BTreeMap<String, Recent>,
+    workloads: BTreeMap<WorkloadKey, Recent>,
+}
+
+type Recent = VecDeque<(u64, Fact)>;
+
+impl Log {
+    /// Keeps `fact`, if it is one to tell.
+    pub(super) fn note(&mut self, fact: &Fact) {
+        let recent = match &fact.news {
+            News::FaultBegan { member: Some(member), .. }
+            | News::FaultEnded { member: Some(member), .. }
+            | News::Health { member, first: false, .. }
+            | News::TaintAdded { member, first: false, .. }
+            | News::TaintRemoved { member, .. }
+            | News::MemberLeaving(member)
+            | News::MemberGone(member) => self.members.entry(member.clone()).or_default(),
+            News::Assigned { workload, .. }
+            | News::EvictionBegan { workload, .. }
+            | News::EvictionEnded { workload, .. }
+            | News::Delivered { workload, .. }
+            | News::Recalled { workload, .. }
+            | News::WorkloadGone(workload) => self.workloads.entry(workload.clone()).or_default(),
+            _ => return,
+        };
+        if recent.len() == TOLD {
+            recent.pop_front();
+        }
+        self.count += 1;
+        recent.push_back((self.count, fact.clone()));
+    }
+
+    /// The last facts about `subject`, in order.
+    pub(super) fn about(&self, subject: &Subject) -> Vec<Fact> {
+        let member = subject.member.iter().filter_map(|name| self.members.get(name));
+        let workload = subject.workload.iter().filter_map(|key| self.workloads.get(key));
+        let mut facts: Vec<_> = member.chain(workload).flatten().collect();
+        facts.sort_by_key(|(order, _)| *order);
+        facts.iter().skip(facts.len().saturating_sub(TOLD)).map(|(_, fact)| fact.clone()).collect()
+    }
+}

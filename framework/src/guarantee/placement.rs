@@ -1,0 +1,185 @@
+//! Where workloads are put: PLACEMENT, and S1 of EVICTION.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::bounds;
+use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::{Bound, Rule, Subject};
+use crate::facts::{Assignment, Fact, News, Scheduling, Workload, WorkloadKey, World};
+use crate::report::text::clock;
+use crate::target::Feature;
+
+static NOT_BOTH: Rule = Rule {
+    id: "EVICTION-04",
+    sentence: "a member from which a workload is being evicted is not assigned it",
+    features: &[Feature::GracefulEviction, Feature::EvictedNotRechosen],
+    formula: bounds::NOT_BOTH,
+    releases: "1.6 and newer",
+    source: "S1",
+};
+
+/// S1: assigned and evicted members are disjoint, but for a race of two writers that the next recheck heals.
+#[derive(Default)]
+pub(super) struct NotBoth(Waits);
+
+impl Guarantee for NotBoth {
+    fn rule(&self) -> &'static Rule {
+        &NOT_BOTH
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.0.observe(fact, court);
+        let (key, put_to_the_test) = match &fact.news {
+            News::EvictionBegan { workload, .. } | News::Assigned { workload, .. } => (workload, true),
+            News::EvictionEnded { workload, .. } => (workload, false),
+            News::WorkloadGone(key) => return self.0.cancel_all(|subject| subject.is_of(key)),
+            _ => return,
+        };
+        let Some(workload) = court.world.workloads.get(key) else { return };
+        let limit = bounds::both(court.timings());
+        let both =
+            |member: &str| workload.assignment.contains_key(member) && workload.eviction(member).is_some();
+        for member in workload.evictions.iter().map(|task| &task.member) {
+            let subject = Subject::on(key, member);
+            if both(member) {
+                let reason = Reason {
+                    because: format!("{member} is both assigned and evicted from since {}", clock(fact.at)),
+                    missing: format!("{member} still is both"),
+                };
+                self.0.start(subject, fact, limit, reason);
+            } else if let Some(left) = self.0.met(&subject, fact.at) {
+                court.book.held_by(left);
+            } else if put_to_the_test {
+                court.book.held();
+            }
+        }
+        self.0.cancel_all(|subject| subject.is_of(key) && !subject.member.as_deref().is_some_and(both));
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.0.pass(now, court);
+    }
+}
+
+static KEPT: Rule = Rule {
+    id: "PLACEMENT-01",
+    sentence: "a placement that is not evicted stays where it is",
+    features: &[Feature::HealthProbes],
+    formula: "at every change of an assignment",
+    releases: "all",
+    source: "L1",
+};
+
+/// L1: of the members assigned before, those stay that nothing speaks against.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// Workloads whose replicas or placement changed since they were last scheduled.
+    changed: BTreeSet<WorkloadKey>,
+}
+
+impl Guarantee for Kept {
+    fn rule(&self) -> &'static Rule {
+        &KEPT
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Wanted(key) => drop(self.changed.insert(key.clone())),
+            News::WorkloadGone(key) => drop(self.changed.remove(key)),
+            News::Assigned { workload: key, was } => {
+                let Some(workload) = court.world.workloads.get(key) else { return };
+                let evicted = |member: &String| workload.eviction(member).is_some();
+                let scheduled = workload.assignment.keys().any(|member| !was.contains_key(member))
+                    || was.keys().any(|member| !workload.assignment.contains_key(member) && !evicted(member));
+                let changed = if scheduled { self.changed.remove(key) } else { self.changed.contains(key) };
+                if !changed && is_bound_to_stay(workload, was) {
+                    judge_kept(key, workload, was, fact, court);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether selection has no freedom to move what is well: not where regions or capacity are weighed anew, nor where
+/// there are no replicas that tie a workload to its place.
+fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
+    let placement = &workload.placement;
+    let joined = workload.assignment.keys().any(|member| !was.contains_key(member));
+    let constrained = placement.spread_over_members().is_some();
+    match placement.scheduling {
+        _ if placement.spreads_over_groups() || placement.grouped_affinities => false,
+        Scheduling::Duplicated => workload.replicas > 0 || !constrained,
+        Scheduling::DividedByStaticWeight => !joined,
+        Scheduling::DividedByCapacity => !constrained,
+    }
+}
+
+/// Whether `member` may lose the workload for a reason of its own.
+fn may_go(workload: &Workload, member: &str, world: &World) -> bool {
+    let state = world.members.get(member);
+    workload.eviction(member).is_some()
+        || state.is_none_or(|state| state.leaving || !workload.placement.admits(member, state))
+}
+
+fn judge_kept(key: &WorkloadKey, workload: &Workload, was: &Assignment, fact: &Fact, court: &mut Court<'_>) {
+    let (kept, lost): (Vec<_>, Vec<_>) =
+        was.keys().partition(|member| workload.assignment.contains_key(*member));
+    let wronged: Vec<_> = lost.into_iter().filter(|member| !may_go(workload, member, court.world)).collect();
+    if wronged.is_empty() && !kept.is_empty() {
+        court.book.held();
+    }
+    for member in wronged {
+        court.violated(Charge {
+            subject: Subject::on(key, member),
+            bound: Bound::Never,
+            because: format!("{member} is not evicted from, is still there, and still matches the affinity"),
+            at: fact.at,
+            seen: format!("{member} is not assigned any more"),
+            witness: fact.witness.clone(),
+        });
+    }
+}
+
+static SPREAD: Rule = Rule {
+    id: "PLACEMENT-02",
+    sentence: "as many members are chosen as the spread constraint asks for",
+    features: &[Feature::SpreadConstraints],
+    formula: "minGroups to maxGroups, at every choice",
+    releases: "all",
+    source: "L7",
+};
+
+/// L7: whenever members are chosen, there are as many as the constraint on members allows.
+///
+/// An eviction may leave fewer, and where too few can be chosen they stay fewer; but then none is chosen.
+pub(super) struct Spread;
+
+impl Guarantee for Spread {
+    fn rule(&self) -> &'static Rule {
+        &SPREAD
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let News::Assigned { workload: key, was } = &fact.news else { return };
+        let Some(workload) = court.world.workloads.get(key) else { return };
+        let chosen = workload.assignment.keys().any(|member| !was.contains_key(member));
+        let Some(spread) = workload.placement.spread_over_members().filter(|_| chosen) else { return };
+        let count = workload.assignment.len() as u64;
+        // A constraint on regions may need more members than this one allows.
+        let most = spread.max.filter(|_| !workload.placement.spreads_over_groups()).unwrap_or(u64::MAX);
+        if (spread.min..=most).contains(&count) {
+            return court.book.held();
+        }
+        let most = spread.max.map_or("any number of".to_owned(), |most| most.to_string());
+        court.violated(Charge {
+            subject: Subject { workload: Some(key.clone()), member: None },
+            bound: Bound::Never,
+            because: format!("the policy asks for {} to {most} members", spread.min),
+            at: fact.at,
+            seen: format!("{count} members are assigned"),
+            witness: fact.witness.clone(),
+        });
+    }
+}

@@ -1,0 +1,47 @@
+//! The profiles that ship with Capsize, in the binary.
+
+use std::path::Path;
+
+use capsize_framework::target::{Profile, ProfileError, Profiles};
+
+const SHIPPED: [(&str, &str); 5] = [
+    ("reference.yaml", include_str!("../targets/reference.yaml")),
+    ("karmada-1.5.yaml", include_str!("../targets/karmada-1.5.yaml")),
+    ("karmada-1.13.yaml", include_str!("../targets/karmada-1.13.yaml")),
+    ("karmada-1.14.yaml", include_str!("../targets/karmada-1.14.yaml")),
+    ("karmada-1.18.yaml", include_str!("../targets/karmada-1.18.yaml")),
+];
+
+/// The shipped profiles.
+#[must_use]
+pub fn shipped() -> Profiles {
+    let parse =
+        |(file, text): (&str, &str)| Profile::parse(file, text).expect("a test reads every shipped profile");
+    Profiles::new(SHIPPED.into_iter().map(parse).collect())
+}
+
+/// The profile that `--target` asks for: the name of a shipped one, or the path of a YAML file.
+///
+/// # Errors
+/// When there is no such profile, or it is wrong.
+pub fn find(target: &str) -> Result<Profile, ProfileError> {
+    if Path::new(target).extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+        let text = std::fs::read_to_string(target).map_err(|error| ProfileError::Unreadable {
+            file: target.to_owned(),
+            reason: error.to_string(),
+        })?;
+        return Profile::parse(target, &text);
+    }
+    shipped().named(target).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_profile_is_read_and_named_as_its_file() {
+        let names: Vec<_> = shipped().iter().map(|profile| format!("{}.yaml", profile.name)).collect();
+        assert_eq!(names, SHIPPED.map(|(file, _)| file));
+    }
+}
