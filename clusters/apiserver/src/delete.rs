@@ -73,9 +73,7 @@ impl Writer<'_> {
         if object == stored.object || options.dry_run {
             return Ok(Deleted::Pending(stored));
         }
-        let marked = self.put(kind, object);
-        self.after_marked(kind, &marked);
-        Ok(Deleted::Pending(marked))
+        Ok(Deleted::Pending(self.put(kind, object)))
     }
 
     /// Sets what tells that an object is on its way out. Grace only ever shrinks.

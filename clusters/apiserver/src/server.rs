@@ -8,6 +8,7 @@ use capsize_clock::{Clock, Stream};
 
 use crate::builtin::BUILTIN;
 use crate::failure::Failure;
+use crate::gc::Dependents;
 use crate::kinds::{self, Kind};
 use crate::service::ApiService;
 use crate::store::Store;
@@ -57,6 +58,7 @@ pub(crate) struct State {
     pub store: Store,
     /// The kinds that CustomResourceDefinitions have made, sorted by [`Kind::path`].
     pub custom: Vec<Arc<Kind>>,
+    pub dependents: Dependents,
     pub chance: Stream,
     pub ready: bool,
 }
@@ -79,6 +81,13 @@ impl State {
     pub(crate) fn kind(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
         kinds::find(&BUILTIN, group, version, plural)
             .or_else(|| kinds::find(&self.custom, group, version, plural))
+    }
+
+    /// The kind, in the version that is stored, whose objects are in the table called `storage`.
+    pub(crate) fn kind_of(&self, storage: &str) -> Option<&Arc<Kind>> {
+        let mut kinds = self.kinds().filter(|kind| &*kind.storage == storage);
+        let first = kinds.next()?;
+        Some(std::iter::once(first).chain(kinds).find(|kind| kind.is_stored_version()).unwrap_or(first))
     }
 
     /// All kinds, in the order of their paths within built-in and custom ones.
@@ -138,6 +147,7 @@ impl Builder {
         let state = State {
             store: Store::new(self.history_limit),
             custom: Vec::new(),
+            dependents: Dependents::default(),
             chance: self.chance,
             ready: true,
         };
@@ -217,7 +227,9 @@ impl ApiServer {
         for object in objects {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
-            let created = Writer::new(&self.inner, &mut state).install(object);
+            let mut writer = Writer::new(&self.inner, &mut state);
+            let created = writer.install(object);
+            writer.finish();
             created.map_err(|failure| InstallError { kind, name, message: failure.message })?;
         }
         Ok(())

@@ -129,6 +129,9 @@ impl Call<'_> {
     /// Runs `action` with the server's state locked.
     pub(crate) fn writing<T>(&self, action: impl FnOnce(&mut Writer<'_>) -> T) -> T {
         let mut state = self.server.inner.state();
-        action(&mut Writer::new(&self.server.inner, &mut state))
+        let mut writer = Writer::new(&self.server.inner, &mut state);
+        let result = action(&mut writer);
+        writer.finish();
+        result
     }
 }

@@ -1,11 +1,14 @@
 //! What all writes share: the locked state, admission, and what follows a write.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::gc;
 use crate::kinds::Kind;
+use crate::object::{is_terminating, meta};
 use crate::server::{AdmissionRequest, Inner, State};
 use crate::store::{self, Version};
 
@@ -13,6 +16,14 @@ use crate::store::{self, Version};
 pub(crate) struct Writer<'a> {
     pub server: &'a Inner,
     pub state: &'a mut State,
+    effects: VecDeque<Effect>,
+}
+
+/// A write from which more may follow.
+struct Effect {
+    kind: Arc<Kind>,
+    version: Arc<Version>,
+    removed: bool,
 }
 
 /// An object that is to be created.
@@ -47,12 +58,30 @@ impl Written {
 
 impl<'a> Writer<'a> {
     pub(crate) fn new(server: &'a Inner, state: &'a mut State) -> Self {
-        Self { server, state }
+        Self { server, state, effects: VecDeque::new() }
+    }
+
+    /// Does what follows from the writes so far, and from what that writes in turn.
+    pub(crate) fn finish(&mut self) {
+        while let Some(Effect { kind, version, removed }) = self.effects.pop_front() {
+            let namespaces = kind.group.is_empty() && kind.plural == "namespaces";
+            if removed {
+                self.removed_definition(&kind, &version);
+                self.collect_removed(&version);
+                self.finalize_namespace(meta(&version.object, "namespace"));
+            } else {
+                self.collect_stored(&kind, &version);
+                self.marked_definition(&kind, &version);
+                if namespaces {
+                    self.empty_namespace(meta(&version.object, "name"));
+                }
+            }
+        }
     }
 
     /// The stored version of an object.
     pub(crate) fn stored(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Arc<Version>> {
-        self.state.store.get(&kind.storage, &store::key(namespace, name)).cloned()
+        self.stored_at(kind, &store::key(namespace, name))
     }
 
     /// Asks the admission function, and gives back the object as it changed it.
@@ -98,18 +127,34 @@ impl<'a> Writer<'a> {
         admission(&request).map_err(|message| Failure::denied(&message))
     }
 
-    /// Stores an object, and does what follows from it.
+    /// Stores an object. What follows is done by [`Writer::finish`].
     pub(crate) fn put(&mut self, kind: &Arc<Kind>, object: Value) -> Arc<Version> {
         let key = store::object_key(&object);
+        let before = self.stored_at(kind, &key);
+        let before = before.as_ref().map(|version| &version.object);
+        let owned = |object: &Value| gc::references(object).next().is_some();
+        if owned(&object) || before.is_some_and(owned) {
+            self.state.dependents.update(&kind.storage, &key, before, Some(&object));
+        }
+        let matters = owned(&object) || is_terminating(&object);
         let version = self.state.store.put(&kind.storage, key, object);
         self.stored_definition(kind, &version);
+        if matters {
+            self.effects.push_back(Effect { kind: kind.clone(), version: version.clone(), removed: false });
+        }
         version
     }
 
-    /// Removes an object, and does what follows from it. The last state comes back.
+    /// Removes an object; its last state comes back. What follows is done by [`Writer::finish`].
     pub(crate) fn remove(&mut self, kind: &Arc<Kind>, namespace: &str, name: &str) -> Option<Arc<Version>> {
-        let version = self.state.store.remove(&kind.storage, &store::key(namespace, name))?;
-        self.removed_definition(kind, &version);
+        let key = store::key(namespace, name);
+        let version = self.state.store.remove(&kind.storage, &key)?;
+        self.state.dependents.update(&kind.storage, &key, Some(&version.object), None);
+        self.effects.push_back(Effect { kind: kind.clone(), version: version.clone(), removed: true });
         Some(version)
+    }
+
+    fn stored_at(&self, kind: &Kind, key: &str) -> Option<Arc<Version>> {
+        self.state.store.get(&kind.storage, key).cloned()
     }
 }

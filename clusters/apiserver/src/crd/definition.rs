@@ -159,8 +159,8 @@ impl Writer<'_> {
     }
 
     /// After an object was marked: a definition's objects go, and then the definition.
-    pub(crate) fn after_marked(&mut self, kind: &Arc<Kind>, marked: &Version) {
-        if is_definition(kind) {
+    pub(crate) fn marked_definition(&mut self, kind: &Arc<Kind>, marked: &Version) {
+        if is_definition(kind) && is_terminating(&marked.object) {
             self.clean_up(meta(&marked.object, "name"));
         }
     }

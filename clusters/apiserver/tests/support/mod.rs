@@ -1,0 +1,31 @@
+//! Plain requests to a server, for tests that look at what goes over the wire.
+
+use bytes::Bytes;
+use capsize_apiserver::{ApiBody, ApiServer};
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use serde_json::Value;
+use tower::ServiceExt;
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    /// The body where it is JSON, or else its text as a string.
+    pub body: Value,
+}
+
+/// Sends a request and gives back the answer with its body unread.
+pub async fn open(server: &ApiServer, request: Request<Bytes>) -> Response<ApiBody> {
+    server.service().oneshot(request.map(Full::new)).await.unwrap()
+}
+
+/// Sends a request and reads the answer.
+pub async fn send(server: &ApiServer, request: Request<Bytes>) -> Answer {
+    let (parts, body) = open(server, request).await.into_parts();
+    let bytes = body.collect().await.unwrap().to_bytes();
+    let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
+    let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| text());
+    Answer { status: parts.status, headers: parts.headers, body }
+}
