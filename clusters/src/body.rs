@@ -1,0 +1,103 @@
+//! How the body of a response passes a link: whole at once, or event by event for a watch.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::stream::{BoxStream, StreamExt};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt, BodyStream};
+use tower::BoxError;
+
+use crate::link::{Link, LinkError};
+
+/// How many events may be on their way at once before the sender has to wait.
+const EVENTS_UNDER_WAY: usize = 1024;
+
+/// A response's body that has passed a link, or is passing it.
+pub struct LinkBody(Passage);
+
+enum Passage {
+    /// A body of known length came over with its head.
+    Whole(Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>),
+    /// A watch: every event passes the link on its own, in order.
+    Events(BoxStream<'static, Result<Frame<Bytes>, BoxError>>),
+}
+
+impl LinkBody {
+    pub(crate) fn new<B>(link: Link, body: B) -> Self
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        if body.size_hint().exact().is_some() {
+            return Self(Passage::Whole(Box::pin(body.map_err(Into::into))));
+        }
+        Self(Passage::Events(events(link, body)))
+    }
+}
+
+/// The frames of `body` as they come over. A reset ends them with an error.
+fn events<B>(link: Link, body: B) -> BoxStream<'static, Result<Frame<Bytes>, BoxError>>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let mut watched = link.clone();
+    let reset = async move {
+        watched.refused().await;
+        Err(LinkError::Reset.into())
+    };
+    let frames = BodyStream::new(body).map(move |frame| {
+        let mut link = link.clone();
+        let frame = frame.map_err(Into::into);
+        async move {
+            link.carry_event().await?;
+            frame
+        }
+    });
+    // Events travel at the same time and arrive in order, so a delay does not add up over a burst.
+    let frames = frames.buffered(EVENTS_UNDER_WAY);
+    let state = Some((Box::pin(frames), Box::pin(reset)));
+    let passing = futures::stream::unfold(state, |state| async move {
+        let (mut frames, mut reset) = state?;
+        let next = tokio::select! {
+            biased;
+            error = &mut reset => Some(error),
+            frame = frames.next() => frame,
+        };
+        let next = next?;
+        let rest = next.is_ok().then_some((frames, reset));
+        Some((next, rest))
+    });
+    passing.boxed()
+}
+
+impl Body for LinkBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match &mut self.0 {
+            Passage::Whole(body) => body.as_mut().poll_frame(context),
+            Passage::Events(events) => events.poll_next_unpin(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Passage::Whole(body) => body.is_end_stream(),
+            Passage::Events(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Passage::Whole(body) => body.size_hint(),
+            Passage::Events(_) => SizeHint::default(),
+        }
+    }
+}

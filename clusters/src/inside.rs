@@ -1,0 +1,207 @@
+//! The simulated inside of a member: Deployments come up.
+//!
+//! It does what a member's own controllers would do, as far as failover can see it: a Deployment's status follows
+//! its spec and becomes ready after a while. There are no Pods. Nodes are in `nodes.rs`.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use capsize_clock::Stream;
+use futures::StreamExt;
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
+use kube::api::{Patch, PatchParams};
+use kube::runtime::watcher::{self, Event};
+use kube::{Api, Client, ResourceExt};
+use rand::RngExt;
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// How long a Deployment takes to look at a change of its spec: the Deployment controller and the kubelet.
+const OBSERVED_AFTER: Duration = Duration::from_millis(100);
+
+/// How long new replicas take from being seen to being ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartUp {
+    /// Always as long.
+    After(Duration),
+    /// Drawn evenly from this range, both ends included.
+    Between(Duration, Duration),
+    /// They never become ready.
+    Never,
+}
+
+impl StartUp {
+    /// When replicas that start now are ready; `None` for never.
+    fn draw(self, now: Instant, chance: &mut Stream) -> Option<Instant> {
+        match self {
+            Self::After(duration) => Some(now + duration),
+            Self::Between(least, most) if least < most => Some(now + chance.random_range(least..=most)),
+            Self::Between(least, _) => Some(now + least),
+            Self::Never => None,
+        }
+    }
+}
+
+/// The start-up time that holds in a member, which may be changed while it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct StartUpSetting(Arc<(Mutex<StartUp>, Notify)>);
+
+impl StartUpSetting {
+    pub(crate) fn new(start_up: StartUp) -> Self {
+        Self(Arc::new((Mutex::new(start_up), Notify::new())))
+    }
+
+    pub(crate) fn set(&self, start_up: StartUp) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = start_up;
+        self.0.1.notify_one();
+    }
+
+    fn get(&self) -> StartUp {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn changed(&self) {
+        self.0.1.notified().await;
+    }
+}
+
+/// What is known of one Deployment.
+struct Known {
+    deployment: Deployment,
+    next: Step,
+}
+
+/// What happens next to a Deployment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Its new spec is looked at.
+    Observe(Instant),
+    /// Its replicas become ready; never, where there is no time.
+    Ready(Option<Instant>),
+    /// Nothing: the status agrees with the spec.
+    Settled,
+}
+
+impl Step {
+    fn due(self) -> Option<Instant> {
+        match self {
+            Self::Observe(at) => Some(at),
+            Self::Ready(at) => at,
+            Self::Settled => None,
+        }
+    }
+}
+
+/// Keeps the status of every Deployment of a member. Never ends.
+pub(crate) async fn run_deployments(client: Client, setting: StartUpSetting, mut chance: Stream) {
+    let deployments: Api<Deployment> = Api::all(client.clone());
+    let mut events = pin!(watcher::watcher(deployments, watcher::Config::default()));
+    let mut known: BTreeMap<(String, String), Known> = BTreeMap::new();
+    loop {
+        let due = known.iter().filter_map(|(key, one)| Some((one.next.due()?, key.clone()))).min();
+        tokio::select! {
+            biased;
+            event = events.next() => match event {
+                Some(Ok(event)) => note(&mut known, event),
+                // The watcher comes back by itself; without an API there is nothing to do.
+                Some(Err(_)) => {}
+                None => return,
+            },
+            () = setting.changed() => start_again(&mut known, setting.get(), &mut chance),
+            () = sleep_until(due.as_ref().map(|(at, _)| *at)) => {
+                let Some((at, key)) = due else { continue };
+                if let Some(one) = known.get_mut(&key) {
+                    step(&client, one, || setting.get().draw(at, &mut chance)).await;
+                }
+            }
+        }
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn note(known: &mut BTreeMap<(String, String), Known>, event: Event<Deployment>) {
+    match event {
+        Event::Apply(deployment) | Event::InitApply(deployment) => {
+            let key = (deployment.namespace().unwrap_or_default(), deployment.name_any());
+            let before = known.get(&key).map(|one| (one.deployment.metadata.generation, one.next));
+            let next = match before {
+                Some((generation, next)) if generation == deployment.metadata.generation => next,
+                _ if observed(&deployment) => Step::Settled,
+                _ => Step::Observe(Instant::now() + OBSERVED_AFTER),
+            };
+            known.insert(key, Known { deployment, next });
+        }
+        Event::Delete(deployment) => {
+            known.remove(&(deployment.namespace().unwrap_or_default(), deployment.name_any()));
+        }
+        Event::Init | Event::InitDone => {}
+    }
+}
+
+/// Whether the status has caught up with the spec, ready replicas included.
+fn observed(deployment: &Deployment) -> bool {
+    let status = deployment.status.clone().unwrap_or_default();
+    status.observed_generation == deployment.metadata.generation
+        && status.ready_replicas.unwrap_or(0) == wanted(deployment)
+}
+
+fn wanted(deployment: &Deployment) -> i32 {
+    deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
+}
+
+/// Replicas that were never to be ready get another chance when the setting changes.
+fn start_again(known: &mut BTreeMap<(String, String), Known>, start_up: StartUp, chance: &mut Stream) {
+    for one in known.values_mut().filter(|one| one.next == Step::Ready(None)) {
+        one.next = Step::Ready(start_up.draw(Instant::now(), chance));
+    }
+}
+
+/// Does what is due for one Deployment. `ready_at` draws when replicas that start now are ready.
+async fn step(client: &Client, one: &mut Known, ready_at: impl FnOnce() -> Option<Instant>) {
+    let wanted = wanted(&one.deployment);
+    let before = one.deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
+    let (ready, next) = match one.next {
+        Step::Observe(_) if before < wanted => (before, Step::Ready(ready_at())),
+        _ => (wanted, Step::Settled),
+    };
+    one.next = next;
+    let status = status(one.deployment.metadata.generation, wanted, ready.min(wanted));
+    let api: Api<Deployment> = Api::namespaced(client.clone(), &one.deployment.namespace().unwrap_or_default());
+    let patch = json!({ "status": status });
+    // A Deployment that went away meanwhile has no status to keep.
+    let _ = api
+        .patch_status(&one.deployment.name_any(), &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .inspect(|deployment| one.deployment = deployment.clone());
+}
+
+/// A Deployment's status with `ready` of `wanted` replicas ready. Zero is said as null: real controllers leave
+/// such counts out, and a merge patch takes them away so.
+fn status(generation: Option<i64>, wanted: i32, ready: i32) -> serde_json::Value {
+    let count = |number: i32| (number > 0).then_some(number);
+    let status = DeploymentStatus {
+        observed_generation: generation,
+        replicas: count(wanted),
+        updated_replicas: count(wanted),
+        ready_replicas: count(ready),
+        available_replicas: count(ready),
+        unavailable_replicas: count(wanted - ready),
+        ..DeploymentStatus::default()
+    };
+    let mut status = json!(status);
+    for field in ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"] {
+        if status.get(field).is_none() {
+            status[field] = serde_json::Value::Null;
+        }
+    }
+    status
+}
