@@ -1,8 +1,8 @@
 //! What a broken link does to requests and watches, seen from the control plane's side.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -38,12 +38,12 @@ type Events = mpsc::UnboundedSender<Result<Frame<Bytes>, Infallible>>;
 /// Opens a watch through the link; what is put into the sender are its events.
 async fn watch(link: &Link) -> (Events, LinkBody) {
     let (sender, receiver) = mpsc::unbounded();
-    let mut receiver = Some(receiver);
-    let mut member = link.wrap(service_fn(move |_: Request<()>| {
-        let body = StreamBody::new(receiver.take().unwrap());
+    let receiver = Arc::new(Mutex::new(Some(receiver)));
+    let member = link.wrap(service_fn(move |_: Request<()>| {
+        let body = StreamBody::new(receiver.lock().unwrap().take().unwrap());
         async { Ok::<_, Infallible>(Response::new(body)) }
     }));
-    let response = member.ready().await.unwrap().call(Request::new(())).await.unwrap();
+    let response = member.oneshot(Request::new(())).await.unwrap();
     (sender, response.into_body())
 }
 

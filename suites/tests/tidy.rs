@@ -1,0 +1,130 @@
+//! What the house style can be checked for: lengths, file heads, the edges between the crates, leftovers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Which of our crates each may depend on: dependencies point one way. Tests may reach further.
+const EDGES: &[(&str, &[&str])] = &[
+    ("framework/clock", &[]),
+    ("clusters/apiserver", &["capsize-clock"]),
+    ("clusters", &["capsize-apiserver", "capsize-clock"]),
+    ("controllers", &["capsize-clock"]),
+    ("framework", &["capsize-clock", "capsize-clusters"]),
+    (
+        "suites",
+        &[
+            "capsize-apiserver",
+            "capsize-clock",
+            "capsize-clusters",
+            "capsize-controllers",
+            "capsize-framework",
+        ],
+    ),
+];
+
+const LONGEST_FILE: usize = 600;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// All Rust files of the workspace, with their text.
+fn sources() -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    for (folder, _) in EDGES {
+        collect(&root().join(folder), &mut files);
+    }
+    files.sort();
+    files.dedup();
+    assert!(files.len() > 20, "the sources are not where they were");
+    files
+}
+
+fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && path.file_name().is_none_or(|name| name != "target") {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            files.push((path, text));
+        }
+    }
+}
+
+/// Fails with the files for which `wrong` says what is wrong.
+fn each_source(wrong: impl Fn(&Path, &str) -> Option<String>) {
+    let found: Vec<String> = sources()
+        .iter()
+        .filter_map(|(path, text)| Some(format!("{}: {}", path.display(), wrong(path, text)?)))
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn no_file_is_longer_than_six_hundred_lines() {
+    each_source(|_, text| {
+        let lines = text.lines().count();
+        (lines > LONGEST_FILE).then(|| format!("{lines} lines: a room that should be two"))
+    });
+}
+
+#[test]
+fn every_file_opens_with_what_it_is_for() {
+    each_source(|_, text| (!text.starts_with("//!")).then(|| "does not open with //!".to_owned()));
+}
+
+#[test]
+fn a_mod_rs_only_re_exports() {
+    each_source(|path, text| {
+        let is_mod = path.file_name().is_some_and(|name| name == "mod.rs");
+        let item = ["fn ", "struct ", "enum ", "impl ", "trait ", "const ", "static "];
+        let found = text.lines().find(|line| {
+            let line = line.trim_start_matches("pub ").trim_start_matches("pub(crate) ");
+            item.iter().any(|start| line.starts_with(start))
+        });
+        found.filter(|_| is_mod).map(str::to_owned)
+    });
+}
+
+#[test]
+fn nothing_is_left_undone_in_the_code() {
+    let marks = [["todo", "!("].concat(), ["unimplemented", "!("].concat(), ["FIX", "ME"].concat()];
+    let ignored = ["#[", "ignore"].concat();
+    let allow = ["#[", "allow("].concat();
+    each_source(|_, text| {
+        let mark = marks.iter().chain([&ignored, &allow]).find(|mark| text.contains(mark.as_str()))?;
+        Some(format!("{mark} (an expected lint is #[expect(.., reason = \"..\")])"))
+    });
+}
+
+#[test]
+fn dependencies_between_the_crates_point_one_way() {
+    for (folder, allowed) in EDGES {
+        let manifest = fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
+        let (_, dependencies) = manifest.split_once("\n[dependencies]").unwrap();
+        let dependencies = dependencies.split("\n[").next().unwrap();
+        let ours: Vec<&str> = dependencies
+            .lines()
+            .filter_map(|line| line.split(['.', ' ', '=']).next())
+            .filter(|name| name.starts_with("capsize-"))
+            .collect();
+        for name in &ours {
+            assert!(allowed.contains(name), "{folder} must not depend on {name}");
+        }
+    }
+}
+
+#[test]
+fn the_guarantees_use_nothing_of_what_they_judge() {
+    each_source(|path, text| {
+        let judges = path.components().any(|part| part.as_os_str() == "framework");
+        (judges && text.contains("capsize_controllers")).then(|| "shares code with the controllers".to_owned())
+    });
+}
+
+#[test]
+fn nothing_tells_of_one_machine() {
+    let places = [["/", "work/"].concat(), ["/", "tmp/"].concat(), ["/", "root/"].concat()];
+    each_source(|_, text| places.iter().find(|place| text.contains(place.as_str())).cloned());
+}
