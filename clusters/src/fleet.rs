@@ -15,8 +15,7 @@ use crate::link::Link;
 use crate::nodes;
 
 /// Admission in the control plane, in process: `Ok(Some(object))` changes what was sent, `Err` refuses it.
-pub type Admission =
-    Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
+pub type Admission = Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
 
 /// What a fleet is made of.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,7 +60,6 @@ impl MemberSpec {
 }
 
 /// A control plane and its members. Dropping it stops all that runs inside the members.
-#[derive(Debug)]
 pub struct Fleet {
     control_plane: ApiServer,
     members: BTreeMap<String, Member>,
@@ -98,7 +96,6 @@ impl Fleet {
 }
 
 /// One member cluster: its API server, the link to it, and what goes on inside.
-#[derive(Debug)]
 pub struct Member {
     spec: MemberSpec,
     api: ApiServer,

@@ -175,7 +175,8 @@ async fn step(client: &Client, one: &mut Known, ready_at: impl FnOnce() -> Optio
     };
     one.next = next;
     let status = status(one.deployment.metadata.generation, wanted, ready.min(wanted));
-    let api: Api<Deployment> = Api::namespaced(client.clone(), &one.deployment.namespace().unwrap_or_default());
+    let api: Api<Deployment> =
+        Api::namespaced(client.clone(), &one.deployment.namespace().unwrap_or_default());
     let patch = json!({ "status": status });
     // A Deployment that went away meanwhile has no status to keep.
     let _ = api
@@ -198,7 +199,8 @@ fn status(generation: Option<i64>, wanted: i32, ready: i32) -> serde_json::Value
         ..DeploymentStatus::default()
     };
     let mut status = json!(status);
-    for field in ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"] {
+    for field in ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"]
+    {
         if status.get(field).is_none() {
             status[field] = serde_json::Value::Null;
         }

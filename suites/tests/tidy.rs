@@ -119,7 +119,8 @@ fn dependencies_between_the_crates_point_one_way() {
 fn the_guarantees_use_nothing_of_what_they_judge() {
     each_source(|path, text| {
         let judges = path.components().any(|part| part.as_os_str() == "framework");
-        (judges && text.contains("capsize_controllers")).then(|| "shares code with the controllers".to_owned())
+        (judges && text.contains("capsize_controllers"))
+            .then(|| "shares code with the controllers".to_owned())
     });
 }
 
