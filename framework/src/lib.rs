@@ -8,5 +8,8 @@ pub mod facts;
 pub mod guarantee;
 pub mod history;
 pub mod judge;
+pub mod nemesis;
 pub mod report;
+pub mod run;
+pub mod scenario;
 pub mod target;

@@ -1,4 +1,10 @@
-//! The commands of Capsize, and what ships with it.
+//! The command line of Capsize, and the suites that it runs. It joins the reference implementation to the
+//! framework; what a scenario means and what must hold is left to the latter.
 
 pub mod check;
+pub mod cli;
+pub mod conformance;
+pub mod exit;
+pub mod list;
+pub mod output;
 pub mod targets;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Deserialize;
 
 use super::{ObjectVersion, Placement, Toleration};
 
@@ -37,7 +38,7 @@ pub struct FaultInForce {
 }
 
 /// A member's health as the control plane tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum Health {
     /// It answers.
     Ready,
@@ -79,7 +80,7 @@ pub struct Member {
 }
 
 /// What a taint does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum TaintEffect {
     /// Nothing new is placed.
     NoSchedule,

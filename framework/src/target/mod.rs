@@ -1,5 +1,6 @@
 //! Who is judged: what an implementation can do, how fast it promises to be, and how it is started.
 
+mod names;
 mod profile;
 mod timings;
 

@@ -1,0 +1,160 @@
+//! The other way round: the words of a scenario as the objects of Karmada's API.
+
+use std::time::Duration;
+
+use capsize_clusters::MemberSpec;
+use jiff::Timestamp;
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::{Map, Value, json};
+
+use crate::scenario::{Policy, Scheduling, Toleration, Workload};
+
+/// Where the dialect's objects are in the control plane, all of them.
+pub const WATCHED_IN_CONTROL_PLANE: [&str; 5] = [
+    "/apis/cluster.karmada.io/v1alpha1/clusters",
+    "/apis/policy.karmada.io/v1alpha1/propagationpolicies",
+    "/apis/apps/v1/deployments",
+    "/apis/work.karmada.io/v1alpha2/resourcebindings",
+    "/apis/work.karmada.io/v1alpha1/works",
+];
+
+/// Where what really runs is in a member.
+pub const WATCHED_IN_MEMBERS: [&str; 1] = ["/apis/apps/v1/deployments"];
+
+/// The namespace of every workload.
+pub const NAMESPACE: &str = "default";
+
+/// The kind of a member's object.
+#[must_use]
+pub fn clusters() -> ApiResource {
+    resource("cluster.karmada.io", "v1alpha1", "Cluster", "clusters")
+}
+
+/// The kind of a workload.
+#[must_use]
+pub fn deployments() -> ApiResource {
+    resource("apps", "v1", "Deployment", "deployments")
+}
+
+/// The kind of a policy.
+#[must_use]
+pub fn policies() -> ApiResource {
+    resource("policy.karmada.io", "v1alpha1", "PropagationPolicy", "propagationpolicies")
+}
+
+fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
+}
+
+/// The full key of a taint: `not-ready` and `unreachable` are short for Karmada's own.
+#[must_use]
+pub fn taint_key(key: &str) -> String {
+    match key {
+        "not-ready" | "unreachable" => format!("cluster.karmada.io/{key}"),
+        other => other.to_owned(),
+    }
+}
+
+/// The object that makes a member known to the control plane.
+#[must_use]
+pub fn cluster(member: &MemberSpec) -> Value {
+    let mut spec = Map::new();
+    spec.insert("apiEndpoint".into(), json!(format!("https://{}.embedded", member.name)));
+    spec.insert("syncMode".into(), json!("Push"));
+    let fields = [("provider", &member.provider), ("region", &member.region), ("zone", &member.zone)];
+    for (field, value) in fields {
+        spec.extend(value.as_ref().map(|value| (field.to_owned(), json!(value))));
+    }
+    json!({
+        "apiVersion": "cluster.karmada.io/v1alpha1",
+        "kind": "Cluster",
+        "metadata": {"name": member.name, "labels": member.labels},
+        "spec": spec,
+    })
+}
+
+/// A taint that a person puts on a member at `now`, which is stamped on it in whole seconds.
+#[must_use]
+pub fn taint(key: &str, effect: &str, now: Timestamp) -> Value {
+    let now = capsize_clock::whole_seconds(now).to_string();
+    json!({"key": taint_key(key), "effect": effect, "timeAdded": now})
+}
+
+/// The workload itself.
+#[must_use]
+pub fn deployment(workload: &Workload) -> Value {
+    let name = &workload.name.value;
+    let labels = json!({"app": name});
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        "spec": {
+            "replicas": workload.replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}]},
+            },
+        },
+    })
+}
+
+/// The policy that places it. `lasting` says how long each of its tolerations lasts, if not for ever.
+#[must_use]
+pub fn policy(workload: &Workload, lasting: &[Option<Duration>]) -> Value {
+    let name = &workload.name.value;
+    json!({
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "PropagationPolicy",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "namespace": NAMESPACE, "name": name}],
+            "placement": placement(&workload.policy, lasting),
+        },
+    })
+}
+
+fn placement(policy: &Policy, lasting: &[Option<Duration>]) -> Value {
+    let mut placement = Map::new();
+    if let Some(clusters) = &policy.clusters {
+        let names: Vec<&str> = clusters.iter().map(|cluster| cluster.value.as_str()).collect();
+        placement.insert("clusterAffinity".into(), json!({"clusterNames": names}));
+    }
+    if let Some(bounds) = &policy.spread.cluster {
+        let constraint =
+            json!({"spreadByField": "cluster", "minGroups": bounds.value.min, "maxGroups": bounds.value.max});
+        placement.insert("spreadConstraints".into(), json!([constraint]));
+    }
+    if !policy.tolerations.is_empty() {
+        let lasting = lasting.iter().copied().chain(std::iter::repeat(None));
+        let tolerations: Vec<Value> =
+            policy.tolerations.iter().zip(lasting).map(|(each, lasts)| toleration(each, lasts)).collect();
+        placement.insert("clusterTolerations".into(), json!(tolerations));
+    }
+    placement.insert("replicaScheduling".into(), replica_scheduling(&policy.scheduling));
+    Value::Object(placement)
+}
+
+fn toleration(toleration: &Toleration, lasts: Option<Duration>) -> Value {
+    let mut object = Map::from_iter([("operator".to_owned(), json!("Exists"))]);
+    object.extend(toleration.key.as_deref().map(|key| ("key".to_owned(), json!(taint_key(key)))));
+    object.extend(toleration.effect.map(|effect| ("effect".to_owned(), json!(effect.to_string()))));
+    object.extend(lasts.map(|lasts| ("tolerationSeconds".to_owned(), json!(lasts.as_secs()))));
+    Value::Object(object)
+}
+
+fn replica_scheduling(scheduling: &Scheduling) -> Value {
+    match scheduling {
+        Scheduling::Duplicated => json!({"replicaSchedulingType": "Duplicated"}),
+        Scheduling::Divided { weights } => {
+            let weight = |(cluster, weight): (&String, &u32)| json!({"targetCluster": {"clusterNames": [cluster]}, "weight": weight});
+            let weights: Vec<Value> = weights.value.iter().map(weight).collect();
+            json!({
+                "replicaSchedulingType": "Divided",
+                "replicaDivisionPreference": "Weighted",
+                "weightPreference": {"staticWeightList": weights},
+            })
+        }
+    }
+}

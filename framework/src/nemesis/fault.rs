@@ -1,0 +1,87 @@
+//! One fault between the control plane and a member, and how it begins and ends.
+
+use std::time::Duration;
+
+use capsize_clusters::{Direction, Link, LinkFault, LinkGuard};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::history::Mark;
+
+/// What can be wrong between the control plane and a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Fault {
+    /// Connections are refused and open ones reset.
+    Refuse,
+    /// Packets vanish.
+    Partition {
+        /// Which.
+        direction: Direction,
+    },
+    /// Every message is late by this.
+    Delay {
+        /// How much.
+        by: Duration,
+    },
+}
+
+impl Fault {
+    /// The kind, as histories name it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Partition { .. } => "partition",
+            Self::Delay { .. } => "delay",
+        }
+    }
+
+    /// Lets the fault strike the `link` to `member` until the guard is dropped. `record` is given the mark of its
+    /// beginning now and the mark of its end then.
+    pub fn begin(self, member: &str, link: &Link, record: impl Fn(Mark) + Send + 'static) -> FaultGuard {
+        record(self.mark(member, "begin"));
+        let end = self.mark(member, "end");
+        let link = link.apply(self.into());
+        FaultGuard { link: Some(link), end, record: Box::new(record) }
+    }
+
+    fn mark(self, member: &str, state: &str) -> Mark {
+        let mut mark = Map::from_iter([
+            ("fault".to_owned(), Value::from(self.kind())),
+            ("cluster".to_owned(), Value::from(member)),
+            ("state".to_owned(), Value::from(state)),
+        ]);
+        match self {
+            Self::Refuse => {}
+            Self::Partition { direction } => drop(mark.insert("direction".into(), json!(direction))),
+            Self::Delay { by } => drop(mark.insert("seconds".into(), json!(by.as_secs_f64()))),
+        }
+        mark
+    }
+}
+
+impl From<Fault> for LinkFault {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Refuse => Self::Refuse,
+            Fault::Partition { direction } => Self::BlackHole { direction },
+            Fault::Delay { by } => Self::Delay(by),
+        }
+    }
+}
+
+/// A fault in force. Dropping it undoes the fault and records that it has ended.
+#[must_use = "the fault ends when the guard is dropped"]
+pub struct FaultGuard {
+    link: Option<LinkGuard>,
+    end: Mark,
+    record: Box<dyn Fn(Mark) + Send>,
+}
+
+impl Drop for FaultGuard {
+    fn drop(&mut self) {
+        drop(self.link.take());
+        (self.record)(std::mem::take(&mut self.end));
+    }
+}

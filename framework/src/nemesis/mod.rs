@@ -1,0 +1,7 @@
+//! Faults: data first, applied by a guard that undoes them when it is dropped.
+//!
+//! When and where they strike is left to scenarios.
+
+mod fault;
+
+pub use fault::{Fault, FaultGuard};

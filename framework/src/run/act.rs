@@ -1,0 +1,185 @@
+//! The steps that do something.
+
+use std::time::Duration;
+
+use capsize_clusters::StartUp;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::ApiResource;
+use kube::{Api, ResourceExt};
+use rand::RngExt;
+use serde_json::{Value, json};
+use serde_saphyr::Spanned;
+use tokio::task::JoinSet;
+
+use super::driver::{Driver, Miss};
+use crate::dialect::objects;
+use crate::nemesis::Fault;
+use crate::scenario::{self, Flap, Scale, StartUpTime, Taint, Workload};
+
+impl Driver<'_> {
+    pub(super) async fn workload(&mut self, workload: &Workload) -> Result<(), Miss> {
+        let mut lasting = Vec::new();
+        for toleration in &workload.policy.tolerations {
+            let lasts = toleration.lasts.as_ref().map(|length| self.length(length)).transpose()?;
+            self.tolerated = self.tolerated.max(lasts.unwrap_or_default());
+            lasting.push(lasts);
+        }
+        let policy = objects::policy(workload, &lasting);
+        self.mark("workload", &[("workload", &workload.name.value)]);
+        self.create(&objects::policies(), policy).await?;
+        self.create(&objects::deployments(), objects::deployment(workload)).await
+    }
+
+    pub(super) async fn scale(&self, scale: &Scale) -> Result<(), Miss> {
+        self.mark("scale", &[("workload", &scale.workload.value)]);
+        let patch = json!({"spec": {"replicas": scale.to}});
+        let api = self.api(&objects::deployments());
+        let patched = api.patch(&scale.workload.value, &PatchParams::default(), &Patch::Merge(&patch)).await;
+        patched.map(drop).map_err(|error| refused("a change of replicas", &error))
+    }
+
+    pub(super) fn call(&mut self, alias: &Spanned<String>, member: String) {
+        self.mark("call", &[("cluster", &member), ("as", &alias.value)]);
+        self.aliases.insert(alias.value.clone(), member);
+    }
+
+    /// Resolves the member that a step breaks, and names it.
+    pub(super) fn target(
+        &mut self,
+        member: &scenario::MemberRef,
+        alias: Option<&Spanned<String>>,
+    ) -> Result<String, Miss> {
+        let name = self.name(member)?;
+        if let Some(alias) = alias {
+            self.call(alias, name.clone());
+        }
+        Ok(name)
+    }
+
+    /// Lets `fault` strike, at a moment of the target's cycle of probes that the seed chooses.
+    pub(super) async fn strike(&mut self, member: &str, fault: Fault) -> Result<(), Miss> {
+        let cycle = self.profile.timings.status_update_frequency;
+        let moment = self.phase.random_range(0..=cycle.as_micros().try_into().unwrap_or(u64::MAX));
+        self.clock.sleep(Duration::from_micros(moment)).await;
+        let log = self.log.clone();
+        let guard = fault.begin(member, self.member(member)?.link(), move |mark| log.mark(mark));
+        self.faults.push((member.to_owned(), guard));
+        Ok(())
+    }
+
+    pub(super) fn flap(&mut self, flap: &Flap) -> Result<(), Miss> {
+        let name = self.target(&flap.cluster.value, flap.alias.as_ref())?;
+        let (down, up, times) = (self.length(&flap.down)?, self.length(&flap.up)?, flap.times.value);
+        let (clock, log, link) = (self.clock, self.log.clone(), self.member(&name)?.link().clone());
+        let member = name.clone();
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            for _ in 0..times {
+                let log = log.clone();
+                let guard = Fault::Refuse.begin(&member, &link, move |mark| log.mark(mark));
+                clock.sleep(down).await;
+                drop(guard);
+                clock.sleep(up).await;
+            }
+        });
+        self.flapping.insert(name, task);
+        Ok(())
+    }
+
+    pub(super) async fn heal(&mut self, member: &str) -> Result<(), Miss> {
+        let before = self.faults.len();
+        self.faults.retain(|(broken, _)| broken != member);
+        let flapping = self.flapping.remove(member);
+        if before == self.faults.len() && flapping.is_none() {
+            let expected = format!("something that is wrong with {member}, to heal it");
+            return Err(Miss::Unmet { expected, seen: "nothing is".into() });
+        }
+        if let Some(mut flapping) = flapping {
+            flapping.shutdown().await;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn edit_taints(&mut self, taint: &Taint, add: bool) -> Result<(), Miss> {
+        let name = self.target(&taint.cluster.value, taint.alias.as_ref())?;
+        let key = objects::taint_key(&taint.key);
+        let effect = taint.effect.to_string();
+        let step = if add { "taint" } else { "untaint" };
+        self.mark(step, &[("cluster", &name), ("key", &key), ("effect", &effect)]);
+        let api = self.api(&objects::clusters());
+        loop {
+            let mut cluster =
+                api.get(&name).await.map_err(|error| refused("a look at the member", &error))?;
+            let taints = cluster.data.pointer("/spec/taints").and_then(Value::as_array);
+            let other = |taint: &&Value| taint["key"] != key.as_str() || taint["effect"] != effect.as_str();
+            let mut taints: Vec<Value> = taints.into_iter().flatten().filter(other).cloned().collect();
+            if add {
+                taints.push(objects::taint(&key, &effect, self.clock.now()));
+            }
+            cluster.data["spec"]["taints"] = Value::Array(taints);
+            match api.replace(&name, &PostParams::default(), &cluster).await {
+                Err(kube::Error::Api(status)) if status.is_conflict() => {}
+                result => return result.map(drop).map_err(|error| refused("a change of taints", &error)),
+            }
+        }
+    }
+
+    pub(super) async fn delete_member(&self, member: &str) -> Result<(), Miss> {
+        self.mark("deleteMember", &[("cluster", member)]);
+        let deleted = self.api(&objects::clusters()).delete(member, &DeleteParams::default()).await;
+        deleted.map(drop).map_err(|error| refused("the deletion of a member", &error))
+    }
+
+    pub(super) fn set_start_up(&mut self, member: &str, takes: &StartUpTime) -> Result<(), Miss> {
+        let start_up = match takes {
+            StartUpTime::Never => StartUp::Never,
+            StartUpTime::After(length) => {
+                let after = self.length(length)?;
+                self.start_up = self.start_up.max(after);
+                StartUp::After(after)
+            }
+        };
+        self.member(member)?.set_start_up(start_up);
+        self.mark("startUp", &[("cluster", member)]);
+        Ok(())
+    }
+
+    /// Makes the fleet's members known to the control plane, and waits until all of them are in use.
+    pub(super) async fn join_members(&self) -> Result<(), Miss> {
+        for member in self.fleet.members() {
+            self.create(&objects::clusters(), objects::cluster(member.spec())).await?;
+        }
+        let names: Vec<&str> = self.fleet.members().map(capsize_clusters::Member::name).collect();
+        for name in names {
+            let what = format!("{name} is ready and free of taints");
+            let subject = super::driver::Subject::Member(name.to_owned());
+            let joined = |world: &crate::facts::World, _: &[super::log::Eviction]| {
+                world.members.get(name).is_some_and(|member| {
+                    member.health == Some(crate::facts::Health::Ready) && member.taints.is_empty()
+                })
+            };
+            self.until(what, subject, self.patience().taint(false), joined).await?;
+        }
+        Ok(())
+    }
+
+    async fn create(&self, kind: &ApiResource, object: Value) -> Result<(), Miss> {
+        let object: DynamicObject = serde_json::from_value(object)
+            .map_err(|error| Miss::Broken(format!("an object of ours is none: {error}")))?;
+        let what = format!("the new {} {}", kind.kind, object.name_any());
+        let created = self.api(kind).create(&PostParams::default(), &object).await;
+        created.map(drop).map_err(|error| refused(&what, &error))
+    }
+
+    fn api(&self, kind: &ApiResource) -> Api<DynamicObject> {
+        if *kind == objects::clusters() {
+            Api::all_with(self.client.clone(), kind)
+        } else {
+            Api::namespaced_with(self.client.clone(), objects::NAMESPACE, kind)
+        }
+    }
+}
+
+fn refused(what: &str, error: &kube::Error) -> Miss {
+    Miss::Unmet { expected: format!("the control plane takes {what}"), seen: error.to_string() }
+}

@@ -1,0 +1,194 @@
+//! One case from its start to its verdicts, in virtual time.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use capsize_clock::{Seed, Simulation, simulate};
+use capsize_clusters::{Fleet, FleetSpec, MemberSpec, StartUp};
+use serde_json::{Map, Value, json};
+
+use super::driver::{Driver, Miss, Missed};
+use super::implementation::{Implementation, Site};
+use super::log::Log;
+use super::recorder::Recorder;
+use crate::history::Mark;
+use crate::judge::Judgement;
+use crate::report::{self, Failure, Status};
+use crate::scenario::{Case, Length, StartUpTime};
+use crate::target::{Feature, Profile};
+
+/// What is run: an implementation, and what it promises.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    /// What it promises.
+    pub profile: &'a Profile,
+    /// How it is started.
+    pub implementation: &'a dyn Implementation,
+}
+
+/// What came of a case.
+pub struct Outcome {
+    /// For the report.
+    pub case: report::Case,
+    /// The history, if it was asked for.
+    pub history: Option<Vec<u8>>,
+    /// What went wrong with the run itself, so that the case says nothing about the target.
+    pub broken: Option<String>,
+}
+
+/// After the last step, what is under way at that instant is still recorded.
+const AFTERMATH: Duration = Duration::from_secs(1);
+
+/// Runs `case` against `target` on an embedded fleet, with a seed of its own that comes from `seed` and its id.
+/// With `keep`, the history is handed back.
+#[must_use]
+pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outcome {
+    let missing = case.scenario.features.iter().find(|feature| !target.profile.has(**feature));
+    if let Some(feature) = missing {
+        return told(case, Status::Skipped(format!("the target lacks {feature:?}")), None, None);
+    }
+    let own_seed = seed.derive(&case.id());
+    // A panic is a defect of Capsize: it must not take the other cases along.
+    let ran = catch_unwind(AssertUnwindSafe(|| simulate(own_seed, |run| run_in(run, case, target, keep))));
+    match ran {
+        Ok(ran) => finish(case, ran),
+        Err(_) => {
+            let mut outcome = told(case, Status::Failed, None, None);
+            outcome.broken = Some(format!("{}: the simulation panicked", case.id()));
+            outcome
+        }
+    }
+}
+
+/// What a simulation hands back.
+struct Ran {
+    judgement: Option<Judgement>,
+    history: Option<Vec<u8>>,
+    failure: Option<Failure>,
+    broken: Option<String>,
+}
+
+async fn run_in(run: Simulation, case: &Case, target: Target<'_>, keep: bool) -> Ran {
+    let log = Log::new(run.clock, target.profile.clone(), keep);
+    log.mark(header(case, target.profile));
+    let (failure, broken) = match drive(run, case, target, &log).await {
+        Ok(()) => (None, log.broken()),
+        Err((place, Miss::Unmet { expected, seen })) => (Some(failure(&log, place, expected, seen)), None),
+        Err((_, Miss::Broken(why))) => (None, Some(why)),
+    };
+    let (judgement, history) = log.finish().unzip();
+    Ran { judgement, history: history.flatten(), failure, broken }
+}
+
+/// Starts the fleet and the target, runs the steps, and stops everything.
+async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> Result<(), (String, Miss)> {
+    let Target { profile, implementation } = target;
+    let at_start = |miss| (case.place(None), miss);
+    let spec = fleet_spec(case, profile).map_err(at_start)?;
+    let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
+    let fleet = Fleet::embedded(run, &spec, implementation.admission(&profile.timings));
+    let installed = fleet.control_plane().install(implementation.definitions());
+    installed.map_err(|error| at_start(Miss::Broken(error.to_string())))?;
+    let recorder = Recorder::start(&fleet, log.clone()).await;
+    let _recorder = recorder.map_err(|error| at_start(Miss::Broken(error.to_string())))?;
+    let _target = implementation.start(&Site { clock: run.clock, fleet: &fleet, timings: &profile.timings });
+    let mut driver = Driver {
+        fleet: &fleet,
+        clock: run.clock,
+        client: fleet.control_plane().client(),
+        log: log.clone(),
+        profile,
+        tolerated: default_toleration(profile),
+        start_up,
+        aliases: BTreeMap::new(),
+        faults: Vec::new(),
+        flapping: BTreeMap::new(),
+        phase: run.seed.stream("phase"),
+    };
+    driver.join_members().await.map_err(at_start)?;
+    let steps = driver.run(&case.scenario).await;
+    steps.map_err(|(step, miss): Missed<'_>| (case.place(Some(step)), miss))?;
+    log.mark(Map::from_iter([("step".to_owned(), Value::from("final"))]));
+    run.clock.sleep(AFTERMATH).await;
+    Ok(())
+}
+
+fn default_toleration(profile: &Profile) -> Duration {
+    if profile.has(Feature::DefaultTolerations) {
+        profile.timings.not_ready_toleration_seconds.max(profile.timings.unreachable_toleration_seconds)
+    } else {
+        Duration::ZERO
+    }
+}
+
+fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, Miss> {
+    let fleet = &case.scenario.fleet;
+    let resolve = |length: &Length| {
+        length
+            .resolve(&profile.timings)
+            .ok_or_else(|| Miss::Broken(format!("{} has no {length}", profile.name)))
+    };
+    let start_up = match &fleet.start_up {
+        None => None,
+        Some(StartUpTime::Never) => Some(StartUp::Never),
+        Some(StartUpTime::After(length)) => Some(StartUp::After(resolve(length)?)),
+    };
+    let member = |name: String| {
+        let mut member = MemberSpec::named(name);
+        member.start_up = start_up.unwrap_or(member.start_up);
+        member
+    };
+    Ok(FleetSpec { members: fleet.names().map(member).collect() })
+}
+
+fn longest(start_up: StartUp) -> Duration {
+    match start_up {
+        StartUp::After(after) => after,
+        StartUp::Between(_, most) => most,
+        StartUp::Never => Duration::ZERO,
+    }
+}
+
+/// The first mark: who is under test, by which times.
+fn header(case: &Case, profile: &Profile) -> Mark {
+    let header = json!({
+        "history": "v1",
+        "scenario": case.scenario.scenario.value,
+        "implementation": profile.implementation,
+        "version": profile.version,
+        "seconds": profile.timings.seconds(),
+        "automaticNoExecute": profile.has(Feature::AutomaticNoExecute),
+        "clusterTaintPolicies": profile.has(Feature::ClusterTaintPolicies),
+    });
+    header.as_object().cloned().unwrap_or_default()
+}
+
+fn failure(log: &Log, place: String, expected: String, seen: String) -> Failure {
+    let (at, faults) = log.look(|world, _| (log.now().max(world.now), world.faults.clone()));
+    Failure { expected, place, seen, at, timeline: log.recent(), faults }
+}
+
+fn finish(case: &Case, ran: Ran) -> Outcome {
+    let conforms = ran.judgement.as_ref().is_some_and(Judgement::conforms);
+    let passed = conforms && ran.failure.is_none() && ran.broken.is_none();
+    let status = if passed { Status::Passed } else { Status::Failed };
+    let mut outcome = told(case, status, ran.judgement, ran.failure);
+    outcome.history = ran.history;
+    outcome.broken = ran.broken.map(|why| format!("{}: {why}", case.id()));
+    outcome
+}
+
+fn told(case: &Case, status: Status, judgement: Option<Judgement>, failure: Option<Failure>) -> Outcome {
+    let case = report::Case {
+        group: case.group.clone(),
+        name: case.scenario.scenario.value.clone(),
+        status,
+        span: judgement.as_ref().map(|judgement| judgement.span).unwrap_or_default(),
+        judgement,
+        failures: failure.into_iter().collect(),
+        replay: String::new(),
+        wall: None,
+    };
+    Outcome { case, history: None, broken: None }
+}

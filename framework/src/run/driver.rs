@@ -1,0 +1,227 @@
+//! Runs the steps of one scenario: what all steps need, and the waiting. What the single steps do is in `act.rs`
+//! and `expect.rs`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use capsize_clock::{Clock, Stream};
+use capsize_clusters::{Fleet, Member};
+use kube::Client;
+use serde_json::{Map, Value};
+use serde_saphyr::Spanned;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+use super::log::{Eviction, Log};
+use super::patience::Patience;
+use crate::facts::{Workload, World};
+use crate::nemesis::FaultGuard;
+use crate::report::text::span;
+use crate::scenario::{Length, MemberRef, Scenario, Selector, Step, Within};
+use crate::target::Profile;
+
+/// Why a step failed.
+#[derive(Debug)]
+pub(super) enum Miss {
+    /// What was expected did not come, or did not last.
+    Unmet {
+        /// What was expected.
+        expected: String,
+        /// What was the case instead.
+        seen: String,
+    },
+    /// The run itself is broken: the recording is not whole.
+    Broken(String),
+}
+
+/// A step that failed, and why.
+pub(super) type Missed<'a> = (&'a Spanned<Step>, Miss);
+
+pub(super) struct Driver<'a> {
+    pub(super) fleet: &'a Fleet,
+    pub(super) clock: Clock,
+    pub(super) client: Client,
+    pub(super) log: Log,
+    pub(super) profile: &'a Profile,
+    /// Where in the target's cycles a disturbance falls is drawn from this.
+    pub(super) phase: Stream,
+    /// The longest time that a workload tolerates a taint, apart from for ever.
+    pub(super) tolerated: Duration,
+    /// The longest time that replicas take to become ready, apart from for ever.
+    pub(super) start_up: Duration,
+    pub(super) aliases: BTreeMap<String, String>,
+    pub(super) faults: Vec<(String, FaultGuard)>,
+    pub(super) flapping: BTreeMap<String, JoinSet<()>>,
+}
+
+impl Driver<'_> {
+    /// Runs all steps, up to the first that fails.
+    pub(super) async fn run<'s>(&mut self, scenario: &'s Scenario) -> Result<(), Missed<'s>> {
+        for step in scenario.steps() {
+            self.step(&step.value).await.map_err(|miss| (step, miss))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn patience(&self) -> Patience<'_> {
+        Patience(self.profile)
+    }
+
+    pub(super) fn length(&self, length: &Length) -> Result<Duration, Miss> {
+        length.resolve(&self.profile.timings).ok_or_else(|| Miss::Unmet {
+            expected: format!("a target with the timing that `{length}` names"),
+            seen: format!("the target {} has none", self.profile.name),
+        })
+    }
+
+    /// How long to wait at most; `bound` is what the target may take. What is seen comes late by its latency.
+    pub(super) fn within(&self, within: &Within, bound: Duration) -> Result<Duration, Miss> {
+        match within {
+            Within::Bound => Ok(bound),
+            Within::Length(length) => Ok(self.length(length)? + self.profile.timings.latency),
+        }
+    }
+
+    /// The member that is meant, by name.
+    pub(super) fn name(&self, member: &MemberRef) -> Result<String, Miss> {
+        match member {
+            MemberRef::Named(name) => Ok(self.aliases.get(name).unwrap_or(name).clone()),
+            MemberRef::Selected(selector) => {
+                self.log.look(|world, _| select(world, selector)).ok_or_else(|| Miss::Unmet {
+                    expected: format!("a {member}"),
+                    seen: self
+                        .log
+                        .look(|world, _| Subject::Workload(selector.workload().into()).describe(world)),
+                })
+            }
+        }
+    }
+
+    pub(super) fn member(&self, name: &str) -> Result<&Member, Miss> {
+        self.fleet.member(name).ok_or_else(|| Miss::Broken(format!("the fleet has no member {name}")))
+    }
+
+    pub(super) fn mark(&self, step: &str, more: &[(&str, &str)]) {
+        let more = more.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value)));
+        self.log.mark(Map::from_iter([("step".to_owned(), Value::from(step))].into_iter().chain(more)));
+    }
+
+    /// Waits until `holds`, at most for `within`.
+    pub(super) async fn until(
+        &self,
+        what: String,
+        subject: Subject,
+        within: Duration,
+        holds: impl Fn(&World, &[Eviction]) -> bool,
+    ) -> Result<(), Miss> {
+        if self.wait(within, &holds).await? {
+            self.mark("seen", &[("that", &what)]);
+            return Ok(());
+        }
+        let seen = self.log.look(|world, _| subject.describe(world));
+        Err(Miss::Unmet { expected: what, seen: format!("after {}: {seen}", span(within)) })
+    }
+
+    /// Fails when `holds` does not, at any time while `lasts` passes.
+    pub(super) async fn hold(
+        &self,
+        what: String,
+        subject: Subject,
+        lasts: Duration,
+        holds: impl Fn(&World, &[Eviction]) -> bool,
+    ) -> Result<(), Miss> {
+        let began = self.log.now();
+        if self.wait(lasts, |world, evictions| !holds(world, evictions)).await? {
+            let (after, seen) =
+                self.log.look(|world, _| (world.now.saturating_sub(began), subject.describe(world)));
+            return Err(Miss::Unmet { expected: what, seen: format!("after {}: {seen}", span(after)) });
+        }
+        self.mark("lasted", &[("that", &what)]);
+        Ok(())
+    }
+
+    /// Whether `holds` comes to hold while `within` passes.
+    async fn wait(
+        &self,
+        within: Duration,
+        holds: impl Fn(&World, &[Eviction]) -> bool,
+    ) -> Result<bool, Miss> {
+        let deadline = Instant::now() + within;
+        let mut changes = self.log.changes();
+        loop {
+            changes.mark_unchanged();
+            if let Some(why) = self.log.broken() {
+                return Err(Miss::Broken(why));
+            }
+            if self.log.look(&holds) {
+                return Ok(true);
+            }
+            match timeout_at(deadline, changes.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return Err(Miss::Broken("the log is closed".into())),
+                Err(_) => return Ok(false),
+            }
+        }
+    }
+}
+
+/// The member that plays a part, if there is one.
+fn select(world: &World, selector: &Selector) -> Option<String> {
+    let workload = world.workload(selector.workload())?;
+    if selector.carrying.is_some() {
+        return workload.assignment.keys().nth(selector.index).cloned();
+    }
+    let spare = |(name, member): &(&String, &crate::facts::Member)| {
+        !member.leaving && workload.placement.admits(name, member) && !workload.assignment.contains_key(*name)
+    };
+    world.members.iter().filter(spare).nth(selector.index).map(|(name, _)| name.clone())
+}
+
+/// What an expectation is about, for what is told when it is not met.
+pub(super) enum Subject {
+    Workload(String),
+    Member(String),
+}
+
+impl Subject {
+    fn describe(&self, world: &World) -> String {
+        match self {
+            Self::Workload(name) => match world.workload(name) {
+                Some(workload) => describe_workload(name, workload),
+                None => format!("{name} is not there"),
+            },
+            Self::Member(name) => match world.members.get(name) {
+                Some(member) => {
+                    let health =
+                        member.health.map_or_else(|| "not heard of".into(), |health| health.to_string());
+                    let taints: Vec<String> = member.taints.iter().map(ToString::to_string).collect();
+                    let taints = if taints.is_empty() { "no taint".into() } else { taints.join(", ") };
+                    format!("{name} is {health}, with {taints}")
+                }
+                None => format!("{name} is not there"),
+            },
+        }
+    }
+}
+
+fn describe_workload(name: &str, workload: &Workload) -> String {
+    let mut parts: Vec<String> = workload
+        .assignment
+        .iter()
+        .map(|(member, replicas)| {
+            let ready = workload.running.get(member).map_or(0, |running| running.ready);
+            let health = workload.instances.get(member).map(|instance| instance.health).unwrap_or_default();
+            format!("{member} ({ready} of {replicas} ready, told as {health:?})")
+        })
+        .collect();
+    if parts.is_empty() {
+        parts.push("no member".into());
+    }
+    let leaving: Vec<&str> = workload.evictions.iter().map(|task| task.member.as_str()).collect();
+    let leaving = if leaving.is_empty() {
+        String::new()
+    } else {
+        format!(", being evicted from {}", leaving.join(", "))
+    };
+    format!("{name} is on {}{leaving}", parts.join(", "))
+}

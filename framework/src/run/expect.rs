@@ -1,0 +1,322 @@
+//! The steps that wait until something holds, or see to it that it does not cease to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_saphyr::Spanned;
+
+use super::driver::{Driver, Miss, Subject};
+use super::log::Eviction;
+use crate::dialect::objects;
+use crate::facts::{InstanceHealth, Taint, TaintEffect, Workload, World};
+use crate::nemesis::Fault;
+use crate::report::text::span;
+use crate::scenario::{
+    Health, Instance, MemberRef, Moved, NotTainted, Placed, PlacedOn, Settled, Stays, Step, Tainted,
+    TaskEnded,
+};
+
+impl Driver<'_> {
+    pub(super) async fn step(&mut self, step: &Step) -> Result<(), Miss> {
+        match step {
+            Step::Workload(workload) => self.workload(workload).await,
+            Step::Scale(scale) => self.scale(scale).await,
+            Step::Call(call) => self.target(&call.member.value, Some(&call.alias)).map(drop),
+            Step::Refuse(refuse) => {
+                let member = self.target(&refuse.cluster.value, refuse.alias.as_ref())?;
+                self.strike(&member, Fault::Refuse).await
+            }
+            Step::Partition(partition) => {
+                let member = self.target(&partition.cluster.value, partition.alias.as_ref())?;
+                self.strike(&member, Fault::Partition { direction: partition.direction }).await
+            }
+            Step::Delay(delay) => {
+                let member = self.target(&delay.cluster.value, delay.alias.as_ref())?;
+                let by = self.length(&delay.by)?;
+                self.strike(&member, Fault::Delay { by }).await
+            }
+            Step::Flap(flap) => self.flap(flap),
+            Step::Heal(member) => {
+                let member = self.name(&member.value)?;
+                self.heal(&member).await
+            }
+            Step::Wait(length) => {
+                self.clock.sleep(self.length(length)?).await;
+                Ok(())
+            }
+            Step::Taint(taint) => self.edit_taints(taint, true).await,
+            Step::Untaint(taint) => self.edit_taints(taint, false).await,
+            Step::DeleteMember(member) => self.delete_member(&self.name(&member.value)?).await,
+            Step::StartUp(start_up) => {
+                let member = self.name(&start_up.cluster.value)?;
+                self.set_start_up(&member, &start_up.takes)
+            }
+            expectation => self.expect(expectation).await,
+        }
+    }
+
+    async fn expect(&self, step: &Step) -> Result<(), Miss> {
+        match step {
+            Step::Settled(settled) => self.settled(settled).await,
+            Step::Health(health) => self.health(health).await,
+            Step::Tainted(tainted) => self.tainted(tainted, true).await,
+            Step::Untainted(tainted) => self.tainted(tainted, false).await,
+            Step::NotTainted(taint) => self.not_tainted(taint).await,
+            Step::Evicted(moved) => self.evicted(moved).await,
+            Step::NotEvicted(stays) => self.not_evicted(stays).await,
+            Step::Placed(placed) => self.placed(placed).await,
+            Step::Ready(instance) => self.ready(instance).await,
+            Step::TaskEnded(task) => self.task_ended(task).await,
+            Step::Kept(stays) => self.kept(stays).await,
+            Step::Gone(moved) => self.gone(moved).await,
+            Step::MemberGone(gone) => {
+                let member = self.name(&gone.cluster.value)?;
+                let within =
+                    self.within(&gone.within, self.patience().rest(self.tolerated, self.start_up))?;
+                let what = format!("{member} is gone");
+                let subject = Subject::Member(member.clone());
+                self.until(what, subject, within, move |world, _| !world.members.contains_key(&member)).await
+            }
+            _ => Err(Miss::Broken("a step that does something is no expectation".into())),
+        }
+    }
+
+    async fn settled(&self, settled: &Settled) -> Result<(), Miss> {
+        let name = settled.workload.value.clone();
+        let within = self.within(&settled.within, self.patience().rest(self.tolerated, self.start_up))?;
+        let subject = Subject::Workload(name.clone());
+        let what = format!("{name} is settled: wholly placed, ready everywhere, and not being evicted");
+        self.until(what, subject, within, move |world, _| world.workload(&name).is_some_and(at_rest)).await
+    }
+
+    async fn health(&self, health: &Health) -> Result<(), Miss> {
+        let member = self.name(&health.cluster.value)?;
+        let within = self.within(&health.within, self.patience().health())?;
+        let is = health.is;
+        let subject = Subject::Member(member.clone());
+        let holds = move |world: &World, _: &[Eviction]| {
+            world.members.get(&member).is_some_and(|member| member.health == Some(is))
+        };
+        self.until(format!("{} is {is}", subject.name()), subject, within, holds).await
+    }
+
+    async fn tainted(&self, tainted: &Tainted, wanted: bool) -> Result<(), Miss> {
+        let member = self.name(&tainted.cluster.value)?;
+        let effect = tainted.effect;
+        let bound = self.patience().taint(effect == TaintEffect::NoExecute);
+        let within = self.within(&tainted.within, bound)?;
+        let has = if wanted { "has" } else { "has no" };
+        let what = format!("{member} {has} taint {}:{effect}", tainted.key);
+        let key = objects::taint_key(&tainted.key);
+        let subject = Subject::Member(member.clone());
+        self.until(what, subject, within, move |world, _| has_taint(world, &member, &key, effect) == wanted)
+            .await
+    }
+
+    async fn not_tainted(&self, taint: &NotTainted) -> Result<(), Miss> {
+        let member = self.name(&taint.cluster.value)?;
+        let (effect, lasts) = (taint.effect, self.length(&taint.lasts)?);
+        let what = format!("{member} has no taint {}:{effect} for {}", taint.key, span(lasts));
+        let key = objects::taint_key(&taint.key);
+        let subject = Subject::Member(member.clone());
+        self.hold(what, subject, lasts, move |world, _| !has_taint(world, &member, &key, effect)).await
+    }
+
+    async fn evicted(&self, moved: &Moved) -> Result<(), Miss> {
+        let (name, from) = (moved.workload.value.clone(), self.name(&moved.from.value)?);
+        let within = self.within(&moved.within, self.patience().eviction(self.tolerated))?;
+        let what = format!("{name} is evicted from {from}");
+        let subject = Subject::Workload(name.clone());
+        let holds = move |world: &World, _: &[Eviction]| {
+            world.workload(&name).is_some_and(|workload| !workload.assignment.contains_key(&from))
+        };
+        self.until(what, subject, within, holds).await
+    }
+
+    async fn not_evicted(&self, stays: &Stays) -> Result<(), Miss> {
+        let (name, on, lasts) = self.stays(stays)?;
+        let what = format!("{name} stays assigned to {on} for {}", span(lasts));
+        let subject = Subject::Workload(name.clone());
+        let holds = move |world: &World, _: &[Eviction]| {
+            world.workload(&name).is_some_and(|workload| {
+                workload.assignment.contains_key(&on) && workload.eviction(&on).is_none()
+            })
+        };
+        self.hold(what, subject, lasts, holds).await
+    }
+
+    async fn kept(&self, stays: &Stays) -> Result<(), Miss> {
+        let (name, on, lasts) = self.stays(stays)?;
+        let what = format!("the copy of {name} in {on} is kept for {}", span(lasts));
+        let subject = Subject::Workload(name.clone());
+        let holds = move |world: &World, _: &[Eviction]| {
+            world.workload(&name).is_some_and(|workload| {
+                let delivered = workload.deliveries.get(&on).is_some_and(|delivery| !delivery.leaving);
+                delivered && workload.running.contains_key(&on)
+            })
+        };
+        self.hold(what, subject, lasts, holds).await
+    }
+
+    fn stays(&self, stays: &Stays) -> Result<(String, String, Duration), Miss> {
+        Ok((stays.workload.value.clone(), self.name(&stays.on.value)?, self.length(&stays.lasts)?))
+    }
+
+    async fn gone(&self, moved: &Moved) -> Result<(), Miss> {
+        let (name, from) = (moved.workload.value.clone(), self.name(&moved.from.value)?);
+        let within = self.within(&moved.within, self.patience().removal(self.tolerated))?;
+        let what = format!("the copy of {name} in {from} is gone");
+        let subject = Subject::Workload(name.clone());
+        let holds = move |world: &World, _: &[Eviction]| {
+            world.workload(&name).is_none_or(|workload| {
+                !workload.deliveries.contains_key(&from) && !workload.running.contains_key(&from)
+            })
+        };
+        self.until(what, subject, within, holds).await
+    }
+
+    async fn ready(&self, instance: &Instance) -> Result<(), Miss> {
+        let (name, on) = (instance.workload.value.clone(), self.name(&instance.on.value)?);
+        let bound = self.patience().replacement(self.tolerated, self.start_up);
+        let within = self.within(&instance.within, bound)?;
+        let what = format!("all replicas of {name} in {on} are ready");
+        let subject = Subject::Workload(name.clone());
+        let holds = move |world: &World, _: &[Eviction]| {
+            let running = world.workload(&name).and_then(|workload| workload.running.get(&on));
+            running.is_some_and(|running| running.replicas > 0 && running.ready >= running.replicas)
+        };
+        self.until(what, subject, within, holds).await
+    }
+
+    async fn placed(&self, placed: &Placed) -> Result<(), Miss> {
+        let name = placed.workload.value.clone();
+        let wanted = Wanted::new(self, placed)?;
+        let bound = self.patience().replacement(self.tolerated, self.start_up);
+        let within = self.within(&placed.within, bound)?;
+        let subject = Subject::Workload(name.clone());
+        let holds = move |world: &World, _: &[Eviction]| {
+            world.workload(&name).is_some_and(|workload| wanted.holds(&workload.assignment))
+        };
+        let what = format!("{} is placed {}", subject.name(), Wanted::new(self, placed)?.text());
+        self.until(what, subject, within, holds).await
+    }
+
+    async fn task_ended(&self, task: &TaskEnded) -> Result<(), Miss> {
+        let (name, from) = (task.workload.value.clone(), self.name(&task.from.value)?);
+        let within = self.within(&task.within, self.patience().end_of_eviction(self.tolerated))?;
+        let what = format!("the eviction of {name} from {from} has ended");
+        let subject = Subject::Workload(name.clone());
+        let latest = |evictions: &[Eviction]| {
+            let this = |each: &&Eviction| each.workload == name && each.from == from;
+            evictions.iter().rev().find(this).cloned()
+        };
+        self.until(what, subject, within, |_, evictions| {
+            latest(evictions).is_some_and(|it| it.ended.is_some())
+        })
+        .await?;
+        let Some(not_before) = &task.not_before else { return Ok(()) };
+        let least = self.length(not_before)?;
+        let lasted =
+            self.log.look(|_, evictions| latest(evictions)).and_then(|it| Some(it.ended? - it.began));
+        let lasted = lasted.unwrap_or_default();
+        // The time stamp from which a task is counted has whole seconds.
+        if lasted + Duration::from_secs(1) >= least {
+            return Ok(());
+        }
+        let expected = format!("the eviction of {name} from {from} lasts at least {}", span(least));
+        Err(Miss::Unmet { expected, seen: format!("it ended after {}", span(lasted)) })
+    }
+}
+
+impl Subject {
+    fn name(&self) -> &str {
+        match self {
+            Self::Workload(name) | Self::Member(name) => name,
+        }
+    }
+}
+
+fn has_taint(world: &World, member: &str, key: &str, effect: TaintEffect) -> bool {
+    let this = |taint: &Taint| taint.key == key && taint.effect == effect;
+    world.members.get(member).is_some_and(|member| member.taints.iter().any(this))
+}
+
+/// Whether nothing moves: as many replicas are assigned as are wanted, they run and are told to be healthy, and
+/// no eviction is under way.
+fn at_rest(workload: &Workload) -> bool {
+    use crate::facts::Scheduling;
+    let assigned = &workload.assignment;
+    let whole = match workload.placement.scheduling {
+        Scheduling::Duplicated => assigned.values().all(|replicas| *replicas == workload.replicas),
+        Scheduling::DividedByStaticWeight | Scheduling::DividedByCapacity => {
+            assigned.values().sum::<u64>() == workload.replicas
+        }
+    };
+    let well = |(member, replicas): (&String, &u64)| {
+        let told =
+            workload.instances.get(member).is_some_and(|instance| instance.health == InstanceHealth::Healthy);
+        let runs = workload.running.get(member);
+        told && runs.is_some_and(|running| running.replicas == *replicas && running.ready == *replicas)
+    };
+    !assigned.is_empty() && whole && workload.evictions.is_empty() && assigned.iter().all(well)
+}
+
+/// The placement that a step asks for, by names.
+struct Wanted {
+    exactly: Option<BTreeMap<String, Option<u64>>>,
+    members: Option<usize>,
+    including: BTreeSet<String>,
+    excluding: BTreeSet<String>,
+}
+
+impl Wanted {
+    fn new(driver: &Driver<'_>, placed: &Placed) -> Result<Self, Miss> {
+        let names = |members: &[Spanned<MemberRef>]| -> Result<BTreeSet<String>, Miss> {
+            members.iter().map(|member| driver.name(&member.value)).collect()
+        };
+        let exactly = match &placed.on {
+            None => None,
+            Some(PlacedOn::Members(members)) => {
+                let named = members.iter().map(|member| Ok((driver.name(&member.value)?, None)));
+                Some(named.collect::<Result<_, Miss>>()?)
+            }
+            Some(PlacedOn::Replicas(replicas)) => {
+                let named = replicas.iter().map(|(member, replicas)| {
+                    Ok((driver.name(&MemberRef::Named(member.value.clone()))?, Some(u64::from(*replicas))))
+                });
+                Some(named.collect::<Result<_, Miss>>()?)
+            }
+        };
+        let (including, excluding) = (names(&placed.including)?, names(&placed.excluding)?);
+        Ok(Self { exactly, members: placed.members, including, excluding })
+    }
+
+    fn holds(&self, assigned: &BTreeMap<String, u64>) -> bool {
+        let exactly = self.exactly.as_ref().is_none_or(|exactly| {
+            let same = |(member, replicas): (&String, &Option<u64>)| {
+                assigned.get(member).is_some_and(|assigned| replicas.is_none_or(|wanted| wanted == *assigned))
+            };
+            exactly.len() == assigned.len() && exactly.iter().all(same)
+        });
+        exactly
+            && self.members.is_none_or(|members| members == assigned.len())
+            && self.including.iter().all(|member| assigned.contains_key(member))
+            && !self.excluding.iter().any(|member| assigned.contains_key(member))
+    }
+
+    fn text(&self) -> String {
+        let list = |names: &BTreeSet<String>| names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let mut parts = Vec::new();
+        if let Some(exactly) = &self.exactly {
+            let each = |(member, replicas): (&String, &Option<u64>)| match replicas {
+                Some(replicas) => format!("{member} ({replicas})"),
+                None => member.clone(),
+            };
+            parts.push(format!("on {}", exactly.iter().map(each).collect::<Vec<_>>().join(", ")));
+        }
+        parts.extend(self.members.map(|members| format!("on {members} members")));
+        parts.extend((!self.including.is_empty()).then(|| format!("with {}", list(&self.including))));
+        parts.extend((!self.excluding.is_empty()).then(|| format!("without {}", list(&self.excluding))));
+        parts.join(", ")
+    }
+}

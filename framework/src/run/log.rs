@@ -1,0 +1,164 @@
+//! What has happened in a run so far: the history as it grows, the state it adds up to, and the judge of it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use capsize_clock::Clock;
+use tokio::sync::watch;
+
+use crate::facts::{Fact, News, World};
+use crate::history::{Entry, Kind, Mark, Writer};
+use crate::judge::{Judge, Judgement};
+use crate::target::Profile;
+
+/// The log of one run. Clones are the same log.
+#[derive(Clone)]
+pub(super) struct Log(Arc<Shared>);
+
+struct Shared {
+    clock: Clock,
+    state: Mutex<State>,
+    changed: watch::Sender<u64>,
+}
+
+struct State {
+    judge: Option<Judge>,
+    evictions: Vec<Eviction>,
+    recent: VecDeque<Fact>,
+    history: Option<Writer<Vec<u8>>>,
+    broken: Option<String>,
+}
+
+/// An eviction that has begun.
+#[derive(Clone, Debug)]
+pub(super) struct Eviction {
+    pub(super) workload: String,
+    pub(super) from: String,
+    pub(super) began: Duration,
+    pub(super) ended: Option<Duration>,
+}
+
+/// What a failure shows of what led to it.
+const RECENT: usize = 6;
+
+impl Log {
+    /// An empty log. Its history is written down only if `keep`.
+    pub(super) fn new(clock: Clock, profile: Profile, keep: bool) -> Self {
+        let state = State {
+            judge: Some(Judge::new(profile)),
+            evictions: Vec::new(),
+            recent: VecDeque::new(),
+            history: keep.then(|| Writer::new(Vec::new())),
+            broken: None,
+        };
+        Self(Arc::new(Shared { clock, state: Mutex::new(state), changed: watch::Sender::new(0) }))
+    }
+
+    /// Time since the start of the history, to the microsecond, as histories keep it.
+    pub(super) fn now(&self) -> Duration {
+        let micros = self.0.clock.elapsed().as_micros();
+        Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+    }
+
+    /// Writes down a mark.
+    pub(super) fn mark(&self, mark: Mark) {
+        self.push(Kind::Mark(mark));
+    }
+
+    /// Writes down what happens now.
+    pub(super) fn push(&self, kind: Kind) {
+        let entry = Entry { at: self.now(), kind };
+        self.state().push(&entry);
+        self.0.changed.send_modify(|version| *version += 1);
+    }
+
+    /// Says that the recording is no longer whole, and why.
+    pub(super) fn break_off(&self, why: String) {
+        self.state().broken.get_or_insert(why);
+        self.0.changed.send_modify(|version| *version += 1);
+    }
+
+    /// Why the recording is not whole, if it is not.
+    pub(super) fn broken(&self) -> Option<String> {
+        self.state().broken.clone()
+    }
+
+    /// Looks at the present state.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&World, &[Eviction]) -> T) -> T {
+        let state = self.state();
+        match &state.judge {
+            Some(judge) => look(judge.world(), &state.evictions),
+            None => look(&World::default(), &state.evictions),
+        }
+    }
+
+    /// The latest facts, oldest first.
+    pub(super) fn recent(&self) -> Vec<Fact> {
+        self.state().recent.iter().cloned().collect()
+    }
+
+    /// Tells of every change from now on.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changed.subscribe()
+    }
+
+    /// Ends the log: the verdicts, and the history if it was kept. Later entries are not taken.
+    pub(super) fn finish(&self) -> Option<(Judgement, Option<Vec<u8>>)> {
+        let mut state = self.state();
+        let judgement = state.judge.take()?.finish();
+        let history = state.history.take().and_then(|writer| writer.finish().ok());
+        Some((judgement, history))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn push(&mut self, entry: &Entry) {
+        let Some(judge) = &mut self.judge else { return };
+        if let Some(history) = &mut self.history
+            && let Err(error) = history.write(entry)
+        {
+            self.broken.get_or_insert(error.to_string());
+        }
+        for fact in judge.push(entry) {
+            self.evictions_after(&fact);
+            if tells(&fact.news) {
+                if self.recent.len() == RECENT {
+                    self.recent.pop_front();
+                }
+                self.recent.push_back(fact);
+            }
+        }
+    }
+
+    fn evictions_after(&mut self, fact: &Fact) {
+        match &fact.news {
+            News::EvictionBegan { workload, task } => self.evictions.push(Eviction {
+                workload: workload.name().to_owned(),
+                from: task.member.clone(),
+                began: fact.at,
+                ended: None,
+            }),
+            News::EvictionEnded { workload, task } => {
+                let open = |eviction: &&mut Eviction| {
+                    eviction.ended.is_none()
+                        && eviction.workload == workload.name()
+                        && eviction.from == task.member
+                };
+                if let Some(eviction) = self.evictions.iter_mut().rev().find(open) {
+                    eviction.ended = Some(fact.at);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a fact helps to understand a failure; the rest is noise around it.
+fn tells(news: &News) -> bool {
+    !matches!(news, News::Recorded(_) | News::Step(_) | News::InstanceHealth { .. } | News::Delivered { .. })
+}

@@ -1,0 +1,19 @@
+//! Runs scenarios: starts a fleet and a target in virtual time, drives the steps and the faults, records what
+//! happens, and hands it to the judge.
+//!
+//! What a scenario looks like is [`crate::scenario`]'s, what must hold is [`crate::guarantee`]'s, and how results
+//! are told is [`crate::report`]'s.
+
+mod act;
+mod case;
+mod driver;
+mod expect;
+mod implementation;
+mod log;
+mod patience;
+mod recorder;
+mod suite;
+
+pub use case::{Outcome, Target, run_case};
+pub use implementation::{Implementation, Site};
+pub use suite::{Options, run_cases};

@@ -1,0 +1,244 @@
+//! What the YAML types cannot say: that names are known, that numbers make sense, that what is healed was broken.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_saphyr::{Location, Spanned};
+
+use super::document::{Scenario, Scheduling, Workload};
+use super::reference::MemberRef;
+use super::step::{Flap, Placed, PlacedOn, Step};
+
+/// A mistake and its place.
+#[derive(Debug)]
+pub(super) struct Mistake {
+    pub(super) location: Location,
+    pub(super) message: String,
+}
+
+type Checked = Result<(), Mistake>;
+
+fn wrong<T>(at: &Spanned<T>, message: impl Into<String>) -> Checked {
+    Err(Mistake { location: at.referenced, message: message.into() })
+}
+
+/// More members than any fleet that is run in one process.
+const MOST_MEMBERS: usize = 1000;
+
+/// Checks the whole scenario; the first mistake in the order of the file is told.
+pub(super) fn check(scenario: &Scenario) -> Checked {
+    name(&scenario.scenario, "a scenario's name")?;
+    let members = &scenario.fleet.members;
+    if members.value == 0 || members.value > MOST_MEMBERS {
+        return wrong(members, format!("a fleet has 1 to {MOST_MEMBERS} members, not {}", members.value));
+    }
+    if scenario.steps().next().is_none() {
+        return wrong(&scenario.scenario, "this scenario has no steps");
+    }
+    let mut scope = Scope { members: scenario.fleet.names().collect(), ..Scope::default() };
+    scenario.steps().try_for_each(|step| scope.step(step))
+}
+
+/// Names go into objects and file names.
+fn name(name: &Spanned<String>, what: &str) -> Checked {
+    let text = &name.value;
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let edges = text.starts_with('-') || text.ends_with('-');
+    if text.is_empty() || text.len() > 63 || edges || !text.chars().all(allowed) {
+        return wrong(
+            name,
+            format!("{what} is made of a-z, 0-9 and `-`, at most 63 of them, and `{text}` is not"),
+        );
+    }
+    Ok(())
+}
+
+/// What the steps so far have defined.
+#[derive(Default)]
+struct Scope {
+    members: BTreeSet<String>,
+    aliases: BTreeSet<String>,
+    workloads: BTreeMap<String, Location>,
+    broken: Vec<MemberRef>,
+}
+
+impl Scope {
+    fn step(&mut self, step: &Spanned<Step>) -> Checked {
+        match &step.value {
+            Step::Workload(workload) => self.new_workload(workload),
+            Step::Scale(scale) => self.workload(&scale.workload),
+            Step::Call(call) => {
+                self.member(&call.member)?;
+                self.alias(Some(&call.alias))
+            }
+            Step::Refuse(refuse) => self.breaks(&refuse.cluster, refuse.alias.as_ref()),
+            Step::Partition(partition) => self.breaks(&partition.cluster, partition.alias.as_ref()),
+            Step::Delay(delay) => self.breaks(&delay.cluster, delay.alias.as_ref()),
+            Step::Flap(flap) => self.flap(flap),
+            Step::Heal(member) => self.heal(member),
+            Step::Wait(_) => Ok(()),
+            Step::Taint(taint) | Step::Untaint(taint) => {
+                self.member(&taint.cluster)?;
+                self.alias(taint.alias.as_ref())
+            }
+            Step::DeleteMember(member) => self.member(member),
+            Step::StartUp(start_up) => self.member(&start_up.cluster),
+            Step::Settled(settled) => self.workload(&settled.workload),
+            Step::Health(health) => self.member(&health.cluster),
+            Step::Tainted(tainted) | Step::Untainted(tainted) => self.member(&tainted.cluster),
+            Step::NotTainted(tainted) => self.member(&tainted.cluster),
+            Step::Evicted(moved) | Step::Gone(moved) => {
+                self.workload(&moved.workload)?;
+                self.member(&moved.from)
+            }
+            Step::NotEvicted(stays) | Step::Kept(stays) => {
+                self.workload(&stays.workload)?;
+                self.member(&stays.on)
+            }
+            Step::Placed(placed) => self.placed(placed, step.referenced),
+            Step::Ready(instance) => {
+                self.workload(&instance.workload)?;
+                self.member(&instance.on)
+            }
+            Step::TaskEnded(task) => {
+                self.workload(&task.workload)?;
+                self.member(&task.from)
+            }
+            Step::MemberGone(gone) => self.member(&gone.cluster),
+        }
+    }
+
+    fn new_workload(&mut self, workload: &Workload) -> Checked {
+        name(&workload.name, "a workload's name")?;
+        let earlier = self.workloads.insert(workload.name.value.clone(), workload.name.referenced);
+        if let Some(earlier) = earlier {
+            let line = earlier.line();
+            return wrong(
+                &workload.name,
+                format!("there is a workload `{}` already, in line {line}", workload.name.value),
+            );
+        }
+        for cluster in workload.policy.clusters.iter().flatten() {
+            self.real_member(cluster, &cluster.value)?;
+        }
+        if let Some(bounds) = &workload.policy.spread.cluster {
+            let (min, max) = (bounds.value.min, bounds.value.max);
+            if max == 0 || min > max {
+                return wrong(bounds, format!("no placement has at least {min} and at most {max} clusters"));
+            }
+        }
+        if let Scheduling::Divided { weights } = &workload.policy.scheduling {
+            if weights.value.is_empty() || weights.value.values().any(|weight| *weight == 0) {
+                return wrong(weights, "weights are at least 1, and there is at least one of them");
+            }
+            for cluster in weights.value.keys() {
+                self.real_member(weights, cluster)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn breaks(&mut self, member: &Spanned<MemberRef>, alias: Option<&Spanned<String>>) -> Checked {
+        self.member(member)?;
+        self.alias(alias)?;
+        self.broken.push(member.value.clone());
+        self.broken.extend(alias.map(|alias| MemberRef::Named(alias.value.clone())));
+        Ok(())
+    }
+
+    fn flap(&mut self, flap: &Flap) -> Checked {
+        if flap.times.value == 0 {
+            return wrong(&flap.times, "a member flaps at least once");
+        }
+        self.breaks(&flap.cluster, flap.alias.as_ref())
+    }
+
+    /// A part that was broken may turn out to be any member, or any alias of one; only the run can tell.
+    fn heal(&self, member: &Spanned<MemberRef>) -> Checked {
+        self.member(member)?;
+        let by_part = self.broken.iter().any(|broken| !self.is_real(broken));
+        if self.broken.contains(&member.value) || (by_part && !self.broken.is_empty()) {
+            return Ok(());
+        }
+        if !self.is_real(&member.value) && !self.broken.is_empty() {
+            return Ok(());
+        }
+        wrong(member, format!("nothing has broken {} before this step", member.value))
+    }
+
+    fn is_real(&self, member: &MemberRef) -> bool {
+        matches!(member, MemberRef::Named(name) if self.members.contains(name))
+    }
+
+    fn placed(&self, placed: &Placed, step: Location) -> Checked {
+        self.workload(&placed.workload)?;
+        match &placed.on {
+            Some(PlacedOn::Members(members)) => members.iter().try_for_each(|member| self.member(member))?,
+            Some(PlacedOn::Replicas(replicas)) => {
+                replicas.iter().try_for_each(|(member, _)| self.named(member, &member.value))?;
+            }
+            None => {}
+        }
+        placed.including.iter().chain(&placed.excluding).try_for_each(|member| self.member(member))?;
+        let says_nothing = placed.on.is_none() && placed.members.is_none();
+        if says_nothing && placed.including.is_empty() && placed.excluding.is_empty() {
+            let message = "say where: `on`, `members`, `including` or `excluding`".into();
+            return Err(Mistake { location: step, message });
+        }
+        Ok(())
+    }
+
+    fn alias(&mut self, alias: Option<&Spanned<String>>) -> Checked {
+        let Some(alias) = alias else { return Ok(()) };
+        name(alias, "an alias")?;
+        if self.members.contains(&alias.value) {
+            return wrong(
+                alias,
+                format!("`{}` is the name of a member, and cannot be an alias", alias.value),
+            );
+        }
+        if !self.aliases.insert(alias.value.clone()) {
+            return wrong(alias, format!("the alias `{}` is taken by an earlier step", alias.value));
+        }
+        Ok(())
+    }
+
+    fn workload(&self, workload: &Spanned<String>) -> Checked {
+        if self.workloads.contains_key(&workload.value) {
+            return Ok(());
+        }
+        let known = list(self.workloads.keys());
+        wrong(workload, format!("no step before this makes a workload `{}`{known}", workload.value))
+    }
+
+    fn member(&self, member: &Spanned<MemberRef>) -> Checked {
+        match &member.value {
+            MemberRef::Named(name) => self.named(member, name),
+            MemberRef::Selected(selector) => {
+                if selector.carrying.is_some() == selector.spare_for.is_some() {
+                    return wrong(member, "say one of `carrying` and `spareFor`");
+                }
+                let workload = selector.workload().to_owned();
+                self.workload(&Spanned::new(workload, member.referenced, member.defined))
+            }
+        }
+    }
+
+    fn named<T>(&self, at: &Spanned<T>, name: &str) -> Checked {
+        if self.aliases.contains(name) { Ok(()) } else { self.real_member(at, name) }
+    }
+
+    fn real_member<T>(&self, at: &Spanned<T>, name: &str) -> Checked {
+        if self.members.contains(name) {
+            return Ok(());
+        }
+        let count = self.members.len();
+        let aliases = list(self.aliases.iter());
+        wrong(at, format!("there is no member `{name}` in this fleet of {count} (m1 to m{count}){aliases}"))
+    }
+}
+
+/// What is known, to be put at the end of a sentence.
+fn list<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    if names.is_empty() { String::new() } else { format!("; known here: {}", names.join(", ")) }
+}

@@ -1,0 +1,131 @@
+//! A scenario file: what it is about, what it needs, its fleet, and its steps; and the workloads it places.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use super::step::Step;
+use super::time::{Length, StartUpTime};
+use crate::facts::TaintEffect;
+use crate::target::Feature;
+
+/// One scenario. `given`, `when` and `then` run one after another: the division is for readers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Scenario {
+    /// Its name, unique in its group (the folder of its file).
+    pub scenario: Spanned<String>,
+    /// What it is about, in a sentence.
+    pub about: String,
+    /// What a target must be able to do; a target that lacks one of these skips the case.
+    #[serde(default)]
+    pub features: Vec<Feature>,
+    /// The fleet it runs on.
+    pub fleet: FleetShape,
+    /// What is there before anything goes wrong.
+    #[serde(default)]
+    pub given: Vec<Spanned<Step>>,
+    /// What goes wrong.
+    #[serde(default)]
+    pub when: Vec<Spanned<Step>>,
+    /// What must come of it.
+    #[serde(default)]
+    pub then: Vec<Spanned<Step>>,
+}
+
+impl Scenario {
+    /// All steps in the order in which they run.
+    pub fn steps(&self) -> impl Iterator<Item = &Spanned<Step>> {
+        self.given.iter().chain(&self.when).chain(&self.then)
+    }
+}
+
+/// The member clusters, named `m1`, `m2`, and so on.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FleetShape {
+    /// How many members.
+    pub members: Spanned<usize>,
+    /// How long replicas take to become ready in each of them; 1.5 s where nothing is said.
+    pub start_up: Option<StartUpTime>,
+}
+
+impl FleetShape {
+    /// The names of the members, in order.
+    pub fn names(&self) -> impl Iterator<Item = String> + use<> {
+        (1..=self.members.value).map(|number| format!("m{number}"))
+    }
+}
+
+/// A workload and the policy that places it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Workload {
+    /// Its name, which is also the name of its policy.
+    pub name: Spanned<String>,
+    /// How many replicas: in each chosen member where it is duplicated, in all together where it is divided.
+    pub replicas: u32,
+    /// Where it goes.
+    pub policy: Policy,
+}
+
+/// Where a workload goes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Policy {
+    /// The members it may use; all of the fleet where nothing is said.
+    pub clusters: Option<Vec<Spanned<String>>>,
+    /// How many of them it wants.
+    #[serde(default)]
+    pub spread: Spread,
+    /// How the replicas are shared out.
+    pub scheduling: Scheduling,
+    /// Which taints it tolerates. Where nothing is said, the target's own defaults hold.
+    #[serde(default)]
+    pub tolerations: Vec<Toleration>,
+}
+
+/// How many groups of each kind the workload is spread over.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Spread {
+    /// Member clusters.
+    pub cluster: Option<Spanned<Bounds>>,
+}
+
+/// At least and at most so many.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Bounds {
+    /// At least.
+    pub min: u32,
+    /// At most.
+    pub max: u32,
+}
+
+/// How the replicas are shared out among the chosen members.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Scheduling {
+    /// Every member gets all of them.
+    Duplicated,
+    /// The members share them.
+    Divided {
+        /// By these weights.
+        weights: Spanned<BTreeMap<String, u32>>,
+    },
+}
+
+/// A taint that a workload tolerates.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Toleration {
+    /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints. Any where absent.
+    pub key: Option<String>,
+    /// The taint's effect; any where absent.
+    pub effect: Option<TaintEffect>,
+    /// For how long; for ever where absent.
+    #[serde(rename = "for")]
+    pub lasts: Option<Length>,
+}

@@ -1,0 +1,22 @@
+//! What users write: scenarios in YAML, read with exact positions.
+//!
+//! A scenario is data. Running it is left to [`crate::run`], and the shape of the objects that its words become
+//! to the dialect.
+
+mod check;
+mod document;
+mod error;
+mod file;
+mod reference;
+mod step;
+mod time;
+
+pub use document::{Bounds, FleetShape, Policy, Scenario, Scheduling, Spread, Toleration, Workload};
+pub use error::{ReadError, ScenarioError};
+pub use file::{Case, find, parse};
+pub use reference::{MemberRef, Selector};
+pub use step::{
+    Call, Delay, Flap, Health, Instance, MemberGone, Moved, NotTainted, Partition, Placed, PlacedOn, Refuse,
+    Scale, Settled, StartUp, Stays, Step, Taint, Tainted, TaskEnded,
+};
+pub use time::{Length, LengthError, StartUpTime, Within};

@@ -1,0 +1,396 @@
+//! The steps of a scenario. A verb in the imperative does something (`refuse`, `taint`); a participle or an
+//! adjective waits until something holds, or fails the case (`tainted`, `placed`, `ready`).
+//!
+//! Steps are externally tagged: the one shape of an enum in which every YAML error has its exact position.
+
+use std::fmt;
+
+use capsize_clusters::Direction;
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::Spanned;
+
+use super::document::Workload;
+use super::reference::MemberRef;
+use super::time::{Length, StartUpTime, Within};
+use crate::facts::{Health as MemberHealth, TaintEffect};
+
+/// One step.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Step {
+    /// Creates a workload and its policy.
+    Workload(Workload),
+    /// Changes how many replicas a workload wants.
+    Scale(Scale),
+    /// Gives a member a name for later steps.
+    Call(Call),
+    /// Makes a member refuse connections from the control plane.
+    Refuse(Refuse),
+    /// Makes packets between a member and the control plane vanish.
+    Partition(Partition),
+    /// Makes every message between a member and the control plane late.
+    Delay(Delay),
+    /// Begins to make a member refuse connections and heal, several times, while later steps run. `heal` ends it.
+    Flap(Flap),
+    /// Undoes every fault on a member.
+    Heal(Spanned<MemberRef>),
+    /// Lets time pass.
+    Wait(Length),
+    /// A person adds a taint to a member.
+    Taint(Taint),
+    /// A person removes a taint from a member.
+    Untaint(Taint),
+    /// A person deletes a member's object.
+    DeleteMember(Spanned<MemberRef>),
+    /// From now on, replicas in a member take this long to become ready.
+    StartUp(StartUp),
+
+    /// Waits until a workload is where it wants to be: no eviction goes on, and every assigned member runs it.
+    Settled(Settled),
+    /// Waits until the control plane holds a member for ready, or not.
+    Health(Health),
+    /// Waits until a member has a taint.
+    Tainted(Tainted),
+    /// Waits until a member has no such taint.
+    Untainted(Tainted),
+    /// Fails if, while this time passes, a member has such a taint.
+    NotTainted(NotTainted),
+    /// Waits until a workload is no longer assigned to a member.
+    Evicted(Moved),
+    /// Fails if, while this time passes, a workload loses its assignment to a member.
+    NotEvicted(Stays),
+    /// Waits until a workload is assigned as said.
+    Placed(Placed),
+    /// Waits until all of a workload's replicas are ready in a member, as the member itself sees it.
+    Ready(Instance),
+    /// Waits until the eviction of a workload from a member has ended.
+    TaskEnded(TaskEnded),
+    /// Fails if, while this time passes, a member's copy of a workload is given up by the control plane or gone.
+    Kept(Stays),
+    /// Waits until the control plane has given up a member's copy of a workload, and the member has it no more.
+    Gone(Moved),
+    /// Waits until a deleted member's object is gone.
+    MemberGone(MemberGone),
+}
+
+/// `scale`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Scale {
+    /// Which workload.
+    pub workload: Spanned<String>,
+    /// How many replicas it wants from now on.
+    pub to: u32,
+}
+
+/// `call`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Call {
+    /// Which member.
+    pub member: Spanned<MemberRef>,
+    /// Its name for later steps.
+    #[serde(rename = "as")]
+    pub alias: Spanned<String>,
+}
+
+/// `refuse`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Refuse {
+    /// Which member.
+    pub cluster: Spanned<MemberRef>,
+    /// Its name for later steps.
+    #[serde(rename = "as")]
+    pub alias: Option<Spanned<String>>,
+}
+
+/// `partition`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Partition {
+    /// Which member.
+    pub cluster: Spanned<MemberRef>,
+    /// Which packets vanish; those both ways where nothing is said.
+    #[serde(default = "both")]
+    pub direction: Direction,
+    /// Its name for later steps.
+    #[serde(rename = "as")]
+    pub alias: Option<Spanned<String>>,
+}
+
+fn both() -> Direction {
+    Direction::Both
+}
+
+/// `delay`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Delay {
+    /// Which member.
+    pub cluster: Spanned<MemberRef>,
+    /// How much later each message arrives, in each direction.
+    pub by: Length,
+    /// Its name for later steps.
+    #[serde(rename = "as")]
+    pub alias: Option<Spanned<String>>,
+}
+
+/// `flap`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Flap {
+    /// Which member.
+    pub cluster: Spanned<MemberRef>,
+    /// How long it refuses each time.
+    pub down: Length,
+    /// How long it answers after each time.
+    pub up: Length,
+    /// How many times.
+    pub times: Spanned<u32>,
+    /// Its name for later steps.
+    #[serde(rename = "as")]
+    pub alias: Option<Spanned<String>>,
+}
+
+/// `taint` and `untaint`: what a person does.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Taint {
+    /// Which member.
+    pub cluster: Spanned<MemberRef>,
+    /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints.
+    pub key: String,
+    /// The taint's effect.
+    pub effect: TaintEffect,
+    /// Its name for later steps.
+    #[serde(rename = "as")]
+    pub alias: Option<Spanned<String>>,
+}
+
+/// `startUp`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StartUp {
+    /// Which member.
+    pub cluster: Spanned<MemberRef>,
+    /// How long, or `never`.
+    pub takes: StartUpTime,
+}
+
+/// `settled`: a workload's name, or that and how long to wait.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// Which workload.
+    pub workload: Spanned<String>,
+    /// How long to wait.
+    pub within: Within,
+}
+
+impl<'de> Deserialize<'de> for Settled {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Long {
+            workload: Spanned<String>,
+            #[serde(default)]
+            within: Within,
+        }
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = (Option<String>, Option<Long>);
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a workload's name, or {workload: <name>, within: <length>}")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+                Ok((Some(name.into()), None))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                Long::deserialize(MapAccessDeserializer::new(map)).map(|long| (None, Some(long)))
+            }
+        }
+        struct Wrapped((Option<String>, Option<Long>));
+        impl<'de> Deserialize<'de> for Wrapped {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(Either).map(Wrapped)
+            }
+        }
+        let whole = Spanned::<Wrapped>::deserialize(deserializer)?;
+        Ok(match whole.value.0 {
+            (_, Some(long)) => Self { workload: long.workload, within: long.within },
+            (name, None) => Self {
+                workload: Spanned::new(name.unwrap_or_default(), whole.referenced, whole.defined),
+                within: Within::Bound,
+            },
+        })
+    }
+}
+
+/// `health`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Health {
+    /// Which member.
+    pub cluster: Spanned<MemberRef>,
+    /// What the control plane shall hold it for.
+    pub is: MemberHealth,
+    /// How long to wait.
+    #[serde(default)]
+    pub within: Within,
+}
+
+/// `tainted` and `untainted`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Tainted {
+    /// Which member.
+    pub cluster: Spanned<MemberRef>,
+    /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints.
+    pub key: String,
+    /// The taint's effect.
+    pub effect: TaintEffect,
+    /// How long to wait.
+    #[serde(default)]
+    pub within: Within,
+}
+
+/// `notTainted`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NotTainted {
+    /// Which member.
+    pub cluster: Spanned<MemberRef>,
+    /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints.
+    pub key: String,
+    /// The taint's effect.
+    pub effect: TaintEffect,
+    /// For how long from now.
+    #[serde(rename = "for")]
+    pub lasts: Length,
+}
+
+/// `evicted` and `gone`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Moved {
+    /// Which workload.
+    pub workload: Spanned<String>,
+    /// From which member.
+    pub from: Spanned<MemberRef>,
+    /// How long to wait.
+    #[serde(default)]
+    pub within: Within,
+}
+
+/// `notEvicted` and `kept`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Stays {
+    /// Which workload.
+    pub workload: Spanned<String>,
+    /// In which member.
+    pub on: Spanned<MemberRef>,
+    /// For how long from now.
+    #[serde(rename = "for")]
+    pub lasts: Length,
+}
+
+/// `placed`. At least one of `on`, `members`, `including` and `excluding` is given.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Placed {
+    /// Which workload.
+    pub workload: Spanned<String>,
+    /// Exactly these members; as a map, with so many replicas each.
+    pub on: Option<PlacedOn>,
+    /// So many members.
+    pub members: Option<usize>,
+    /// These members among others.
+    #[serde(default)]
+    pub including: Vec<Spanned<MemberRef>>,
+    /// None of these members.
+    #[serde(default)]
+    pub excluding: Vec<Spanned<MemberRef>>,
+    /// How long to wait.
+    #[serde(default)]
+    pub within: Within,
+}
+
+/// The members of an exact placement.
+#[derive(Clone, Debug)]
+pub enum PlacedOn {
+    /// Only which.
+    Members(Vec<Spanned<MemberRef>>),
+    /// Which, by name or alias, and how many replicas each.
+    Replicas(Vec<(Spanned<String>, u32)>),
+}
+
+impl<'de> Deserialize<'de> for PlacedOn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = PlacedOn;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of members, or a map from member to replicas")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, members: A) -> Result<PlacedOn, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(members)).map(PlacedOn::Members)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PlacedOn, A::Error> {
+                let mut replicas = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    replicas.push(entry);
+                }
+                Ok(PlacedOn::Replicas(replicas))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// `ready`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Instance {
+    /// Which workload.
+    pub workload: Spanned<String>,
+    /// In which member.
+    pub on: Spanned<MemberRef>,
+    /// How long to wait.
+    #[serde(default)]
+    pub within: Within,
+}
+
+/// `taskEnded`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TaskEnded {
+    /// Which workload.
+    pub workload: Spanned<String>,
+    /// From which member it is evicted.
+    pub from: Spanned<MemberRef>,
+    /// The eviction must have lasted so long, give or take the second that time stamps are cut off by.
+    pub not_before: Option<Length>,
+    /// How long to wait.
+    #[serde(default)]
+    pub within: Within,
+}
+
+/// `memberGone`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MemberGone {
+    /// Which member.
+    pub cluster: Spanned<MemberRef>,
+    /// How long to wait.
+    #[serde(default)]
+    pub within: Within,
+}

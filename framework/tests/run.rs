@@ -1,0 +1,234 @@
+//! How a run goes: with an implementation that does nothing but call every member ready.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use capsize_clock::Seed;
+use capsize_clusters::Admission;
+use capsize_framework::dialect::objects;
+use capsize_framework::history::{Kind, Mark, Reader};
+use capsize_framework::report::Status;
+use capsize_framework::run::{Implementation, Options, Outcome, Site, Target, run_case, run_cases};
+use capsize_framework::scenario::Case;
+use capsize_framework::target::{Profile, Timings};
+use futures::StreamExt;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+/// Calls members ready as soon as they join, and otherwise does nothing.
+struct Idle;
+
+impl Implementation for Idle {
+    fn definitions(&self) -> Vec<Value> {
+        vec![
+            definition("cluster.karmada.io", "v1alpha1", "Cluster", "clusters", "Cluster"),
+            definition(
+                "policy.karmada.io",
+                "v1alpha1",
+                "PropagationPolicy",
+                "propagationpolicies",
+                "Namespaced",
+            ),
+            definition("work.karmada.io", "v1alpha2", "ResourceBinding", "resourcebindings", "Namespaced"),
+            definition("work.karmada.io", "v1alpha1", "Work", "works", "Namespaced"),
+        ]
+    }
+
+    fn admission(&self, _: &Timings) -> Admission {
+        Arc::new(|_| Ok(None))
+    }
+
+    fn start(&self, site: &Site<'_>) -> Box<dyn Any> {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(call_ready(site.fleet.control_plane().client()));
+        Box::new(tasks)
+    }
+}
+
+fn definition(group: &str, version: &str, kind: &str, plural: &str, scope: &str) -> Value {
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group, "scope": scope, "names": {"kind": kind, "plural": plural},
+            "versions": [{"name": version, "served": true, "storage": true, "schema": schema, "subresources": {"status": {}}}],
+        },
+    })
+}
+
+async fn call_ready(client: Client) {
+    let clusters: Api<DynamicObject> = Api::all_with(client, &objects::clusters());
+    let mut seen = watcher(clusters.clone(), watcher::Config::default()).applied_objects().boxed();
+    while let Some(Ok(cluster)) = seen.next().await {
+        let condition = json!({"type": "Ready", "status": "True", "reason": "ClusterReady", "message": "",
+            "lastTransitionTime": "2030-01-01T00:00:00Z"});
+        let patch = Patch::Merge(json!({"status": {"conditions": [condition]}}));
+        clusters.patch_status(&cluster.name_any(), &PatchParams::default(), &patch).await.unwrap();
+    }
+}
+
+fn profile() -> Profile {
+    let text = "\
+name: idle
+implementation: idle
+version: '1'
+from: '0'
+start: reference
+features: [HealthProbes]
+timings: {statusUpdateFrequency: 10s, failureThreshold: 30s, successThreshold: 30s, monitorPeriod: 5s,
+  monitorGracePeriod: 40s, failoverEvictionTimeout: 5m, gracefulEvictionTimeout: 10m, notReadyTolerationSeconds: 300s,
+  unreachableTolerationSeconds: 300s, refusedProbe: 0s, silentProbe: 32s, recheck: 10s, takeover: 1s, latency: 500ms,
+  skew: 0s}
+";
+    Profile::parse("idle.yaml", text).unwrap()
+}
+
+fn case(name: &str, steps: &str) -> Case {
+    let text = format!("scenario: {name}\nabout: a test\nfleet: {{members: 2}}\nwhen:\n{steps}");
+    Case::from_text("tests", "tests/s.yaml", &text).unwrap()
+}
+
+fn run(case: &Case, seed: u64) -> Outcome {
+    run_case(case, Target { profile: &profile(), implementation: &Idle }, Seed(seed), true)
+}
+
+fn marks(outcome: &Outcome) -> Vec<(Duration, Mark)> {
+    let history = outcome.history.as_deref().unwrap();
+    let entries = Reader::new("history", history).map(Result::unwrap);
+    let mark = |entry: capsize_framework::history::Entry| match entry.kind {
+        Kind::Mark(mark) => Some((entry.at, mark)),
+        Kind::Event { .. } => None,
+    };
+    entries.filter_map(mark).collect()
+}
+
+#[test]
+fn what_does_not_come_fails_the_case_with_what_was_waited_for_and_for_how_long() {
+    let case = case("never", "  - wait: 7s\n  - health: {cluster: m2, is: NotReady, within: 90s}\n");
+    let outcome = run(&case, 1);
+    assert_eq!(outcome.case.status, Status::Failed);
+    let [failure] = &outcome.case.failures[..] else { panic!("one failure") };
+    assert_eq!(failure.expected, "m2 is NotReady");
+    assert_eq!(failure.seen, "after 1 min 30.5 s: m2 is Ready, with no taint");
+    assert_eq!(failure.place, "tests/s.yaml:6:5");
+    assert!(
+        failure.at >= Duration::from_secs(97) && failure.at < Duration::from_secs(98),
+        "{:?}",
+        failure.at
+    );
+}
+
+#[test]
+fn every_wait_without_a_time_of_its_own_ends() {
+    let steps = ["settled: web", "gone: {workload: web, from: m1}", "placed: {workload: web, on: [m1]}"];
+    for (number, step) in steps.iter().enumerate() {
+        let web = "  - workload: {name: web, replicas: 1, policy: {scheduling: Duplicated}}\n";
+        let outcome = run(&case(&format!("bound-{number}"), &format!("{web}  - {step}\n")), 1);
+        let gone_at_once = step.starts_with("gone");
+        assert_eq!(
+            outcome.case.status == Status::Passed,
+            gone_at_once,
+            "{step}: {:?}",
+            outcome.case.failures
+        );
+    }
+}
+
+#[test]
+fn a_fault_is_marked_at_its_beginning_and_its_end_and_ends_with_the_case() {
+    let steps = "  - partition: {cluster: m1, direction: toMember}\n  - refuse: {cluster: m2}\n  - wait: 5s\n  - heal: m1\n";
+    let outcome = run(&case("faults", steps), 1);
+    assert_eq!(outcome.case.status, Status::Passed, "{:?}", outcome.case.failures);
+    let faults: Vec<String> = marks(&outcome)
+        .iter()
+        .filter(|(_, mark)| mark.contains_key("fault"))
+        .map(|(_, mark)| format!("{} {} {}", mark["fault"], mark["cluster"], mark["state"]).replace('"', ""))
+        .collect();
+    assert_eq!(faults, ["partition m1 begin", "refuse m2 begin", "partition m1 end", "refuse m2 end"]);
+}
+
+#[test]
+fn flapping_goes_on_while_later_steps_run_and_ends_when_healed() {
+    let steps =
+        "  - flap: {cluster: m1, down: 2s, up: 3s, times: 100}\n  - wait: 11s\n  - heal: m1\n  - wait: 20s\n";
+    let outcome = run(&case("flap", steps), 1);
+    assert_eq!(outcome.case.status, Status::Passed, "{:?}", outcome.case.failures);
+    let faults: Vec<(Duration, Mark)> =
+        marks(&outcome).into_iter().filter(|(_, mark)| mark.contains_key("fault")).collect();
+    let gaps: Vec<u64> = faults.windows(2).map(|pair| (pair[1].0 - pair[0].0).as_millis() as u64).collect();
+    assert_eq!(gaps, [2000, 3000, 2000, 3000, 1000]);
+}
+
+#[test]
+fn healing_what_nothing_is_wrong_with_fails_the_case() {
+    let steps = "  - refuse: {cluster: m1, as: victim}\n  - heal: victim\n  - heal: m1\n";
+    let outcome = run(&case("healed-twice", steps), 1);
+    assert_eq!(outcome.case.failures[0].expected, "something that is wrong with m1, to heal it");
+}
+
+#[test]
+fn a_persons_taint_comes_and_goes_and_leaves_the_others_alone() {
+    let steps = "  - taint: {cluster: m1, key: example.com/a, effect: NoExecute}
+  - taint: {cluster: m1, key: example.com/b, effect: NoSchedule}
+  - tainted: {cluster: m1, key: example.com/a, effect: NoExecute, within: 1s}
+  - untaint: {cluster: m1, key: example.com/a, effect: NoExecute}
+  - untainted: {cluster: m1, key: example.com/a, effect: NoExecute, within: 1s}
+  - tainted: {cluster: m1, key: example.com/b, effect: NoSchedule, within: 0s}
+";
+    let outcome = run(&case("taints", steps), 1);
+    assert_eq!(outcome.case.status, Status::Passed, "{:?}", outcome.case.failures);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_alone_and_among_others() {
+    let profile = profile();
+    let target = Target { profile: &profile, implementation: &Idle };
+    let cases: Vec<Case> =
+        (0..4).map(|n| case(&format!("c{n}"), "  - refuse: {cluster: m1}\n  - wait: 1m\n")).collect();
+    let all = |jobs: usize| {
+        let options = Options { seed: Seed(7), jobs: jobs.try_into().unwrap(), keep_histories: true };
+        run_cases(&cases, target, options, |_| {})
+            .into_iter()
+            .map(|outcome| outcome.history)
+            .collect::<Vec<_>>()
+    };
+    let together = all(3);
+    assert_eq!(together, all(1));
+    assert_eq!(together[2], run_case(&cases[2], target, Seed(7), true).history);
+    assert_ne!(together[2], run_case(&cases[2], target, Seed(8), true).history);
+}
+
+#[test]
+fn a_case_that_needs_what_the_target_lacks_is_skipped() {
+    let text = "scenario: s\nabout: a\nfeatures: [StaticWeights]\nfleet: {members: 1}\nwhen: [wait: 1s]\n";
+    let outcome = run(&Case::from_text("tests", "s.yaml", text).unwrap(), 1);
+    assert_eq!(outcome.case.status, Status::Skipped("the target lacks StaticWeights".into()));
+}
+
+#[test]
+fn an_implementation_that_panics_breaks_its_case_and_no_other() {
+    struct Panics;
+    impl Implementation for Panics {
+        fn definitions(&self) -> Vec<Value> {
+            panic!("no definitions today")
+        }
+        fn admission(&self, _: &Timings) -> Admission {
+            Arc::new(|_| Ok(None))
+        }
+        fn start(&self, _: &Site<'_>) -> Box<dyn Any> {
+            Box::new(())
+        }
+    }
+    let outcome = run_case(
+        &case("panics", "  - wait: 1s\n"),
+        Target { profile: &profile(), implementation: &Panics },
+        Seed(1),
+        true,
+    );
+    assert_eq!(outcome.broken.as_deref(), Some("tests/panics: the simulation panicked"));
+}

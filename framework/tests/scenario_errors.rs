@@ -1,0 +1,95 @@
+//! Every mistake in a scenario is told with its exact place. In the tables, `§` stands before that place.
+
+use capsize_framework::scenario::parse;
+
+const HEAD: &str = "scenario: case\nabout: a test\nfleet: {members: 4}\n";
+const WEB: &str = "given:\n  - workload: {name: web, replicas: 2, policy: {scheduling: Duplicated}}\n";
+
+/// Reads `marked` without its mark, and holds what is told against the mark's place and `why`.
+fn is_told(marked: &str, why: &str) {
+    let (before, after) = marked.split_once('§').expect("a mark");
+    let line = before.lines().count().max(1) + usize::from(before.ends_with('\n'));
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let told = parse("s.yaml", &format!("{before}{after}")).expect_err("the scenario is wrong").to_string();
+    let place = format!("s.yaml:{line}:{column}: ");
+    assert!(told.starts_with(&place) && told.contains(why), "{marked}\nis told as: {told}\nnot at: {place}");
+}
+
+#[test]
+fn a_mistake_of_shape_is_told_with_its_place() {
+    let cases = [
+        ("§flet: {members: 4}\n", "unknown field `flet`"),
+        ("fleet: {members: §many}\n", "invalid"),
+        ("fleet: {members: §-1}\n", "invalid"),
+        ("fleet: {members: 4}\ngiven:\n  - §workoad: {}\n", "unknown variant `workoad`"),
+        ("fleet: {members: 4}\ngiven:\n  - wait: §-5s\n", "cannot be negative"),
+        ("fleet: {members: 4}\ngiven:\n  - wait: §2 x patience\n", "no timing `patience`"),
+        ("fleet: {members: 4}\ngiven:\n  - wait: §5\n", "write a number with"),
+        ("fleet: {members: 4}\nthen:\n  - settled: {workload: web, §wihtin: 5s}\n", "unknown field"),
+        ("fleet: {members: 4}\nwhen:\n  - refuse: {cluster: {§caring: web}}\n", "unknown field"),
+        ("fleet: {members: 4}\nwhen:\n  - refuse: §{cluster: [m1]}\n", "invalid type"),
+        ("fleet: {members: 4}\nwhen: §[\n", ""),
+        ("fleet: {members: 4}\n§about: twice\n", "duplicate"),
+    ];
+    for (rest, why) in cases {
+        is_told(&format!("scenario: case\nabout: a test\n{rest}"), why);
+    }
+    is_told("scenario: case\n§about: a\n", "missing field `fleet`");
+}
+
+#[test]
+fn a_policy_without_sense_is_told_with_its_place() {
+    let cases = [
+        ("clusters: [m1, §m9], scheduling: Duplicated", "no member `m9` in this fleet of 4"),
+        ("spread: {cluster: §{min: 3, max: 2}}, scheduling: Duplicated", "at least 3 and at most 2"),
+        ("spread: {cluster: §{min: 0, max: 0}}, scheduling: Duplicated", "at most 0"),
+        ("scheduling: {Divided: {weights: §{m7: 1}}}", "no member `m7`"),
+        ("scheduling: {Divided: {weights: §{m1: 0}}}", "at least 1"),
+        ("scheduling: {Divided: {weights: §{}}}", "at least one"),
+    ];
+    for (policy, why) in cases {
+        let step = format!("  - workload: {{name: web, replicas: 2, policy: {{{policy}}}}}\n");
+        is_told(&format!("{HEAD}given:\n{step}"), why);
+    }
+}
+
+#[test]
+fn a_step_without_sense_is_told_with_its_place() {
+    let cases = [
+        ("settled: §wbe", "no step before this makes a workload `wbe`; known here: web"),
+        ("settled: {workload: §wbe}", "no step before this makes a workload `wbe`"),
+        ("heal: §m1", "nothing has broken m1"),
+        ("heal: §victim", "no member `victim`"),
+        ("refuse: {cluster: m1}\n  - heal: §m2", "nothing has broken m2"),
+        ("refuse: {cluster: m1, as: §m2}", "is the name of a member"),
+        ("call: {member: m1, as: a}\n  - call: {member: m2, as: §a}", "is taken"),
+        ("refuse: {cluster: §{index: 1}}", "one of `carrying` and `spareFor`"),
+        ("refuse: {cluster: §{carrying: shop}}", "makes a workload `shop`"),
+        ("flap: {cluster: m1, down: 1s, up: 1s, times: §0}", "at least once"),
+        ("§placed: {workload: web}", "say where"),
+        ("placed: {workload: web, on: [m1, §victim]}", "no member `victim`"),
+        ("placed: {workload: web, on: {m1: 1, §m8: 2}}", "no member `m8`"),
+        ("workload: {name: §web, replicas: 1, policy: {scheduling: Duplicated}}", "already, in line 5"),
+    ];
+    for (step, why) in cases {
+        is_told(&format!("{HEAD}{WEB}when:\n  - {step}\n"), why);
+    }
+    is_told("scenario: §case\nabout: a\nfleet: {members: 4}\n", "no steps");
+    is_told("scenario: §../case\nabout: a\nfleet: {members: 4}\n", "is made of a-z");
+    is_told("scenario: case\nabout: a\nfleet: {members: §0}\n", "1 to 1000 members");
+}
+
+#[test]
+fn what_is_unusual_but_makes_sense_is_read() {
+    let more_wanted_than_there_are = "given:\n  - workload: {name: web, replicas: 1, policy: {clusters: [m1], \
+         spread: {cluster: {min: 2, max: 3}}, scheduling: Duplicated}}\n";
+    let healed_by_its_alias = "when:\n  - refuse: {cluster: {carrying: web}, as: victim}\n  - heal: victim\n";
+    let healed_by_what_may_be_its_name = "when:\n  - refuse: {cluster: {carrying: web}}\n  - heal: m3\n";
+    for rest in [
+        more_wanted_than_there_are.to_owned(),
+        format!("{WEB}{healed_by_its_alias}"),
+        format!("{WEB}{healed_by_what_may_be_its_name}"),
+    ] {
+        parse("s.yaml", &format!("{HEAD}{rest}")).expect(&rest);
+    }
+}

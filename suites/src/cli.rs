@@ -1,0 +1,31 @@
+//! The commands and their options.
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::{Trouble, Verdict};
+use crate::list::List;
+
+/// Conformance and chaos for Kubernetes failover
+#[derive(Debug, Parser)]
+#[command(version)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(List),
+}
+
+impl Cli {
+    /// Does what was asked for.
+    ///
+    /// # Errors
+    /// As the command says.
+    pub fn execute(self) -> Result<Verdict, Trouble> {
+        match self.command {
+            Command::List(list) => list.execute(),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The conformance suite: the scenarios that come with the binary.
+
+use capsize_framework::scenario::{Case, ScenarioError};
+
+/// Group, file and text of each scenario, in the order of the files.
+const FILES: &[(&str, &str, &str)] = &include!(concat!(env!("OUT_DIR"), "/conformance.rs"));
+
+/// All cases of the suite, in the order of their files.
+///
+/// # Errors
+/// A mistake in one of them, which a test keeps out of releases.
+pub fn cases() -> Result<Vec<Case>, Box<ScenarioError>> {
+    FILES.iter().map(|(group, file, text)| Case::from_text(group, file, text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_scenario_is_named_like_its_file_and_once() {
+        let cases = cases().unwrap();
+        for case in &cases {
+            assert_eq!(format!("{}.yaml", case.id()), case.file);
+        }
+        let ids: BTreeSet<String> = cases.iter().map(Case::id).collect();
+        assert_eq!(ids.len(), cases.len());
+    }
+}
