@@ -1,15 +1,64 @@
 //! `capsize check`: judges histories, wherever they were recorded.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use capsize_framework::history::{self, HistoryError, Kind};
 use capsize_framework::judge::{Judge, Judgement};
-use capsize_framework::report::Case;
+use capsize_framework::report::{self, Case, Report};
 use capsize_framework::target::{Profile, ProfileError};
 use miette::Diagnostic;
 use thiserror::Error;
 
-use crate::targets;
+use crate::exit::{Trouble, Verdict};
+use crate::{output, targets};
+
+/// Judge recorded histories: what held, how often and how closely, and what did not
+#[derive(Debug, clap::Args)]
+pub struct Check {
+    /// Histories, as JSON Lines
+    #[arg(required = true, value_name = "HISTORY")]
+    histories: Vec<PathBuf>,
+    /// The profile to judge by: the name of a shipped one, or a YAML file. By default the one of the implementation and
+    /// release that each history names
+    #[arg(long)]
+    target: Option<String>,
+    /// How to tell it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// How results are told.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+impl Check {
+    /// Judges all of the histories, and writes the verdicts to stdout.
+    ///
+    /// # Errors
+    /// When one of them, or the target, cannot be read. Nothing is then told of the others.
+    pub fn execute(self) -> Result<Verdict, Trouble> {
+        let target = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
+        let judged = |path: &PathBuf| Ok::<_, CheckError>(case(path, check(path, target.as_ref())?));
+        let report = Report {
+            command: "check".to_owned(),
+            about: Vec::new(),
+            target: self.target.clone().unwrap_or_default(),
+            cases: self.histories.iter().map(judged).collect::<Result<_, _>>().map_err(Trouble::input)?,
+            wall: None,
+        };
+        let told = match self.format {
+            Format::Text => report::checked(&report),
+            Format::Json => report::json(&report) + "\n",
+        };
+        output::say(&told)?;
+        Ok(if report.conforms() { Verdict::Conforms } else { Verdict::Violated })
+    }
+}
 
 /// A history that cannot be judged.
 #[derive(Debug, Error, Diagnostic)]
@@ -19,12 +68,12 @@ pub enum CheckError {
     #[diagnostic(transparent)]
     History(#[from] HistoryError),
     /// Nobody knows by which promises to judge it.
-    #[error("{path}:1:1: {source}")]
+    #[error("{path}:1:1: {reason}")]
     Profile {
         /// The file.
         path: String,
         /// Why.
-        source: ProfileError,
+        reason: Box<ProfileError>,
     },
 }
 
@@ -45,8 +94,10 @@ pub fn check(path: &Path, target: Option<&Profile>) -> Result<Judgement, CheckEr
             let of_header = || targets::shipped().of(header).cloned();
             let profile =
                 target.cloned().map_or_else(of_header, Ok).and_then(|profile| profile.overlaid(header));
-            let profile =
-                profile.map_err(|source| CheckError::Profile { path: path.display().to_string(), source })?;
+            let profile = profile.map_err(|reason| CheckError::Profile {
+                path: path.display().to_string(),
+                reason: Box::new(reason),
+            })?;
             judge = Some(Judge::new(profile));
         }
         if let Some(judge) = &mut judge {

@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::check::Check;
 use crate::exit::{Trouble, Verdict};
 use crate::list::List;
 
@@ -15,6 +16,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Check(Check),
     List(List),
 }
 
@@ -25,6 +27,7 @@ impl Cli {
     /// As the command says.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         match self.command {
+            Command::Check(check) => check.execute(),
             Command::List(list) => list.execute(),
         }
     }

@@ -135,6 +135,8 @@ pub enum News {
         workload: WorkloadKey,
         /// Member and replicas before.
         was: Assignment,
+        /// Member and replicas now.
+        now: Assignment,
     },
     /// An eviction task appeared.
     EvictionBegan {

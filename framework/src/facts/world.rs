@@ -61,6 +61,8 @@ impl fmt::Display for Health {
 /// A failure domain.
 #[derive(Clone, Debug, Default)]
 pub struct Member {
+    /// The latest version of its record.
+    pub record: Option<ObjectVersion>,
     /// `None` where it never reported.
     pub health: Option<Health>,
     /// When that health was first seen.

@@ -37,6 +37,8 @@ pub(super) struct Charge {
     pub(super) at: Duration,
     pub(super) seen: String,
     pub(super) witness: Option<ObjectVersion>,
+    /// What it was that began the matter, where that is not just what was seen.
+    pub(super) since: Option<Duration>,
 }
 
 impl<'a> Court<'a> {
@@ -47,13 +49,13 @@ impl<'a> Court<'a> {
 
     /// It did not hold.
     pub(super) fn violated(&mut self, charge: Charge) {
-        let Charge { subject, bound, because, at, seen, witness } = charge;
+        let Charge { subject, bound, because, at, seen, witness, since } = charge;
         let short_by = match bound {
             Bound::NotBefore(time) => Some(time.saturating_sub(at)),
             Bound::NotAfter(time) => Some(at.saturating_sub(time)),
             Bound::Never => None,
         };
-        let timeline = self.log.about(&subject);
+        let timeline = self.log.about(&subject, since);
         let faults = self.world.faults.clone();
         self.book.violated(Evidence {
             subject,
@@ -68,6 +70,15 @@ impl<'a> Court<'a> {
         });
     }
 
+    /// The latest version of the record of `subject`.
+    fn record(&self, subject: &Subject) -> Option<ObjectVersion> {
+        match (&subject.workload, &subject.member) {
+            (Some(workload), _) => self.world.workloads.get(workload)?.record.clone(),
+            (None, Some(member)) => self.world.members.get(member)?.record.clone(),
+            (None, None) => None,
+        }
+    }
+
     /// Whether a fault of the control plane itself is in force: its controllers may not act.
     pub(super) fn controllers_are_away(&self) -> bool {
         self.world.faults.iter().any(|fault| fault.member.is_none())
@@ -77,12 +88,12 @@ impl<'a> Court<'a> {
 /// Something that must come within a time.
 #[derive(Debug)]
 struct Wait {
+    since: Duration,
     until: Duration,
     /// Anew from the moment when controllers are back after having been away.
     allowed: Duration,
     because: String,
     missing: String,
-    witness: Option<ObjectVersion>,
 }
 
 /// What must come, by whom it must come for.
@@ -115,7 +126,7 @@ impl Waits {
         reason: Reason,
     ) {
         let Reason { because, missing } = reason;
-        self.0.insert(subject, Wait { until, allowed, because, missing, witness: fact.witness.clone() });
+        self.0.insert(subject, Wait { since: fact.at, until, allowed, because, missing });
     }
 
     /// It need not come any more.
@@ -156,9 +167,9 @@ impl Waits {
         self.0 = waiting;
         let over: BTreeMap<Subject, Wait> = over;
         for (subject, wait) in over {
-            let Wait { until, because, missing, witness, .. } = wait;
-            let bound = Bound::NotAfter(until);
-            court.violated(Charge { subject, bound, because, at: now, seen: missing, witness });
+            let Wait { since, until, because, missing, .. } = wait;
+            let (bound, witness, since) = (Bound::NotAfter(until), court.record(&subject), Some(since));
+            court.violated(Charge { subject, bound, because, at: now, seen: missing, witness, since });
         }
     }
 }

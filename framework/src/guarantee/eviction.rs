@@ -156,7 +156,15 @@ impl TimedOut {
             let seen = format!("the task is gone, and {}", unhealthy(court.world.workloads.get(key)));
             let witness = fact.witness.clone();
             let bound = Bound::NotBefore(earliest);
-            return court.violated(Charge { subject, bound, because, at: fact.at, seen, witness });
+            return court.violated(Charge {
+                subject,
+                bound,
+                because,
+                at: fact.at,
+                seen,
+                witness,
+                since: None,
+            });
         }
         let late = fact.at.saturating_sub(earliest);
         court.book.held_by(left.map_or(late, |left| left.min(late)));

@@ -148,6 +148,7 @@ fn accuse(subject: Subject, fact: &Fact, task: &EvictionTask, court: &mut Court<
         at: fact.at,
         seen: format!("the old copy is deleted; {state}"),
         witness: fact.witness.clone(),
+        since: None,
         subject,
     });
 }

@@ -152,7 +152,15 @@ impl NotReady {
             );
             let (seen, witness) = (format!("{member} is NotReady"), fact.witness.clone());
             let bound = Bound::NotBefore(earliest);
-            return court.violated(Charge { subject, bound, because, at: fact.at, seen, witness });
+            return court.violated(Charge {
+                subject,
+                bound,
+                because,
+                at: fact.at,
+                seen,
+                witness,
+                since: None,
+            });
         }
         let late = fact.at.saturating_sub(earliest);
         court.book.held_by(left.map_or(late, |left| left.min(late)));

@@ -1,6 +1,7 @@
 //! The last things that happened to each member and workload: the time line of a violation.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use super::Subject;
 use crate::facts::{Fact, News, WorkloadKey};
@@ -44,12 +45,18 @@ impl Log {
         recent.push_back((self.count, fact.clone()));
     }
 
-    /// The last facts about `subject`, in order.
-    pub(super) fn about(&self, subject: &Subject) -> Vec<Fact> {
+    /// The last facts about `subject`, in order; those first that came `since` then, where there is such a time.
+    pub(super) fn about(&self, subject: &Subject, since: Option<Duration>) -> Vec<Fact> {
         let member = subject.member.iter().filter_map(|name| self.members.get(name));
         let workload = subject.workload.iter().filter_map(|key| self.workloads.get(key));
-        let mut facts: Vec<_> = member.chain(workload).flatten().collect();
+        let since = since.unwrap_or_default();
+        let mut facts: Vec<_> =
+            member.chain(workload).flatten().filter(|(_, fact)| fact.at >= since).collect();
         facts.sort_by_key(|(order, _)| *order);
-        facts.iter().skip(facts.len().saturating_sub(TOLD)).map(|(_, fact)| fact.clone()).collect()
+        if facts.len() > TOLD {
+            let first = if since.is_zero() { 0 } else { TOLD / 2 };
+            facts.drain(first..facts.len() - (TOLD - first));
+        }
+        facts.into_iter().map(|(_, fact)| fact.clone()).collect()
     }
 }

@@ -87,7 +87,7 @@ impl Guarantee for Kept {
         match &fact.news {
             News::Wanted(key) => drop(self.changed.insert(key.clone())),
             News::WorkloadGone(key) => drop(self.changed.remove(key)),
-            News::Assigned { workload: key, was } => {
+            News::Assigned { workload: key, was, .. } => {
                 let Some(workload) = court.world.workloads.get(key) else { return };
                 let evicted = |member: &String| workload.eviction(member).is_some();
                 let scheduled = workload.assignment.keys().any(|member| !was.contains_key(member))
@@ -138,6 +138,7 @@ fn judge_kept(key: &WorkloadKey, workload: &Workload, was: &Assignment, fact: &F
             at: fact.at,
             seen: format!("{member} is not assigned any more"),
             witness: fact.witness.clone(),
+            since: None,
         });
     }
 }
@@ -162,7 +163,7 @@ impl Guarantee for Spread {
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        let News::Assigned { workload: key, was } = &fact.news else { return };
+        let News::Assigned { workload: key, was, .. } = &fact.news else { return };
         let Some(workload) = court.world.workloads.get(key) else { return };
         let chosen = workload.assignment.keys().any(|member| !was.contains_key(member));
         let Some(spread) = workload.placement.spread_over_members().filter(|_| chosen) else { return };
@@ -180,6 +181,7 @@ impl Guarantee for Spread {
             at: fact.at,
             seen: format!("{count} members are assigned"),
             witness: fact.witness.clone(),
+            since: None,
         });
     }
 }

@@ -133,7 +133,15 @@ impl NoExecute {
             let because = format!("NotReady since {}, timeout {}", clock(since), span(timeout));
             let (seen, witness) = (format!("{member} has the NoExecute taint"), fact.witness.clone());
             let bound = Bound::NotBefore(earliest);
-            return court.violated(Charge { subject, bound, because, at: fact.at, seen, witness });
+            return court.violated(Charge {
+                subject,
+                bound,
+                because,
+                at: fact.at,
+                seen,
+                witness,
+                since: None,
+            });
         }
         let late = fact.at.saturating_sub(earliest);
         court.book.held_by(left.map_or(late, |left| left.min(late)));
@@ -261,6 +269,7 @@ impl Guarantee for Exclusive {
             at: fact.at,
             seen: format!("{name} has both {} health taints", taint.effect),
             witness: fact.witness.clone(),
+            since: None,
         });
     }
 }

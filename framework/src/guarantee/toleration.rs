@@ -186,7 +186,15 @@ impl Deadline {
             Tolerates::Forever => {
                 let because = "every NoExecute taint is tolerated for ever".to_owned();
                 let bound = Bound::Never;
-                return court.violated(Charge { subject, bound, because, at: fact.at, seen, witness });
+                return court.violated(Charge {
+                    subject,
+                    bound,
+                    because,
+                    at: fact.at,
+                    seen,
+                    witness,
+                    since: None,
+                });
             }
         };
         if !is_fresh(&taint, court.world) {
@@ -198,7 +206,15 @@ impl Deadline {
             let tolerated = span(until.saturating_sub(taint.seen));
             let because = format!("{taint} since {}, tolerated for {tolerated}", clock(taint.seen));
             let bound = Bound::NotBefore(earliest);
-            return court.violated(Charge { subject, bound, because, at: fact.at, seen, witness });
+            return court.violated(Charge {
+                subject,
+                bound,
+                because,
+                at: fact.at,
+                seen,
+                witness,
+                since: None,
+            });
         }
         let late = fact.at.saturating_sub(earliest);
         // There is nothing to be early for where nothing is tolerated.
@@ -321,5 +337,5 @@ fn accuse(subject: Subject, fact: &Fact, spare: Option<Spare>, court: &mut Court
     };
     let seen = format!("{subject} is evicted");
     let witness = fact.witness.clone();
-    court.violated(Charge { subject, bound: Bound::Never, because, at: fact.at, seen, witness });
+    court.violated(Charge { subject, bound: Bound::Never, because, at: fact.at, seen, witness, since: None });
 }

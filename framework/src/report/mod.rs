@@ -1,6 +1,13 @@
 //! How results are told: to people, to programs, to CI. Nothing else formats.
 
+mod console;
+mod json;
+mod junit;
 mod model;
+mod phrase;
 pub mod text;
 
-pub use model::{Case, Failure, Report, Status, Totals};
+pub use console::{checked, failure, rules, summary};
+pub use json::json;
+pub use junit::junit;
+pub use model::{Case, Failure, Report, Stand, Standing, Status, Totals};

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use indexmap::IndexMap;
+use jiff::SignedDuration;
+
 use crate::facts::{Fact, FaultInForce};
-use crate::guarantee::Outcome;
+use crate::guarantee::{Outcome, Rule};
 use crate::judge::Judgement;
+use crate::target::Feature;
 
 /// A run or a check, told.
 #[derive(Clone, Debug)]
@@ -70,23 +74,71 @@ pub struct Failure {
     pub faults: Vec<FaultInForce>,
 }
 
-/// What the cases come to.
+/// How many cases ended how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Cases.
+    /// Nothing failed.
     pub passed: usize,
-    /// Cases.
+    /// Something did.
     pub failed: usize,
-    /// Cases.
+    /// The target lacks what they need.
     pub skipped: usize,
-    /// Verdicts.
-    pub held: usize,
-    /// Verdicts.
-    pub violated: usize,
-    /// Verdicts.
-    pub not_exercised: usize,
-    /// Verdicts.
-    pub not_promised: usize,
+}
+
+/// What a guarantee comes to over all cases.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// The guarantee.
+    pub rule: &'static Rule,
+    /// How often it held.
+    pub held: u64,
+    /// How often it did not.
+    pub violated: u64,
+    /// The smallest margin, where it has one.
+    pub margin: Option<SignedDuration>,
+    /// What a target lacks for it, if one lacks something.
+    pub lacks: Option<Feature>,
+}
+
+/// A guarantee's verdict over all cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stand {
+    /// It held whenever it was put to the test, which was at least once.
+    Held,
+    /// It did not hold at least once.
+    Violated,
+    /// Nothing put it to the test.
+    NotExercised,
+    /// The target does not promise it.
+    NotPromised,
+}
+
+impl Standing {
+    /// The verdict.
+    #[must_use]
+    pub fn stand(&self) -> Stand {
+        match (self.violated, self.held, self.lacks) {
+            (0, 0, Some(_)) => Stand::NotPromised,
+            (0, 0, None) => Stand::NotExercised,
+            (0, ..) => Stand::Held,
+            _ => Stand::Violated,
+        }
+    }
+
+    fn add(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Held { times, margin } => {
+                self.held += times;
+                self.margin = self.margin.into_iter().chain(*margin).min();
+            }
+            Outcome::Violated { held, times, .. } => {
+                self.held += held;
+                self.violated += times;
+            }
+            Outcome::NotExercised => {}
+            Outcome::Skipped(feature) => self.lacks = Some(*feature),
+        }
+    }
 }
 
 impl Case {
@@ -113,7 +165,7 @@ impl Report {
         self.cases.iter().all(|case| case.status != Status::Failed)
     }
 
-    /// What the cases come to.
+    /// How many cases ended how.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
@@ -123,15 +175,33 @@ impl Report {
                 Status::Failed => &mut totals.failed,
                 Status::Skipped(_) => &mut totals.skipped,
             } += 1;
-            for verdict in case.judgement.iter().flat_map(|judgement| &judgement.verdicts) {
-                *match verdict.outcome {
-                    Outcome::Held { .. } => &mut totals.held,
-                    Outcome::Violated { .. } => &mut totals.violated,
-                    Outcome::NotExercised => &mut totals.not_exercised,
-                    Outcome::Skipped(_) => &mut totals.not_promised,
-                } += 1;
-            }
         }
         totals
+    }
+
+    /// What each guarantee comes to, in the order of the catalogue; nothing where no case was judged.
+    #[must_use]
+    pub fn standings(&self) -> Vec<Standing> {
+        let mut standings: IndexMap<&str, Standing> = IndexMap::new();
+        for verdict in
+            self.cases.iter().filter_map(|case| case.judgement.as_ref()).flat_map(|each| &each.verdicts)
+        {
+            let rule = verdict.rule;
+            let standing = standings.entry(rule.id).or_insert(Standing {
+                rule,
+                held: 0,
+                violated: 0,
+                margin: None,
+                lacks: None,
+            });
+            standing.add(&verdict.outcome);
+        }
+        standings.into_values().collect()
+    }
+
+    /// The time that passed in all cases, on their own clocks.
+    #[must_use]
+    pub fn span(&self) -> Duration {
+        self.cases.iter().map(|case| case.span).sum()
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
+
 /// A time of a history, as minutes, seconds and tenths: `08:42.0`.
 #[must_use]
 pub fn clock(at: Duration) -> String {
@@ -30,4 +32,40 @@ pub fn span(time: Duration) -> String {
 /// Without zeros at the end.
 fn trimmed(number: &str) -> &str {
     number.trim_end_matches('0').trim_end_matches('.')
+}
+
+/// A length of time that may be less than nothing.
+#[must_use]
+pub fn signed(time: SignedDuration) -> String {
+    let sign = if time.is_negative() { "-" } else { "" };
+    format!("{sign}{}", span(time.unsigned_abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_are_written_as_a_person_says_them() {
+        let cases = [
+            (0, "0 s"),
+            (90, "0.09 s"),
+            (999, "0.999 s"),
+            (1_000, "1 s"),
+            (1_590, "1.5 s"),
+            (60_000, "1 min"),
+            (518_800, "8 min 38.8 s"),
+            (600_000, "10 min"),
+            (41_880_000, "11 h 38 min"),
+        ];
+        for (millis, text) in cases {
+            assert_eq!(span(Duration::from_millis(millis)), text);
+        }
+    }
+
+    #[test]
+    fn a_time_of_a_history_is_minutes_seconds_and_tenths() {
+        assert_eq!(clock(Duration::from_millis(522_049)), "08:42.0");
+        assert_eq!(clock(Duration::from_secs(6_000)), "100:00.0");
+    }
 }

@@ -6,7 +6,7 @@ use super::Timings;
 
 impl Timings {
     /// The names of all timings.
-    pub const NAMES: [&str; 15] = [
+    pub const NAMES: [&str; 16] = [
         "statusUpdateFrequency",
         "failureThreshold",
         "successThreshold",
@@ -19,6 +19,7 @@ impl Timings {
         "refusedProbe",
         "silentProbe",
         "evictionPace",
+        "recheck",
         "takeover",
         "latency",
         "skew",

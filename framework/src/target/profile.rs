@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miette::Report;
+use miette::{Diagnostic, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -64,7 +64,7 @@ pub struct Profile {
 }
 
 /// A profile that cannot be had.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, Diagnostic)]
 pub enum ProfileError {
     /// The YAML is wrong; the report shows where.
     #[error("{0:?}")]

@@ -52,8 +52,8 @@ impl Bindings {
             seen.number("/status/schedulerObservedGeneration") == seen.number("/metadata/generation");
         let assignment = assignment(seen);
         if assignment != entry.assignment {
-            let was = std::mem::replace(&mut entry.assignment, assignment);
-            news.push(News::Assigned { workload: workload.clone(), was });
+            let was = std::mem::replace(&mut entry.assignment, assignment.clone());
+            news.push(News::Assigned { workload: workload.clone(), was, now: assignment });
         }
         news.extend(instances(entry, seen, &workload));
         news.push(News::Recorded(workload));

@@ -19,6 +19,7 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     };
     let health = health(seen);
     let mut now = Member {
+        record: Some(seen.witness.clone()),
         health,
         health_since: if health == was.health { was.health_since } else { world.now },
         taints: taints(world, seen, &was.taints, first),

@@ -91,7 +91,7 @@ impl Karmada {
     /// A mark: a fault that begins or ends, or anything else.
     fn mark(&mut self, mark: &Mark) -> News {
         let text = |key: &str| mark.get(key).and_then(Value::as_str).map(str::to_owned);
-        let member = text("cluster");
+        let member = text("cluster").filter(|name| name != CONTROL_PLANE);
         match (text("fault"), text("state").as_deref()) {
             (Some(fault), Some("begin")) => {
                 let since = self.world.now;

@@ -1,0 +1,263 @@
+//! For people: what held, how often, how closely; and of what failed, what was allowed, what was seen, and when.
+
+use std::fmt::Write;
+
+use indexmap::IndexMap;
+use textwrap::Options;
+
+use super::phrase::{fault, moment};
+use super::text::{clock, signed, span};
+use super::{Case, Failure, Report, Stand, Standing, Status};
+use crate::facts::{Fact, FaultInForce};
+use crate::guarantee::{Bound, Evidence, Outcome, Rule, Verdict};
+use crate::judge::Judgement;
+
+/// Columns that a line has at most, where its words allow.
+const WIDTH: usize = 80;
+
+/// So many of the tightest margins are told.
+const TIGHTEST: usize = 3;
+
+/// All of a run: first line, groups, totals, tightest margins, and every failure.
+#[must_use]
+pub fn summary(report: &Report) -> String {
+    let mut out = String::new();
+    let about: Vec<_> = [format!("capsize {}", report.command), report.target.clone()]
+        .into_iter()
+        .chain(report.about.iter().cloned())
+        .collect();
+    line(&mut out, &about.join(" · "));
+    groups(&mut out, report);
+    totals(&mut out, report);
+    for case in report.cases.iter().filter(|case| case.status == Status::Failed) {
+        out.push('\n');
+        out.push_str(&failure(case));
+    }
+    out
+}
+
+/// `tainting 14/14`, four to a line.
+fn groups(out: &mut String, report: &Report) {
+    let mut groups: IndexMap<&str, (usize, usize)> = IndexMap::new();
+    for case in report.cases.iter().filter(|case| !matches!(case.status, Status::Skipped(_))) {
+        let (passed, all) = groups.entry(&case.group).or_default();
+        *passed += usize::from(case.status == Status::Passed);
+        *all += 1;
+    }
+    let cells: Vec<_> = groups
+        .iter()
+        .map(|(group, (passed, all))| format!("{group:<16} {:>7}", format!("{passed}/{all}")))
+        .collect();
+    for row in cells.chunks(3) {
+        line(out, &format!("  {}", row.join("    ")));
+    }
+}
+
+fn totals(out: &mut String, report: &Report) {
+    let totals = report.totals();
+    let standings = report.standings();
+    let mut parts = Vec::new();
+    if totals.passed > 0 || totals.failed == 0 {
+        parts.push(format!("{} passed", cases(totals.passed)));
+    }
+    if totals.failed > 0 {
+        let failed = if parts.is_empty() { cases(totals.failed) } else { totals.failed.to_string() };
+        parts.push(format!("{failed} failed"));
+    }
+    parts.extend((totals.skipped > 0).then(|| format!("{} skipped", totals.skipped)));
+    line(out, &format!("{} · {}", parts.join(", "), standing(&standings)));
+    let mut parts = Vec::new();
+    if let Some(wall) = report.wall.filter(|wall| !wall.is_zero()) {
+        let rate = report.span().as_secs_f64() / wall.as_secs_f64();
+        parts.push(format!("{} simulated in {} ({}:1)", span(report.span()), span(wall), grouped(rate)));
+    }
+    let tightest = tightest(&standings);
+    parts.extend((!tightest.is_empty()).then(|| format!("tightest: {tightest}")));
+    if !parts.is_empty() {
+        line(out, &parts.join(" · "));
+    }
+}
+
+fn cases(count: usize) -> String {
+    if count == 1 { "1 case".to_owned() } else { format!("{count} cases") }
+}
+
+/// `14 guarantees: 12 held, 0 violated, 2 not exercised`.
+fn standing(standings: &[Standing]) -> String {
+    let count = |stand: Stand| standings.iter().filter(|standing| standing.stand() == stand).count();
+    let (held, violated) = (count(Stand::Held), count(Stand::Violated));
+    let (idle, lacking) = (count(Stand::NotExercised), count(Stand::NotPromised));
+    let mut text =
+        format!("{} guarantees: {held} held, {violated} violated, {idle} not exercised", standings.len());
+    if lacking > 0 {
+        let _ = write!(text, ", {lacking} not promised");
+    }
+    text
+}
+
+fn tightest(standings: &[Standing]) -> String {
+    let mut margins: Vec<_> = standings
+        .iter()
+        .filter(|standing| standing.stand() == Stand::Held)
+        .filter_map(|standing| Some((standing.margin?, standing.rule.id)))
+        .collect();
+    margins.sort();
+    let told: Vec<_> =
+        margins.iter().take(TIGHTEST).map(|(margin, id)| format!("{id} by {}", signed(*margin))).collect();
+    told.join(", ")
+}
+
+/// A whole number with its thousands apart.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// All of a check: every verdict on every history, and what they come to.
+#[must_use]
+pub fn checked(report: &Report) -> String {
+    let mut out = String::new();
+    for case in &report.cases {
+        out.push_str(&verdicts(case));
+        out.push('\n');
+    }
+    totals(&mut out, report);
+    out
+}
+
+/// Every verdict on one history, and the evidence of what is violated.
+fn verdicts(case: &Case) -> String {
+    let mut out = String::new();
+    let Some(judgement) = &case.judgement else { return out };
+    let Judgement { target, entries, span: length, .. } = judgement;
+    line(
+        &mut out,
+        &format!("{}/{} · {target} · {entries} entries, {}", case.group, case.name, span(*length)),
+    );
+    for verdict in &judgement.verdicts {
+        line(&mut out, &format!("  {:<14} {}", verdict.rule.id, told(&verdict.outcome)));
+    }
+    if case.status == Status::Failed {
+        out.push('\n');
+        out.push_str(&failure(case));
+    }
+    out
+}
+
+fn told(outcome: &Outcome) -> String {
+    let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    match outcome {
+        Outcome::Held { times: count, margin: None } => format!("held {}", times(*count)),
+        Outcome::Held { times: count, margin: Some(margin) } => {
+            format!("{:<14} by {}", format!("held {}", times(*count)), signed(*margin))
+        }
+        Outcome::Violated { held: 0, times: count, .. } => format!("VIOLATED {}", times(*count)),
+        Outcome::Violated { held, times: count, .. } => {
+            format!("VIOLATED {}, held {}", times(*count), times(*held))
+        }
+        Outcome::NotExercised => "not exercised".to_owned(),
+        Outcome::Skipped(feature) => format!("not promised: the target lacks {feature:?}"),
+    }
+}
+
+/// Why one case failed.
+#[must_use]
+pub fn failure(case: &Case) -> String {
+    let mut out = String::new();
+    let title = format!("✗ {}/{}", case.group, case.name);
+    match case.replay.as_str() {
+        "" => line(&mut out, &title),
+        replay => line(&mut out, &format!("{title:<48}  {replay}")),
+    }
+    for failure in &case.failures {
+        unmet(&mut out, failure);
+    }
+    for verdict in case.judgement.iter().flat_map(|judgement| &judgement.verdicts) {
+        violation(&mut out, verdict);
+    }
+    out
+}
+
+fn unmet(out: &mut String, failure: &Failure) {
+    line(out, &format!("  expected: {}", failure.expected));
+    labelled(out, "at", &failure.place);
+    labelled(out, "seen", &format!("{}  {}", clock(failure.at), failure.seen));
+    circumstances(out, &failure.faults, &failure.timeline);
+}
+
+fn violation(out: &mut String, verdict: &Verdict) {
+    let Outcome::Violated { times, evidence, .. } = &verdict.outcome else { return };
+    let rule = verdict.rule;
+    wrapped(out, &format!("  {:<13} ", rule.id), &format!("{} ({})", rule.sentence, rule.source));
+    for each in evidence {
+        told_evidence(out, each);
+    }
+    let told = evidence.len() as u64;
+    if *times > told {
+        line(out, &format!("    and {} more", times - told));
+    }
+}
+
+fn told_evidence(out: &mut String, evidence: &Evidence) {
+    let allowed = match evidence.bound {
+        Bound::NotBefore(time) => format!("not before {}", clock(time)),
+        Bound::NotAfter(time) => format!("not after {}", clock(time)),
+        Bound::Never => "at no time".to_owned(),
+    };
+    labelled(out, "allowed", &format!("{allowed} ({})", evidence.because));
+    let witness = evidence.witness.as_ref().map(|witness| format!("{witness}: ")).unwrap_or_default();
+    labelled(out, "seen", &format!("{}  {witness}{}", clock(evidence.at), evidence.seen));
+    if let Some(short) = evidence.short_by {
+        labelled(out, "short by", &span(short));
+    }
+    circumstances(out, &evidence.faults, &evidence.timeline);
+}
+
+fn circumstances(out: &mut String, faults: &[FaultInForce], timeline: &[Fact]) {
+    if !faults.is_empty() {
+        labelled(out, "in force", &faults.iter().map(fault).collect::<Vec<_>>().join(", "));
+    }
+    if !timeline.is_empty() {
+        wrapped(out, "    ", &timeline.iter().map(moment).collect::<Vec<_>>().join(" · "));
+    }
+}
+
+/// What the catalogue says of itself: one rule in full.
+#[must_use]
+pub fn rules(rules: &[&Rule]) -> String {
+    let mut out = String::new();
+    for rule in rules {
+        wrapped(&mut out, &format!("{:<14} ", rule.id), rule.sentence);
+        labelled(&mut out, "bound", rule.formula);
+        let features: Vec<_> = rule.features.iter().map(|feature| format!("{feature:?}")).collect();
+        labelled(&mut out, "needs", &features.join(", "));
+        labelled(&mut out, "releases", rule.releases);
+        labelled(&mut out, "source", rule.source);
+    }
+    out
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text.trim_end());
+    out.push('\n');
+}
+
+fn labelled(out: &mut String, label: &str, text: &str) {
+    wrapped(out, &format!("    {label:<9} "), text);
+}
+
+/// `text` after `first`, its further lines under its own beginning.
+fn wrapped(out: &mut String, first: &str, text: &str) {
+    let next = " ".repeat(first.chars().count());
+    let options = Options::new(WIDTH).initial_indent(first).subsequent_indent(&next).break_words(false);
+    for each in textwrap::wrap(text, options) {
+        line(out, &each);
+    }
+}
