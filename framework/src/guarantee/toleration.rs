@@ -145,7 +145,7 @@ impl Deadline {
         let (world, timings) = (court.world, court.timings());
         let subject = Subject::on(key, member);
         let workload = world.workloads.get(key);
-        let taints = world.members.get(member).map(|member| member.evicting_taints());
+        let taints = world.members.get(member).map(crate::facts::Member::evicting_taints);
         let now = workload.zip(taints).and_then(|(workload, taints)| tolerates(workload, taints));
         if now.as_ref() == self.known.get(&subject) {
             return;

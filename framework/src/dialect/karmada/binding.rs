@@ -1,4 +1,4 @@
-//! ResourceBinding and ClusterResourceBinding: where a workload is to run, and from where it is evicted.
+//! `ResourceBinding` and `ClusterResourceBinding`: where a workload is to run, and from where it is evicted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
