@@ -47,6 +47,10 @@ pub struct Settings {
     /// From one look at whether a cluster that is being removed is empty to the next.
     #[serde(with = "seconds")]
     pub cluster_removal_check: Duration,
+    /// How often a ready member is asked for its release and the kinds that it serves. The real controllers ask with
+    /// every probe, which is most of all that they do.
+    #[serde(with = "seconds")]
+    pub api_collection_period: Duration,
     /// From one search for the kinds that policies select to the next, where one was not found.
     #[serde(with = "seconds")]
     pub discovery_period: Duration,
@@ -73,6 +77,7 @@ impl Default for Settings {
             unreachable_toleration: Duration::from_secs(300),
             member_client_timeout: Duration::from_secs(32),
             cluster_removal_check: Duration::from_secs(10),
+            api_collection_period: Duration::from_secs(300),
             discovery_period: Duration::from_secs(30),
             rate_limiter_base_delay: Duration::from_millis(5),
             rate_limiter_max_delay: Duration::from_secs(1000),

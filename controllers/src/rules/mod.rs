@@ -6,6 +6,7 @@
 mod affinity;
 mod aggregate;
 mod assign;
+mod capacity;
 mod delivery;
 mod eviction;
 mod filter;
@@ -21,6 +22,7 @@ mod webhook;
 pub use affinity::affinity_matches;
 pub use aggregate::{aggregated_status, fully_applied, template_status};
 pub use assign::{assign, divide, static_weights};
+pub use capacity::add_quantities;
 pub use delivery::{belongs_to_work, carriers, covers, manifest, template_replicas};
 pub use eviction::{TaskFate, evict, is_replaced, stands_in, task_fate};
 pub use filter::{

@@ -1,0 +1,7 @@
+//! The binding controller: a Work for each target, none for anyone else, and what the Works say, added up.
+
+mod run;
+mod status;
+mod works;
+
+pub(crate) use run::run;

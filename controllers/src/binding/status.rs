@@ -1,0 +1,64 @@
+//! Says on binding and template what the Works say.
+
+use std::sync::Arc;
+
+use kube::api::{ApiResource, DynamicObject};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+use crate::api::{AggregatedStatus, CONDITION_FULLY_APPLIED, ResourceBinding, Work, set_condition};
+use crate::machinery::{Context, Error, patch_status, put_status};
+
+/// Writes what the Works say to the binding, if that is new, and returns it.
+pub(super) async fn report(
+    context: &Context,
+    binding: &ResourceBinding,
+    works: &[Arc<Work>],
+) -> Result<Vec<AggregatedStatus>, Error> {
+    let before = binding.status.clone().unwrap_or_default();
+    let reports = context.rules.aggregated_status(works);
+    let applied = context.rules.fully_applied(&context.rules.carriers(&binding.spec), &reports);
+    let (reason, message) = if applied {
+        ("FullyAppliedSuccess", "All works have been successfully applied")
+    } else {
+        ("FullyAppliedFailed", "Failed to apply all works, see status.aggregatedStatus for details")
+    };
+    let mut conditions = before.conditions.clone();
+    let now = context.clock.now_in_seconds();
+    set_condition(&mut conditions, CONDITION_FULLY_APPLIED, applied, reason, message, now);
+    if reports != before.aggregated_status || conditions != before.conditions {
+        let api = Api::<ResourceBinding>::namespaced(
+            context.client.clone(),
+            &binding.namespace().unwrap_or_default(),
+        );
+        let aggregated = (!reports.is_empty()).then_some(&reports);
+        let change = json!({ "aggregatedStatus": aggregated, "conditions": conditions });
+        patch_status(&api, binding, &change).await?;
+    }
+    Ok(reports)
+}
+
+/// Writes the sums to the template, if they are new. Only the binding controller writes a template's status.
+pub(super) async fn report_on_template(
+    context: &Context,
+    kind: &ApiResource,
+    template: &DynamicObject,
+    reports: &[AggregatedStatus],
+) -> Result<(), Error> {
+    let generation = template.metadata.generation.unwrap_or_default();
+    let Some(wanted) = context.rules.template_status(&kind.kind, generation, reports) else {
+        return Ok(());
+    };
+    let present = template.data.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
+    if present == wanted {
+        return Ok(());
+    }
+    // A merge patch adds: what is no longer said must be said to be gone.
+    let gone =
+        present.keys().filter(|field| !wanted.contains_key(*field)).map(|field| (field.clone(), Value::Null));
+    let change: serde_json::Map<_, _> = gone.chain(wanted.clone()).collect();
+    let namespace = template.namespace().unwrap_or_default();
+    let api = Api::<DynamicObject>::namespaced_with(context.client.clone(), &namespace, kind);
+    put_status(&api, &template.name_any(), &change).await?;
+    Ok(())
+}

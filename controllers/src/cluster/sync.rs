@@ -1,0 +1,94 @@
+//! Keeps a Cluster's execution namespace, NoSchedule taints and finalizer, and takes it all down when it goes.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{DeleteParams, PostParams};
+use kube::runtime::controller::Action;
+use kube::{Api, ResourceExt};
+use serde_json::json;
+
+use super::taint::set_taints;
+use crate::api::{Cluster, FINALIZER_CLUSTER, execution_namespace};
+use crate::machinery::{Context, Error, Queue, patch, refs, run as run_queue};
+
+/// Reconciles every Cluster.
+pub(crate) async fn run(context: Arc<Context>) {
+    let clusters = &context.clusters;
+    let queue = Queue {
+        name: "cluster",
+        store: clusters.store(),
+        triggers: refs(clusters.changes()),
+        unbounded: false,
+    };
+    run_queue(context, queue, reconcile).await;
+}
+
+async fn reconcile(context: Arc<Context>, cluster: Arc<Cluster>) -> Result<Action, Error> {
+    if cluster.metadata.deletion_timestamp.is_some() {
+        return remove(&context, &cluster).await;
+    }
+    ensure_namespace(&context, &cluster.name_any()).await?;
+    if !cluster.finalizers().iter().any(|finalizer| finalizer == FINALIZER_CLUSTER) {
+        let mut finalizers = cluster.finalizers().to_vec();
+        finalizers.push(FINALIZER_CLUSTER.into());
+        set_finalizers(&context, &cluster, &finalizers).await?;
+        // The change of it comes back here.
+        return Ok(Action::await_change());
+    }
+    let ready = cluster.ready_condition().map(|condition| condition.status.as_str());
+    let now = context.clock.now_in_seconds();
+    let taints = context.rules.no_schedule_taints(ready, &cluster.spec.taints, now);
+    set_taints(&context, &cluster, &taints).await?;
+    Ok(Action::await_change())
+}
+
+async fn ensure_namespace(context: &Context, cluster: &str) -> Result<(), Error> {
+    let api = Api::<Namespace>::all(context.client.clone());
+    let name = execution_namespace(cluster);
+    if api.get_opt(&name).await?.is_some() {
+        return Ok(());
+    }
+    let namespace = serde_json::from_value(json!({ "metadata": { "name": name } }))?;
+    match api.create(&PostParams::default(), &namespace).await {
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+        outcome => Ok(outcome.map(drop)?),
+    }
+}
+
+/// Drives the workloads out, waits until they have left in good order, and only then lets go of the Works.
+async fn remove(context: &Context, cluster: &Cluster) -> Result<Action, Error> {
+    let again = Action::requeue(context.settings.cluster_removal_check);
+    let taints = context.rules.terminating_taints(&cluster.spec.taints, context.clock.now_in_seconds());
+    if set_taints(context, cluster, &taints).await? {
+        return Ok(Action::await_change());
+    }
+    let name = cluster.name_any();
+    if context
+        .bindings
+        .list()
+        .iter()
+        .any(|binding| context.rules.carriers(&binding.spec).contains(name.as_str()))
+    {
+        return Ok(again);
+    }
+    let namespaces = Api::<Namespace>::all(context.client.clone());
+    if let Some(namespace) = namespaces.get_opt(&execution_namespace(&name)).await? {
+        if namespace.metadata.deletion_timestamp.is_none() {
+            namespaces.delete(&namespace.name_any(), &DeleteParams::default()).await?;
+        }
+        return Ok(again);
+    }
+    let rest: Vec<_> =
+        cluster.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER_CLUSTER).cloned().collect();
+    if rest.len() < cluster.finalizers().len() {
+        set_finalizers(context, cluster, &rest).await?;
+    }
+    Ok(Action::await_change())
+}
+
+async fn set_finalizers(context: &Context, cluster: &Cluster, finalizers: &[String]) -> Result<(), Error> {
+    let api = Api::<Cluster>::all(context.client.clone());
+    patch(&api, cluster, json!({ "metadata": { "finalizers": finalizers } })).await?;
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! The one way in which taints are written.
+
+use k8s_openapi::api::core::v1::Taint;
+use kube::Api;
+use serde_json::json;
+
+use crate::api::Cluster;
+use crate::machinery::{Context, Error, patch};
+
+/// Writes the taints, if they are others than before. Returns whether it did.
+pub(super) async fn set_taints(
+    context: &Context,
+    cluster: &Cluster,
+    taints: &[Taint],
+) -> Result<bool, Error> {
+    if taints == cluster.spec.taints {
+        return Ok(false);
+    }
+    let api = Api::<Cluster>::all(context.client.clone());
+    patch(&api, cluster, json!({ "spec": { "taints": taints } })).await?;
+    Ok(true)
+}

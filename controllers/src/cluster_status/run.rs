@@ -1,0 +1,121 @@
+//! One loop a member, so that one that hangs holds up only itself: probe, judge, write, wait.
+//!
+//! Judgement is in `rules::readiness`; what a healthy member is asked beyond that, in `collect`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use http::{Request, StatusCode};
+use jiff::Timestamp;
+use kube::client::Body;
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::collect::{Collected, Collector};
+use crate::api::{CONDITION_READY, Cluster, set_condition};
+use crate::machinery::{Context, Error, put_status};
+use crate::rules::{Probe, ProbeRun, Readiness};
+
+/// Keeps a probe loop for every Cluster there is.
+pub(crate) async fn run(context: Arc<Context>) {
+    let mut loops: BTreeMap<String, JoinSet<()>> = BTreeMap::new();
+    let mut changes = std::pin::pin!(context.clusters.changes());
+    while let Some(change) = changes.next().await {
+        let name = change.object().name_any();
+        if change.after.is_none() {
+            loops.remove(&name);
+            continue;
+        }
+        loops.entry(name.clone()).or_insert_with(|| {
+            let mut task = JoinSet::new();
+            task.spawn(probe_loop(Arc::clone(&context), name));
+            task
+        });
+    }
+}
+
+async fn probe_loop(context: Arc<Context>, name: String) {
+    let mut run = None;
+    let mut collector = Collector::default();
+    while let Some(cluster) = context.clusters.get("", &name) {
+        if let Err(error) = report(&context, &cluster, &mut run, &mut collector).await {
+            tracing::debug!(cluster = name, %error, "the status of a cluster could not be written");
+        }
+        context.clock.sleep(context.settings.cluster_status_update_frequency).await;
+    }
+}
+
+/// Probes once, and writes what changed by it.
+async fn report(
+    context: &Context,
+    cluster: &Cluster,
+    run: &mut Option<ProbeRun>,
+    collector: &mut Collector,
+) -> Result<(), Error> {
+    let client = context.member(cluster);
+    let probe = match &client {
+        Some(client) => probe(client).await,
+        None => Probe::NoClient,
+    };
+    let now = context.clock.now();
+    let seen = context.rules.readiness(probe);
+    let current = cluster.ready_condition().map(|condition| condition.status == "True");
+    let before = run.replace(context.rules.probe_run(*run, seen.ready, now));
+    let settings = &context.settings;
+    let keeps = run.is_some_and(|run| {
+        let (success, failure) = (settings.cluster_success_threshold, settings.cluster_failure_threshold);
+        context.rules.keeps_condition(before, run, current, now, success, failure)
+    });
+    let ready = if keeps { current == Some(true) } else { seen.ready };
+    let collected = match client {
+        Some(client) if ready && seen.ready => Some(collector.collect(context, cluster, client).await),
+        _ => None,
+    };
+    write(context, cluster, (!keeps).then_some(seen), collected).await
+}
+
+/// Asks a member whether it is well: `/readyz`, or `/healthz` where there is no such thing.
+async fn probe(client: &Client) -> Probe {
+    match get(client, "/readyz").await {
+        Some(StatusCode::NOT_FOUND) => get(client, "/healthz").await,
+        answer => answer,
+    }
+    .filter(|status| (200..=206).contains(&status.as_u16()))
+    .map_or(Probe::Failed, |status| Probe::Answered(status.as_u16()))
+}
+
+async fn get(client: &Client, path: &str) -> Option<StatusCode> {
+    let request = Request::get(path).body(Body::empty()).expect("the path is a path");
+    client.send(request).await.ok().map(|response| response.status())
+}
+
+async fn write(
+    context: &Context,
+    cluster: &Cluster,
+    readiness: Option<Readiness>,
+    collected: Option<Collected>,
+) -> Result<(), Error> {
+    let before = cluster.status.clone().unwrap_or_default();
+    let mut status = before.clone();
+    if let Some(Readiness { ready, reason, message }) = readiness {
+        let now: Timestamp = context.clock.now_in_seconds();
+        set_condition(&mut status.conditions, CONDITION_READY, ready, reason, message, now);
+    }
+    if let Some(collected) = collected {
+        collected.put_into(&mut status);
+    }
+    if status == before && cluster.status.is_some() {
+        return Ok(());
+    }
+    let change = json!({
+        "kubernetesVersion": status.kubernetes_version,
+        "apiEnablements": status.api_enablements,
+        "conditions": status.conditions,
+        "nodeSummary": status.node_summary,
+        "resourceSummary": status.resource_summary,
+    });
+    put_status(&Api::<Cluster>::all(context.client.clone()), &cluster.name_any(), &change).await?;
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! The detector: makes a binding of every template that a policy means.
+
+mod run;
+mod sync;
+mod templates;
+
+pub(crate) use run::run;
+pub(crate) use templates::Templates;

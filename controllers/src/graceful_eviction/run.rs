@@ -1,0 +1,65 @@
+//! Stamps and ends the eviction tasks of every binding. When one ends is in `rules::eviction`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::runtime::controller::Action;
+use kube::{Api, ResourceExt};
+use serde_json::json;
+
+use crate::api::{GracefulEvictionTask, ResourceBinding};
+use crate::machinery::{Context, Error, Queue, patch, refs, run as run_queue};
+use crate::rules::TaskFate;
+
+/// Reconciles every binding whenever it changes, and when a task of it gets too old.
+pub(crate) async fn run(context: Arc<Context>) {
+    let queue = Queue {
+        name: "graceful-eviction",
+        store: context.bindings.store(),
+        triggers: refs(context.bindings.changes()),
+        unbounded: false,
+    };
+    run_queue(context, queue, reconcile).await;
+}
+
+async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Result<Action, Error> {
+    let spec = &binding.spec;
+    if spec.graceful_eviction_tasks.is_empty() || binding.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::await_change());
+    }
+    let status = binding.status.clone().unwrap_or_default();
+    let scheduled = Some(status.scheduler_observed_generation) == binding.metadata.generation;
+    let replaced = context.rules.is_replaced(scheduled, &spec.clusters, &status.aggregated_status);
+    let now = context.clock.now();
+    let timeout = context.settings.graceful_eviction_timeout;
+    let mut next: Option<Timestamp> = None;
+    let mut tasks: Vec<GracefulEvictionTask> = Vec::new();
+    for task in &spec.graceful_eviction_tasks {
+        match context.rules.task_fate(task, replaced, timeout, now) {
+            TaskFate::End => {}
+            TaskFate::Stamp => tasks.push(GracefulEvictionTask {
+                creation_timestamp: Some(Time(context.clock.now_in_seconds())),
+                ..task.clone()
+            }),
+            TaskFate::KeepUntil(end) => {
+                next = Some(next.map_or(end, |next| next.min(end)));
+                tasks.push(task.clone());
+            }
+        }
+    }
+    if tasks != spec.graceful_eviction_tasks {
+        let api = Api::<ResourceBinding>::namespaced(
+            context.client.clone(),
+            &binding.namespace().unwrap_or_default(),
+        );
+        let tasks = (!tasks.is_empty()).then_some(tasks);
+        patch(&api, &binding, json!({ "spec": { "gracefulEvictionTasks": tasks } })).await?;
+        // The change of it comes back here.
+        return Ok(Action::await_change());
+    }
+    // A task ends when it is older than the timeout, not as old: look just after.
+    let wait = |end: Timestamp| Duration::try_from(end.duration_since(now)).unwrap_or_default();
+    Ok(next.map_or_else(Action::await_change, |end| Action::requeue(wait(end) + Duration::from_millis(1))))
+}

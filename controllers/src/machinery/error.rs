@@ -1,0 +1,21 @@
+//! Why a reconciliation failed. It is tried again in any case; the reason is for the log.
+
+/// Why a reconciliation failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// A request failed.
+    #[error(transparent)]
+    Request(#[from] Box<kube::Error>),
+    /// An object could not be turned into JSON, or back.
+    #[error("an object does not have its shape: {0}")]
+    Shape(#[from] serde_json::Error),
+    /// Something that has to come first is not there yet.
+    #[error("{0}")]
+    NotYet(String),
+}
+
+impl From<kube::Error> for Error {
+    fn from(error: kube::Error) -> Self {
+        Self::Request(Box::new(error))
+    }
+}

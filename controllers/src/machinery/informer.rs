@@ -1,0 +1,198 @@
+//! A store of all objects of a kind, fed by one watch, and the changes to it for whoever asks.
+//!
+//! The store changes before the change is told, so that a reconciliation never sees less than what woke it.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures::{FutureExt, Stream, StreamExt};
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::watcher::{self, Event};
+use kube::runtime::{WatchStreamExt, watcher as watch};
+use kube::{Api, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tokio::task::JoinSet;
+
+/// An object before and after a change; at least one of them is there.
+#[derive(Debug)]
+pub(crate) struct Change<K> {
+    /// `None` where it is new.
+    pub before: Option<Arc<K>>,
+    /// `None` where it is gone.
+    pub after: Option<Arc<K>>,
+}
+
+impl<K> Clone for Change<K> {
+    fn clone(&self) -> Self {
+        Self { before: self.before.clone(), after: self.after.clone() }
+    }
+}
+
+impl<K> Change<K> {
+    /// The object as it is, or was last.
+    pub(crate) fn object(&self) -> &Arc<K> {
+        self.after.as_ref().or(self.before.as_ref()).expect("a change has a side")
+    }
+
+    /// Whether what `of` reads from the object is new, gone, or other than before.
+    pub(crate) fn differs<T: PartialEq>(&self, of: impl Fn(&K) -> T) -> bool {
+        self.before.as_deref().map(&of) != self.after.as_deref().map(&of)
+    }
+}
+
+type Subscribers<K> = Arc<Mutex<Vec<UnboundedSender<Change<K>>>>>;
+
+/// A store and its watch. Clones share both; the watch ends with the last of them.
+pub(crate) struct Informer<K>
+where
+    K: Resource + 'static,
+    K::DynamicType: Eq + Hash,
+{
+    store: Store<K>,
+    subscribers: Subscribers<K>,
+    kind: K::DynamicType,
+    _watch: Arc<JoinSet<()>>,
+}
+
+impl<K> Clone for Informer<K>
+where
+    K: Resource + 'static,
+    K::DynamicType: Eq + Hash + Clone,
+{
+    fn clone(&self) -> Self {
+        Self {
+            store: self.store.clone(),
+            subscribers: Arc::clone(&self.subscribers),
+            kind: self.kind.clone(),
+            _watch: Arc::clone(&self._watch),
+        }
+    }
+}
+
+impl<K> Informer<K>
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    K::DynamicType: Eq + Hash + Clone + Debug + Unpin + Send + Sync,
+{
+    /// Starts the watch. `kind` is `()` for kinds known at compile time.
+    pub(crate) fn start(api: Api<K>, config: watcher::Config, kind: K::DynamicType) -> Self {
+        let writer = Writer::new(kind.clone());
+        let store = writer.as_reader();
+        let subscribers = Subscribers::default();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(follow(api, config, writer, store.clone(), kind.clone(), Arc::clone(&subscribers)));
+        Self { store, subscribers, kind, _watch: Arc::new(tasks) }
+    }
+
+    /// Ends when all that there was at the start is in the store.
+    pub(crate) async fn ready(&self) {
+        // It fails only when the watch is gone, and then nothing will come.
+        let _ = self.store.wait_until_ready().await;
+    }
+
+    /// Whether all that there was at the start is in the store.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready().now_or_never().is_some()
+    }
+
+    /// For kube's applier, which looks up what it reconciles.
+    pub(crate) fn store(&self) -> Store<K> {
+        self.store.clone()
+    }
+
+    /// The object of this name; the namespace is empty for cluster-scoped kinds.
+    pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
+        let key = ObjectRef::new_with(name, self.kind.clone());
+        self.store.get(&if namespace.is_empty() { key } else { key.within(namespace) })
+    }
+
+    /// All objects, by namespace and name.
+    pub(crate) fn list(&self) -> Vec<Arc<K>> {
+        sorted(&self.store).into_values().collect()
+    }
+
+    /// What is there, and from then on every change.
+    pub(crate) fn changes(&self) -> impl Stream<Item = Change<K>> + Send + use<K> {
+        let (sender, receiver): (_, UnboundedReceiver<Change<K>>) = unbounded();
+        let mut subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        let present = self.list().into_iter().map(|object| Change { before: None, after: Some(object) });
+        let present: Vec<_> = present.collect();
+        subscribers.push(sender);
+        futures::stream::iter(present).chain(receiver)
+    }
+}
+
+/// By namespace and name: the order of a store is that of its hashes.
+fn sorted<K>(store: &Store<K>) -> BTreeMap<(Option<String>, String), Arc<K>>
+where
+    K: Resource + Clone + 'static,
+    K::DynamicType: Eq + Hash + Clone,
+{
+    store.state().into_iter().map(|object| ((object.namespace(), object.name_any()), object)).collect()
+}
+
+async fn follow<K>(
+    api: Api<K>,
+    config: watcher::Config,
+    mut writer: Writer<K>,
+    store: Store<K>,
+    kind: K::DynamicType,
+    subscribers: Subscribers<K>,
+) where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    K::DynamicType: Eq + Hash + Clone + Debug + Unpin + Send + Sync,
+{
+    let mut events = std::pin::pin!(watch(api, config).default_backoff());
+    while let Some(event) = events.next().await {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                tracing::debug!(%error, "a watch failed and is tried again");
+                continue;
+            }
+        };
+        let mut subscribers = subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        for change in applied(&mut writer, &store, &kind, &event) {
+            subscribers.retain(|subscriber| subscriber.unbounded_send(change.clone()).is_ok());
+        }
+    }
+}
+
+/// Applies an event to the store and returns what that changed.
+fn applied<K>(
+    writer: &mut Writer<K>,
+    store: &Store<K>,
+    kind: &K::DynamicType,
+    event: &Event<K>,
+) -> Vec<Change<K>>
+where
+    K: Resource + Clone + 'static,
+    K::DynamicType: Eq + Hash + Clone,
+{
+    match event {
+        Event::Apply(object) | Event::Delete(object) => {
+            let key = ObjectRef::from_obj_with(object, kind.clone());
+            let before = store.get(&key);
+            writer.apply_watcher_event(event);
+            vec![Change { before, after: store.get(&key) }]
+        }
+        Event::InitDone => {
+            let mut before = sorted(store);
+            writer.apply_watcher_event(event);
+            let mut changes: Vec<_> = sorted(store)
+                .into_iter()
+                .map(|(key, object)| Change { before: before.remove(&key), after: Some(object) })
+                .collect();
+            changes.extend(before.into_values().map(|object| Change { before: Some(object), after: None }));
+            changes
+        }
+        Event::Init | Event::InitApply(_) => {
+            writer.apply_watcher_event(event);
+            Vec::new()
+        }
+    }
+}

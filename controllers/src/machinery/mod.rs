@@ -1,0 +1,15 @@
+//! What all controllers stand on: stores fed by watches, queues, writes, and clients for members.
+
+mod context;
+mod error;
+mod informer;
+mod member;
+mod queue;
+mod write;
+
+pub(crate) use context::Context;
+pub(crate) use error::Error;
+pub(crate) use informer::{Change, Informer};
+pub(crate) use member::bounded;
+pub(crate) use queue::{Queue, refs, run};
+pub(crate) use write::{patch, patch_status, put_status};

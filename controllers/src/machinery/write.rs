@@ -1,0 +1,46 @@
+//! Writes to the control plane: small merge patches, of just what changed.
+
+use std::fmt::Debug;
+
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Error;
+
+/// Patches `object`, provided that nobody else has changed it since: two controllers that write the same list would
+/// undo each other's work otherwise (#7290, #7346).
+pub(crate) async fn patch<K>(api: &Api<K>, object: &K, mut change: Value) -> Result<K, Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    pin(&mut change, object);
+    Ok(api.patch(&object.name_any(), &PatchParams::default(), &Patch::Merge(&change)).await?)
+}
+
+/// As [`patch`], for the status.
+pub(crate) async fn patch_status<K>(api: &Api<K>, object: &K, status: &impl Serialize) -> Result<K, Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let mut change = json!({ "status": serde_json::to_value(status)? });
+    pin(&mut change, object);
+    Ok(api.patch_status(&object.name_any(), &PatchParams::default(), &Patch::Merge(&change)).await?)
+}
+
+/// Patches fields of the status that nobody else writes, whatever has changed beside them.
+pub(crate) async fn put_status<K>(api: &Api<K>, name: &str, status: &impl Serialize) -> Result<K, Error>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    let change = json!({ "status": serde_json::to_value(status)? });
+    Ok(api.patch_status(name, &PatchParams::default(), &Patch::Merge(&change)).await?)
+}
+
+fn pin<K: Resource>(change: &mut Value, object: &K) {
+    if let Some(version) = object.resource_version() {
+        change["metadata"]["resourceVersion"] = version.into();
+    }
+}

@@ -1,0 +1,113 @@
+//! Writes a member's word to its Work, and has strayed objects put right.
+
+use std::sync::Arc;
+
+use futures::channel::mpsc::{UnboundedSender, unbounded};
+use futures::{StreamExt, stream};
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::ObjectRef;
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+use super::watches::Watches;
+use crate::api::{
+    CONDITION_APPLIED, Cluster, ManifestIdentifier, ManifestStatus, Work, cluster_of, execution_namespace,
+    is_true,
+};
+use crate::execution::manifest_kind;
+use crate::machinery::{Context, Error, Queue, put_status, refs, run as run_queue};
+
+/// Reconciles every Work: when it changes, when its object in the member does, and when the member becomes ready.
+/// `astray` is told of the Works whose object is not as they say.
+pub(crate) async fn run(context: Arc<Context>, astray: UnboundedSender<ObjectRef<Work>>) {
+    let (sender, by_object) = unbounded();
+    let watches = Arc::new(Watches::new(sender));
+    let by_cluster = {
+        let (context, watches) = (Arc::clone(&context), Arc::clone(&watches));
+        let changed = context.clusters.changes();
+        let changed = changed.filter(|change| std::future::ready(change.differs(Cluster::is_ready)));
+        changed.flat_map(move |change| {
+            let name = change.object().name_any();
+            if change.after.is_none() {
+                watches.forget(&name);
+            }
+            let namespace = Some(execution_namespace(&name));
+            let works = context.works.list().into_iter().filter(move |work| work.namespace() == namespace);
+            stream::iter(works.map(|work| ObjectRef::from_obj(&*work)))
+        })
+    };
+    let queue = Queue {
+        name: "work-status",
+        store: context.works.store(),
+        triggers: stream::select_all([refs(context.works.changes()), by_object.boxed(), by_cluster.boxed()])
+            .boxed(),
+        unbounded: true,
+    };
+    run_queue(context, queue, move |context, work| {
+        reconcile(context, work, Arc::clone(&watches), astray.clone())
+    })
+    .await;
+}
+
+async fn reconcile(
+    context: Arc<Context>,
+    work: Arc<Work>,
+    watches: Arc<Watches>,
+    astray: UnboundedSender<ObjectRef<Work>>,
+) -> Result<Action, Error> {
+    let namespace = work.namespace().unwrap_or_default();
+    let cluster = cluster_of(&namespace).and_then(|name| context.clusters.get("", name));
+    let Some(cluster) = cluster.filter(|_| work.metadata.deletion_timestamp.is_none()) else {
+        return Ok(Action::await_change());
+    };
+    let Some((manifest, kind)) = manifest_kind(&work, &cluster) else { return Ok(Action::await_change()) };
+    let client = || context.member(&cluster).filter(|_| cluster.is_ready());
+    let Some(store) = watches.store(&context, &cluster.name_any(), &kind, client) else {
+        return Ok(Action::await_change());
+    };
+    let metadata = &manifest["metadata"];
+    let object_namespace = metadata["namespace"].as_str().unwrap_or_default();
+    let object = store.get(object_namespace, metadata["name"].as_str().unwrap_or_default());
+    let object = object.map(|object| serde_json::to_value(&*object)).transpose()?;
+    let was_applied =
+        work.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_APPLIED));
+    let as_it_says = object.as_ref().is_some_and(|object| context.rules.covers(object, &manifest));
+    if was_applied && !as_it_says && store.is_ready() && cluster.is_ready() {
+        // Deleted, or edited, in the member; or not there yet, which the execution controller will find out. It
+        // fails only when the controllers are being stopped.
+        let _ = astray.unbounded_send(ObjectRef::from_obj(&*work));
+    }
+    if let Some(object) =
+        object.filter(|object| context.rules.belongs_to_work(object, &namespace, &work.name_any()))
+    {
+        say(&context, &work, &manifest, &object).await?;
+    }
+    Ok(Action::await_change())
+}
+
+/// Writes what the object says to the Work, if that is new. Nobody else writes it.
+async fn say(context: &Context, work: &Work, manifest: &Value, object: &Value) -> Result<(), Error> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (api_version, kind) = (text(&manifest["apiVersion"]), text(&manifest["kind"]));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let status = ManifestStatus {
+        identifier: ManifestIdentifier {
+            ordinal: 0,
+            group: group.into(),
+            version: version.into(),
+            kind: kind.clone(),
+            resource: String::new(),
+            namespace: text(&manifest["metadata"]["namespace"]),
+            name: text(&manifest["metadata"]["name"]),
+        },
+        status: context.rules.reflected_status(&kind, object),
+        health: context.rules.health(&kind, object),
+    };
+    let present = work.status.as_ref().map(|status| status.manifest_statuses.as_slice()).unwrap_or_default();
+    if present == std::slice::from_ref(&status) {
+        return Ok(());
+    }
+    let api = Api::<Work>::namespaced(context.client.clone(), &work.namespace().unwrap_or_default());
+    put_status(&api, &work.name_any(), &json!({ "manifestStatuses": [status] })).await?;
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! One watch for each member and kind, kept as long as the member is in the fleet.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use futures::StreamExt;
+use futures::channel::mpsc::UnboundedSender;
+use kube::api::{ApiResource, DynamicObject};
+use kube::runtime::reflector::ObjectRef;
+use kube::{Api, Client, ResourceExt};
+use tokio::task::JoinSet;
+
+use crate::api::{LABEL_WORK_NAME, LABEL_WORK_NAMESPACE, Work};
+use crate::machinery::{Context, Informer};
+
+/// A store of a member's objects, and what tells the Works of changes in it.
+struct Watch {
+    store: Informer<DynamicObject>,
+    _telling: JoinSet<()>,
+}
+
+/// The watches of a member, by API version and kind.
+type ByKind = BTreeMap<(String, String), Watch>;
+
+/// All watches, by member.
+pub(super) struct Watches {
+    watches: Mutex<BTreeMap<String, ByKind>>,
+    changed: UnboundedSender<ObjectRef<Work>>,
+}
+
+impl Watches {
+    /// None yet. `changed` is told of the Works whose objects change.
+    pub(super) fn new(changed: UnboundedSender<ObjectRef<Work>>) -> Self {
+        Self { watches: Mutex::default(), changed }
+    }
+
+    /// The store of a kind in a member, begun with the client that `client` makes if it is not there.
+    pub(super) fn store(
+        &self,
+        context: &Context,
+        member: &str,
+        kind: &ApiResource,
+        client: impl FnOnce() -> Option<Client>,
+    ) -> Option<Informer<DynamicObject>> {
+        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        let watches = watches.entry(member.to_owned()).or_default();
+        let key = (kind.api_version.clone(), kind.kind.clone());
+        if let Some(watch) = watches.get(&key) {
+            return Some(watch.store.clone());
+        }
+        let api = Api::all_with(client()?, kind);
+        let store = Informer::start(api, context.member_watch(), kind.clone());
+        let mut telling = JoinSet::new();
+        telling.spawn(tell(store.clone(), self.changed.clone()));
+        watches.insert(key, Watch { store: store.clone(), _telling: telling });
+        Some(store)
+    }
+
+    /// Ends the watches of a member that has left the fleet.
+    pub(super) fn forget(&self, member: &str) {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner).remove(member);
+    }
+}
+
+async fn tell(store: Informer<DynamicObject>, changed: UnboundedSender<ObjectRef<Work>>) {
+    let mut changes = std::pin::pin!(store.changes());
+    while let Some(change) = changes.next().await {
+        // A label may have been taken away by hand: the Work is the one that it was of.
+        for object in change.before.iter().chain(&change.after) {
+            if let Some(work) = work_of(object) {
+                // It fails only when the controllers are being stopped.
+                let _ = changed.unbounded_send(work);
+            }
+        }
+    }
+}
+
+fn work_of(object: &DynamicObject) -> Option<ObjectRef<Work>> {
+    let labels = object.labels();
+    Some(ObjectRef::new(labels.get(LABEL_WORK_NAME)?).within(labels.get(LABEL_WORK_NAMESPACE)?))
+}
