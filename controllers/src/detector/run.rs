@@ -44,7 +44,7 @@ pub(crate) async fn run(context: Arc<Context>) {
 async fn watch_kind(context: Arc<Context>, key: KindKey) {
     let resource = find(&context, &key).await;
     let api = Api::all_with(context.client.clone(), &resource);
-    let store = Informer::<DynamicObject>::start(api, Config::default(), resource.clone());
+    let store = Informer::dynamic(api, Config::default(), &resource);
     store.ready().await;
     context.templates.insert(key.clone(), resource.clone(), store.clone());
 

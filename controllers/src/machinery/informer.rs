@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::{FutureExt, Stream, StreamExt};
+use kube::api::{ApiResource, DynamicObject, TypeMeta};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher::{self, Event};
@@ -78,13 +79,23 @@ where
     K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
     K::DynamicType: Eq + Hash + Clone + Debug + Unpin + Send + Sync,
 {
-    /// Starts the watch. `kind` is `()` for kinds known at compile time.
+    /// Starts the watch. `kind` is `()` for kinds known at compile time; for others see [`Informer::dynamic`].
     pub(crate) fn start(api: Api<K>, config: watcher::Config, kind: K::DynamicType) -> Self {
+        Self::start_with(api, config, kind, |_| ())
+    }
+
+    fn start_with(
+        api: Api<K>,
+        config: watcher::Config,
+        kind: K::DynamicType,
+        modify: impl FnMut(&mut K) + Send + 'static,
+    ) -> Self {
         let writer = Writer::new(kind.clone());
         let store = writer.as_reader();
         let subscribers = Subscribers::default();
         let mut tasks = JoinSet::new();
-        tasks.spawn(follow(api, config, writer, store.clone(), kind.clone(), Arc::clone(&subscribers)));
+        let events = watch(api, config).default_backoff().modify(modify);
+        tasks.spawn(follow(events, writer, store.clone(), kind.clone(), Arc::clone(&subscribers)));
         Self { store, subscribers, kind, _watch: Arc::new(tasks) }
     }
 
@@ -126,6 +137,14 @@ where
     }
 }
 
+impl Informer<DynamicObject> {
+    /// Starts the watch of a kind known at run time. Its objects say what they are, which a list leaves out.
+    pub(crate) fn dynamic(api: Api<DynamicObject>, config: watcher::Config, kind: &ApiResource) -> Self {
+        let types = TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
+        Self::start_with(api, config, kind.clone(), move |object| object.types = Some(types.clone()))
+    }
+}
+
 /// By namespace and name: the order of a store is that of its hashes.
 fn sorted<K>(store: &Store<K>) -> BTreeMap<(Option<String>, String), Arc<K>>
 where
@@ -136,8 +155,7 @@ where
 }
 
 async fn follow<K>(
-    api: Api<K>,
-    config: watcher::Config,
+    events: impl Stream<Item = Result<Event<K>, watcher::Error>>,
     mut writer: Writer<K>,
     store: Store<K>,
     kind: K::DynamicType,
@@ -146,7 +164,7 @@ async fn follow<K>(
     K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
     K::DynamicType: Eq + Hash + Clone + Debug + Unpin + Send + Sync,
 {
-    let mut events = std::pin::pin!(watch(api, config).default_backoff());
+    let mut events = std::pin::pin!(events);
     while let Some(event) = events.next().await {
         let event = match event {
             Ok(event) => event,

@@ -49,7 +49,7 @@ impl Watches {
             return Some(watch.store.clone());
         }
         let api = Api::all_with(client()?, kind);
-        let store = Informer::start(api, context.member_watch(), kind.clone());
+        let store = Informer::dynamic(api, context.member_watch(), kind);
         let mut telling = JoinSet::new();
         telling.spawn(tell(store.clone(), self.changed.clone()));
         watches.insert(key, Watch { store: store.clone(), _telling: telling });

@@ -1,0 +1,194 @@
+//! Failover as it happens: members, controllers, default timings, virtual time.
+
+mod world;
+
+use capsize_clusters::{LinkFault, StartUp};
+use kube::ResourceExt;
+use world::{World, one_to_two, two_of_four, world};
+
+async fn settled(world: &World, placed: &[(&str, i32)]) {
+    let placed: Vec<_> = placed.iter().map(|(name, replicas)| ((*name).to_owned(), *replicas)).collect();
+    let holds = || async {
+        let mut healthy = world.placed().await == placed;
+        for (member, _) in &placed {
+            healthy &= world.healthy(member).await;
+        }
+        healthy
+    };
+    world.until("placed and healthy", 60, holds).await;
+}
+
+#[test]
+fn the_spare_takes_over_and_the_old_copy_goes_only_then() {
+    world(7, |world| async move {
+        world.deploy(2, two_of_four()).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        world.member("m3").set_start_up(StartUp::After(std::time::Duration::from_secs(20)));
+        let fault = world.member("m2").link().apply(LinkFault::Refuse);
+
+        let not_ready = world
+            .until("m2 is not ready", 60, || async { !world.cluster("m2").await.unwrap().is_ready() })
+            .await;
+        assert!((30.0..41.0).contains(&not_ready), "{not_ready}");
+        world
+            .until("m2 is tainted", 1, || async { world.taints("m2").await == ["not-ready:NoSchedule"] })
+            .await;
+        let no_execute = world
+            .until("m2 is tainted for eviction", 320, || async { world.taints("m2").await.len() == 2 })
+            .await;
+        assert!((299.0..311.0).contains(&no_execute), "{no_execute}");
+        let evicted = world.until("m2 is evicted", 310, || async { world.leaving().await == ["m2"] }).await;
+        assert!((298.0..301.0).contains(&evicted), "{evicted}");
+
+        world.sleep(1).await;
+        assert_eq!(world.placed().await, [("m1".to_owned(), 2), ("m3".to_owned(), 2)]);
+        while world.work("m2").await.is_some_and(|work| work.metadata.deletion_timestamp.is_none()) {
+            assert!(!world.healthy("m3").await || world.leaving().await.is_empty());
+            world.clock.sleep(std::time::Duration::from_millis(5)).await;
+        }
+        assert!(world.healthy("m3").await);
+        assert!(world.really("m2").await.is_some(), "an unreachable copy goes on");
+
+        drop(fault);
+        let gone = world
+            .until("the old copy is gone", 60, || async {
+                world.really("m2").await.is_none() && world.work("m2").await.is_none()
+            })
+            .await;
+        assert!((30.0..42.0).contains(&gone), "{gone}");
+        world.until("m2 is clean", 6, || async { world.taints("m2").await.is_empty() }).await;
+        assert_eq!(world.placed().await, [("m1".to_owned(), 2), ("m3".to_owned(), 2)]);
+    });
+}
+
+#[test]
+fn the_survivor_takes_all_replicas_and_is_waited_for() {
+    world(7, |world| async move {
+        world.deploy(3, one_to_two()).await;
+        settled(&world, &[("m1", 1), ("m2", 2)]).await;
+        let _fault = world.member("m1").link().apply(LinkFault::Refuse);
+        world.until("m1 is evicted", 700, || async { world.leaving().await == ["m1"] }).await;
+        world.until("m1's task ends", 10, || async { world.leaving().await.is_empty() }).await;
+        assert_eq!(world.placed().await, [("m2".to_owned(), 3)]);
+        let ready = world.really("m2").await.unwrap().status.unwrap().ready_replicas;
+        assert_eq!(ready, Some(3), "the task ended on a report of the schedule before");
+    });
+}
+
+#[test]
+fn a_replacement_that_never_starts_is_waited_for_until_the_timeout() {
+    world(7, |world| async move {
+        world.deploy(2, two_of_four()).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        world.member("m3").set_start_up(StartUp::Never);
+        let _fault = world.member("m1").link().apply(LinkFault::Refuse);
+        world.until("m1 is evicted", 700, || async { world.leaving().await == ["m1"] }).await;
+        let waited = world.until("the task ends", 700, || async { world.leaving().await.is_empty() }).await;
+        assert!((599.0..601.5).contains(&waited), "{waited}");
+    });
+}
+
+#[test]
+fn an_outage_shorter_than_the_toleration_evicts_nobody() {
+    world(7, |world| async move {
+        world.deploy(2, two_of_four()).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        let fault = world.member("m2").link().apply(LinkFault::Refuse);
+        world.sleep(560).await;
+        assert_eq!(world.taints("m2").await, ["not-ready:NoSchedule", "not-ready:NoExecute"]);
+        drop(fault);
+        world.sleep(120).await;
+        assert_eq!(world.placed().await, [("m1".to_owned(), 2), ("m2".to_owned(), 2)]);
+        assert_eq!(
+            world.binding().await.unwrap().metadata.generation,
+            Some(2),
+            "nothing but the first schedule"
+        );
+    });
+}
+
+#[test]
+fn a_member_that_never_answers_fails_like_one_that_refuses_and_stalls_nobody() {
+    world(7, |world| async move {
+        world.deploy(2, two_of_four()).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        let direction = capsize_clusters::Direction::Both;
+        let _fault = world.member("m2").link().apply(LinkFault::BlackHole { direction });
+        let not_ready = world
+            .until("m2 is not ready", 90, || async { !world.cluster("m2").await.unwrap().is_ready() })
+            .await;
+        assert!((62.0..86.0).contains(&not_ready), "{not_ready}");
+        world
+            .until("m2 is replaced", 700, || async {
+                world.placed().await == [("m1".to_owned(), 2), ("m3".to_owned(), 2)]
+                    && world.healthy("m3").await
+            })
+            .await;
+    });
+}
+
+#[test]
+fn a_copy_deleted_in_a_member_is_made_again() {
+    world(7, |world| async move {
+        world.deploy(2, two_of_four()).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        let before = world.really("m1").await.unwrap().uid();
+        let api = kube::Api::<k8s_openapi::api::apps::v1::Deployment>::namespaced(
+            world.member("m1").api().client(),
+            "default",
+        );
+        api.delete("web", &Default::default()).await.unwrap();
+        world
+            .until("there is another", 5, || async {
+                world.really("m1").await.is_some_and(|copy| copy.uid() != before)
+            })
+            .await;
+    });
+}
+
+#[test]
+fn a_deleted_template_takes_everything_along() {
+    world(7, |world| async move {
+        world.deploy(2, two_of_four()).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        let api =
+            kube::Api::<k8s_openapi::api::apps::v1::Deployment>::namespaced(world.client.clone(), "default");
+        api.delete("web", &Default::default()).await.unwrap();
+        world
+            .until("all is gone", 5, || async {
+                world.binding().await.is_none()
+                    && world.work("m1").await.is_none()
+                    && world.really("m1").await.is_none()
+                    && world.really("m2").await.is_none()
+            })
+            .await;
+    });
+}
+
+#[test]
+fn a_cluster_that_is_removed_hands_over_before_it_goes() {
+    world(7, |world| async move {
+        world.deploy(2, two_of_four()).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        let api = kube::Api::<capsize_controllers::api::Cluster>::all(world.client.clone());
+        api.delete("m2", &Default::default()).await.unwrap();
+        world.until("m3 is healthy", 10, || async { world.healthy("m3").await }).await;
+        assert_eq!(world.placed().await, [("m1".to_owned(), 2), ("m3".to_owned(), 2)]);
+        world.until("m2 is gone", 60, || async { world.cluster("m2").await.is_none() }).await;
+        assert!(world.really("m2").await.is_none(), "a member that is there is cleaned up");
+    });
+}
+
+#[test]
+fn controllers_that_crash_and_come_back_finish_what_was_begun() {
+    world(7, |mut world| async move {
+        world.deploy(2, two_of_four()).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        world.member("m3").set_start_up(StartUp::After(std::time::Duration::from_secs(60)));
+        let _fault = world.member("m2").link().apply(LinkFault::Refuse);
+        world.until("m2 is evicted", 700, || async { world.leaving().await == ["m2"] }).await;
+        world.restart();
+        world.until("the task ends", 90, || async { world.leaving().await.is_empty() }).await;
+        settled(&world, &[("m1", 2), ("m3", 2)]).await;
+    });
+}
