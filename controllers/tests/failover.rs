@@ -43,10 +43,9 @@ fn the_spare_takes_over_and_the_old_copy_goes_only_then() {
         world.sleep(1).await;
         assert_eq!(world.placed().await, [("m1".to_owned(), 2), ("m3".to_owned(), 2)]);
         while world.work("m2").await.is_some_and(|work| work.metadata.deletion_timestamp.is_none()) {
-            assert!(!world.healthy("m3").await || world.leaving().await.is_empty());
             world.clock.sleep(std::time::Duration::from_millis(5)).await;
         }
-        assert!(world.healthy("m3").await);
+        assert!(world.healthy("m3").await, "the old copy went before the new one was healthy");
         assert!(world.really("m2").await.is_some(), "an unreachable copy goes on");
 
         drop(fault);
@@ -190,5 +189,77 @@ fn controllers_that_crash_and_come_back_finish_what_was_begun() {
         world.restart();
         world.until("the task ends", 90, || async { world.leaving().await.is_empty() }).await;
         settled(&world, &[("m1", 2), ("m3", 2)]).await;
+    });
+}
+
+/// What the control plane has in the end, with the versions that tell in which order it came.
+fn end_of_failover(seed: u64) -> String {
+    world(seed, |world| async move {
+        world.deploy(2, two_of_four()).await;
+        world.sleep(20).await;
+        let fault = world.member("m2").link().apply(LinkFault::Refuse);
+        world.sleep(700).await;
+        drop(fault);
+        world.sleep(100).await;
+        world.everything().await
+    })
+}
+
+#[test]
+fn the_same_seed_writes_the_same_and_another_seed_something_else() {
+    assert_eq!(end_of_failover(7), end_of_failover(7));
+    assert_ne!(end_of_failover(7), end_of_failover(8));
+}
+
+#[test]
+fn too_few_candidates_leave_the_survivor_where_it_is() {
+    world(7, |world| async move {
+        let mut placement = two_of_four();
+        placement["clusterAffinity"]["clusterNames"] = serde_json::json!(["m1", "m2"]);
+        world.deploy(2, placement).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        let fault = world.member("m2").link().apply(LinkFault::Refuse);
+        world.until("m2 is evicted", 700, || async { world.leaving().await == ["m2"] }).await;
+        world.sleep(300).await;
+        assert_eq!(world.placed().await, [("m1".to_owned(), 2)]);
+        let status = world.binding().await.unwrap().status.unwrap();
+        assert!(!capsize_controllers::api::is_true(&status.conditions, "Scheduled"));
+        assert_eq!(world.leaving().await, ["m2"], "nothing stands in for it");
+        drop(fault);
+        world.sleep(400).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+    });
+}
+
+#[test]
+fn a_taint_that_nobody_tolerates_evicts_at_once_and_for_good() {
+    world(7, |world| async move {
+        world.deploy(2, two_of_four()).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        world.set_taint("m1", Some("NoExecute")).await;
+        world.until("m1 is evicted", 1, || async { world.leaving().await == ["m1"] }).await;
+        world.until("m1's task ends", 5, || async { world.leaving().await.is_empty() }).await;
+        assert_eq!(world.placed().await, [("m2".to_owned(), 2), ("m3".to_owned(), 2)]);
+        world.until("the copy is gone", 1, || async { world.really("m1").await.is_none() }).await;
+        world.set_taint("m1", None).await;
+        world.sleep(60).await;
+        assert_eq!(world.placed().await, [("m2".to_owned(), 2), ("m3".to_owned(), 2)]);
+    });
+}
+
+#[test]
+fn two_members_that_fail_in_turn_are_both_replaced() {
+    world(7, |world| async move {
+        world.deploy(2, two_of_four()).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        let _first = world.member("m1").link().apply(LinkFault::Refuse);
+        world.sleep(100).await;
+        let _second = world.member("m2").link().apply(LinkFault::Refuse);
+        world.until("m1 is evicted", 700, || async { world.leaving().await == ["m1"] }).await;
+        world
+            .until("m2 is evicted", 200, || async { world.leaving().await.contains(&"m2".to_owned()) })
+            .await;
+        settled(&world, &[("m3", 2), ("m5", 2)]).await;
+        world.until("the tasks end", 5, || async { world.leaving().await.is_empty() }).await;
     });
 }

@@ -27,7 +27,7 @@ pub fn no_schedule_taints(ready: Ready<'_>, taints: &[Taint], now: Timestamp) ->
 }
 
 /// The taints with those of effect NoExecute brought in line with readiness: added when the cluster has not been
-/// ready for longer than `timeout`, taken away at once when it is.
+/// ready for `timeout`, taken away at once when it is.
 ///
 /// `since` is when that readiness was first seen; for a cluster that never reported, when it was created.
 #[must_use]
@@ -41,7 +41,7 @@ pub fn no_execute_taints(
     if ready == Some("True") {
         return without_health_taints(taints, NO_EXECUTE);
     }
-    if now.duration_since(since).unsigned_abs() <= timeout {
+    if now.duration_since(since).unsigned_abs() < timeout {
         return taints.to_vec();
     }
     match ready {
@@ -116,11 +116,11 @@ mod tests {
     fn old_work_is_driven_out_after_the_timeout_only() {
         let timeout = Duration::from_secs(300);
         let cases: [(Ready<'_>, i64, &[&str]); 5] = [
-            (Some("False"), 300, &[]),
-            (Some("False"), 301, &["not-ready:NoExecute"]),
-            (Some("Unknown"), 301, &["unreachable:NoExecute"]),
-            (None, 301, &["unreachable:NoExecute"]),
-            (Some("True"), 301, &[]),
+            (Some("False"), 299, &[]),
+            (Some("False"), 300, &["not-ready:NoExecute"]),
+            (Some("Unknown"), 300, &["unreachable:NoExecute"]),
+            (None, 300, &["unreachable:NoExecute"]),
+            (Some("True"), 300, &[]),
         ];
         for (ready, now, expected) in cases {
             assert_eq!(

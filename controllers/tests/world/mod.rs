@@ -1,5 +1,7 @@
 //! A fleet in virtual time with the reference controllers on it, and questions to ask of it.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panic")]
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use capsize_controllers::api::{Cluster, PropagationPolicy, ResourceBinding, Work
 use capsize_controllers::rules::Reference;
 use capsize_controllers::{Controllers, MemberClients, Running, Settings, admit};
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
@@ -178,6 +180,23 @@ impl World {
             format!("{}:{}", taint.key.rsplit('/').next().unwrap_or_default(), taint.effect)
         };
         cluster.spec.taints.into_iter().map(short).collect()
+    }
+
+    /// Sets a taint of this effect on the member, or takes it away, as a person would.
+    pub(crate) async fn set_taint(&self, member: &str, effect: Option<&str>) {
+        let taint =
+            |effect| json!({"key": "by-hand", "effect": effect, "timeAdded": self.clock.now_in_seconds()});
+        let taints: Vec<Value> = effect.into_iter().map(taint).collect();
+        let patch = Patch::Merge(json!({"spec": {"taints": taints}}));
+        self.all::<Cluster>().patch(member, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    /// Every object of ours on the control plane, with its version: what was written, and in which order.
+    pub(crate) async fn everything(&self) -> String {
+        let clusters = self.all::<Cluster>().list(&Default::default()).await.unwrap();
+        let bindings = self.all::<ResourceBinding>().list(&Default::default()).await.unwrap();
+        let works = self.all::<Work>().list(&Default::default()).await.unwrap();
+        serde_json::to_string(&(clusters.items, bindings.items, works.items)).unwrap()
     }
 
     pub(crate) async fn cluster(&self, member: &str) -> Option<Cluster> {
