@@ -1,8 +1,9 @@
 //! Creating an object.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::crd;
+use crate::defaults;
 use crate::failure::{Cause, Failure};
 use crate::kinds::Kind;
 use crate::object::{self, generated_name, is_terminating, meta, set_meta, uid};
@@ -22,7 +23,8 @@ impl Writer<'_> {
     /// # Errors
     /// Everything that a POST can be answered with.
     pub(crate) fn create(&mut self, new: NewObject<'_>) -> Result<Written, Failure> {
-        let NewObject { kind, namespace, name, mut object, dry_run } = new;
+        let NewObject { kind, namespace, name, mut object, dry_run, .. } = new;
+        let owned = object["metadata"].get("managedFields").cloned();
         if !meta(&object, "resourceVersion").is_empty() {
             return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
         }
@@ -36,8 +38,19 @@ impl Writer<'_> {
             set_meta(&mut object, field, None);
         }
         prepare(kind, &mut object);
-        object = self.admit(kind, "", object, None, dry_run)?;
-        kind.normalize(&mut object);
+        if new.manager.tracked {
+            set_meta(&mut object, "managedFields", owned);
+        } else {
+            set_meta(&mut object, "managedFields", None);
+            self.track_create(kind, &new.manager, &mut object);
+        }
+        if !kind.is_custom() {
+            defaults::prepare_create(kind, &mut object, &mut self.state.chance);
+        }
+        if let Some(changed) = self.admit(kind, "", &object, None, dry_run)? {
+            object = changed;
+            kind.normalize(&mut object);
+        }
         set_meta(&mut object, "uid", Some(uid(&mut self.state.chance).into()));
         set_meta(&mut object, "creationTimestamp", Some(object::time(self.server.clock.now())));
         let mut causes = validate::metadata(kind, &object);
@@ -118,12 +131,6 @@ fn prepare(kind: &Kind, object: &mut Value) {
     }
     if kind.traits.status && !kind.traits.keeps_status {
         object.as_object_mut().map(|fields| fields.remove("status"));
-    }
-    if (&*kind.group, &*kind.plural) == ("", "namespaces") {
-        let name = meta(object, "name").to_owned();
-        object["spec"] = json!({"finalizers": ["kubernetes"]});
-        object["status"] = json!({"phase": "Active"});
-        object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
     }
     kind.normalize(object);
 }

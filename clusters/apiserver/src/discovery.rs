@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::kinds::{Kind, api_version};
 use crate::request::ResourcePath;
 use crate::respond::{self, ApiBody};
+use crate::review::REVIEWS;
 use crate::server::{ApiServer, State};
 
 /// Answers a request for a path that is no resource.
@@ -63,7 +64,8 @@ fn health(ready: bool, check: &str) -> Response<ApiBody> {
 }
 
 fn version() -> Value {
-    json!({"major": "1", "minor": "36", "gitVersion": "v1.36.2", "gitCommit": "", "gitTreeState": "clean",
+    json!({"major": "1", "minor": "36", "emulationMajor": "1", "emulationMinor": "36",
+        "minCompatibilityMajor": "1", "minCompatibilityMinor": "35", "gitVersion": "v1.36.2", "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc", "platform": "linux/amd64"})
 }
 
@@ -90,6 +92,9 @@ fn group_versions(state: &State) -> BTreeMap<String, Vec<String>> {
         if !versions.iter().any(|version| *version == kind.version) {
             versions.push(kind.version.to_string());
         }
+    }
+    for (group, ..) in REVIEWS {
+        groups.insert(group.to_owned(), vec!["v1".to_owned()]);
     }
     for versions in groups.values_mut() {
         versions.sort_by_key(|version| std::cmp::Reverse(priority(version)));
@@ -133,7 +138,12 @@ fn group(state: &State, name: &str) -> Option<Value> {
 
 fn resources(state: &State, group: &str, version: &str) -> Option<Value> {
     let kinds = state.kinds().filter(|kind| kind.group == group && kind.version == version);
-    let resources: Vec<_> = kinds.flat_map(|kind| entries(kind)).collect();
+    let reviews = REVIEWS.iter().filter(|(known, ..)| *known == group && version == "v1");
+    let reviews = reviews.map(|(_, plural, kind, namespaced)| {
+        json!({"name": plural, "singularName": kind.to_lowercase(), "namespaced": namespaced, "kind": kind,
+            "verbs": ["create"]})
+    });
+    let resources: Vec<_> = kinds.flat_map(|kind| entries(kind)).chain(reviews).collect();
     let list = json!({"kind": "APIResourceList", "apiVersion": "v1",
         "groupVersion": api_version(group, version), "resources": resources});
     (!resources.is_empty()).then_some(list)

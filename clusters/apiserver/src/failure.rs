@@ -129,6 +129,25 @@ impl Failure {
         Self::conflict(kind, name, why)
     }
 
+    /// An apply would change fields of others: who they are, and their paths.
+    pub(crate) fn apply_conflict(conflicts: &[(String, Vec<String>)]) -> Self {
+        let count: usize = conflicts.iter().map(|(_, paths)| paths.len()).sum();
+        let told = match conflicts {
+            [(who, paths)] if count == 1 => format!("Apply failed with 1 conflict: {who}: {}", paths[0]),
+            _ => {
+                let lines = conflicts.iter().map(|(who, paths)| {
+                    let paths: Vec<_> = paths.iter().map(|path| format!("- {path}")).collect();
+                    format!("{}:\n{}", who.replacen("conflict", "conflicts", 1), paths.join("\n"))
+                });
+                format!("Apply failed with {count} conflicts: {}", lines.collect::<Vec<_>>().join("\n"))
+            }
+        };
+        let causes = conflicts.iter().flat_map(|(who, paths)| paths.iter().map(move |path| (who, path)));
+        causes.fold(Self::new(StatusCode::CONFLICT, "Conflict", told), |failure, (who, path)| {
+            failure.with_cause("FieldManagerConflict", who, path)
+        })
+    }
+
     /// A delete's preconditions do not hold. Here, and only here, the resource is spelled as its kind.
     pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
         let shown = qualified(&kind.kind, &kind.group);
@@ -177,9 +196,17 @@ impl Failure {
         causes.iter().fold(failure, |f, c| f.with_cause(c.reason, &c.message, &c.field))
     }
 
-    /// The body or the patch cannot be applied.
-    pub(crate) fn unprocessable(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+    /// The patch does not fit the object.
+    pub(crate) fn unprocessable() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        Self { details: Some(Map::new()), ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message) }
+    }
+
+    /// The body's media type is that of no patch.
+    pub(crate) fn no_patch() -> Self {
+        let message = "415: Unsupported Media Type";
+        let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        Self { details: Some(Map::new()), ..Self::new(code, "UnsupportedMediaType", message) }
     }
 
     /// The body's media type is not one that the endpoint takes.

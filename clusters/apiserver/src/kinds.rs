@@ -8,7 +8,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::crd::Schema;
+use crate::defaults;
+use crate::events;
 use crate::object::{drop_nulls, tidy_metadata};
+use crate::respond;
 use crate::store::{Encoded, Version};
 
 /// A kind in one version, as discovery names it and requests treat it.
@@ -56,12 +59,12 @@ pub(crate) struct Traits {
 pub(crate) struct ScalePaths {
     pub spec_replicas: Vec<String>,
     pub status_replicas: Vec<String>,
-    /// The path of a selector, as a string for custom kinds, as a LabelSelector for built-in ones.
+    /// The path of a selector, as a string for custom kinds, as an object for built-in ones.
     pub selector: Option<Vec<String>>,
 }
 
 impl Kind {
-    /// Whether it comes from a CustomResourceDefinition.
+    /// Whether it comes from a definition in `apiextensions.k8s.io`.
     pub(crate) fn is_custom(&self) -> bool {
         self.schema.is_some()
     }
@@ -77,7 +80,7 @@ impl Kind {
     }
 
     /// Whether this is the kind `plural` of the core group.
-    fn is_core(&self, plural: &str) -> bool {
+    pub(crate) fn is_core(&self, plural: &str) -> bool {
         self.group.is_empty() && self.plural == plural
     }
 
@@ -109,13 +112,31 @@ impl Kind {
             }
             None => {
                 drop_nulls(object);
-                crate::crd::default_definition(self, object);
+                defaults::set_defaults(self, object);
             }
         }
     }
 
+    /// Whether this is the event kind whose objects are stored as those of the other.
+    pub(crate) fn is_new_event(&self) -> bool {
+        self.group == "events.k8s.io"
+    }
+
+    /// An object of this kind as it is stored.
+    pub(crate) fn to_stored(&self, object: Value) -> Value {
+        if self.is_new_event() { events::to_core(&object) } else { object }
+    }
+
+    /// A stored object as one of this kind.
+    pub(crate) fn as_served<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
+        if self.is_new_event() { Cow::Owned(events::from_core(object)) } else { Cow::Borrowed(object) }
+    }
+
     /// The text of a version of an object, for this version of its kind. Its type fields may be those stored.
     pub(crate) fn encoded<'a>(&self, version: &'a Version) -> Cow<'a, Encoded> {
+        if self.is_new_event() {
+            return Cow::Owned(respond::encode(&events::from_core(&version.object)));
+        }
         Cow::Borrowed(version.encoded())
     }
 

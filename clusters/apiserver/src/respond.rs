@@ -94,16 +94,53 @@ pub(crate) fn version(code: StatusCode, kind: &Kind, version: &Version) -> Respo
     json_bytes(code, text.freeze())
 }
 
-/// Refuses a request whose client takes none of the media types that can be made.
-pub(crate) fn acceptable(parts: &http::request::Parts) -> Result<(), Failure> {
+/// An answer that also warns the client.
+pub(crate) fn with_warnings(mut response: Response<ApiBody>, warnings: &[String]) -> Response<ApiBody> {
+    for warning in warnings {
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+    response
+}
+
+/// The media types that answers can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Media {
+    Json,
+    Yaml,
+}
+
+/// An answer in the media type that the client wants; watches are always JSON.
+pub(crate) fn in_media(response: Response<ApiBody>, media: Media) -> Response<ApiBody> {
+    let (mut parts, body) = response.into_parts();
+    let body = match body {
+        ApiBody::Whole(Some(bytes)) if media == Media::Yaml => {
+            let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let text = serde_saphyr::to_string(&value).unwrap_or_default();
+            parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/yaml"));
+            ApiBody::Whole(Some(Bytes::from(text)))
+        }
+        body => body,
+    };
+    Response::from_parts(parts, body)
+}
+
+/// The first media type that the client takes and that can be made.
+///
+/// # Errors
+/// Not acceptable where there is none.
+pub(crate) fn acceptable(parts: &http::request::Parts) -> Result<Media, Failure> {
     let Some(accept) = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
-        return Ok(());
+        return Ok(Media::Json);
     };
-    let known = |range: &str| {
-        let media = range.split(';').next().unwrap_or_default().trim();
-        matches!(media, "application/json" | "*/*" | "application/*" | "")
+    let known = |range: &str| match range.split(';').next().unwrap_or_default().trim() {
+        "application/json" | "*/*" | "application/*" | "" => Some(Media::Json),
+        "application/yaml" => Some(Media::Yaml),
+        _ => None,
     };
-    if accept.split(',').any(known) { Ok(()) } else { Err(Failure::not_acceptable()) }
+    accept.split(',').find_map(known).ok_or_else(Failure::not_acceptable)
 }
 
 /// Plain text as the whole answer.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::events::core_path;
 use crate::failure::Failure;
 use crate::kinds::Kind;
 
@@ -85,7 +86,7 @@ impl FieldRequirement {
         let equal = match found {
             None | Some(Value::Null) => self.value.is_empty() || self.is_false_flag(),
             Some(Value::String(text)) => *text == self.value,
-            Some(other) => other.to_string() == self.value,
+            Some(other) => self.value == format!("{other}"),
         };
         equal == self.equal
     }
@@ -168,6 +169,7 @@ fn parse_fields(text: &str, kind: &Kind) -> Result<Vec<FieldRequirement>, Failur
             };
             return Err(Failure::bad_request(message));
         }
+        let field = if kind.is_new_event() { core_path(field) } else { field.to_owned() };
         let path = field.split('.').map(str::to_owned).collect();
         requirements.push(FieldRequirement { path, value: value.to_owned(), equal });
     }

@@ -14,10 +14,10 @@ use http_body_util::{BodyExt, Limited};
 use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::request::{Query, ResourcePath, Target, parse_path};
-use crate::respond::{self, ApiBody};
+use crate::respond::{self, ApiBody, Media};
 use crate::server::ApiServer;
 use crate::writer::Writer;
-use crate::{discovery, read, watch, write};
+use crate::{discovery, read, review, watch, write};
 
 /// The largest body that is read, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -89,6 +89,12 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
     };
     let found = server.inner.state().kind(&path.group, &path.version, &path.plural).cloned();
     let Some(kind) = found else {
+        if parts.method == Method::POST && path.version == "v1" {
+            let body = serde_json::from_slice(&body).unwrap_or_default();
+            if let Some(answer) = review::answer(&path.group, &path.plural, body) {
+                return Ok(answer);
+            }
+        }
         return discovery::unknown(server, &path);
     };
     let at_cluster = path.namespace.is_empty();
@@ -101,8 +107,11 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
     }
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let call = Call { server, kind, path, query, parts, body };
-    respond::acceptable(parts)?;
-    dispatch(call).await
+    let media = respond::acceptable(parts)?;
+    let deprecation = call.kind.schema.as_ref().and_then(|schema| schema.deprecation.clone());
+    let answer = dispatch(call).await.unwrap_or_else(|failure| respond::failure(&failure));
+    let answer = respond::with_warnings(answer, deprecation.as_slice());
+    Ok(if media == Media::Json { answer } else { respond::in_media(answer, media) })
 }
 
 async fn dispatch(call: Call<'_>) -> Result<Response<ApiBody>, Failure> {

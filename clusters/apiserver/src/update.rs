@@ -10,7 +10,7 @@ use crate::object::{finalizers, is_terminating, meta, set_meta};
 use crate::request::parse_revision;
 use crate::store::Version;
 use crate::validate;
-use crate::writer::{Writer, Written};
+use crate::writer::{Manager, Writer, Written};
 
 /// What is to be updated, and how.
 pub(crate) struct Change<'a> {
@@ -22,6 +22,7 @@ pub(crate) struct Change<'a> {
     pub dry_run: bool,
     /// Whether an object without a resource version is refused by kinds that want one. Patches never are.
     pub wants_version: bool,
+    pub manager: Manager<'a>,
 }
 
 impl Writer<'_> {
@@ -36,14 +37,20 @@ impl Writer<'_> {
     ) -> Result<Written, Failure> {
         let Change { kind, namespace, name, .. } = *change;
         let stored = self.stored(kind, namespace, name).ok_or_else(|| Failure::not_found(kind, name))?;
-        let old = &stored.object;
+        let old = &*kind.as_served(&stored.object);
         let mut object = compute(old)?;
         check_identity(change, old, &mut object)?;
+        let owners = object["metadata"]["managedFields"].take();
         restore(change, old, &mut object);
         kind.normalize(&mut object);
-        object = self.admit(kind, change.subresource, object, Some(old), change.dry_run)?;
-        restore(change, old, &mut object);
-        kind.normalize(&mut object);
+        self.own(change, old, &owners, &mut object);
+        let owned = object["metadata"].get("managedFields").cloned();
+        if let Some(changed) = self.admit(kind, change.subresource, &object, Some(old), change.dry_run)? {
+            object = changed;
+            restore(change, old, &mut object);
+            set_meta(&mut object, "managedFields", owned);
+            kind.normalize(&mut object);
+        }
         let mut causes = validate::metadata_update(kind, old, &object);
         causes.extend(validate::object(kind, &object, Some(old)));
         if !causes.is_empty() {
@@ -60,6 +67,20 @@ impl Writer<'_> {
             return Ok(Written::Shown(object));
         }
         Ok(self.settle(kind, &stored, object))
+    }
+
+    /// Settles who owns what in a changed object. `given` is what the writer says of it.
+    fn own(&self, change: &Change<'_>, old: &Value, given: &Value, object: &mut Value) {
+        if change.manager.tracked {
+            return set_meta(object, "managedFields", Some(given.clone()).filter(|given| !given.is_null()));
+        }
+        let reset =
+            given.as_array().is_some_and(|list| list.iter().all(|entry| entry == &serde_json::json!({})));
+        let kept = old["metadata"].get("managedFields").filter(|_| !reset).cloned();
+        set_meta(object, "managedFields", kept);
+        if !reset {
+            self.track_update(change, old, object);
+        }
     }
 
     /// Stores a changed object, or removes it where nothing holds it back any more.
@@ -106,7 +127,7 @@ fn check_identity(change: &Change<'_>, old: &Value, object: &mut Value) -> Resul
     let (given, current) = (meta(object, "uid"), meta(old, "uid"));
     if !given.is_empty() && given != current {
         let why = format!(
-            "StorageError: invalid object, Code: 4, Key: /{}/{namespace}/{name}, ResourceVersion: 0, \
+            "StorageError: invalid object, Code: 4, Key: /registry/{}/{namespace}/{name}, ResourceVersion: 0, \
              AdditionalErrorMsg: Precondition failed: UID in precondition: {given}, UID in object meta: {current}",
             kind.storage
         );
@@ -134,14 +155,17 @@ fn restore(change: &Change<'_>, old: &Value, object: &mut Value) {
             set_meta(object, field, old["metadata"].get(field).cloned());
         }
     }
-    if (&*kind.group, &*kind.plural) == ("", "namespaces") {
-        object["metadata"]["labels"]["kubernetes.io/metadata.name"] = change.name.into();
-        if change.subresource != "finalize" {
-            let spec = &mut object["spec"];
-            if !spec.is_object() {
-                *spec = serde_json::json!({});
+    if kind.is_core("namespaces") && change.subresource != "finalize" {
+        if !object["spec"].is_object() {
+            object["spec"] = serde_json::json!({});
+        }
+        restore_field(&old["spec"], &mut object["spec"], "finalizers");
+    }
+    if kind.is_core("services") && object["spec"]["type"] == old["spec"]["type"] {
+        for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+            if object["spec"][field].is_null() && object["spec"].is_object() {
+                restore_field(&old["spec"], &mut object["spec"], field);
             }
-            restore_field(&old["spec"], spec, "finalizers");
         }
     }
 }
@@ -175,7 +199,8 @@ fn restore_field(old: &Value, object: &mut Value, field: &str) {
 /// Whether anything changed that a generation stands for.
 fn spec_changed(kind: &Kind, old: &Value, object: &Value) -> bool {
     let counts = |field: &str| {
-        !matches!(field, "metadata" | "apiVersion" | "kind") && !(field == "status" && kind.traits.status)
+        let of_type = matches!(field, "metadata" | "apiVersion" | "kind");
+        !(of_type || field == "status" && kind.traits.status)
     };
     let part = |value: &Value| {
         let fields = value.as_object().into_iter().flatten();

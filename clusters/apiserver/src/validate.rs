@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::crd;
 use crate::create::nameless;
+use crate::defaults;
 use crate::failure::Cause;
 use crate::kinds::Kind;
 use crate::object::{finalizers, is_terminating, meta};
@@ -111,7 +112,7 @@ pub(crate) fn object(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<Ca
     if kind.plural == "customresourcedefinitions" {
         return crd::definition_problems(object, old);
     }
-    Vec::new()
+    defaults::problems(kind, object, old)
 }
 
 fn name_problem(kind: &Kind, name: &str) -> Option<String> {

@@ -151,7 +151,11 @@ pub(crate) fn watch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         initial: None,
         stage,
         deadline,
-        next_bookmark: bookmarks.then(|| next_bookmark(now, deadline)),
+        next_bookmark: bookmarks.then(|| match start {
+            // As soon as the initial events are out, and then as every other.
+            Start::Present { streaming: true } => deadline.min(now + Duration::from_secs(1)),
+            _ => next_bookmark(now, deadline),
+        }),
     };
     if let Start::Present { streaming } = start {
         watch.initial = watch.present(&state, streaming);
@@ -312,7 +316,7 @@ impl Watch {
     }
 
     fn bookmark(&self, end_of_initial: bool) -> Bytes {
-        let mut metadata = json!({"resourceVersion": self.seen.to_string(), "creationTimestamp": null});
+        let mut metadata = json!({"resourceVersion": self.seen.to_string()});
         if end_of_initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }

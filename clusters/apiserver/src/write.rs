@@ -1,55 +1,105 @@
 //! The writing endpoints: bodies and queries in, answers out. What a write does is in `create`, `update`, `delete`.
 
 use bytes::Bytes;
-use http::{Method, Response, StatusCode};
+use http::{Method, Response, StatusCode, header};
 use serde_json::{Value, json};
 
 use crate::delete::{DeleteOptions, Deleted};
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
+use crate::field_validation::{self, Mode};
 use crate::kinds::Kind;
 use crate::object;
 use crate::patch;
 use crate::respond::{self, ApiBody};
+use crate::scale;
 use crate::selector::Selector;
 use crate::service::Call;
 use crate::store;
 use crate::update::Change;
-use crate::writer::{NewObject, Written};
+use crate::writer::{Manager, NewObject, Written};
 
 /// POST to a collection.
 pub(crate) fn create(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let object = decode(call)?;
+    let mut object = decode(call)?;
+    let warnings = check_fields(call, "CreateOptions", &mut object)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
-    let new = NewObject { kind: &call.kind, namespace: &call.path.namespace, name: "", object, dry_run };
+    let manager = Manager { name: &manager(call, "CreateOptions")?, tracked: false };
+    let new =
+        NewObject { kind: &call.kind, namespace: &call.path.namespace, name: "", object, dry_run, manager };
     let written = call.writing(|writer| writer.create(new))?;
-    Ok(written.answer(StatusCode::CREATED, &call.kind))
+    Ok(respond::with_warnings(written.answer(StatusCode::CREATED, &call.kind), &warnings))
 }
 
 /// PUT to an object.
 pub(crate) fn update(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let object = decode(call)?;
-    let change = change(call, call.query.dry_run("UpdateOptions")?, true);
-    call.writing(|writer| {
+    let mut object = decode(call)?;
+    let warnings = check_fields(call, "UpdateOptions", &mut object)?;
+    let manager = manager(call, "UpdateOptions")?;
+    let change = change(call, call.query.dry_run("UpdateOptions")?, true, &manager);
+    let answer = call.writing(|writer| {
         let exists = writer.stored(&call.kind, change.namespace, change.name).is_some();
         if exists || !call.kind.traits.create_on_update || !change.subresource.is_empty() {
             let written = writer.update(&change, |_| Ok(object))?;
             return Ok(written.answer(StatusCode::OK, &call.kind));
         }
-        let Change { kind, namespace, name, dry_run, .. } = change;
-        let written = writer.create(NewObject { kind, namespace, name, object, dry_run })?;
-        Ok(written.answer(StatusCode::CREATED, &call.kind))
-    })
+        let Change { kind, namespace, name, dry_run, manager, .. } = change;
+        let written = writer.create(NewObject { kind, namespace, name, object, dry_run, manager })?;
+        Ok::<_, Failure>(written.answer(StatusCode::CREATED, &call.kind))
+    })?;
+    Ok(respond::with_warnings(answer, &warnings))
+}
+
+/// Looks for fields that the kind does not have, as the query asks; what the client is warned of comes back.
+fn check_fields(call: &Call<'_>, options: &str, object: &mut Value) -> Result<Vec<String>, Failure> {
+    let mode = Mode::read(call.query.get("fieldValidation"), options)?;
+    field_validation::check(&call.kind, mode, object)
 }
 
 /// PATCH of an object.
 pub(crate) fn patch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let change = change(call, call.query.dry_run("PatchOptions")?, false);
+    let dry_run = call.query.dry_run("PatchOptions")?;
+    let applies = call.content_type() == "application/apply-patch+yaml";
+    if applies && call.query.get("fieldManager").is_empty() {
+        let cause = Cause::required("fieldManager", "is required for apply patch");
+        return Err(Failure::invalid_options("PatchOptions", &cause));
+    }
+    if !applies && !call.query.get("force").is_empty() {
+        let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
+        return Err(Failure::invalid_options("PatchOptions", &cause));
+    }
+    let manager = manager(call, "PatchOptions")?;
+    let change = change(call, dry_run, false, &manager);
+    if applies {
+        return patch::apply(call, change);
+    }
     let patch = patch::read(call)?;
-    let written = call.writing(|writer| writer.update(&change, |old| patch.apply(&call.kind, old)))?;
-    Ok(written.answer(StatusCode::OK, &call.kind))
+    let mut warnings = Vec::new();
+    let compute = |old: &Value| {
+        let mut object = patch.apply(&call.kind, old)?;
+        warnings = check_fields(call, "PatchOptions", &mut object)?;
+        Ok(object)
+    };
+    let written = call.writing(|writer| writer.update(&change, compute))?;
+    Ok(respond::with_warnings(written.answer(StatusCode::OK, &call.kind), &warnings))
 }
 
-fn change<'a>(call: &'a Call<'_>, dry_run: bool, wants_version: bool) -> Change<'a> {
+/// The name that the fields of a write are owned under: as the client says, or the first part of its user agent.
+pub(crate) fn manager(call: &Call<'_>, options: &str) -> Result<String, Failure> {
+    const LONGEST: usize = 128;
+    let given = call.query.get("fieldManager");
+    if given.len() > LONGEST {
+        let message = format!("Too long: may not be more than {LONGEST} bytes");
+        return Err(Failure::invalid_options(
+            options,
+            &Cause::new("FieldValueTooLong", "fieldManager", message),
+        ));
+    }
+    let agent = call.parts.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+    let agent = agent.and_then(|agent| agent.split('/').next()).unwrap_or("unknown");
+    Ok(if given.is_empty() { agent.chars().take(LONGEST).collect() } else { given.to_owned() })
+}
+
+fn change<'a>(call: &'a Call<'_>, dry_run: bool, wants_version: bool, manager: &'a str) -> Change<'a> {
     Change {
         kind: &call.kind,
         namespace: &call.path.namespace,
@@ -57,6 +107,7 @@ fn change<'a>(call: &'a Call<'_>, dry_run: bool, wants_version: bool) -> Change<
         subresource: &call.path.subresource,
         dry_run,
         wants_version,
+        manager: Manager { name: manager, tracked: false },
     }
 }
 
@@ -125,6 +176,9 @@ pub(crate) fn delete_collection(call: &Call<'_>) -> Result<Response<ApiBody>, Fa
 /// Requests on `/status` and the like.
 pub(crate) fn subresource(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let kind = &call.kind;
+    if let ("scale", Some(paths)) = (call.path.subresource.as_str(), &kind.scale) {
+        return scale::scale(call, paths);
+    }
     let known = match call.path.subresource.as_str() {
         "status" => kind.traits.status,
         "finalize" => (&*kind.group, &*kind.plural) == ("", "namespaces"),
@@ -154,7 +208,8 @@ pub(crate) fn subresource(call: &Call<'_>) -> Result<Response<ApiBody>, Failure>
 /// PUT to a namespace's `/finalize`, which replaces `spec.finalizers` and nothing else.
 fn finalize(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let object = decode(call)?;
-    let change = change(call, call.query.dry_run("UpdateOptions")?, false);
+    let manager = manager(call, "UpdateOptions")?;
+    let change = change(call, call.query.dry_run("UpdateOptions")?, false, &manager);
     let written = call.writing(|writer| {
         writer.update(&change, |old| {
             let mut kept = old.clone();
@@ -167,7 +222,8 @@ fn finalize(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
 }
 
 impl Written {
-    fn answer(&self, code: StatusCode, kind: &Kind) -> Response<ApiBody> {
+    /// The answer to the client.
+    pub(crate) fn answer(&self, code: StatusCode, kind: &Kind) -> Response<ApiBody> {
         match self {
             Self::Stored(version) => respond::version(code, kind, version),
             Self::Shown(object) => respond::json(code, &kind.presented(object, true)),
@@ -176,7 +232,7 @@ impl Written {
 }
 
 /// The text of a body as JSON, whether it is written as JSON or YAML.
-fn parse(call: &Call<'_>, accepted: &str) -> Result<Value, Failure> {
+pub(crate) fn parse(call: &Call<'_>, accepted: &str) -> Result<Value, Failure> {
     match call.content_type() {
         "" | "application/json" => serde_json::from_slice(&call.body).map_err(|error| {
             let shown = match String::from_utf8_lossy(&call.body).into_owned() {
@@ -197,8 +253,11 @@ fn parse(call: &Call<'_>, accepted: &str) -> Result<Value, Failure> {
 /// YAML as JSON.
 pub(crate) fn yaml(body: &Bytes) -> Result<Value, String> {
     let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
-    serde_saphyr::from_str(text)
-        .map_err(|error| format!("error decoding YAML: error converting YAML to JSON: yaml: {error}"))
+    serde_saphyr::from_str(text).map_err(|error| {
+        let error = error.to_string();
+        let line = error.lines().next().unwrap_or_default();
+        format!("error decoding YAML: error converting YAML to JSON: yaml: {line}")
+    })
 }
 
 fn delete_body(call: &Call<'_>) -> Result<Value, Failure> {
@@ -231,6 +290,12 @@ pub(crate) fn decode(call: &Call<'_>) -> Result<Value, Failure> {
 fn mismatch(kind: &Kind, version: &str, name: &str) -> String {
     if name.is_empty() {
         return "Object 'Kind' is missing in the body".into();
+    }
+    if kind.is_custom() && name == kind.kind && !version.is_empty() {
+        let expected = kind.api_version();
+        return format!(
+            "the API version in the data ({version}) does not match the expected API version ({expected})"
+        );
     }
     if version.is_empty() {
         return "Object 'apiVersion' is missing in the body".into();

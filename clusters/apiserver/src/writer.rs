@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::defaults::empty_form;
 use crate::failure::Failure;
 use crate::gc;
 use crate::kinds::Kind;
-use crate::object::{is_terminating, meta};
+use crate::managed_fields::{Tracking, track};
+use crate::object::{self, is_terminating, meta};
 use crate::server::{AdmissionRequest, Inner, State};
 use crate::store::{self, Version};
+use crate::update::Change;
 
 /// A write in progress. The state is locked for as long as it lives.
 pub(crate) struct Writer<'a> {
@@ -35,6 +38,16 @@ pub(crate) struct NewObject<'a> {
     pub name: &'a str,
     pub object: Value,
     pub dry_run: bool,
+    pub manager: Manager<'a>,
+}
+
+/// Who writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manager<'a> {
+    /// The name that fields are owned under.
+    pub name: &'a str,
+    /// The object already says who owns what, as one that was applied does.
+    pub tracked: bool,
 }
 
 /// What a write came to.
@@ -47,7 +60,7 @@ pub(crate) enum Written {
 }
 
 impl Written {
-    /// The object that the client is answered with.
+    /// The object that the client is answered with, as it is stored.
     pub(crate) fn object(&self) -> &Value {
         match self {
             Self::Stored(version) => &version.object,
@@ -84,18 +97,42 @@ impl<'a> Writer<'a> {
         self.stored_at(kind, &store::key(namespace, name))
     }
 
-    /// Asks the admission function, and gives back the object as it changed it.
+    /// Notes in a new object who set its fields.
+    pub(crate) fn track_create(&self, kind: &Kind, manager: &Manager<'_>, object: &mut Value) {
+        if self.server.tracks_updates {
+            let now = object::time(self.server.clock.now());
+            let tracking =
+                Tracking { kind, manager: manager.name, subresource: "", now: &now, all_writes: true };
+            track(&tracking, &empty_form(kind), object);
+        }
+    }
+
+    /// Notes in an object who set what changed in it. An object of which nothing is known stays so until it is
+    /// applied.
+    pub(crate) fn track_update(&self, change: &Change<'_>, old: &Value, object: &mut Value) {
+        if change.manager.tracked || !old["metadata"]["managedFields"].is_array() {
+            return;
+        }
+        let now = object::time(self.server.clock.now());
+        let Change { kind, subresource, .. } = *change;
+        let all_writes = self.server.tracks_updates;
+        let tracking = Tracking { kind, manager: change.manager.name, subresource, now: &now, all_writes };
+        track(&tracking, old, object);
+    }
+
+    /// Asks the admission function about an object that is to be stored; what it changed the object to, if it did.
     pub(crate) fn admit(
         &self,
         kind: &Kind,
         subresource: &str,
-        object: Value,
+        object: &Value,
         old: Option<&Value>,
         dry_run: bool,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Option<Value>, Failure> {
         let operation = if old.is_some() { "UPDATE" } else { "CREATE" };
-        let changed = self.ask(kind, operation, subresource, Some(&object), old, dry_run)?;
-        Ok(changed.unwrap_or(object))
+        let changed = self.ask(kind, operation, subresource, Some(object), old, dry_run)?;
+        changed.as_ref().map_or(Ok(()), object::check_shape)?;
+        Ok(changed)
     }
 
     /// Asks the admission function whether a delete may be.
@@ -129,6 +166,7 @@ impl<'a> Writer<'a> {
 
     /// Stores an object. What follows is done by [`Writer::finish`].
     pub(crate) fn put(&mut self, kind: &Arc<Kind>, object: Value) -> Arc<Version> {
+        let object = kind.to_stored(object);
         let key = store::object_key(&object);
         let before = self.stored_at(kind, &key);
         let before = before.as_ref().map(|version| &version.object);

@@ -1,5 +1,7 @@
 //! The server as a kube client sees it.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
+
 use std::time::Duration;
 
 use capsize_apiserver::ApiServer;

@@ -1,5 +1,7 @@
 //! What follows a delete: dependents, namespaces, finalizers.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
+
 mod support;
 
 use bytes::Bytes;
@@ -20,10 +22,11 @@ impl Api {
         let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
         let answer = support::send(&self.0, request.body(body).unwrap()).await;
         assert!(answer.status.is_success(), "{method} {path}: {}", answer.body);
+        assert_eq!(answer.headers["content-type"], "application/json");
         answer.body
     }
 
-    /// Creates a ConfigMap; `owners` are names of others.
+    /// Creates a config map; `owners` are names of others.
     async fn create(&self, name: &str, owners: &[&Value], finalizers: &[&str]) -> Value {
         let references: Vec<_> = owners
             .iter()

@@ -6,16 +6,16 @@ use super::schema::Node;
 
 impl Node {
     /// Sets defaults, at this level first, so that a defaulted object gets its own fields' defaults too. A null
-    /// that may not be, where there is a default, counts as not set.
+    /// that may not be counts as not set.
     pub(crate) fn set_defaults(&self, value: &mut Value) {
         match value {
             Value::Object(fields) => {
                 for (name, node) in &self.properties {
-                    if let Some(default) = &node.default {
-                        let unset = fields.get(name).is_none_or(|value| value.is_null() && !node.nullable);
-                        if unset {
-                            fields.insert(name.clone(), default.clone());
-                        }
+                    let unset = fields.get(name).is_none_or(|value| value.is_null() && !node.nullable);
+                    match &node.default {
+                        Some(default) if unset => drop(fields.insert(name.clone(), default.clone())),
+                        None if unset => drop(fields.remove(name)),
+                        _ => {}
                     }
                 }
                 for (name, value) in fields.iter_mut() {

@@ -8,6 +8,7 @@ use super::schema::{Node, Schema};
 use crate::delete::DeleteOptions;
 use crate::failure::{Failure, qualified};
 use crate::kinds::{Kind, ScalePaths, Traits};
+use crate::managed_fields::{Tracking, track};
 use crate::object::{self, is_terminating, meta, set_meta};
 use crate::server::State;
 use crate::store::Version;
@@ -36,8 +37,8 @@ pub(crate) fn check_accepts_creates(state: &State, kind: &Kind, name: &str) -> R
 }
 
 /// Fills in what a definition leaves to the server.
-pub(crate) fn default_definition(kind: &Kind, definition: &mut Value) {
-    if !is_definition(kind) || !definition["spec"]["names"].is_object() {
+pub(crate) fn default_definition(definition: &mut Value) {
+    if !definition["spec"]["names"].is_object() {
         return;
     }
     let names = &mut definition["spec"]["names"];
@@ -94,7 +95,8 @@ fn kind(spec: &Value, version: &Value) -> Kind {
         )
     });
     let schema = Schema {
-        root: Node::read(&version["schema"]["openAPIV3Schema"]),
+        has_rules: version["schema"].to_string().contains(r#""x-kubernetes-validations":["#),
+        root: Node { is_root: true, ..Node::read(&version["schema"]["openAPIV3Schema"]) },
         selectable_fields: fields
             .map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned())
             .collect(),
@@ -131,6 +133,16 @@ impl Writer<'_> {
         let mut definition = version.object.clone();
         let now = object::time(self.server.clock.now());
         if accept(&mut definition, &now) {
+            if version.object["metadata"]["managedFields"].is_array() {
+                let by = Tracking {
+                    kind,
+                    manager: "kube-apiserver",
+                    subresource: "status",
+                    now: &now,
+                    all_writes: true,
+                };
+                track(&by, &version.object, &mut definition);
+            }
             self.put(kind, definition);
         }
     }
@@ -152,7 +164,7 @@ impl Writer<'_> {
             let held = finalizers.into_iter().chain([CLEANUP.into()]).collect();
             set_meta(definition, "finalizers", Some(held));
         }
-        let condition = json!({"type": "Terminating", "status": "True", "reason": "InstanceDeletionInProgress",
+        let condition = json!({"type": "Terminating", "status": "True", "reason": "InstanceDeletionPending",
             "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
             "lastTransitionTime": object::time(self.server.clock.now())});
         push_condition(definition, condition);

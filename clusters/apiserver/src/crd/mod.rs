@@ -5,8 +5,9 @@ mod definition;
 mod problems;
 mod prune;
 mod schema;
+mod structural;
 mod validate;
 
 pub(crate) use definition::{check_accepts_creates, default_definition};
 pub(crate) use problems::definition_problems;
-pub(crate) use schema::Schema;
+pub(crate) use schema::{ListType, Node, Schema};

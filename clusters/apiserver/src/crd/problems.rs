@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::structural;
 use crate::failure::Cause;
 
 /// What is wrong with a definition; `old` is what it replaces.
@@ -25,27 +26,55 @@ pub(crate) fn definition_problems(definition: &Value, old: Option<&Value>) -> Ve
             causes.push(Cause::required(format!("spec.names.{field}"), ""));
         }
     }
-    let none = Vec::new();
-    let versions = spec["versions"].as_array().unwrap_or(&none);
-    if versions.iter().filter(|version| version["storage"] == true).count() != 1 {
-        let detail = "must have exactly one version marked as storage version";
-        causes.push(Cause::invalid("spec.versions", &spec["versions"], detail));
+    versions(spec, &mut causes);
+    if definition["status"]["storedVersions"].as_array().is_none_or(Vec::is_empty) {
+        let detail = "must have at least one stored version";
+        causes.push(Cause::invalid("status.storedVersions", &Value::Null, detail));
     }
-    for (index, version) in versions.iter().enumerate() {
-        let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
-        if !version["schema"]["openAPIV3Schema"].is_object() {
-            causes.push(Cause::required(path, "schemas are required"));
-        }
-    }
-    if let Some(old) = old {
-        for path in [&["group"][..], &["scope"], &["names", "kind"], &["names", "plural"]] {
-            let at =
-                |object: &Value| path.iter().fold(object["spec"].clone(), |value, step| value[*step].clone());
-            if at(old) != at(definition) {
-                let field = format!("spec.{}", path.join("."));
-                causes.push(Cause::invalid(field, &at(definition), "field is immutable"));
-            }
+    for path in [&["group"][..], &["scope"], &["names", "kind"], &["names", "plural"]] {
+        let at =
+            |object: &Value| path.iter().fold(object["spec"].clone(), |value, step| value[*step].clone());
+        if old.is_some_and(|old| at(old) != at(definition)) {
+            let field = format!("spec.{}", path.join("."));
+            causes.push(Cause::invalid(field, &at(definition), "field is immutable"));
         }
     }
     causes
+}
+
+fn versions(spec: &Value, causes: &mut Vec<Cause>) {
+    let none = Vec::new();
+    let versions = spec["versions"].as_array().unwrap_or(&none);
+    if versions.iter().filter(|version| version["storage"] == true).count() != 1 {
+        let shown: Vec<_> = versions.iter().map(shown_version).collect();
+        let detail = "must have exactly one version marked as storage version";
+        let message = format!("Invalid value: [{}]: {detail}", shown.join(","));
+        causes.push(Cause::new("FieldValueInvalid", "spec.versions", message));
+    }
+    let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
+    // A schema that all versions share is told of once, by the path that it had when there was but one.
+    let shared = versions.iter().all(|version| schema(version) == schema(&versions[0]));
+    for (index, version) in versions.iter().enumerate() {
+        let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
+        match schema(version) {
+            Value::Object(_) if shared && index > 0 => {}
+            found @ Value::Object(_) => {
+                let path = if shared { "spec.validation.openAPIV3Schema".to_owned() } else { path };
+                causes.extend(structural::problems(&found, &path));
+            }
+            _ => causes.push(Cause::required(path, "")),
+        }
+    }
+}
+
+/// A version as Go would show its internal form.
+fn shown_version(version: &Value) -> String {
+    let flag = |name: &str| version[name].as_bool().unwrap_or(false);
+    format!(
+        r#"{{"Name":{},"Served":{},"Storage":{},"Deprecated":{},"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}}"#,
+        version["name"],
+        flag("served"),
+        flag("storage"),
+        flag("deprecated"),
+    )
 }

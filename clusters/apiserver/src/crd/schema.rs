@@ -9,6 +9,8 @@ use serde_json::Value;
 #[derive(Debug)]
 pub(crate) struct Schema {
     pub root: Node,
+    /// It has rules in CEL, somewhere.
+    pub has_rules: bool,
     /// The fields, as paths with dots, that selectors may name.
     pub selectable_fields: Vec<String>,
     /// What clients that use this version are warned of.
@@ -19,6 +21,8 @@ pub(crate) struct Schema {
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "these are independent markers of OpenAPI schemas")]
 pub(crate) struct Node {
+    /// It describes a custom object as a whole.
+    pub is_root: bool,
     pub kind: Option<Type>,
     pub properties: BTreeMap<String, Node>,
     /// The schema of the values of a map.
@@ -83,6 +87,11 @@ pub(crate) struct Rules {
 }
 
 impl Node {
+    /// Whether values of this schema are whole objects, with a type and metadata.
+    pub(crate) fn is_root_like(&self) -> bool {
+        self.is_root || self.embedded_resource
+    }
+
     /// Reads an `openAPIV3Schema`, whose form has been checked before.
     pub(crate) fn read(schema: &Value) -> Self {
         let flag = |name: &str| schema[name].as_bool().unwrap_or(false);
@@ -90,6 +99,7 @@ impl Node {
         let many = |name: &str| schema[name].as_array().into_iter().flatten().map(Self::read).collect();
         let properties = schema["properties"].as_object().into_iter().flatten();
         Self {
+            is_root: false,
             kind: schema["type"].as_str().and_then(Type::read),
             properties: properties.map(|(name, schema)| (name.clone(), Self::read(schema))).collect(),
             additional: nested("additionalProperties"),

@@ -10,6 +10,18 @@ impl Schema {
     pub(crate) fn validate(&self, object: &Value) -> Vec<Cause> {
         let mut causes = Vec::new();
         self.root.validate(object, "", &mut causes);
+        let blocking = [
+            "FieldValueRequired",
+            "FieldValueTooLong",
+            "FieldValueTooMany",
+            "FieldValueTypeInvalid",
+            "FieldValueNotSupported",
+        ];
+        if self.has_rules && causes.iter().any(|cause| blocking.contains(&cause.reason)) {
+            let detail = "some validation rules were not checked because the object was invalid; correct the existing \
+                          errors to complete validation";
+            causes.push(Cause::invalid("<nil>", &Value::Null, detail));
+        }
         causes
     }
 }
@@ -66,7 +78,7 @@ impl Node {
             }
             Value::String(text) => self.check_text(text, path, causes),
             Value::Number(number) => {
-                self.check_number(number.as_f64().unwrap_or_default(), value, path, causes)
+                self.check_number(number.as_f64().unwrap_or_default(), value, path, causes);
             }
             _ => {}
         }
@@ -156,7 +168,8 @@ impl Node {
         if rules.format.as_deref().is_some_and(|format| !has_format(text, format)) {
             let format = rules.format.as_deref().unwrap_or_default();
             let detail = format!("{} in body must be of type {format}: {:?}", told(path), text);
-            causes.push(Cause::invalid(path, &text.into(), &detail));
+            let message = format!("Invalid value: {text:?}: {detail}");
+            causes.push(Cause::new("FieldValueTypeInvalid", path, message));
         }
     }
 

@@ -9,8 +9,15 @@ use crate::failure::Failure;
 const MOST_OPERATIONS: usize = 10_000;
 
 pub(super) fn read(body: &Bytes) -> Result<json_patch::Patch, Failure> {
-    let patch: json_patch::Patch = serde_json::from_slice(body)
-        .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+    let operations: Value = super::merge::parse(body)?;
+    if !operations.is_array() {
+        let what = super::merge::go_type(&operations);
+        return Err(Failure::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp"
+        )));
+    }
+    let patch: json_patch::Patch =
+        serde_json::from_value(operations).map_err(|_| Failure::unprocessable())?;
     if patch.0.len() > MOST_OPERATIONS {
         return Err(Failure::too_large(MOST_OPERATIONS));
     }
@@ -18,5 +25,5 @@ pub(super) fn read(body: &Bytes) -> Result<json_patch::Patch, Failure> {
 }
 
 pub(super) fn apply(patch: &json_patch::Patch, object: &mut Value) -> Result<(), Failure> {
-    json_patch::patch(object, patch).map_err(|error| Failure::unprocessable(error.to_string()))
+    json_patch::patch(object, patch).map_err(|_| Failure::unprocessable())
 }

@@ -1,7 +1,10 @@
 //! Patches: what each media type means.
 
+mod apply;
 mod json;
 mod merge;
 mod read;
+mod strategic;
 
+pub(crate) use apply::apply;
 pub(crate) use read::read;

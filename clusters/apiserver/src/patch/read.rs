@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use super::{json, merge};
+use super::{json, merge, strategic};
 use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::object::check_shape;
 use crate::service::Call;
+use crate::topology::Shape;
 
 /// A patch that has been read and not yet applied.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(crate) enum Patch {
     Json(json_patch::Patch),
     /// RFC 7386.
     Merge(Value),
+    /// A merge patch that knows the keys of lists.
+    Strategic(Value),
 }
 
 /// Reads the patch of a request.
@@ -25,13 +28,13 @@ pub(crate) fn read(call: &Call<'_>) -> Result<Patch, Failure> {
     match call.content_type() {
         "application/json-patch+json" => json::read(&call.body).map(Patch::Json),
         "application/merge-patch+json" => merge::read(&call.body).map(Patch::Merge),
-        _ if call.kind.is_custom() => Err(Failure::media_type(
+        "application/strategic-merge-patch+json" if !call.kind.is_custom() => {
+            strategic::read(&call.body).map(Patch::Strategic)
+        }
+        "application/strategic-merge-patch+json" => Err(Failure::media_type(
             "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
         )),
-        _ => Err(Failure::media_type(
-            "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
-             application/apply-patch+yaml",
-        )),
+        _ => Err(Failure::no_patch()),
     }
 }
 
@@ -45,6 +48,7 @@ impl Patch {
         match self {
             Self::Json(patch) => json::apply(patch, &mut object)?,
             Self::Merge(patch) => merge::apply(patch, &mut object),
+            Self::Strategic(patch) => strategic::apply(patch, &mut object, Shape::of(kind))?,
         }
         check_shape(&object)?;
         for field in ["apiVersion", "kind"] {

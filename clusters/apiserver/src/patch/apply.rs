@@ -1,0 +1,78 @@
+//! Server-side apply: a configuration whose fields a manager owns from then on.
+
+use http::{Response, StatusCode};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::managed_fields::{self, Tracking};
+use crate::object::{self, check_shape, meta, set_meta};
+use crate::respond::ApiBody;
+use crate::service::Call;
+use crate::update::Change;
+use crate::write;
+use crate::writer::{Manager, NewObject};
+
+/// Applies the configuration in the body; an object that is not there is created.
+///
+/// # Errors
+/// A bad request, a conflict with another manager, or what any write can be answered with.
+pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiBody>, Failure> {
+    let config = read(call, &change)?;
+    let force = call.query.flag("force") && call.query.get("force").parse().unwrap_or(false);
+    let name = change.manager.name;
+    let change = Change { manager: Manager { tracked: true, ..change.manager }, ..change };
+    let Change { kind, namespace, name: object_name, subresource, dry_run, manager, .. } = change;
+    call.writing(|writer| {
+        let now = object::time(writer.server.clock.now());
+        let all_writes = writer.server.tracks_updates;
+        let tracking = Tracking { kind, manager: name, subresource, now: &now, all_writes };
+        if writer.stored(kind, namespace, object_name).is_some() {
+            let written =
+                writer.update(&change, |old| managed_fields::apply(&tracking, Some(old), &config, force))?;
+            return Ok(written.answer(StatusCode::OK, kind));
+        }
+        if !subresource.is_empty() {
+            return Err(Failure::not_found(kind, object_name));
+        }
+        if !meta(&config, "uid").is_empty() {
+            let why = "uid mismatch: the provided object specified uid, and no existing object was found";
+            return Err(Failure::conflict(kind, object_name, why));
+        }
+        let object = managed_fields::apply(&tracking, None, &config, force)?;
+        let written =
+            writer.create(NewObject { kind, namespace, name: object_name, object, dry_run, manager })?;
+        Ok(written.answer(StatusCode::CREATED, kind))
+    })
+}
+
+/// The configuration that a body carries.
+fn read(call: &Call<'_>, change: &Change<'_>) -> Result<Value, Failure> {
+    let mut config = write::yaml(&call.body).map_err(Failure::bad_request)?;
+    check_shape(&config)?;
+    let text = |field: &str| config[field].as_str().unwrap_or_default();
+    let (version, kind) = (text("apiVersion"), text("kind"));
+    if version.is_empty() || kind.is_empty() {
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        return Err(Failure::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")));
+    }
+    if version != call.kind.api_version() || kind != call.kind.kind {
+        return Err(Failure::bad_request(format!(
+            "Incorrect version specified in apply patch. Specified patch version: {version}, expected: {}",
+            call.kind.api_version()
+        )));
+    }
+    match meta(&config, "name") {
+        "" => set_meta(&mut config, "name", Some(change.name.into())),
+        name if name == change.name => {}
+        name => {
+            return Err(Failure::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                change.name
+            )));
+        }
+    }
+    if !config["metadata"]["managedFields"].is_null() {
+        return Err(Failure::bad_request("metadata.managedFields must be nil"));
+    }
+    Ok(config)
+}

@@ -1,0 +1,104 @@
+//! The scale subresource: the replicas of a kind in a shape that all kinds share.
+
+use http::{Method, Response, StatusCode};
+use serde_json::{Map, Value, json};
+
+use crate::failure::{Cause, Failure};
+use crate::kinds::{Kind, ScalePaths};
+use crate::object::{check_shape, meta};
+use crate::patch;
+use crate::respond::{self, ApiBody};
+use crate::service::Call;
+use crate::store;
+use crate::update::Change;
+use crate::write;
+use crate::writer::Manager;
+
+fn at<'a>(object: &'a Value, path: &[String]) -> Option<&'a Value> {
+    path.iter().try_fold(object, |value, step| value.get(step))
+}
+
+/// A selector as text: that of a custom kind is text already.
+fn selector(value: &Value) -> String {
+    if let Value::String(text) = value {
+        return text.clone();
+    }
+    let labels = value.get("matchLabels").unwrap_or(value);
+    let terms = labels.as_object().into_iter().flatten();
+    let terms = terms.filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)));
+    terms.collect::<Vec<_>>().join(",")
+}
+
+/// The scale of an object.
+fn scale_of(object: &Value, paths: &ScalePaths) -> Value {
+    let kept = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+    let metadata: Map<String, Value> = kept
+        .iter()
+        .filter_map(|field| Some(((*field).to_owned(), object["metadata"].get(*field)?.clone())))
+        .collect();
+    let replicas = |path: &[String]| at(object, path).cloned();
+    let spec =
+        replicas(&paths.spec_replicas).map_or_else(|| json!({}), |replicas| json!({"replicas": replicas}));
+    let mut status = json!({"replicas": replicas(&paths.status_replicas).unwrap_or(0.into())});
+    let selector = paths.selector.as_ref().and_then(|path| at(object, path)).map(selector);
+    if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
+        status["selector"] = selector.into();
+    }
+    json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status})
+}
+
+/// The object with the replicas of a scale; the scale's version and uid are checked like the object's own.
+fn with_scale(kind: &Kind, object: &Value, scale: &Value, paths: &ScalePaths) -> Result<Value, Failure> {
+    let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+    if replicas < 0 {
+        let cause = Cause::invalid("spec.replicas", &replicas.into(), "must be greater than or equal to 0");
+        return Err(Failure::invalid(kind, meta(object, "name"), &[cause]));
+    }
+    let mut scaled = object.clone();
+    let (last, parents) = paths.spec_replicas.split_last().ok_or_else(Failure::no_resource)?;
+    let parent = parents.iter().fold(&mut scaled, |value, step| &mut value[step.as_str()]);
+    parent[last.as_str()] = replicas.into();
+    for field in ["resourceVersion", "uid"] {
+        let given = meta(scale, field);
+        if !given.is_empty() {
+            scaled["metadata"][field] = given.into();
+        }
+    }
+    Ok(scaled)
+}
+
+/// Answers requests on `/scale`.
+pub(crate) fn scale(call: &Call<'_>, paths: &ScalePaths) -> Result<Response<ApiBody>, Failure> {
+    let kind = &call.kind;
+    let name = write::manager(call, "UpdateOptions")?;
+    let change = Change {
+        kind,
+        namespace: &call.path.namespace,
+        name: &call.path.name,
+        subresource: "scale",
+        dry_run: call.query.dry_run("UpdateOptions")?,
+        wants_version: false,
+        manager: Manager { name: &name, tracked: false },
+    };
+    let written = match call.parts.method {
+        Method::GET => {
+            let state = call.server.inner.state();
+            let stored = state.store.get(&kind.storage, &store::key(&call.path.namespace, &call.path.name));
+            let stored = stored.ok_or_else(|| Failure::not_found(kind, &call.path.name))?;
+            return Ok(respond::json(StatusCode::OK, &scale_of(&stored.object, paths)));
+        }
+        Method::PUT => {
+            let body = write::parse(call, "application/json, application/yaml")?;
+            check_shape(&body)?;
+            call.writing(|writer| writer.update(&change, |old| with_scale(kind, old, &body, paths)))?
+        }
+        Method::PATCH => {
+            let patch = patch::read(call)?;
+            let compute =
+                |old: &Value| with_scale(kind, old, &patch.apply(kind, &scale_of(old, paths))?, paths);
+            call.writing(|writer| writer.update(&change, compute))?
+        }
+        _ => return Err(Failure::method_not_allowed()),
+    };
+    Ok(respond::json(StatusCode::OK, &scale_of(written.object(), paths)))
+}
