@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::book::Book;
 use super::court::{Court, Guarantee};
 use super::log::Log;
-use super::{Outcome, Rule, Verdict, eviction, graceful, health, placement, taint, toleration};
+use super::{Outcome, Rule, Verdict, eviction, graceful, health, placement, spared, taint, toleration};
 use crate::facts::{Fact, TaintEffect, World};
 use crate::target::Profile;
 
@@ -26,7 +26,7 @@ fn all() -> Vec<Box<dyn Guarantee>> {
         Box::new(taint::Untainted::new(TaintEffect::NoExecute)),
         Box::new(taint::Exclusive),
         Box::new(toleration::Deadline::default()),
-        Box::new(toleration::Spared::default()),
+        Box::new(spared::Spared::default()),
         Box::new(eviction::Done::default()),
         Box::new(eviction::TimedOut::default()),
         Box::new(graceful::Graceful::default()),

@@ -12,7 +12,9 @@ mod health;
 mod log;
 mod placement;
 mod rule;
+mod spared;
 mod taint;
+mod tolerates;
 mod toleration;
 mod verdict;
 

@@ -19,12 +19,14 @@ pub struct Reader<R> {
     path: String,
     input: R,
     line: usize,
-    last: Duration,
+    /// The time of the last entry; absent before the first.
+    last: Option<Duration>,
     ended: bool,
 }
 
 /// One line as it stands: either half may be there.
 #[derive(Deserialize)]
+#[serde(expecting = "an entry of a history")]
 struct Line {
     at: Option<f64>,
     mark: Option<Mark>,
@@ -55,7 +57,7 @@ pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, HistoryError> {
 impl<R: BufRead> Reader<R> {
     /// A reader of `input`, called `path` in errors.
     pub fn new(path: impl Into<String>, input: R) -> Self {
-        Self { path: path.into(), input, line: 0, last: Duration::ZERO, ended: false }
+        Self { path: path.into(), input, line: 0, last: None, ended: false }
     }
 
     fn error(&self, column: usize, what: impl Into<String>, help: impl Into<String>) -> HistoryError {
@@ -73,7 +75,7 @@ impl<R: BufRead> Reader<R> {
                 reason: error.to_string(),
                 help: "see whether the file can be read to its end".into(),
             })?;
-            if read == 0 && self.line == 1 {
+            if read == 0 && self.last.is_none() {
                 return Err(self.error(1, "the history is empty", HEADER_HELP));
             }
             if read == 0 {
@@ -84,12 +86,13 @@ impl<R: BufRead> Reader<R> {
             }
         }
         let whole = text.ends_with(b"\n");
-        let line = serde_json::from_slice(&text).map_err(|error| self.bad_json(&error, whole))?;
+        let line =
+            serde_json::from_slice(text.trim_ascii_end()).map_err(|error| self.bad_json(&error, whole))?;
         let entry = self.entry(line)?;
-        if self.last == Duration::ZERO && self.line == 1 {
+        if self.last.is_none() {
             self.check_header(&entry)?;
         }
-        self.last = entry.at;
+        self.last = Some(entry.at);
         Ok(Some(entry))
     }
 
@@ -116,8 +119,8 @@ impl<R: BufRead> Reader<R> {
         let at = Duration::try_from_secs_f64(at).map_err(|_| {
             self.error(1, format!("`at` is {at}"), "`at` is the seconds since the start, zero or more")
         })?;
-        if at < self.last {
-            let what = format!("`at` goes back from {} s to {} s", self.last.as_secs_f64(), at.as_secs_f64());
+        if let Some(last) = self.last.filter(|last| at < *last) {
+            let what = format!("`at` goes back from {} s to {} s", last.as_secs_f64(), at.as_secs_f64());
             return Err(self.error(1, what, "entries are in the order of `at`: sort the lines by it"));
         }
         if let Some(mark) = line.mark {
@@ -146,12 +149,11 @@ impl<R: BufRead> Reader<R> {
             Kind::Mark(mark) => mark.get("history"),
             Kind::Event { .. } => None,
         };
-        match version.map(|version| version.as_str().unwrap_or_default()) {
-            Some(VERSION) => Ok(()),
+        match version {
+            Some(version) if version == VERSION => Ok(()),
             None => Err(self.error(1, "the first line is not the header of a history", HEADER_HELP)),
             Some(other) => {
-                let what =
-                    format!("this is a history of version `{other}`, and this Capsize reads {VERSION}");
+                let what = format!("this is a history of version {other}, and this Capsize reads {VERSION}");
                 Err(self.error(1, what, "use the Capsize that wrote it, or a newer one"))
             }
         }

@@ -124,7 +124,7 @@ fn grouped(number: f64) -> String {
 #[must_use]
 pub fn checked(report: &Report) -> String {
     let mut out = String::new();
-    for case in &report.cases {
+    for case in report.cases.iter().filter(|case| case.judgement.is_some()) {
         out.push_str(&verdicts(case));
         out.push('\n');
     }

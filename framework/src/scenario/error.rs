@@ -38,7 +38,7 @@ impl ScenarioError {
     }
 
     /// What the YAML reader found wrong.
-    pub(super) fn of_yaml(file: &str, text: &str, error: &serde_saphyr::Error) -> Self {
+    pub(crate) fn of_yaml(file: &str, text: &str, error: &serde_saphyr::Error) -> Self {
         let location = error.location().unwrap_or(Location::UNKNOWN);
         let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
         Self::at(file, text, location, message)

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use miette::{Diagnostic, Report};
+use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
 use super::Timings;
 use crate::history::Mark;
+use crate::scenario::ScenarioError;
 
 /// Something that not every implementation does; a guarantee that needs it is skipped where it is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -66,9 +67,10 @@ pub struct Profile {
 /// A profile that cannot be had.
 #[derive(Debug, Error, Diagnostic)]
 pub enum ProfileError {
-    /// The YAML is wrong; the report shows where.
-    #[error("{0:?}")]
-    Invalid(Report),
+    /// The YAML is wrong.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Invalid(Box<ScenarioError>),
     /// The file could not be read.
     #[error("{file}: {reason}")]
     Unreadable {
@@ -95,6 +97,12 @@ pub enum ProfileError {
         /// What there is.
         known: String,
     },
+    /// The header of a history names no implementation.
+    #[error("the header names no implementation: name a target with --target ({known})")]
+    Unnamed {
+        /// What there is.
+        known: String,
+    },
     /// The header of a history has a field that is not what it should be.
     #[error("`{field}` of the header is {found}: it should be {wanted}")]
     Header {
@@ -113,9 +121,8 @@ impl Profile {
     /// # Errors
     /// [`ProfileError::Invalid`], which shows the place.
     pub fn parse(file: &str, text: &str) -> Result<Self, ProfileError> {
-        serde_saphyr::from_str(text).map_err(|error| {
-            ProfileError::Invalid(serde_saphyr::miette::to_miette_report(&error, text, file))
-        })
+        serde_saphyr::from_str(text)
+            .map_err(|error| ProfileError::Invalid(Box::new(ScenarioError::of_yaml(file, text, &error))))
     }
 
     /// Whether it does `feature`.
@@ -192,10 +199,13 @@ impl Profiles {
     /// that holds from the latest release not after it.
     ///
     /// # Errors
-    /// [`ProfileError::NoneFor`].
+    /// [`ProfileError::Unnamed`] and [`ProfileError::NoneFor`].
     pub fn of(&self, header: &Mark) -> Result<&Profile, ProfileError> {
         let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
         let (implementation, version) = (text("implementation"), text("version"));
+        if implementation.is_empty() {
+            return Err(ProfileError::Unnamed { known: self.names() });
+        }
         self.0
             .iter()
             .filter(|profile| profile.implementation == implementation)

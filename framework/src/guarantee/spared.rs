@@ -1,0 +1,116 @@
+//! A workload stays where it is if there is no taint any more: TOLERATION.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::bounds;
+use super::court::{Charge, Court, Guarantee};
+use super::tolerates::{Tolerates, is_fresh, tolerates};
+use super::{Bound, Rule, Subject};
+use crate::facts::{Fact, News, Taint, TaintEffect};
+use crate::report::text::clock;
+use crate::target::Feature;
+
+static SPARED: Rule = Rule {
+    id: "TOLERATION-02",
+    sentence: "a workload stays where it is if the taint is gone before its toleration is over",
+    features: &[Feature::NoExecuteTaints, Feature::GracefulEviction],
+    formula: bounds::SPARED,
+    releases: "all",
+    source: "V3",
+};
+
+/// V3: no eviction for a taint that is gone before the deadline, or that never was.
+#[derive(Default)]
+pub(super) struct Spared {
+    deadlines: BTreeMap<Subject, Spare>,
+    /// Evictions from members without a taint, and when they were seen: the taint may be told of later.
+    suspects: BTreeMap<Subject, (Fact, Option<Spare>)>,
+}
+
+/// A workload whose toleration was not used up.
+#[derive(Clone)]
+struct Spare {
+    until: Duration,
+    removed: Duration,
+    taint: Taint,
+}
+
+impl Guarantee for Spared {
+    fn rule(&self) -> &'static Rule {
+        &SPARED
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::TaintRemoved { member, taint } if taint.effect == TaintEffect::NoExecute => {
+                self.removed(member, taint, fact, court);
+            }
+            News::TaintAdded { member, taint, .. } if taint.effect == TaintEffect::NoExecute => {
+                self.deadlines.retain(|subject, _| !subject.is_on(member));
+                self.suspects.retain(|subject, _| !subject.is_on(member));
+            }
+            News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+                let subject = Subject::on(workload, &task.member);
+                let member = court.world.members.get(&task.member);
+                if member.is_some_and(|member| member.evicting_taints().next().is_none() && !member.leaving) {
+                    let spare = self.deadlines.remove(&subject);
+                    self.suspects.insert(subject, (fact.clone(), spare));
+                }
+            }
+            News::WorkloadGone(key) => self.deadlines.retain(|subject, _| !subject.is_of(key)),
+            News::MemberGone(member) => {
+                self.deadlines.retain(|subject, _| !subject.is_on(member));
+                self.suspects.retain(|subject, _| !subject.is_on(member));
+            }
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        let skew = court.timings().skew;
+        for (subject, (fact, spare)) in self.suspects.extract_if(.., |_, (fact, _)| now > fact.at + skew) {
+            accuse(subject, &fact, spare, court);
+        }
+        let latency = court.timings().latency;
+        for (_, spare) in self.deadlines.extract_if(.., |_, spare| now > spare.until + latency) {
+            court.book.held_by(spare.until.saturating_sub(spare.removed + bounds::STAMP));
+        }
+    }
+}
+
+impl Spared {
+    fn removed(&mut self, member: &str, taint: &Taint, fact: &Fact, court: &Court<'_>) {
+        let Some(state) = court.world.members.get(member) else { return };
+        if state.evicting_taints().next().is_some() {
+            return;
+        }
+        for (key, workload) in
+            court.world.workloads.iter().filter(|(_, each)| each.assignment.contains_key(member))
+        {
+            let tolerated = tolerates(workload, std::iter::once(taint));
+            let Some(Tolerates::Until(until, taint)) = tolerated else { continue };
+            if is_fresh(&taint, court.world) && fact.at + court.timings().latency + bounds::STAMP < until {
+                let spare = Spare { until, removed: fact.at, taint };
+                self.deadlines.insert(Subject::on(key, member), spare);
+            }
+        }
+    }
+}
+
+/// An eviction for a taint that is not there. One that came just before its taint went is no matter of this guarantee.
+fn accuse(subject: Subject, fact: &Fact, spare: Option<Spare>, court: &mut Court<'_>) {
+    let name = subject.member.clone().unwrap_or_default();
+    let gone = court.world.members.get(&name).and_then(|member| member.untainted);
+    let in_flight = gone.is_some_and(|gone| fact.at <= gone + court.timings().latency);
+    let because = match spare {
+        Some(Spare { until, removed, taint }) => {
+            format!("{taint} was gone at {}, and tolerated until {}", clock(removed), clock(until))
+        }
+        None if in_flight => return,
+        None => "the member has no NoExecute taint".to_owned(),
+    };
+    let seen = format!("{subject} is evicted");
+    let witness = fact.witness.clone();
+    court.violated(Charge { subject, bound: Bound::Never, because, at: fact.at, seen, witness, since: None });
+}

@@ -1,0 +1,221 @@
+//! For each guarantee the smallest history that breaks it and nothing else, and one that it holds on.
+
+use capsize_framework::guarantee::Outcome;
+use serde_json::json;
+
+use crate::story::{Story, breaks, holds, ids};
+
+/// m1 fails at 10 s, is told at 14 s, and takes nothing new from 14.1 s.
+fn outage() -> Story {
+    Story::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False").at(14.1).taint(
+        "m1",
+        "not-ready",
+        "NoSchedule",
+    )
+}
+
+/// A person taints m1 at 10 s, which the workload tolerates for five seconds.
+fn tainted() -> Story {
+    Story::new().mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", "not-ready", "NoExecute")
+}
+
+/// m1 is tainted and evicted from, and m3 takes its place without being healthy yet.
+fn moved() -> Story {
+    tainted().at(15.2).evict("m1").at(15.3).stamp("m1").at(15.4).assign(&["m2", "m3"])
+}
+
+#[test]
+fn a_member_is_not_ready_after_the_failure_threshold() {
+    holds("HEALTH-01", &outage().until(15.0));
+    let early = Story::new().fault("refuse", "m1", "begin").at(12.8).ready("m1", "False");
+    breaks("HEALTH-01", &early.taint("m1", "not-ready", "NoSchedule").until(13.0));
+}
+
+#[test]
+fn a_failed_member_does_not_stay_ready() {
+    let failed = |fault: &str| Story::new().fault(fault, "m1", "begin");
+    breaks("HEALTH-01", &failed("refuse").until(19.1));
+    // A probe whose packets vanish takes 32 s: 1 + 32, once more, and the latency.
+    assert!(ids(&failed("partition").until(76.9), Outcome::is_violated).is_empty());
+    breaks("HEALTH-01", &failed("partition").until(77.1));
+    // Of a fault that probes may survive nothing is known.
+    assert!(ids(&failed("slow").until(1000.0), Outcome::is_violated).is_empty());
+}
+
+#[test]
+fn blips_that_follow_each_other_closely_are_one_outage_from_below_and_many_from_above() {
+    let blips = || {
+        let one = Story::new().fault("refuse", "m1", "begin").at(12.0).fault("refuse", "m1", "end");
+        one.at(12.5).fault("refuse", "m1", "begin").at(14.5)
+    };
+    holds("HEALTH-01", &blips().ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(15.0));
+    assert!(ids(&blips().until(21.4), Outcome::is_violated).is_empty());
+    breaks("HEALTH-01", &blips().until(21.6));
+}
+
+#[test]
+fn a_blip_that_nobody_tells_of_holds() {
+    let blip = Story::new().fault("refuse", "m1", "begin").at(12.0).fault("refuse", "m1", "end");
+    holds("HEALTH-01", &blip.until(20.0));
+}
+
+#[test]
+fn a_member_that_is_not_ready_takes_nothing_new() {
+    holds("TAINT-01", &outage().until(15.0));
+    let bare = Story::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False");
+    breaks("TAINT-01", &bare.until(15.1));
+}
+
+#[test]
+fn a_member_that_stays_not_ready_gets_a_no_execute_taint() {
+    holds("TAINT-02", &outage().at(20.0).taint("m1", "not-ready", "NoExecute").until(21.0));
+    breaks("TAINT-02", &outage().at(19.8).taint("m1", "not-ready", "NoExecute").until(21.0));
+    breaks("TAINT-02", &outage().until(23.1));
+}
+
+#[test]
+fn controllers_that_were_away_begin_anew() {
+    let away = || outage().at(20.0).mark(json!({"fault": "controller-down", "state": "begin"})).at(40.0);
+    let back = || away().mark(json!({"fault": "controller-down", "state": "end"}));
+    assert!(ids(&back().until(50.9), Outcome::is_violated).is_empty());
+    breaks("TAINT-02", &back().until(51.1));
+}
+
+#[test]
+fn a_member_that_is_ready_again_takes_new_workloads() {
+    let back = || outage().at(16.0).fault("refuse", "m1", "end").at(19.2).ready("m1", "True");
+    holds("TAINT-03", &back().at(19.3).untaint("m1", "NoSchedule").until(25.0));
+    breaks("TAINT-03", &back().until(20.3));
+}
+
+#[test]
+fn a_member_that_is_ready_again_keeps_its_workloads() {
+    let evicting =
+        || outage().at(20.5).taint("m1", "not-ready", "NoExecute").at(23.0).fault("refuse", "m1", "end");
+    let back = || evicting().at(24.0).ready("m1", "True").at(24.1).untaint("m1", "NoSchedule");
+    holds("TAINT-04", &back().at(25.9).untaint("m1", "NoExecute").until(30.0));
+    breaks("TAINT-04", &back().until(26.1));
+}
+
+#[test]
+fn health_taints_of_one_effect_exclude_each_other() {
+    holds("TAINT-05", &outage().until(14.5));
+    breaks("TAINT-05", &outage().taint("m1", "unreachable", "NoSchedule").until(14.5));
+}
+
+#[test]
+fn a_toleration_expires_one_second_early_at_most() {
+    holds("TOLERATION-01", &tainted().at(14.0).evict("m1").until(15.0));
+    breaks("TOLERATION-01", &tainted().at(13.8).evict("m1").until(15.0));
+}
+
+#[test]
+fn a_toleration_that_is_over_evicts() {
+    breaks("TOLERATION-01", &tainted().until(16.1));
+}
+
+#[test]
+fn a_toleration_without_seconds_never_evicts() {
+    let patient =
+        || Story::new().patient().assign(&["m1", "m2"]).taint("m1", "maintenance", "NoExecute").at(900.0);
+    holds("TOLERATION-01", &patient().untaint("m1", "NoExecute").until(901.0));
+    breaks("TOLERATION-01", &patient().evict("m1").until(901.0));
+}
+
+#[test]
+fn what_is_not_tolerated_evicts_at_once() {
+    let intolerable = || Story::new().taint("m1", "maintenance", "NoExecute").at(10.5);
+    holds("TOLERATION-01", &intolerable().evict("m1").until(11.0));
+    breaks("TOLERATION-01", &intolerable().until(11.1));
+}
+
+#[test]
+fn a_workload_that_comes_to_a_tainted_member_may_wait_for_the_recheck() {
+    let late = || Story::new().assign(&["m2", "m3"]).taint("m1", "maintenance", "NoExecute").at(20.0);
+    let placed = || late().assign(&["m1", "m2"]);
+    let violated = |until| ids(&placed().until(until), Outcome::is_violated);
+    assert!(!violated(30.9).contains(&"TOLERATION-01"));
+    assert!(violated(31.1).contains(&"TOLERATION-01"));
+}
+
+#[test]
+fn a_taint_that_goes_in_time_evicts_nothing() {
+    let spared = || tainted().at(11.0).untaint("m1", "NoExecute");
+    holds("TOLERATION-02", &spared().until(20.0));
+    breaks("TOLERATION-02", &spared().at(15.0).evict("m1").until(16.0));
+}
+
+#[test]
+fn an_eviction_without_a_taint_is_wrong_unless_another_watch_tells_of_the_taint_late() {
+    breaks("TOLERATION-02", &Story::new().evict("m1").until(11.0));
+    let late = Story::new().evict("m1").at(10.05).taint("m1", "maintenance", "NoExecute");
+    assert!(ids(&late.until(11.0), Outcome::is_violated).is_empty());
+}
+
+#[test]
+fn a_task_ends_when_all_are_healthy() {
+    let evicted = || tainted().at(15.2).evict("m1").at(15.3).stamp("m1");
+    holds("EVICTION-01", &evicted().at(16.2).end("m1").until(17.0));
+    breaks("EVICTION-01", &evicted().until(16.4));
+}
+
+#[test]
+fn a_task_whose_work_is_not_done_ends_by_its_timeout() {
+    holds("EVICTION-02", &moved().at(34.3).end("m1").until(37.0));
+    breaks("EVICTION-02", &moved().at(34.1).end("m1").until(37.0));
+    breaks("EVICTION-02", &moved().until(36.4));
+}
+
+#[test]
+fn a_task_without_a_stamp_ends_by_its_timeout_too() {
+    let unstamped = || tainted().at(15.2).evict("m1").at(15.4).assign(&["m2", "m3"]);
+    breaks("EVICTION-02", &unstamped().until(37.3));
+}
+
+#[test]
+fn the_old_copy_stays_until_the_new_one_really_runs() {
+    let told = || moved().at(16.0).healthy("m3").at(16.1).end("m1");
+    holds("EVICTION-03", &told().runs("m3", 2).at(16.2).recall("m1").until(17.0));
+    breaks("EVICTION-03", &told().runs("m3", 1).at(16.2).recall("m1").until(17.0));
+    // The word of m3 may come a little later than that of the control plane.
+    holds("EVICTION-03", &told().at(16.2).recall("m1").at(16.25).runs("m3", 2).until(17.0));
+    breaks("EVICTION-03", &told().at(16.2).recall("m1").at(16.35).runs("m3", 2).until(17.0));
+}
+
+#[test]
+fn the_old_copy_may_go_when_its_time_is_over() {
+    holds("EVICTION-03", &moved().at(34.5).end("m1").at(34.6).recall("m1").until(37.0));
+}
+
+#[test]
+fn with_no_member_left_the_old_copy_stays() {
+    let nowhere = || tainted().at(15.2).evict("m1").at(15.3).stamp("m1").at(15.4).task("m2").assign(&[]);
+    let violated = ids(&nowhere().at(16.0).end("m1").recall("m1").until(17.0), Outcome::is_violated);
+    assert!(violated.contains(&"EVICTION-03"), "{violated:?}");
+}
+
+#[test]
+fn a_member_is_not_both_assigned_and_evicted_from_for_long() {
+    holds("EVICTION-04", &moved().until(16.0));
+    let both = || tainted().at(15.2).task("m1");
+    holds("EVICTION-04", &both().at(26.1).assign(&["m2"]).until(26.2));
+    breaks("EVICTION-04", &both().until(26.3));
+}
+
+#[test]
+fn a_placement_that_nothing_speaks_against_stays() {
+    holds("PLACEMENT-01", &moved().until(16.0));
+    breaks("PLACEMENT-01", &Story::new().assign(&["m1", "m3"]).until(11.0));
+}
+
+#[test]
+fn a_choice_has_as_many_members_as_the_policy_asks_for() {
+    holds("PLACEMENT-02", &Story::new().until(11.0));
+    breaks("PLACEMENT-02", &Story::new().assign(&["m1", "m2", "m3"]).until(11.0));
+}
+
+#[test]
+fn static_weights_do_not_look_at_the_number_of_members() {
+    let divided = Story::new().divided().assign(&["m1", "m2", "m3"]);
+    assert!(ids(&divided.until(11.0), Outcome::is_violated).is_empty());
+}

@@ -1,0 +1,298 @@
+//! Small hand-made histories: a workload of two replicas on m1 and m2, with m3 to spare, and what happens to it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use capsize_framework::guarantee::{Outcome, Verdict};
+use capsize_framework::history::{Entry, EventType};
+use capsize_framework::judge::{Judge, Judgement};
+use capsize_framework::target::Profile;
+use serde_json::{Map, Value, json};
+
+pub(crate) const PROFILE: &str = "
+name: test
+implementation: karmada
+version: '1.13'
+from: '1.13'
+start: external
+features: [HealthProbes, NoExecuteTaints, AutomaticNoExecute, GracefulEviction, EvictedNotRechosen, SpreadConstraints]
+timings:
+  statusUpdateFrequency: 1s
+  failureThreshold: 3s
+  successThreshold: 3s
+  monitorPeriod: 1s
+  monitorGracePeriod: 8s
+  failoverEvictionTimeout: 6s
+  gracefulEvictionTimeout: 20s
+  notReadyTolerationSeconds: 5s
+  unreachableTolerationSeconds: 5s
+  refusedProbe: 1s
+  silentProbe: 32s
+  recheck: 10s
+  takeover: 2s
+  latency: 1s
+  skew: 100ms
+";
+
+/// Told step by step; each step writes the object that it changes.
+pub(crate) struct Story {
+    now: f64,
+    judge: Judge,
+    version: u64,
+    members: BTreeMap<String, Member>,
+    assigned: BTreeMap<String, u64>,
+    tasks: BTreeMap<String, Option<f64>>,
+    health: BTreeMap<String, &'static str>,
+    tolerations: Value,
+    replica_scheduling: Value,
+}
+
+#[derive(Default)]
+struct Member {
+    ready: &'static str,
+    taints: Vec<(&'static str, &'static str, f64)>,
+}
+
+impl Story {
+    /// All is well until 10 s.
+    pub(crate) fn new() -> Self {
+        let lasts = |key: &str| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5});
+        let mut story = Self {
+            now: 0.0,
+            judge: Judge::new(Profile::parse("test.yaml", PROFILE).unwrap()),
+            version: 0,
+            members: BTreeMap::new(),
+            assigned: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            health: BTreeMap::new(),
+            tolerations: json!([
+                lasts("cluster.karmada.io/not-ready"),
+                lasts("cluster.karmada.io/unreachable")
+            ]),
+            replica_scheduling: json!({"replicaSchedulingType": "Duplicated"}),
+        };
+        for name in ["m1", "m2", "m3"] {
+            story = story.ready(name, "True");
+        }
+        story.at(1.0).assign(&["m1", "m2"]).runs("m1", 2).runs("m2", 2).healthy("m1").healthy("m2").at(10.0)
+    }
+
+    pub(crate) fn at(mut self, now: f64) -> Self {
+        self.now = now;
+        self
+    }
+
+    /// From the next version on, taints are tolerated for ever.
+    pub(crate) fn patient(mut self) -> Self {
+        self.tolerations = json!([{"operator": "Exists"}]);
+        self
+    }
+
+    /// From the next version on, replicas are divided by equal weights.
+    pub(crate) fn divided(mut self) -> Self {
+        self.replica_scheduling =
+            json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted"});
+        self
+    }
+
+    pub(crate) fn mark(mut self, mark: Value) -> Self {
+        let Value::Object(mark) = mark else { panic!("a mark is an object") };
+        let entry = Entry::mark(Duration::from_secs_f64(self.now), mark);
+        self.judge.push(&entry);
+        self
+    }
+
+    pub(crate) fn fault(self, fault: &str, member: &str, state: &str) -> Self {
+        self.mark(json!({"fault": fault, "cluster": member, "state": state}))
+    }
+
+    /// The condition `Ready` of a member.
+    pub(crate) fn ready(mut self, name: &str, status: &'static str) -> Self {
+        self.members.entry(name.into()).or_default().ready = status;
+        self.cluster(name)
+    }
+
+    pub(crate) fn taint(mut self, name: &str, key: &'static str, effect: &'static str) -> Self {
+        self.members.get_mut(name).unwrap().taints.push((key, effect, self.now));
+        self.cluster(name)
+    }
+
+    pub(crate) fn untaint(mut self, name: &str, effect: &str) -> Self {
+        self.members.get_mut(name).unwrap().taints.retain(|(_, other, _)| *other != effect);
+        self.cluster(name)
+    }
+
+    fn cluster(self, name: &str) -> Self {
+        let member = &self.members[name];
+        let taint = |(key, effect, added): &(&str, &str, f64)| json!({"key": format!("cluster.karmada.io/{key}"), "effect": effect, "timeAdded": stamp(*added)});
+        let object = json!({
+            "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name},
+            "spec": {"taints": member.taints.iter().map(taint).collect::<Vec<_>>()},
+            "status": {"conditions": [
+                {"type": "Ready", "status": member.ready, "lastTransitionTime": stamp(self.now)},
+            ]},
+        });
+        self.event("control-plane", EventType::Modified, object)
+    }
+
+    /// The scheduler's word: all of the replicas on each.
+    pub(crate) fn assign(mut self, members: &[&str]) -> Self {
+        self.assigned = members.iter().map(|member| ((*member).to_owned(), 2)).collect();
+        self.binding()
+    }
+
+    /// An eviction: the member is dropped and a task begins, in one version.
+    pub(crate) fn evict(mut self, member: &str) -> Self {
+        self.assigned.remove(member);
+        self.task(member)
+    }
+
+    /// A task begins.
+    pub(crate) fn task(mut self, member: &str) -> Self {
+        self.tasks.insert(member.into(), None);
+        self.binding()
+    }
+
+    pub(crate) fn stamp(mut self, member: &str) -> Self {
+        self.tasks.insert(member.into(), Some(self.now));
+        self.binding()
+    }
+
+    /// A task ends.
+    pub(crate) fn end(mut self, member: &str) -> Self {
+        self.tasks.remove(member);
+        self.binding()
+    }
+
+    pub(crate) fn healthy(mut self, member: &str) -> Self {
+        self.health.insert(member.into(), "Healthy");
+        self.binding()
+    }
+
+    fn binding(self) -> Self {
+        let clusters: Vec<_> = self
+            .assigned
+            .iter()
+            .map(|(name, replicas)| json!({"name": name, "replicas": replicas}))
+            .collect();
+        let task = |(member, created): (&String, &Option<f64>)| {
+            let mut task =
+                json!({"fromCluster": member, "producer": "TaintManager", "reason": "TaintUntolerated"});
+            if let Some(created) = created {
+                task["creationTimestamp"] = stamp(*created);
+            }
+            task
+        };
+        let status = |(name, health): (&String, &&str)| json!({"clusterName": name, "health": health});
+        let placement = json!({
+            "clusterTolerations": self.tolerations,
+            "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}],
+            "replicaScheduling": self.replica_scheduling,
+        });
+        let object = json!({
+            "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+            "metadata": {
+                "name": "web-deployment", "namespace": "default", "generation": 1,
+                "annotations": {"policy.karmada.io/applied-placement": placement.to_string()},
+            },
+            "spec": {
+                "resource": {"kind": "Deployment", "namespace": "default", "name": "web"},
+                "replicas": 2,
+                "clusters": clusters,
+                "gracefulEvictionTasks": self.tasks.iter().map(task).collect::<Vec<_>>(),
+                "placement": placement,
+            },
+            "status": {
+                "schedulerObservedGeneration": 1,
+                "aggregatedStatus": self.health.iter().map(status).collect::<Vec<_>>(),
+            },
+        });
+        self.event("control-plane", EventType::Modified, object)
+    }
+
+    /// The member's own word: so many of two replicas are ready.
+    pub(crate) fn runs(self, member: &str, ready: u64) -> Self {
+        let object = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "default", "generation": 1},
+            "spec": {"replicas": 2},
+            "status": {"observedGeneration": 1, "replicas": 2, "readyReplicas": ready},
+        });
+        self.event(member, EventType::Modified, object)
+    }
+
+    /// The deletion of the copy for a member begins.
+    pub(crate) fn recall(self, member: &str) -> Self {
+        let object = json!({
+            "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+            "metadata": {
+                "name": "web-1", "namespace": format!("karmada-es-{member}"), "deletionTimestamp": stamp(self.now),
+            },
+            "spec": {"workload": {"manifests": [
+                {"kind": "Deployment", "metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": 2}},
+            ]}},
+        });
+        self.event("control-plane", EventType::Modified, object)
+    }
+
+    fn event(mut self, on: &str, event: EventType, mut object: Value) -> Self {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let entry = Entry::event(Duration::from_secs_f64(self.now), on, event, object.into());
+        self.judge.push(&entry);
+        self
+    }
+
+    /// Nothing more until `now`.
+    pub(crate) fn until(self, now: f64) -> Vec<Verdict> {
+        self.judged(now).verdicts
+    }
+
+    /// The same, with all that the judge says.
+    pub(crate) fn judged(self, now: f64) -> Judgement {
+        let end = Map::from_iter([("step".into(), json!("final"))]);
+        self.at(now).mark(Value::Object(end)).judge.finish()
+    }
+}
+
+/// A time of the story as objects have it.
+fn stamp(at: f64) -> Value {
+    let start: jiff::Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+    let now = start + Duration::from_secs_f64(at);
+    json!(capsize_clock::whole_seconds(now).to_string())
+}
+
+/// The guarantees that came to what `which` says.
+pub(crate) fn ids(verdicts: &[Verdict], which: fn(&Outcome) -> bool) -> Vec<&'static str> {
+    verdicts.iter().filter(|verdict| which(&verdict.outcome)).map(|verdict| verdict.rule.id).collect()
+}
+
+/// Nothing is violated, and `id` was put to the test.
+#[track_caller]
+pub(crate) fn holds(id: &str, verdicts: &[Verdict]) {
+    assert_eq!(ids(verdicts, Outcome::is_violated), [""; 0], "{:#?}", evidence(verdicts));
+    let held = ids(verdicts, |outcome| matches!(outcome, Outcome::Held { .. }));
+    assert!(held.contains(&id), "{id} is not among what was put to the test: {held:?}");
+}
+
+/// `id` is violated once, and nothing else is.
+#[track_caller]
+pub(crate) fn breaks(id: &str, verdicts: &[Verdict]) {
+    assert_eq!(ids(verdicts, Outcome::is_violated), [id], "{:#?}", evidence(verdicts));
+    let times = verdicts.iter().map(|verdict| match verdict.outcome {
+        Outcome::Violated { times, .. } => times,
+        _ => 0,
+    });
+    assert_eq!(times.sum::<u64>(), 1);
+}
+
+fn evidence(verdicts: &[Verdict]) -> Vec<String> {
+    let told = verdicts.iter().filter_map(|verdict| match &verdict.outcome {
+        Outcome::Violated { evidence, .. } => Some((verdict.rule.id, evidence)),
+        _ => None,
+    });
+    told.flat_map(|(id, all)| {
+        all.iter().map(move |each| format!("{id} {:?} {} {}", each.at, each.because, each.seen))
+    })
+    .collect()
+}
