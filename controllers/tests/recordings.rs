@@ -1,0 +1,303 @@
+//! The rules against what the real controllers did: every history under `suites/recordings/karmada-*`.
+//!
+//! A history is told by several watches, so that a cause may come after its effect: where a recorded object follows
+//! from another, some version of the other must explain it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panic")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use capsize_controllers::api::{
+    Cluster, Placement, ResourceBinding, ResourceBindingSpec, TAINT_NOT_READY, TAINT_UNREACHABLE,
+    TargetCluster, Work, cluster_of,
+};
+use capsize_controllers::rules::{
+    Due, Reference, aggregated_status, carriers, evict, eviction_due, health, manifest, no_execute_taints,
+    no_schedule_taints, reflected_status, schedule,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// An object as one watch told of it.
+struct Event {
+    on: String,
+    deleted: bool,
+    object: Value,
+}
+
+struct History {
+    name: String,
+    release: String,
+    events: Vec<Event>,
+}
+
+fn histories() -> Vec<History> {
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../suites/recordings"));
+    let entries = |path: PathBuf| {
+        let mut paths: Vec<_> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths
+    };
+    let is_karmada = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("karmada-");
+    let files = entries(root).into_iter().filter(is_karmada).flat_map(entries);
+    let histories: Vec<_> = files.map(|path| read(&path)).collect();
+    assert!(!histories.is_empty());
+    histories
+}
+
+fn read(path: &PathBuf) -> History {
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let event = |line: &Value| {
+        let on = line["on"].as_str()?.to_owned();
+        Some(Event { on, deleted: line["event"] == "DELETED", object: line["object"].clone() })
+    };
+    History {
+        name: path.display().to_string(),
+        release: lines[0]["mark"]["version"].as_str().unwrap().to_owned(),
+        events: lines.iter().filter_map(event).collect(),
+    }
+}
+
+impl History {
+    /// All versions of the objects of a kind on one cluster, in order.
+    fn of<'a>(&'a self, on: &'a str, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        let wanted = move |event: &&Event| event.on == on && event.object["kind"] == kind;
+        self.events.iter().filter(wanted).map(|event| &event.object)
+    }
+
+    /// Calls `step` with each change of an object of this kind on the control plane, and the Clusters as they are
+    /// then. Returns how many there were.
+    fn changes<K: DeserializeOwned>(
+        &self,
+        kind: &str,
+        mut step: impl FnMut(&K, &K, &[Arc<Cluster>]) -> bool,
+    ) -> usize {
+        let mut clusters: BTreeMap<String, Arc<Cluster>> = BTreeMap::new();
+        let mut before: BTreeMap<String, K> = BTreeMap::new();
+        let mut judged = 0;
+        for event in self.events.iter().filter(|event| event.on == "control-plane" && !event.deleted) {
+            let name =
+                format!("{}/{}", event.object["metadata"]["namespace"], event.object["metadata"]["name"]);
+            if event.object["kind"] == kind {
+                let after: K = typed(&event.object);
+                if let Some(before) = before.get(&name) {
+                    let clusters: Vec<_> = clusters.values().cloned().collect();
+                    judged += usize::from(step(before, &after, &clusters));
+                }
+                before.insert(name.clone(), after);
+            }
+            if event.object["kind"] == "Cluster" {
+                clusters.insert(name, Arc::new(typed(&event.object)));
+            }
+        }
+        judged
+    }
+}
+
+fn typed<K: DeserializeOwned>(object: &Value) -> K {
+    serde_json::from_value(object.clone()).unwrap()
+}
+
+fn by_name(targets: &[TargetCluster]) -> BTreeMap<&str, i32> {
+    targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect()
+}
+
+fn leaving(spec: &ResourceBindingSpec) -> Vec<&str> {
+    spec.graceful_eviction_tasks.iter().map(|task| task.from_cluster.as_str()).collect()
+}
+
+#[test]
+fn bindings_are_scheduled_as_recorded() {
+    for history in histories() {
+        let judged = history.changes::<ResourceBinding>("ResourceBinding", |before, after, clusters| {
+            let scheduled =
+                before.spec.clusters != after.spec.clusters && leaving(&before.spec) == leaving(&after.spec);
+            if scheduled {
+                let placed = schedule(&Reference, &before.spec, clusters).unwrap();
+                assert_eq!(by_name(&placed), by_name(&after.spec.clusters), "{}", history.name);
+            }
+            scheduled
+        });
+        assert!(judged > 0, "{}", history.name);
+    }
+}
+
+#[test]
+fn evictions_are_due_and_look_as_recorded() {
+    let mut judged = 0;
+    for history in histories() {
+        judged += history.changes::<ResourceBinding>("ResourceBinding", |before, after, clusters| {
+            let new =
+                leaving(&after.spec).into_iter().find(|cluster| !leaving(&before.spec).contains(cluster));
+            let Some(cluster) = new else { return false };
+            let mut spec = before.spec.clone();
+            assert!(evict(&mut spec, cluster), "{}", history.name);
+            assert_eq!(by_name(&spec.clusters), by_name(&after.spec.clusters), "{}", history.name);
+            let (ours, theirs) =
+                (spec.graceful_eviction_tasks.last(), after.spec.graceful_eviction_tasks.last());
+            let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+            assert_eq!(
+                (&ours.reason, &ours.producer),
+                (&theirs.reason, &theirs.producer),
+                "{}",
+                history.name
+            );
+            assert_eq!(ours.replicas, theirs.replicas, "{}", history.name);
+
+            let applied =
+                &before.metadata.annotations.as_ref().unwrap()["policy.karmada.io/applied-placement"];
+            let placement: Placement = serde_json::from_str(applied).unwrap();
+            let tainted = clusters.iter().find(|one| one.metadata.name.as_deref() == Some(cluster)).unwrap();
+            let due = eviction_due(&tainted.spec.taints, &placement.cluster_tolerations);
+            assert_ne!(due, Due::Never, "{}", history.name);
+            true
+        });
+    }
+    assert!(judged > 0);
+}
+
+#[test]
+fn health_taints_come_and_go_as_recorded() {
+    let mut judged = 0;
+    for history in histories() {
+        judged += history.changes::<Cluster>("Cluster", |before, after, _| {
+            let (old, new) = (&before.spec.taints, &after.spec.taints);
+            let changed = old
+                .iter()
+                .filter(|taint| !new.contains(taint))
+                .chain(new.iter().filter(|taint| !old.contains(taint)));
+            let mut changed = changed.peekable();
+            let added = changed.peek().and_then(|taint| taint.time_added.clone());
+            let by_health = changed.peek().is_some()
+                && changed.all(|taint| [TAINT_NOT_READY, TAINT_UNREACHABLE].contains(&taint.key.as_str()));
+            if by_health {
+                let now = added.unwrap().0;
+                let ready = before.ready_condition().map(|condition| condition.status.as_str());
+                let explained = no_schedule_taints(ready, old, now) == *new
+                    || no_execute_taints(ready, now, Duration::ZERO, old, now) == *new;
+                assert!(explained, "{}: {old:?} to {new:?}", history.name);
+            }
+            by_health
+        });
+    }
+    assert!(judged > 0);
+}
+
+#[test]
+fn works_say_what_was_recorded() {
+    for history in histories() {
+        let templates: Vec<&Value> = history.of("control-plane", "Deployment").collect();
+        let bindings: Vec<ResourceBinding> =
+            history.of("control-plane", "ResourceBinding").map(typed).collect();
+        let mut judged = 0;
+        for work in history.of("control-plane", "Work").map(typed::<Work>) {
+            let recorded = Value::Object(work.spec.workload.manifests[0].0.clone());
+            let name = recorded["metadata"]["name"].as_str().unwrap();
+            let cluster = cluster_of(work.metadata.namespace.as_deref().unwrap()).unwrap();
+            let its = bindings.iter().filter(|binding| binding.spec.resource.name == name);
+            let targets =
+                its.flat_map(|binding| binding.spec.clusters.iter().map(move |target| (binding, target)));
+            let mut candidates = targets.filter(|(_, target)| target.name == cluster).peekable();
+            if candidates.peek().is_none() {
+                continue;
+            }
+            let explained = candidates.any(|(binding, target)| {
+                let binding = (
+                    binding.metadata.namespace.as_deref().unwrap(),
+                    binding.metadata.name.as_deref().unwrap(),
+                );
+                templates.iter().filter(|template| template["metadata"]["name"] == name).any(|template| {
+                    let ours = Value::Object(manifest(template, binding, target).unwrap());
+                    // Labels and annotations are those of release 1.5.
+                    if history.release.starts_with("v1.5.") {
+                        ours == recorded
+                    } else {
+                        ours["spec"] == recorded["spec"]
+                    }
+                })
+            });
+            assert!(explained, "{}: {recorded:#}", history.name);
+            judged += 1;
+        }
+        assert!(judged > 0, "{}", history.name);
+    }
+}
+
+#[test]
+fn members_are_reported_on_as_recorded() {
+    let only_numbers = |status: Option<Value>| {
+        let mut status = status.unwrap_or_default();
+        if let Some(fields) = status.as_object_mut() {
+            // Reported by some releases only.
+            fields.retain(|field, _| {
+                !["generation", "observedGeneration", "resourceTemplateGeneration"].contains(&field.as_str())
+            });
+        }
+        status
+    };
+    for history in histories() {
+        let mut judged = 0;
+        for work in history.of("control-plane", "Work").map(typed::<Work>) {
+            let cluster = cluster_of(work.metadata.namespace.as_deref().unwrap()).unwrap();
+            for recorded in work.status.iter().flat_map(|status| &status.manifest_statuses) {
+                let objects = history.of(cluster, &recorded.identifier.kind);
+                let mut objects = objects
+                    .filter(|object| object["metadata"]["name"] == recorded.identifier.name.as_str())
+                    .peekable();
+                if objects.peek().is_none() {
+                    continue;
+                }
+                let wanted = only_numbers(recorded.status.clone().map(Value::Object));
+                let explained = objects.any(|object| {
+                    let ours = reflected_status(&recorded.identifier.kind, object).map(Value::Object);
+                    only_numbers(ours) == wanted
+                        && health(&recorded.identifier.kind, object) == recorded.health
+                });
+                assert!(explained, "{}: {recorded:?}", history.name);
+                judged += 1;
+            }
+        }
+        assert!(judged > 0, "{}", history.name);
+    }
+}
+
+#[test]
+fn what_works_say_adds_up_as_recorded() {
+    for history in histories() {
+        let mut works: BTreeMap<(String, String), Arc<Work>> = BTreeMap::new();
+        let mut binding: Option<ResourceBinding> = None;
+        for event in history.events.iter().filter(|event| event.on == "control-plane") {
+            let key =
+                |work: &Work| (work.metadata.namespace.clone().unwrap(), work.metadata.name.clone().unwrap());
+            match event.object["kind"].as_str().unwrap() {
+                "Work" => {
+                    let work: Work = typed(&event.object);
+                    let key = key(&work);
+                    if event.deleted {
+                        works.remove(&key)
+                    } else {
+                        works.insert(key, Arc::new(work))
+                    };
+                }
+                "ResourceBinding" if !event.deleted => binding = Some(typed(&event.object)),
+                _ => {}
+            }
+        }
+        let binding = binding.unwrap();
+        let name = binding.metadata.name.as_ref().unwrap();
+        let its = |work: &&Arc<Work>| {
+            let annotations = work.metadata.annotations.as_ref();
+            annotations.and_then(|all| all.get("resourcebinding.karmada.io/name")) == Some(name)
+        };
+        let its: Vec<_> = works.values().filter(its).cloned().collect();
+        // Release 1.18 goes on reporting on a Work that is being deleted.
+        let carriers = carriers(&binding.spec);
+        let mut recorded = binding.status.clone().unwrap().aggregated_status;
+        recorded.retain(|report| carriers.contains(report.cluster_name.as_str()));
+        assert_eq!(aggregated_status(&its), recorded, "{}", history.name);
+    }
+}
