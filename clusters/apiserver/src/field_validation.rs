@@ -41,8 +41,24 @@ impl Mode {
 ///
 /// # Errors
 /// A bad request where a value has the wrong type, or where unknown fields are refused.
-pub(crate) fn check(kind: &Kind, mode: Mode, object: &mut Value) -> Result<Vec<String>, Failure> {
+pub(crate) fn check(
+    kind: &Kind,
+    mode: Mode,
+    subresource: &str,
+    object: &mut Value,
+) -> Result<Vec<String>, Failure> {
     let mut unknown = Vec::new();
+    if subresource == "status" && !kind.is_custom() {
+        // The rest is put back anyway, and status writes are the most frequent of all.
+        let status = object.get_mut("status").map(Value::take);
+        let mut part =
+            Value::Object(status.map(|status| ("status".to_owned(), status)).into_iter().collect());
+        let told = check(kind, mode, "", &mut part)?;
+        if let Some(status) = part.get_mut("status") {
+            object["status"] = status.take();
+        }
+        return Ok(told);
+    }
     match &kind.schema {
         Some(schema) => schema.root.prune_object(object, "", &mut unknown),
         None => {
@@ -136,7 +152,7 @@ mod tests {
         let kind = builtin("apps", "v1", "deployments");
         let mut object = json!({"spec": {"replicas": 1, "junk": 2, "template": {"spec": {"containers":
             [{"name": "a", "imagee": "x"}]}}}});
-        let warnings = check(kind, Mode::Warn, &mut object).unwrap();
+        let warnings = check(kind, Mode::Warn, "", &mut object).unwrap();
         let expected =
             [r#"unknown field "spec.junk""#, r#"unknown field "spec.template.spec.containers[0].imagee""#];
         assert_eq!(warnings, expected);
@@ -144,7 +160,7 @@ mod tests {
             object,
             json!({"spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "a"}]}}}})
         );
-        assert!(check(kind, Mode::Strict, &mut json!({"junk": 1})).is_err());
-        assert!(check(kind, Mode::Ignore, &mut json!({"spec": {"replicas": "two"}})).is_err());
+        assert!(check(kind, Mode::Strict, "", &mut json!({"junk": 1})).is_err());
+        assert!(check(kind, Mode::Ignore, "", &mut json!({"spec": {"replicas": "two"}})).is_err());
     }
 }

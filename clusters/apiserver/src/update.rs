@@ -52,7 +52,9 @@ impl Writer<'_> {
             kind.normalize(&mut object);
         }
         let mut causes = validate::metadata_update(kind, old, &object);
-        causes.extend(validate::object(kind, &object, Some(old)));
+        if change.subresource != "status" || kind.is_custom() {
+            causes.extend(validate::object(kind, &object, Some(old)));
+        }
         if !causes.is_empty() {
             return Err(Failure::invalid(kind, name, &causes));
         }
@@ -172,20 +174,17 @@ fn restore(change: &Change<'_>, old: &Value, object: &mut Value) {
 
 /// A status update leaves everything else alone: all of it for custom kinds, all but the metadata for the others.
 fn restore_all_but_status(kind: &Kind, old: &Value, object: &mut Value) {
-    let mut kept = old.clone();
-    if let (Some(fields), Some(status)) = (kept.as_object_mut(), object.get_mut("status")) {
-        fields.insert("status".into(), status.take());
-    } else if let Some(fields) = kept.as_object_mut() {
-        fields.remove("status");
-    }
-    if !kind.is_custom() {
-        let labels = old["metadata"].get("labels").cloned();
-        kept["metadata"] = object["metadata"].take();
-        if kind.group == "apps" {
-            set_meta(&mut kept, "labels", labels);
+    let Some(fields) = object.as_object_mut() else { return };
+    let kept = |field: &str| field == "status" || (field == "metadata" && !kind.is_custom());
+    fields.retain(|field, _| kept(field) || old.get(field).is_some());
+    for (field, value) in old.as_object().into_iter().flatten() {
+        if !kept(field) && fields.get(field) != Some(value) {
+            fields.insert(field.clone(), value.clone());
         }
     }
-    *object = kept;
+    if kind.group == "apps" {
+        set_meta(object, "labels", old["metadata"].get("labels").cloned());
+    }
 }
 
 fn restore_field(old: &Value, object: &mut Value, field: &str) {

@@ -52,7 +52,7 @@ pub(crate) fn update(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
 /// Looks for fields that the kind does not have, as the query asks; what the client is warned of comes back.
 fn check_fields(call: &Call<'_>, options: &str, object: &mut Value) -> Result<Vec<String>, Failure> {
     let mode = Mode::read(call.query.get("fieldValidation"), options)?;
-    field_validation::check(&call.kind, mode, object)
+    field_validation::check(&call.kind, mode, &call.path.subresource, object)
 }
 
 /// PATCH of an object.

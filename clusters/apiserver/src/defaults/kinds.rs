@@ -98,18 +98,22 @@ fn workload(plural: &str, object: &mut Value) {
     if plural != "replicasets" {
         default(spec, "revisionHistoryLimit", || 10.into());
     }
-    let whole = json!({"maxUnavailable": "25%", "maxSurge": "25%"});
-    let (strategy, rolling) = match plural {
-        "deployments" => ("strategy", whole),
-        "statefulsets" => ("updateStrategy", json!({"partition": 0})),
-        _ => ("updateStrategy", json!({"maxUnavailable": 1, "maxSurge": 0})),
-    };
+    let strategy = if plural == "deployments" { "strategy" } else { "updateStrategy" };
     if plural != "replicasets" {
         let strategy = child(spec, strategy);
         default(strategy, "type", || "RollingUpdate".into());
         if strategy["type"] == "RollingUpdate" {
-            for (field, value) in rolling.as_object().into_iter().flatten() {
-                default(child(strategy, "rollingUpdate"), field, || value.clone());
+            let rolling = child(strategy, "rollingUpdate");
+            match plural {
+                "deployments" => {
+                    default(rolling, "maxUnavailable", || "25%".into());
+                    default(rolling, "maxSurge", || "25%".into());
+                }
+                "statefulsets" => default(rolling, "partition", || 0.into()),
+                _ => {
+                    default(rolling, "maxUnavailable", || 1.into());
+                    default(rolling, "maxSurge", || 0.into());
+                }
             }
         }
     }
@@ -118,25 +122,25 @@ fn workload(plural: &str, object: &mut Value) {
         "statefulsets" => {
             default(spec, "podManagementPolicy", || "OrderedReady".into());
             default(spec, "serviceName", || "".into());
-            let retain = json!({"whenDeleted": "Retain", "whenScaled": "Retain"});
-            default(spec, "persistentVolumeClaimRetentionPolicy", || retain);
+            default(
+                spec,
+                "persistentVolumeClaimRetentionPolicy",
+                || json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
+            );
         }
         _ => {}
     }
     pod::spec(child(child(spec, "template"), "spec"));
-    let status = match plural {
-        "deployments" => json!({}),
-        "replicasets" => json!({"replicas": 0}),
-        "statefulsets" => json!({"replicas": 0, "availableReplicas": 0}),
-        _ => json!({"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0,
-            "numberReady": 0}),
+    let status = child(object, "status");
+    let counts: &[&str] = match plural {
+        "deployments" => &[],
+        "replicasets" => &["replicas"],
+        "statefulsets" => &["replicas", "availableReplicas"],
+        _ => &["currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"],
     };
-    child(object, "status");
-    for (field, value) in status.as_object().into_iter().flatten() {
-        default(child(object, "status"), field, || value.clone());
-    }
-    let updated: &[&str] = if plural == "deployments" { &["lastUpdateTime"] } else { &[] };
-    times(object, &[updated, &["lastTransitionTime"]].concat());
+    counts.iter().for_each(|field| default(status, field, || 0.into()));
+    let all: &[&str] = &["lastTransitionTime", "lastUpdateTime"];
+    times(object, if plural == "deployments" { all } else { &all[..1] });
 }
 
 fn job(spec: &mut Value) {

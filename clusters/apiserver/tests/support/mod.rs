@@ -9,20 +9,20 @@ use tower::ServiceExt;
 
 /// An answer, read to its end.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
     /// The body where it is JSON, or else its text as a string.
-    pub body: Value,
+    pub(crate) body: Value,
 }
 
 /// Sends a request and gives back the answer with its body unread.
-pub async fn open(server: &ApiServer, request: Request<Bytes>) -> Response<ApiBody> {
+pub(crate) async fn open(server: &ApiServer, request: Request<Bytes>) -> Response<ApiBody> {
     server.service().oneshot(request.map(Full::new)).await.unwrap()
 }
 
 /// Sends a request and reads the answer.
-pub async fn send(server: &ApiServer, request: Request<Bytes>) -> Answer {
+pub(crate) async fn send(server: &ApiServer, request: Request<Bytes>) -> Answer {
     let (parts, body) = open(server, request).await.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();
     let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
