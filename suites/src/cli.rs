@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::check::Check;
 use crate::exit::{Trouble, Verdict};
+use crate::explain::Explain;
 use crate::list::List;
 
 /// Conformance and chaos for Kubernetes failover
@@ -17,6 +18,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(Check),
+    Explain(Explain),
     List(List),
 }
 
@@ -28,6 +30,7 @@ impl Cli {
     pub fn execute(self) -> Result<Verdict, Trouble> {
         match self.command {
             Command::Check(check) => check.execute(),
+            Command::Explain(explain) => explain.execute(),
             Command::List(list) => list.execute(),
         }
     }

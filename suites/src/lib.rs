@@ -5,6 +5,7 @@ pub mod check;
 pub mod cli;
 pub mod conformance;
 pub mod exit;
+pub mod explain;
 pub mod list;
 pub mod output;
 pub mod targets;

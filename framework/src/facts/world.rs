@@ -129,7 +129,7 @@ impl fmt::Display for Taint {
 }
 
 /// What is placed: the kind, namespace and name of the object that is copied to members.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkloadKey(Arc<(String, String, String)>);
 
 impl WorkloadKey {

@@ -145,7 +145,7 @@ impl TimedOut {
         let left = self.waits.met(&subject, fact.at);
         let healthy = self.healthy.get(key).copied().unwrap_or(true)
             || court.world.workloads.get(key).is_none_or(told_healthy);
-        if healthy || task.inherited || task.suppress_deletion == Some(false) {
+        if healthy || task.inherited || task.suppress_deletion.is_some() {
             return;
         }
         let since = task.stamped.unwrap_or(task.seen);

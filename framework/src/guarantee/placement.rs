@@ -1,6 +1,6 @@
 //! Where workloads are put: PLACEMENT, and S1 of EVICTION.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::bounds;
@@ -76,6 +76,8 @@ static KEPT: Rule = Rule {
 pub(super) struct Kept {
     /// Workloads whose replicas or placement changed since they were last scheduled.
     changed: BTreeSet<WorkloadKey>,
+    /// Losses without a reason; another watch may still tell of one.
+    suspects: BTreeMap<Subject, Fact>,
 }
 
 impl Guarantee for Kept {
@@ -86,7 +88,13 @@ impl Guarantee for Kept {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::Wanted(key) => drop(self.changed.insert(key.clone())),
-            News::WorkloadGone(key) => drop(self.changed.remove(key)),
+            News::WorkloadGone(key) => {
+                self.changed.remove(key);
+                self.suspects.retain(|subject, _| !subject.is_of(key));
+            }
+            News::MemberLeaving(member) | News::MemberGone(member) => {
+                self.suspects.retain(|subject, _| !subject.is_on(member));
+            }
             News::Assigned { workload: key, was, .. } => {
                 let Some(workload) = court.world.workloads.get(key) else { return };
                 let evicted = |member: &String| workload.eviction(member).is_some();
@@ -94,11 +102,49 @@ impl Guarantee for Kept {
                     || was.keys().any(|member| !workload.assignment.contains_key(member) && !evicted(member));
                 let changed = if scheduled { self.changed.remove(key) } else { self.changed.contains(key) };
                 if !changed && is_bound_to_stay(workload, was) {
-                    judge_kept(key, workload, was, fact, court);
+                    self.lost(key, workload, was, fact, court);
                 }
             }
             _ => {}
         }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        let skew = court.timings().skew;
+        for (subject, fact) in self.suspects.extract_if(.., |_, fact| now > fact.at + skew) {
+            let member = subject.member.clone().unwrap_or_default();
+            court.violated(Charge {
+                subject,
+                bound: Bound::Never,
+                because: format!(
+                    "{member} is not evicted from, is still there, and still matches the affinity"
+                ),
+                at: fact.at,
+                seen: format!("{member} is not assigned any more"),
+                witness: fact.witness,
+                since: None,
+            });
+        }
+    }
+}
+
+impl Kept {
+    fn lost(
+        &mut self,
+        key: &WorkloadKey,
+        workload: &Workload,
+        was: &Assignment,
+        fact: &Fact,
+        court: &mut Court<'_>,
+    ) {
+        let (kept, lost): (Vec<_>, Vec<_>) =
+            was.keys().partition(|member| workload.assignment.contains_key(*member));
+        let wronged: Vec<_> =
+            lost.into_iter().filter(|member| !may_go(workload, member, court.world)).collect();
+        if wronged.is_empty() && !kept.is_empty() {
+            court.book.held();
+        }
+        self.suspects.extend(wronged.into_iter().map(|member| (Subject::on(key, member), fact.clone())));
     }
 }
 
@@ -121,26 +167,6 @@ fn may_go(workload: &Workload, member: &str, world: &World) -> bool {
     let state = world.members.get(member);
     workload.eviction(member).is_some()
         || state.is_none_or(|state| state.leaving || !workload.placement.admits(member, state))
-}
-
-fn judge_kept(key: &WorkloadKey, workload: &Workload, was: &Assignment, fact: &Fact, court: &mut Court<'_>) {
-    let (kept, lost): (Vec<_>, Vec<_>) =
-        was.keys().partition(|member| workload.assignment.contains_key(*member));
-    let wronged: Vec<_> = lost.into_iter().filter(|member| !may_go(workload, member, court.world)).collect();
-    if wronged.is_empty() && !kept.is_empty() {
-        court.book.held();
-    }
-    for member in wronged {
-        court.violated(Charge {
-            subject: Subject::on(key, member),
-            bound: Bound::Never,
-            because: format!("{member} is not evicted from, is still there, and still matches the affinity"),
-            at: fact.at,
-            seen: format!("{member} is not assigned any more"),
-            witness: fact.witness.clone(),
-            since: None,
-        });
-    }
 }
 
 static SPREAD: Rule = Rule {

@@ -7,9 +7,7 @@ use serde_json::Value;
 
 use super::fold::{Seen, time};
 use super::placement;
-use crate::facts::{
-    Assignment, EvictionTask, Instance, InstanceHealth, News, Toleration, Workload, WorkloadKey, World,
-};
+use crate::facts::{Assignment, EvictionTask, Instance, InstanceHealth, News, Workload, WorkloadKey, World};
 
 /// The annotation with the placement that the scheduler last acted on, from which tolerations are taken.
 const APPLIED: &str = "policy.karmada.io/applied-placement";
@@ -18,11 +16,13 @@ const APPLIED: &str = "policy.karmada.io/applied-placement";
 #[derive(Debug, Default)]
 pub(super) struct Bindings(BTreeMap<String, Known>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Known {
     workload: WorkloadKey,
     /// The text of the annotation, so that it is parsed only where it changed.
-    applied: Option<String>,
+    applied: String,
+    /// When somebody last asked for a placement from scratch.
+    rescheduled: String,
 }
 
 impl Bindings {
@@ -38,14 +38,12 @@ impl Bindings {
             return self.0.remove(&name).map(|known| forget(world, known.workload)).into_iter().collect();
         }
         let first = !self.0.contains_key(&name);
-        let applied = seen.object["metadata"]["annotations"][APPLIED].as_str();
-        let known = self.0.entry(name).or_insert(Known { workload: workload.clone(), applied: None });
+        let known =
+            self.0.entry(name).or_insert_with(|| Known { workload: workload.clone(), ..Known::default() });
         let now = world.now;
         let entry = world.workloads.entry(workload.clone()).or_default();
-        let applied_changed = first || applied != known.applied.as_deref();
         let mut news = evictions(entry, seen, now, first, &workload);
-        news.extend(wanted(entry, seen, applied_changed, &workload));
-        known.applied = applied.map(str::to_owned);
+        news.extend(known.wanted(entry, seen));
         entry.recorded = true;
         entry.record = Some(seen.witness.clone());
         entry.scheduled =
@@ -61,40 +59,37 @@ impl Bindings {
     }
 }
 
+impl Known {
+    /// Replicas, placement and tolerations. Until the scheduler has acted on a placement, its tolerations count.
+    fn wanted(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> Option<News> {
+        let replicas = seen.number("/spec/replicas").unwrap_or_default();
+        let read = seen.object.pointer("/spec/placement").map(placement::read);
+        let (placement, spec_tolerations) = read.unwrap_or_default();
+        let applied = seen.object["metadata"]["annotations"][APPLIED].as_str().unwrap_or_default();
+        let tolerations = if applied.is_empty() {
+            spec_tolerations
+        } else if applied == self.applied {
+            entry.tolerations.clone()
+        } else {
+            serde_json::from_str(applied).map_or(spec_tolerations, |value: Value| placement::read(&value).1)
+        };
+        applied.clone_into(&mut self.applied);
+        let rescheduled = seen.text("/spec/rescheduleTriggeredAt");
+        let now = (replicas, placement, tolerations);
+        let was = (entry.replicas, &entry.placement, &entry.tolerations);
+        let changed = (now.0, &now.1, &now.2) != was || rescheduled != self.rescheduled;
+        rescheduled.clone_into(&mut self.rescheduled);
+        (entry.replicas, entry.placement, entry.tolerations) = now;
+        changed.then(|| News::Wanted(self.workload.clone()))
+    }
+}
+
 /// The binding is going: its workload is not placed any more, though copies may still be seen.
 fn forget(world: &mut World, workload: WorkloadKey) -> News {
     let entry = world.workloads.entry(workload.clone()).or_default();
     let copies = (std::mem::take(&mut entry.deliveries), std::mem::take(&mut entry.running));
     *entry = Workload { deliveries: copies.0, running: copies.1, ..Workload::default() };
     News::WorkloadGone(workload)
-}
-
-/// Replicas, placement and tolerations.
-fn wanted(
-    entry: &mut Workload,
-    seen: &Seen<'_>,
-    applied_changed: bool,
-    workload: &WorkloadKey,
-) -> Option<News> {
-    let replicas = seen.number("/spec/replicas").unwrap_or_default();
-    let (placement, spec_tolerations) =
-        seen.object.pointer("/spec/placement").map(placement::read).unwrap_or_default();
-    let tolerations = if applied_changed {
-        applied_tolerations(seen).unwrap_or(spec_tolerations)
-    } else {
-        std::mem::take(&mut entry.tolerations)
-    };
-    let changed = applied_changed || entry.replicas != replicas || entry.placement != placement;
-    entry.replicas = replicas;
-    entry.placement = placement;
-    entry.tolerations = tolerations;
-    changed.then(|| News::Wanted(workload.clone()))
-}
-
-fn applied_tolerations(seen: &Seen<'_>) -> Option<Vec<Toleration>> {
-    let text = seen.object["metadata"]["annotations"][APPLIED].as_str()?;
-    let value: Value = serde_json::from_str(text).ok()?;
-    Some(placement::read(&value).1)
 }
 
 fn assignment(seen: &Seen<'_>) -> Assignment {

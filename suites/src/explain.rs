@@ -1,0 +1,35 @@
+//! `capsize explain`: the guarantees, in words.
+
+use capsize_framework::guarantee::Catalogue;
+use capsize_framework::report;
+use clap::Args;
+use miette::miette;
+
+use crate::exit::{Trouble, Verdict};
+use crate::output;
+
+/// Explain a guarantee: what must hold, by which bound, and where the rule comes from
+#[derive(Args, Debug)]
+pub struct Explain {
+    /// Its id, or the beginning of several: TAINT-01, TAINT; all of them where none is given
+    id: Option<String>,
+}
+
+impl Explain {
+    /// Writes what there is to say to stdout.
+    ///
+    /// # Errors
+    /// When there is no such guarantee.
+    pub fn execute(self) -> Result<Verdict, Trouble> {
+        let id = self.id.unwrap_or_default().to_uppercase();
+        let all = Catalogue::rules();
+        let rules: Vec<_> = all.iter().copied().filter(|rule| rule.id.starts_with(&id)).collect();
+        if rules.is_empty() {
+            let ids: Vec<_> = all.iter().map(|rule| rule.id).collect();
+            let help = format!("there are {}", ids.join(", "));
+            return Err(Trouble::Input(miette!(help = help, "there is no guarantee `{id}`")));
+        }
+        output::say(&report::rules(&rules))?;
+        Ok(Verdict::Conforms)
+    }
+}
