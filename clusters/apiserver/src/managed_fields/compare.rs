@@ -80,24 +80,20 @@ impl Comparison {
         shape: Shape<'_>,
         at: &mut Vec<String>,
     ) {
-        let form = shape.list();
-        let steps = |value: Option<&'_ Value>| -> Vec<String> {
-            let items = value.and_then(Value::as_array).into_iter().flatten();
-            items.map(|item| item_step(item, &form, shape)).collect()
-        };
-        let by_step = |steps: &[String], value: Option<&'_ Value>| -> BTreeMap<String, usize> {
-            debug_assert_eq!(steps.len(), value.and_then(Value::as_array).map_or(0, Vec::len));
-            steps.iter().cloned().zip(0..).collect()
-        };
-        let (old_at, new_at) = (by_step(&steps(old), old), by_step(&steps(new), new));
-        let item = |value: Option<&'_ Value>, index: Option<&usize>| value?.get(*index?).cloned();
-        for step in old_at.keys().chain(new_at.keys().filter(|step| !old_at.contains_key(*step))) {
+        let (old, new) = (by_step(old, shape), by_step(new, shape));
+        for step in old.keys().chain(new.keys().filter(|step| !old.contains_key(*step))) {
             at.push(step.clone());
-            let (old, new) = (item(old, old_at.get(step)), item(new, new_at.get(step)));
-            self.walk(old.as_ref(), new.as_ref(), shape.item(), at);
+            self.walk(old.get(step).copied(), new.get(step).copied(), shape.item(), at);
             at.pop();
         }
     }
+}
+
+/// The items of a list by the steps that lead to them.
+fn by_step<'v>(list: Option<&'v Value>, shape: Shape<'_>) -> BTreeMap<String, &'v Value> {
+    let form = shape.list();
+    let items = list.and_then(Value::as_array).into_iter().flatten();
+    items.map(|item| (item_step(item, &form, shape), item)).collect()
 }
 
 #[cfg(test)]
