@@ -229,6 +229,26 @@ fn a_watch_from_before_the_history_is_told_so() {
 }
 
 #[test]
+fn a_seed_decides_uids_names_and_the_length_of_watches() {
+    let run = |seed| {
+        simulate(Seed(seed), |run| async move {
+            let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
+            let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+            let mut object = config_map("", "1");
+            object.metadata = serde_json::from_value(json!({"generateName": "x-"})).unwrap();
+            for _ in 0..3 {
+                api.create(&PostParams::default(), &object).await.unwrap();
+            }
+            let watch = http::Request::get("/api/v1/namespaces/default/configmaps?watch=true");
+            let events = server.client().request_text(watch.body(Vec::new()).unwrap()).await.unwrap();
+            (events, run.clock.elapsed())
+        })
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1).0, run(2).0);
+}
+
+#[test]
 fn readiness_is_what_it_is_set_to() {
     with_server(|server, _| async move {
         let probe = |client: kube::Client| async move {

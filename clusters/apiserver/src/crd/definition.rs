@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::schema::{Node, Schema};
+use super::status;
 use crate::delete::DeleteOptions;
 use crate::failure::{Failure, qualified};
 use crate::kinds::{Kind, ScalePaths, Traits};
@@ -129,10 +130,21 @@ impl Writer<'_> {
         if !is_definition(kind) {
             return;
         }
-        self.serve(meta(&version.object, "name"), kinds(&version.object));
         let mut definition = version.object.clone();
         let now = object::time(self.server.clock.now());
-        if accept(&mut definition, &now) {
+        let served = {
+            let others = self.state.store.table(&kind.storage).into_iter().flat_map(|table| table.range(""));
+            let others: Vec<&Value> = others
+                .map(|(_, other)| &other.object)
+                .filter(|other| other["spec"]["group"] == definition["spec"]["group"])
+                .filter(|other| meta(other, "name") != meta(&version.object, "name"))
+                .filter(|other| status::is_true(other, "NamesAccepted"))
+                .collect();
+            status::update(&mut definition, &others, &now)
+        };
+        let kinds = if served { kinds(&version.object) } else { Vec::new() };
+        self.serve(meta(&version.object, "name"), kinds);
+        if definition["status"] != version.object["status"] {
             if version.object["metadata"]["managedFields"].is_array() {
                 let by = Tracking {
                     kind,
@@ -167,7 +179,7 @@ impl Writer<'_> {
         let condition = json!({"type": "Terminating", "status": "True", "reason": "InstanceDeletionPending",
             "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
             "lastTransitionTime": object::time(self.server.clock.now())});
-        push_condition(definition, condition);
+        status::set_condition(definition, condition);
     }
 
     /// After an object was marked: a definition's objects go, and then the definition.
@@ -225,43 +237,4 @@ impl Writer<'_> {
             self.release_definition(&kind.storage);
         }
     }
-}
-
-fn push_condition(definition: &mut Value, condition: Value) {
-    let conditions = &mut definition["status"]["conditions"];
-    let mut list: Vec<Value> = conditions.as_array().cloned().unwrap_or_default();
-    list.retain(|present| present["type"] != condition["type"]);
-    list.push(condition);
-    *conditions = Value::Array(list);
-}
-
-/// Brings the status of a definition up to date; says whether anything changed.
-fn accept(definition: &mut Value, now: &Value) -> bool {
-    let before = definition["status"].clone();
-    let names = definition["spec"]["names"].clone();
-    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
-    let stored = versions.filter(|version| version["storage"] == true).map(|version| version["name"].clone());
-    let mut all = before["storedVersions"].as_array().cloned().unwrap_or_default();
-    for version in stored.collect::<Vec<_>>() {
-        if !all.contains(&version) {
-            all.push(version);
-        }
-    }
-    let status = &mut definition["status"];
-    if !status.is_object() {
-        *status = json!({});
-    }
-    status["acceptedNames"] = names;
-    status["storedVersions"] = Value::Array(all);
-    let has = |kind: &str| before["conditions"].as_array().into_iter().flatten().any(|c| c["type"] == kind);
-    let accepted = [
-        ("NamesAccepted", "NoConflicts", "no conflicts found"),
-        ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-    ];
-    for (kind, reason, message) in accepted.into_iter().filter(|(kind, ..)| !has(kind)) {
-        let condition = json!({"type": kind, "status": "True", "reason": reason, "message": message,
-            "lastTransitionTime": now});
-        push_condition(definition, condition);
-    }
-    definition["status"] != before
 }

@@ -5,6 +5,7 @@ mod definition;
 mod problems;
 mod prune;
 mod schema;
+mod status;
 mod structural;
 mod validate;
 
