@@ -48,7 +48,7 @@ pub(super) fn probe(timings: &Timings, failing: Failing) -> Option<Duration> {
 ///
 /// A refused probe takes anything up to `refusedProbe`, so its count is of the shortest ones and its length of the
 /// longest; a silent one always takes about as long as its timeout.
-pub fn not_ready(timings: &Timings, silent: bool) -> Option<Duration> {
+pub(super) fn not_ready(timings: &Timings, silent: bool) -> Option<Duration> {
     let failing = if silent { Failing::Silent } else { Failing::Refused };
     let probe = probe(timings, failing)?;
     let longest = timings.status_update_frequency + probe;
@@ -68,7 +68,7 @@ pub(super) const NO_EXECUTE: &str = "not before failoverEvictionTimeout after th
      failoverEvictionTimeout + 2 x monitorPeriod + latency after it";
 
 /// From a member's being not ready to its `NoExecute` taint, at most.
-pub fn no_execute(timings: &Timings) -> Duration {
+pub(super) fn no_execute(timings: &Timings) -> Duration {
     timings.failover_eviction_timeout + timings.monitor_period * 2 + timings.latency
 }
 
@@ -77,7 +77,7 @@ pub(super) const UNTAINTED: &str = "at most latency after the condition";
 pub(super) const UNTAINTED_NO_EXECUTE: &str = "at most monitorPeriod + latency after the condition";
 
 /// From a member's being ready to its `NoExecute` taints being gone, at most.
-pub fn untainted_no_execute(timings: &Timings) -> Duration {
+pub(super) fn untainted_no_execute(timings: &Timings) -> Duration {
     timings.monitor_period + timings.latency
 }
 
@@ -93,11 +93,6 @@ pub(super) fn queue(timings: &Timings, workloads: usize) -> Duration {
     timings.eviction_pace.map_or(timings.latency * rounds.saturating_sub(1), |pace| pace * 2 * rounds)
 }
 
-/// From a taint to the eviction of the only workload of a member that tolerates it for `tolerated`, at most.
-pub fn evicted(timings: &Timings, tolerated: Duration) -> Duration {
-    tolerated + queue(timings, 1) + timings.latency
-}
-
 pub(super) const SPARED: &str =
     "no eviction, if the taint is gone more than 1 s + latency before the deadline";
 
@@ -105,7 +100,7 @@ pub(super) const DONE: &str = "at most latency after all are healthy; where task
      gracefulEvictionTimeout / evictionPolls + latency";
 
 /// From all of a workload's members being healthy to the end of its eviction tasks, at most.
-pub fn done(timings: &Timings) -> Duration {
+pub(super) fn done(timings: &Timings) -> Duration {
     poll(timings) + timings.latency
 }
 
@@ -121,7 +116,7 @@ pub(super) const TIMED_OUT: &str = "not before gracefulEvictionTimeout - 1 s aft
      latency after it";
 
 /// From the stamp of an eviction task to its end, at most. `grace` is the task's own timeout.
-pub fn timed_out(timings: &Timings, grace: Option<Duration>) -> Duration {
+pub(super) fn timed_out(timings: &Timings, grace: Option<Duration>) -> Duration {
     grace.unwrap_or(timings.graceful_eviction_timeout) + poll(timings) + timings.latency
 }
 
@@ -137,6 +132,6 @@ pub(super) fn not_timed_out(timings: &Timings, grace: Option<Duration>) -> Durat
 pub(super) const NOT_BOTH: &str = "at most recheck + latency";
 
 /// How long a member may be both assigned and evicted from.
-pub fn both(timings: &Timings) -> Duration {
+pub(super) fn both(timings: &Timings) -> Duration {
     timings.recheck + timings.latency
 }

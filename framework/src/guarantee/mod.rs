@@ -3,7 +3,7 @@
 //! How facts come about is left to the dialects, how verdicts are told to the reports.
 
 mod book;
-pub mod bounds;
+mod bounds;
 mod catalogue;
 mod court;
 mod eviction;
