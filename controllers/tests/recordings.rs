@@ -117,7 +117,7 @@ fn bindings_are_scheduled_as_recorded() {
             let scheduled =
                 before.spec.clusters != after.spec.clusters && leaving(&before.spec) == leaving(&after.spec);
             if scheduled {
-                let placed = schedule(&Reference, &before.spec, clusters).unwrap();
+                let placed = schedule(&Reference, &before.spec, clusters, Timestamp::UNIX_EPOCH).unwrap();
                 assert_eq!(by_name(&placed), by_name(&after.spec.clusters), "{}", history.name);
             }
             scheduled

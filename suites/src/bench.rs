@@ -8,9 +8,19 @@ use std::time::{Duration, Instant};
 
 use capsize_clock::{Seed, Simulation, simulate};
 use capsize_clusters::{Fleet, FleetSpec, MemberSpec};
+use capsize_framework::run::{Target, run_case};
+use capsize_framework::scenario::Case;
+use clap::Args;
+
+use crate::exit::{Trouble, Verdict};
+use crate::reference::Reference;
+use crate::{conformance, output, targets};
 
 /// How many idle members are started to measure one.
 const MEMBERS: usize = 200;
+
+/// The scenario that is measured: about 21 simulated minutes with 4 members.
+const MEASURED: &str = "eviction/partition";
 
 /// A figure and what was promised of it.
 struct Row {
@@ -19,13 +29,41 @@ struct Row {
     promise: &'static str,
 }
 
-/// Measures and prints.
-pub fn run() {
-    let mut rows = idle_member();
-    rows.extend(crate::run::simulated_rate());
-    for Row { what, figure, promise } in rows {
-        println!("{what:<44} {figure:>14}   {promise}");
+/// Measure the figures that are promised, on this machine
+#[derive(Args, Debug)]
+pub struct Bench {}
+
+impl Bench {
+    /// Measures and prints.
+    ///
+    /// # Errors
+    /// When stdout does not take it.
+    pub fn execute(self) -> Result<Verdict, Trouble> {
+        let mut rows = idle_member();
+        rows.extend(simulated_rate()?);
+        let lines =
+            rows.iter().map(|Row { what, figure, promise }| format!("{what:<44} {figure:>14}   {promise}\n"));
+        output::say(&lines.collect::<String>())?;
+        Ok(Verdict::Conforms)
     }
+}
+
+/// How much virtual time passes in a second, in one scenario at default timings.
+fn simulated_rate() -> Result<Vec<Row>, Trouble> {
+    let cases = conformance::cases().map_err(|error| Trouble::input(*error))?;
+    let profile = targets::find("reference").map_err(Trouble::input)?;
+    let target = Target { profile: &profile, implementation: &Reference::default() };
+    let rate = |case: &Case| {
+        let start = now();
+        let outcome = run_case(case, target, Seed(1), false);
+        let rate = outcome.case.span.as_secs_f64() / start.elapsed().as_secs_f64();
+        Row {
+            what: "simulated seconds a second, one scenario",
+            figure: format!("{rate:.0}"),
+            promise: "at least 10000",
+        }
+    };
+    Ok(cases.iter().filter(|case| case.id() == MEASURED).map(rate).collect())
 }
 
 /// What one idle embedded member costs: its start, and its memory once it has settled.

@@ -2,10 +2,12 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::bench::Bench;
 use crate::check::Check;
 use crate::exit::{Trouble, Verdict};
 use crate::explain::Explain;
 use crate::list::List;
+use crate::run::Run;
 
 /// Conformance and chaos for Kubernetes failover
 #[derive(Debug, Parser)]
@@ -17,9 +19,11 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(Run),
     Check(Check),
-    Explain(Explain),
     List(List),
+    Explain(Explain),
+    Bench(Bench),
 }
 
 impl Cli {
@@ -30,8 +34,10 @@ impl Cli {
     pub fn execute(self) -> Result<Verdict, Trouble> {
         match self.command {
             Command::Check(check) => check.execute(),
-            Command::Explain(explain) => explain.execute(),
+            Command::Run(run) => run.execute(),
             Command::List(list) => list.execute(),
+            Command::Explain(explain) => explain.execute(),
+            Command::Bench(bench) => bench.execute(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The command line of Capsize, and the suites that it runs. It joins the reference implementation to the
 //! framework; what a scenario means and what must hold is left to the latter.
 
+pub mod bench;
 pub mod check;
 pub mod cli;
 pub mod conformance;
@@ -8,4 +9,6 @@ pub mod exit;
 pub mod explain;
 pub mod list;
 pub mod output;
+pub mod reference;
+pub mod run;
 pub mod targets;

@@ -1,7 +1,8 @@
-//! `capsize list`: the cases that there are.
+//! `capsize list`: the cases and the guarantees that there are.
 
 use std::path::PathBuf;
 
+use capsize_framework::guarantee::Catalogue;
 use capsize_framework::scenario;
 use clap::Args;
 
@@ -9,7 +10,7 @@ use crate::conformance;
 use crate::exit::{Trouble, Verdict};
 use crate::output;
 
-/// List the cases: group, name, and what each is about
+/// List the cases and the guarantees, and what each is about
 #[derive(Args, Debug)]
 pub struct List {
     /// Scenario files, or folders of them; the conformance suite where none is given
@@ -27,8 +28,13 @@ impl List {
         } else {
             scenario::find(&self.paths).map_err(Trouble::input)?
         };
-        let width = cases.iter().map(|case| case.id().len()).max().unwrap_or_default();
-        let lines = cases.iter().map(|case| format!("{:width$}  {}\n", case.id(), case.scenario.about));
+        let mut rows: Vec<(String, &str)> =
+            cases.iter().map(|case| (case.id(), case.scenario.about.as_str())).collect();
+        if self.paths.is_empty() {
+            rows.extend(Catalogue::rules().iter().map(|rule| (rule.id.to_owned(), rule.sentence)));
+        }
+        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+        let lines = rows.iter().map(|(name, about)| format!("{name:width$}  {about}\n"));
         output::say(&lines.collect::<String>())?;
         Ok(Verdict::Conforms)
     }

@@ -2,9 +2,10 @@
 //!
 //! karmada-io/karmada `pkg/scheduler/framework/plugins/*`. Each filter returns why the cluster is refused, if it is.
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Toleration;
 
-use super::{affinity_matches, tolerates};
+use super::{Due, affinity_matches, eviction_due, tolerates};
 use crate::api::{
     Cluster, ClusterAffinity, GracefulEvictionTask, NO_EXECUTE, NO_SCHEDULE, ObjectReference, TargetCluster,
 };
@@ -20,9 +21,20 @@ pub fn affinity_filter(affinity: Option<&ClusterAffinity>, cluster: &Cluster) ->
 }
 
 /// `TaintToleration`: a new target's taints of effect NoSchedule and NoExecute must all be tolerated, for however
-/// short; what is a target already stays one (#2449).
+/// short; what is a target already stays one (#2449). Unlike in any release, a toleration that has run out by `now`
+/// is none: what were placed there would be evicted at once, and placed there again, for as long as the taint is the
+/// only one.
 #[must_use]
-pub fn taint_filter(tolerations: &[Toleration], cluster: &Cluster, is_target: bool) -> Refusal {
+pub fn taint_filter(
+    tolerations: &[Toleration],
+    cluster: &Cluster,
+    is_target: bool,
+    now: Timestamp,
+) -> Refusal {
+    let overdue = matches!(eviction_due(&cluster.spec.taints, tolerations), Due::At(end) if end <= now);
+    if overdue && !is_target {
+        return Some("cluster(s) had a taint whose toleration has run out".into());
+    }
     let repels = |effect: &str| effect == NO_SCHEDULE || effect == NO_EXECUTE;
     let tolerated = |taint| tolerations.iter().any(|toleration| tolerates(toleration, taint));
     let mut taints = cluster.spec.taints.iter().filter(|taint| !is_target && repels(&taint.effect));
@@ -67,6 +79,7 @@ pub fn locality_score(targets: &[TargetCluster], cluster: &str) -> i64 {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::Taint;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use serde_json::json;
 
     use super::*;
@@ -92,9 +105,24 @@ mod tests {
             ("PreferNoSchedule does not matter", "PreferNoSchedule", false, true),
         ];
         for (about, effect, is_target, passes) in cases {
-            let refusal = taint_filter(std::slice::from_ref(&brief), &tainted(effect), is_target);
+            let refusal = taint_filter(std::slice::from_ref(&brief), &tainted(effect), is_target, Timestamp::UNIX_EPOCH);
             assert_eq!(refusal.is_none(), passes, "{about}: {refusal:?}");
         }
+    }
+
+    #[test]
+    fn a_toleration_that_has_run_out_keeps_new_work_away() {
+        let brief: Toleration = serde_json::from_value(
+            json!({"key": TAINT_NOT_READY, "operator": "Exists", "effect": NO_EXECUTE, "tolerationSeconds": 5}),
+        )
+        .unwrap();
+        let mut cluster = tainted(NO_EXECUTE);
+        cluster.spec.taints[0].time_added = Some(Time(Timestamp::UNIX_EPOCH));
+        let refused = |second, is_target| {
+            let now = Timestamp::from_second(second).unwrap();
+            taint_filter(std::slice::from_ref(&brief), &cluster, is_target, now).is_some()
+        };
+        assert_eq!([refused(4, false), refused(5, false), refused(5, true)], [false, true, false]);
     }
 
     #[test]

@@ -104,6 +104,7 @@ pub fn schedule<R: Rules + ?Sized>(
     rules: &R,
     spec: &ResourceBindingSpec,
     clusters: &[Arc<Cluster>],
+    now: Timestamp,
 ) -> Result<Vec<TargetCluster>, ScheduleError> {
     let Some(placement) = &spec.placement else {
         return Err(ScheduleError::Unschedulable("the binding has no placement".into()));
@@ -112,7 +113,7 @@ pub fn schedule<R: Rules + ?Sized>(
     let mut refusals = Vec::new();
     for cluster in clusters {
         let name = cluster.name_any();
-        match refusal(rules, spec, placement, cluster, &name) {
+        match refusal(rules, spec, placement, cluster, now) {
             Some(reason) => refusals.push(reason),
             None => candidates.push(Candidate { score: rules.locality_score(&spec.clusters, &name), name }),
         }
@@ -133,13 +134,14 @@ fn refusal<R: Rules + ?Sized>(
     spec: &ResourceBindingSpec,
     placement: &Placement,
     cluster: &Cluster,
-    name: &str,
+    now: Timestamp,
 ) -> Option<String> {
-    let is_target = spec.clusters.iter().any(|target| target.name == name);
+    let name = &cluster.name_any();
+    let is_target = spec.clusters.iter().any(|target| target.name == *name);
     rules
         .terminating_filter(cluster)
         .or_else(|| rules.affinity_filter(placement.cluster_affinity.as_ref(), cluster))
-        .or_else(|| rules.taint_filter(&placement.cluster_tolerations, cluster, is_target))
+        .or_else(|| rules.taint_filter(&placement.cluster_tolerations, cluster, is_target, now))
         .or_else(|| rules.api_filter(&spec.resource, cluster, is_target))
         .or_else(|| rules.eviction_filter(&spec.graceful_eviction_tasks, name))
 }
@@ -235,7 +237,7 @@ mod tests {
         for (about, placement, replicas, targets, leaving, expected) in cases {
             let clusters = fleet(&["m1", "m2", "m3", "m4", "m5"]);
             let placed =
-                schedule(&Reference, &spec(&placement, replicas, targets, leaving), &clusters).unwrap();
+                schedule(&Reference, &spec(&placement, replicas, targets, leaving), &clusters, Timestamp::UNIX_EPOCH).unwrap();
             let placed: Vec<_> =
                 placed.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
             assert_eq!(placed, expected, "{about}");
@@ -245,7 +247,7 @@ mod tests {
     #[test]
     fn too_few_clusters_is_not_the_same_as_none() {
         let run =
-            |names: &[&str]| schedule(&Reference, &spec(&two_of_four(), 2, &[], &["m1"]), &fleet(names));
+            |names: &[&str]| schedule(&Reference, &spec(&two_of_four(), 2, &[], &["m1"]), &fleet(names), Timestamp::UNIX_EPOCH);
         assert!(matches!(run(&["m1", "m2"]), Err(ScheduleError::Unschedulable(_))));
         assert_eq!(
             run(&["m1", "m4"]),

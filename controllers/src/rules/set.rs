@@ -128,16 +128,23 @@ pub trait Rules: Send + Sync {
         &self,
         spec: &ResourceBindingSpec,
         clusters: &[Arc<Cluster>],
+        now: Timestamp,
     ) -> Result<Vec<TargetCluster>, ScheduleError> {
-        super::schedule(self, spec, clusters)
+        super::schedule(self, spec, clusters, now)
     }
 
     fn affinity_filter(&self, affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal {
         super::affinity_filter(affinity, cluster)
     }
 
-    fn taint_filter(&self, tolerations: &[Toleration], cluster: &Cluster, is_target: bool) -> Refusal {
-        super::taint_filter(tolerations, cluster, is_target)
+    fn taint_filter(
+        &self,
+        tolerations: &[Toleration],
+        cluster: &Cluster,
+        is_target: bool,
+        now: Timestamp,
+    ) -> Refusal {
+        super::taint_filter(tolerations, cluster, is_target, now)
     }
 
     fn api_filter(&self, resource: &ObjectReference, cluster: &Cluster, is_target: bool) -> Refusal {

@@ -61,7 +61,7 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
         observe(&context, &binding, None).await?;
         return Ok(Action::await_change());
     }
-    match context.rules.schedule(&binding.spec, &context.clusters.list()) {
+    match context.rules.schedule(&binding.spec, &context.clusters.list(), context.clock.now()) {
         Ok(targets) => {
             let placed = place(&context, &binding, &targets, applied.as_ref()).await?;
             let binding = placed.as_ref().unwrap_or(&binding);

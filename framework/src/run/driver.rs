@@ -153,6 +153,11 @@ impl Driver<'_> {
             if let Some(why) = self.log.broken() {
                 return Err(Miss::Broken(why));
             }
+            if let Some(entries) = self.log.endless() {
+                let expected = "the target comes to rest at each instant".into();
+                let seen = format!("{entries} changes at one instant, and no end: the latest are below");
+                return Err(Miss::Unmet { expected, seen });
+            }
             if self.log.look(&holds) {
                 return Ok(true);
             }

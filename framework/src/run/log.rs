@@ -28,6 +28,7 @@ struct State {
     recent: VecDeque<Fact>,
     history: Option<Writer<Vec<u8>>>,
     broken: Option<String>,
+    instant: (Duration, u32),
 }
 
 /// An eviction that has begun.
@@ -42,6 +43,10 @@ pub(super) struct Eviction {
 /// What a failure shows of what led to it.
 const RECENT: usize = 6;
 
+/// More entries than this at one instant are controllers that answer each other without end. Virtual time stands
+/// still meanwhile, so that no timeout would end it.
+const MOST_AT_ONCE: u32 = 2_000;
+
 impl Log {
     /// An empty log. Its history is written down only if `keep`.
     pub(super) fn new(clock: Clock, profile: Profile, keep: bool) -> Self {
@@ -51,6 +56,7 @@ impl Log {
             recent: VecDeque::new(),
             history: keep.then(|| Writer::new(Vec::new())),
             broken: None,
+            instant: (Duration::ZERO, 0),
         };
         Self(Arc::new(Shared { clock, state: Mutex::new(state), changed: watch::Sender::new(0) }))
     }
@@ -77,6 +83,12 @@ impl Log {
     pub(super) fn break_off(&self, why: String) {
         self.state().broken.get_or_insert(why);
         self.0.changed.send_modify(|version| *version += 1);
+    }
+
+    /// How many entries there are at the present instant, if they are too many to end.
+    pub(super) fn endless(&self) -> Option<u32> {
+        let (_, entries) = self.state().instant;
+        (entries > MOST_AT_ONCE).then_some(entries)
     }
 
     /// Why the recording is not whole, if it is not.
@@ -118,6 +130,8 @@ impl Log {
 
 impl State {
     fn push(&mut self, entry: &Entry) {
+        let (instant, entries) = self.instant;
+        self.instant = if instant == entry.at { (instant, entries + 1) } else { (entry.at, 1) };
         let Some(judge) = &mut self.judge else { return };
         if let Some(history) = &mut self.history
             && let Err(error) = history.write(entry)

@@ -1,0 +1,130 @@
+//! `capsize run`: runs scenarios against a target and tells what came of them.
+
+use std::io::IsTerminal;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::thread;
+
+use capsize_clock::{Clock, Seed};
+use capsize_framework::report::{self, Report};
+use capsize_framework::run::{Implementation, Options, Outcome, Target, run_cases};
+use capsize_framework::scenario::{self, Case};
+use capsize_framework::target::{Profile, Start};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use miette::miette;
+
+use crate::exit::{Trouble, Verdict};
+use crate::reference::Reference;
+use crate::{conformance, output, targets};
+
+/// Run scenarios, and judge what comes of them
+#[derive(Args, Debug)]
+pub struct Run {
+    /// Scenario files, or folders of them; the conformance suite where none is given
+    paths: Vec<PathBuf>,
+    /// Whose promises count, and who is started: a profile that comes with Capsize, or a file
+    #[arg(long, default_value = "reference")]
+    target: String,
+    /// Run only cases whose `group/name` contains this
+    #[arg(long)]
+    filter: Option<String>,
+    /// Write `report.json`, `junit.xml` and the histories into this folder
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// How many cases run at a time; as many as there are cores where nothing is said
+    #[arg(long)]
+    jobs: Option<NonZeroUsize>,
+    /// What all chance of the run comes from
+    #[arg(long, default_value_t = Seed(1))]
+    seed: Seed,
+}
+
+impl Run {
+    /// Runs, tells, and says whether all is well.
+    ///
+    /// # Errors
+    /// A scenario, profile or filter that is wrong; a report that cannot be written; a run that broke.
+    pub fn execute(self) -> Result<Verdict, Trouble> {
+        let cases = self.cases()?;
+        let profile = targets::find(&self.target).map_err(Trouble::input)?;
+        let implementation = implementation(&profile)?;
+        let target = Target { profile: &profile, implementation: &*implementation };
+        let mut writer = self.report.as_deref().map(output::Folder::create).transpose()?;
+        let progress = progress(cases.len());
+        let clock = Clock::real();
+        let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+        let options = Options { seed: self.seed, jobs, keep_histories: writer.is_some() };
+        let outcomes = run_cases(&cases, target, options, |outcome| {
+            progress.set_message(format!("{}/{}", outcome.case.group, outcome.case.name));
+            progress.inc(1);
+        });
+        progress.finish_and_clear();
+        if let Some(broken) = outcomes.iter().find_map(|outcome| outcome.broken.as_ref()) {
+            return Err(Trouble::Environment(miette!("{broken}")));
+        }
+        if let Some(writer) = &mut writer {
+            outcomes.iter().try_for_each(|outcome| writer.history(outcome))?;
+        }
+        let report = Report {
+            command: "run".into(),
+            about: vec!["embedded".into(), format!("seed {}", self.seed)],
+            target: format!("{} {}", profile.name, profile.version),
+            cases: outcomes.into_iter().map(|outcome| self.replayable(outcome)).collect(),
+            wall: Some(clock.elapsed()),
+        };
+        if let Some(writer) = writer {
+            writer.report(&report)?;
+        }
+        output::say(&report::summary(&report))?;
+        Ok(if report.conforms() { Verdict::Conforms } else { Verdict::Violated })
+    }
+
+    fn cases(&self) -> Result<Vec<Case>, Trouble> {
+        let mut cases = if self.paths.is_empty() {
+            conformance::cases().map_err(|error| Trouble::input(*error))?
+        } else {
+            scenario::find(&self.paths).map_err(Trouble::input)?
+        };
+        if let Some(filter) = &self.filter {
+            cases.retain(|case| case.id().contains(filter));
+            if cases.is_empty() {
+                return Err(Trouble::Input(miette!(
+                    help = "`capsize list` shows what there is",
+                    "no case has `{filter}` in its name"
+                )));
+            }
+        }
+        Ok(cases)
+    }
+
+    /// The case with the command that runs it again.
+    fn replayable(&self, outcome: Outcome) -> report::Case {
+        let mut case = outcome.case;
+        let paths: String = self.paths.iter().map(|path| format!(" {}", path.display())).collect();
+        let target =
+            if self.target == "reference" { String::new() } else { format!(" --target {}", self.target) };
+        case.replay =
+            format!("capsize run{paths}{target} --filter {}/{} --seed {}", case.group, case.name, self.seed);
+        case
+    }
+}
+
+fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, Trouble> {
+    match profile.start {
+        Start::Reference => Ok(Box::new(Reference::default())),
+        Start::External => Err(Trouble::Input(miette!(
+            help = "record it, and judge the history with `capsize check`",
+            "Capsize cannot start the target {}",
+            profile.name
+        ))),
+    }
+}
+
+fn progress(cases: usize) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").expect("the template is right");
+    ProgressBar::new(cases as u64).with_style(style)
+}
