@@ -18,6 +18,7 @@ use capsize_controllers::rules::{
     Due, Reference, aggregated_status, carriers, evict, eviction_due, health, manifest, no_execute_taints,
     no_schedule_taints, reflected_status, schedule,
 };
+use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

@@ -105,7 +105,12 @@ mod tests {
             ("PreferNoSchedule does not matter", "PreferNoSchedule", false, true),
         ];
         for (about, effect, is_target, passes) in cases {
-            let refusal = taint_filter(std::slice::from_ref(&brief), &tainted(effect), is_target, Timestamp::UNIX_EPOCH);
+            let refusal = taint_filter(
+                std::slice::from_ref(&brief),
+                &tainted(effect),
+                is_target,
+                Timestamp::UNIX_EPOCH,
+            );
             assert_eq!(refusal.is_none(), passes, "{about}: {refusal:?}");
         }
     }

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::Rules;
@@ -236,8 +237,13 @@ mod tests {
         ];
         for (about, placement, replicas, targets, leaving, expected) in cases {
             let clusters = fleet(&["m1", "m2", "m3", "m4", "m5"]);
-            let placed =
-                schedule(&Reference, &spec(&placement, replicas, targets, leaving), &clusters, Timestamp::UNIX_EPOCH).unwrap();
+            let placed = schedule(
+                &Reference,
+                &spec(&placement, replicas, targets, leaving),
+                &clusters,
+                Timestamp::UNIX_EPOCH,
+            )
+            .unwrap();
             let placed: Vec<_> =
                 placed.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
             assert_eq!(placed, expected, "{about}");
@@ -246,8 +252,9 @@ mod tests {
 
     #[test]
     fn too_few_clusters_is_not_the_same_as_none() {
-        let run =
-            |names: &[&str]| schedule(&Reference, &spec(&two_of_four(), 2, &[], &["m1"]), &fleet(names), Timestamp::UNIX_EPOCH);
+        let run = |names: &[&str]| {
+            schedule(&Reference, &spec(&two_of_four(), 2, &[], &["m1"]), &fleet(names), Timestamp::UNIX_EPOCH)
+        };
         assert!(matches!(run(&["m1", "m2"]), Err(ScheduleError::Unschedulable(_))));
         assert_eq!(
             run(&["m1", "m4"]),
