@@ -263,3 +263,21 @@ fn two_members_that_fail_in_turn_are_both_replaced() {
         world.until("the tasks end", 5, || async { world.leaving().await.is_empty() }).await;
     });
 }
+
+#[test]
+fn a_workload_is_not_put_back_where_its_toleration_has_run_out() {
+    world(7, |world| async move {
+        let tolerations =
+            serde_json::json!([{"key": "by-hand", "operator": "Exists", "tolerationSeconds": 30}]);
+        world.deploy(2, serde_json::json!({"clusterTolerations": tolerations})).await;
+        world.sleep(20).await;
+        assert_eq!(world.placed().await.len(), 5);
+        world.set_taint("m1", Some("NoExecute")).await;
+        world.until("m1 is evicted", 31, || async { world.placed().await.len() == 4 }).await;
+        world.sleep(100).await;
+        assert_eq!(world.placed().await.len(), 4);
+        assert!(world.binding().await.unwrap().metadata.generation < Some(10), "it goes there and back");
+        world.set_taint("m1", None).await;
+        world.until("m1 is back", 5, || async { world.healthy("m1").await }).await;
+    });
+}
