@@ -7,6 +7,7 @@
 //! garbage collection and the termination of namespaces. What happens inside a cluster (pods, readiness) is left
 //! to `capsize-clusters`.
 
+mod body;
 mod builtin;
 mod crd;
 mod create;

@@ -3,6 +3,7 @@
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
+use crate::body;
 use crate::failure::{Cause, Failure};
 use crate::kinds::{Kind, ScalePaths};
 use crate::object::{check_shape, meta};
@@ -88,7 +89,7 @@ pub(crate) fn scale(call: &Call<'_>, paths: &ScalePaths) -> Result<Response<ApiB
             return Ok(respond::json(StatusCode::OK, &scale_of(&stored.object, paths)));
         }
         Method::PUT => {
-            let body = write::parse(call, "application/json, application/yaml")?;
+            let body = body::parse(call, "application/json, application/yaml")?;
             check_shape(&body)?;
             call.writing(|writer| writer.update(&change, |old| with_scale(kind, old, &body, paths)))?
         }

@@ -1,9 +1,9 @@
 //! The writing endpoints: bodies and queries in, answers out. What a write does is in `create`, `update`, `delete`.
 
-use bytes::Bytes;
 use http::{Method, Response, StatusCode, header};
 use serde_json::{Value, json};
 
+use crate::body;
 use crate::delete::{DeleteOptions, Deleted};
 use crate::failure::{Cause, Failure};
 use crate::field_validation::{self, Mode};
@@ -20,7 +20,7 @@ use crate::writer::{Manager, NewObject, Written};
 
 /// POST to a collection.
 pub(crate) fn create(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let mut object = decode(call)?;
+    let mut object = body::decode(call)?;
     let warnings = check_fields(call, "CreateOptions", &mut object)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
     let manager = Manager { name: &manager(call, "CreateOptions")?, tracked: false };
@@ -32,7 +32,7 @@ pub(crate) fn create(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
 
 /// PUT to an object.
 pub(crate) fn update(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let mut object = decode(call)?;
+    let mut object = body::decode(call)?;
     let warnings = check_fields(call, "UpdateOptions", &mut object)?;
     let manager = manager(call, "UpdateOptions")?;
     let change = change(call, call.query.dry_run("UpdateOptions")?, true, &manager);
@@ -113,7 +113,7 @@ fn change<'a>(call: &'a Call<'_>, dry_run: bool, wants_version: bool, manager: &
 
 /// DELETE of an object.
 pub(crate) fn delete(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let options = DeleteOptions::read(&delete_body(call)?, &call.query)?;
+    let options = DeleteOptions::read(&body::delete_options(call)?, &call.query)?;
     let kind = &call.kind;
     let deleted =
         call.writing(|writer| writer.delete(kind, &call.path.namespace, &call.path.name, &options))?;
@@ -137,7 +137,7 @@ pub(crate) fn delete(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
 
 /// DELETE of a collection: what the selectors match, one by one.
 pub(crate) fn delete_collection(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let options = DeleteOptions::read(&delete_body(call)?, &call.query)?;
+    let options = DeleteOptions::read(&body::delete_options(call)?, &call.query)?;
     let kind = &call.kind;
     let selector = Selector::parse(call.query.get("labelSelector"), call.query.get("fieldSelector"), kind)?;
     let prefix = match call.path.namespace.as_str() {
@@ -207,7 +207,7 @@ pub(crate) fn subresource(call: &Call<'_>) -> Result<Response<ApiBody>, Failure>
 
 /// PUT to a namespace's `/finalize`, which replaces `spec.finalizers` and nothing else.
 fn finalize(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let object = decode(call)?;
+    let object = body::decode(call)?;
     let manager = manager(call, "UpdateOptions")?;
     let change = change(call, call.query.dry_run("UpdateOptions")?, false, &manager);
     let written = call.writing(|writer| {
@@ -229,88 +229,4 @@ impl Written {
             Self::Shown(object) => respond::json(code, &kind.presented(object, true)),
         }
     }
-}
-
-/// The text of a body as JSON, whether it is written as JSON or YAML.
-pub(crate) fn parse(call: &Call<'_>, accepted: &str) -> Result<Value, Failure> {
-    match call.content_type() {
-        "" | "application/json" => serde_json::from_slice(&call.body).map_err(|error| {
-            let shown = match String::from_utf8_lossy(&call.body).into_owned() {
-                text if text.is_empty() => "<empty>".to_owned(),
-                text => text,
-            };
-            let kind = &call.kind.kind;
-            Failure::bad_request(format!(
-                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse \
-                 error: {error} ({shown})"
-            ))
-        }),
-        "application/yaml" => yaml(&call.body).map_err(Failure::bad_request),
-        _ => Err(Failure::media_type(accepted)),
-    }
-}
-
-/// YAML as JSON.
-pub(crate) fn yaml(body: &Bytes) -> Result<Value, String> {
-    let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
-    serde_saphyr::from_str(text).map_err(|error| {
-        let error = error.to_string();
-        let line = error.lines().next().unwrap_or_default();
-        format!("error decoding YAML: error converting YAML to JSON: yaml: {line}")
-    })
-}
-
-fn delete_body(call: &Call<'_>) -> Result<Value, Failure> {
-    if call.body.is_empty() { Ok(json!({})) } else { parse(call, "application/json, application/yaml") }
-}
-
-/// The object that a body carries, with the type that the endpoint serves.
-pub(crate) fn decode(call: &Call<'_>) -> Result<Value, Failure> {
-    let kind = &call.kind;
-    let accepted = if kind.is_custom() {
-        "application/json, application/yaml"
-    } else {
-        "application/json, application/yaml, application/vnd.kubernetes.protobuf"
-    };
-    let mut object = parse(call, accepted)?;
-    object::check_shape(&object)?;
-    let text = |field: &str| object[field].as_str().unwrap_or_default();
-    let (version, name) = (text("apiVersion"), text("kind"));
-    let expected = kind.api_version();
-    let fits = |given: &str, wanted: &str| given == wanted || (given.is_empty() && !kind.is_custom());
-    if !fits(version, &expected) || !fits(name, &kind.kind) {
-        return Err(Failure::bad_request(mismatch(kind, version, name)));
-    }
-    object["apiVersion"] = expected.into();
-    object["kind"] = kind.kind.as_ref().into();
-    Ok(object)
-}
-
-/// What is said of an object that is of another type than the endpoint's.
-fn mismatch(kind: &Kind, version: &str, name: &str) -> String {
-    if name.is_empty() {
-        return "Object 'Kind' is missing in the body".into();
-    }
-    if kind.is_custom() && name == kind.kind && !version.is_empty() {
-        let expected = kind.api_version();
-        return format!(
-            "the API version in the data ({version}) does not match the expected API version ({expected})"
-        );
-    }
-    if version.is_empty() {
-        return "Object 'apiVersion' is missing in the body".into();
-    }
-    if kind.is_custom() {
-        return format!(
-            "{name} in version {version:?} in the body of the request does not match {} in version {:?}",
-            kind.kind,
-            kind.api_version()
-        );
-    }
-    let group = if kind.group.is_empty() { "core" } else { kind.group.split('.').next().unwrap_or_default() };
-    format!(
-        "{name} in version {version:?} cannot be handled as a {}: converting ({version}.{name}) to ({group}.{}): \
-         unknown conversion",
-        kind.kind, kind.kind
-    )
 }

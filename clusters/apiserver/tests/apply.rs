@@ -1,7 +1,5 @@
 //! Server-side apply and the scale subresource, through a kube client.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
-
 use capsize_apiserver::ApiServer;
 use capsize_clock::{Seed, simulate};
 use k8s_openapi::api::apps::v1::Deployment;

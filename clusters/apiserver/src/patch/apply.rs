@@ -3,13 +3,13 @@
 use http::{Response, StatusCode};
 use serde_json::Value;
 
+use crate::body;
 use crate::failure::Failure;
 use crate::managed_fields::{self, Tracking};
 use crate::object::{self, check_shape, meta, set_meta};
 use crate::respond::ApiBody;
 use crate::service::Call;
 use crate::update::Change;
-use crate::write;
 use crate::writer::{Manager, NewObject};
 
 /// Applies the configuration in the body; an object that is not there is created.
@@ -47,7 +47,7 @@ pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiB
 
 /// The configuration that a body carries.
 fn read(call: &Call<'_>, change: &Change<'_>) -> Result<Value, Failure> {
-    let mut config = write::yaml(&call.body).map_err(Failure::bad_request)?;
+    let mut config = body::yaml(&call.body).map_err(Failure::bad_request)?;
     check_shape(&config)?;
     let text = |field: &str| config[field].as_str().unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));

@@ -11,10 +11,10 @@ use rand::RngExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::failure::{Cause, Failure};
+use super::start::{Start, start};
+use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::read::REVISION_PATIENCE;
-use crate::request::{Query, parse_revision};
 use crate::respond::{self, ApiBody, TypeFields, append, encode};
 use crate::selector::Selector;
 use crate::server::{ApiServer, State};
@@ -53,59 +53,6 @@ enum Stage {
     Live,
     /// Has nothing more to say.
     Ended,
-}
-
-/// Where the query wants a watch to start.
-enum Start {
-    Present { streaming: bool },
-    Now,
-    After(u64),
-}
-
-fn start(query: &Query) -> Result<Start, Failure> {
-    let forbidden = |field: &str, detail: &str| {
-        Err(Failure::invalid_options("ListOptions", &Cause::forbidden(field, detail)))
-    };
-    let matching = query.get("resourceVersionMatch");
-    let initial = match query.get("sendInitialEvents") {
-        "" => None,
-        _ => Some(query.flag("sendInitialEvents")),
-    };
-    match initial {
-        None if !matching.is_empty() => {
-            return forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-            );
-        }
-        Some(_) if matching != "NotOlderThan" => {
-            return forbidden(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            );
-        }
-        Some(true) if !query.flag("allowWatchBookmarks") => {
-            return forbidden(
-                "allowWatchBookmarks",
-                "sendInitialEvents requires setting allowWatchBookmarks to true",
-            );
-        }
-        _ => {}
-    }
-    let version = query.get("resourceVersion");
-    let unset = matches!(version, "" | "0");
-    let revision = if unset { 0 } else { revision(version)? };
-    Ok(match initial {
-        Some(true) => Start::Present { streaming: true },
-        None if unset => Start::Present { streaming: false },
-        Some(false) if unset => Start::Now,
-        _ => Start::After(revision),
-    })
-}
-
-fn revision(text: &str) -> Result<u64, Failure> {
-    parse_revision(text)
-        .map_err(|error| Failure::internal(format!("resourceVersion: Invalid value: {text:?}: {error}")))
 }
 
 /// Answers with the events of a kind.

@@ -1,0 +1,7 @@
+//! Selectors of lists, watches and deletes of collections.
+
+mod both;
+mod fields;
+mod labels;
+
+pub(crate) use both::Selector;

@@ -1,0 +1,6 @@
+//! Watching a kind: where a watch starts, and what it tells from there on.
+
+mod start;
+mod stream;
+
+pub(crate) use stream::watch;
