@@ -92,7 +92,7 @@ impl Writer<'_> {
         if let Some(generation) = generation.filter(|_| first && !kind.marks_without_grace()) {
             set_meta(object, "generation", Some((generation + 1).into()));
         }
-        if (&*kind.group, &*kind.plural) == ("", "namespaces") {
+        if kind.is_core("namespaces") {
             object["status"]["phase"] = "Terminating".into();
         }
     }
@@ -155,7 +155,7 @@ fn propagate(kind: &Kind, object: &mut Value, policy: Option<Propagation>) {
 
 /// How long the object may still run, in seconds. Only pods get time.
 fn grace_seconds(kind: &Kind, object: &Value, options: &DeleteOptions) -> i64 {
-    if (&*kind.group, &*kind.plural) != ("", "pods") {
+    if !kind.is_core("pods") {
         return 0;
     }
     let unscheduled = object["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();

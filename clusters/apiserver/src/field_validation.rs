@@ -62,7 +62,12 @@ pub(crate) fn check(
     match &kind.schema {
         Some(schema) => schema.root.prune_object(object, "", &mut unknown),
         None => {
-            let known = round_trip(kind, object).transpose().map_err(|error| {
+            let mut known = round_trip(kind, object);
+            if matches!(known, Some(Err(_))) {
+                quote_quantities(object);
+                known = round_trip(kind, object);
+            }
+            let known = known.transpose().map_err(|error| {
                 let (kind, version) = (&kind.kind, &kind.version);
                 Failure::bad_request(format!(
                     "{kind} in version {version:?} cannot be handled as a {kind}: json: {error}"
@@ -85,6 +90,27 @@ pub(crate) fn check(
                 "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {told}"
             )))
         }
+    }
+}
+
+/// A quantity may be written as a number, and is kept as text.
+fn quote_quantities(value: &mut Value) {
+    const MAPS: [&str; 7] = ["limits", "requests", "capacity", "allocatable", "hard", "used", "overhead"];
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::Object(amounts) if MAPS.contains(&name.as_str()) => {
+                        for amount in amounts.values_mut().filter(|amount| amount.is_number()) {
+                            *amount = amount.to_string().into();
+                        }
+                    }
+                    value => quote_quantities(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(quote_quantities),
+        _ => {}
     }
 }
 
@@ -160,6 +186,9 @@ mod tests {
             object,
             json!({"spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "a"}]}}}})
         );
+        let mut pod = json!({"spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": 2}}}]}});
+        check(builtin("", "v1", "pods"), Mode::Strict, "", &mut pod).unwrap();
+        assert_eq!(pod["spec"]["containers"][0]["resources"]["limits"]["cpu"], "2");
         assert!(check(kind, Mode::Strict, "", &mut json!({"junk": 1})).is_err());
         assert!(check(kind, Mode::Ignore, "", &mut json!({"spec": {"replicas": "two"}})).is_err());
     }

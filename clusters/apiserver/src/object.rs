@@ -40,6 +40,18 @@ pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
+/// The struct that is the field `name`, made where there is none.
+pub(crate) fn child<'a>(object: &'a mut Value, name: &str) -> &'a mut Value {
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    let field = &mut object[name];
+    if !field.is_object() {
+        *field = Value::Object(Map::new());
+    }
+    field
+}
+
 /// Whether the object is on its way out.
 pub(crate) fn is_terminating(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()

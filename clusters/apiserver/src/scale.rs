@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::body;
 use crate::failure::{Cause, Failure};
 use crate::kinds::{Kind, ScalePaths};
-use crate::object::{check_shape, meta};
+use crate::object::{check_shape, child, meta};
 use crate::patch;
 use crate::respond::{self, ApiBody};
 use crate::service::Call;
@@ -57,7 +57,7 @@ fn with_scale(kind: &Kind, object: &Value, scale: &Value, paths: &ScalePaths) ->
     }
     let mut scaled = object.clone();
     let (last, parents) = paths.spec_replicas.split_last().ok_or_else(Failure::no_resource)?;
-    let parent = parents.iter().fold(&mut scaled, |value, step| &mut value[step.as_str()]);
+    let parent = parents.iter().fold(&mut scaled, |value, step| child(value, step));
     parent[last.as_str()] = replicas.into();
     for field in ["resourceVersion", "uid"] {
         let given = meta(scale, field);

@@ -50,6 +50,8 @@ impl Version {
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub revision: u64,
+    /// The key of the object in its table.
+    pub key: String,
     /// The state before; `None` where the object was created.
     pub before: Option<Arc<Version>>,
     /// The state after. Of a delete, the last stored state at the delete's revision.
@@ -126,8 +128,8 @@ impl Store {
         let version = Version::new(object, self.revision);
         let limit = self.history_limit;
         let table = self.table_mut(storage);
-        let before = table.objects.insert(key, version.clone());
-        let event = Event { revision: version.revision, before, after: version.clone(), deleted: false };
+        let before = table.objects.insert(key.clone(), version.clone());
+        let event = Event { revision: version.revision, key, before, after: version.clone(), deleted: false };
         table.record(event, limit);
         version
     }
@@ -146,8 +148,9 @@ impl Store {
         let before = table.objects.remove(key)?;
         self.revision += 1;
         let after = before.at(self.revision);
+        let key = key.to_owned();
         let event =
-            Event { revision: self.revision, before: Some(before), after: after.clone(), deleted: true };
+            Event { revision: self.revision, key, before: Some(before), after: after.clone(), deleted: true };
         table.record(event, self.history_limit);
         Some(after)
     }
@@ -178,13 +181,12 @@ impl Table {
         let mut objects: BTreeMap<_, _> =
             self.range(prefix).map(|(key, version)| (key.clone(), version.clone())).collect();
         for event in self.log.iter().rev().take_while(|event| event.revision > revision) {
-            let key = object_key(&event.after.object);
-            if !key.starts_with(prefix) {
+            if !event.key.starts_with(prefix) {
                 continue;
             }
             match &event.before {
-                Some(before) => objects.insert(key, before.clone()),
-                None => objects.remove(&key),
+                Some(before) => objects.insert(event.key.clone(), before.clone()),
+                None => objects.remove(&event.key),
             };
         }
         Some(objects)

@@ -50,7 +50,11 @@ pub(crate) fn update(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
 }
 
 /// Looks for fields that the kind does not have, as the query asks; what the client is warned of comes back.
-fn check_fields(call: &Call<'_>, options: &str, object: &mut Value) -> Result<Vec<String>, Failure> {
+pub(crate) fn check_fields(
+    call: &Call<'_>,
+    options: &str,
+    object: &mut Value,
+) -> Result<Vec<String>, Failure> {
     let mode = Mode::read(call.query.get("fieldValidation"), options)?;
     field_validation::check(&call.kind, mode, &call.path.subresource, object)
 }
@@ -181,7 +185,7 @@ pub(crate) fn subresource(call: &Call<'_>) -> Result<Response<ApiBody>, Failure>
     }
     let known = match call.path.subresource.as_str() {
         "status" => kind.traits.status,
-        "finalize" => (&*kind.group, &*kind.plural) == ("", "namespaces"),
+        "finalize" => kind.is_core("namespaces"),
         _ => false,
     };
     if !known {

@@ -77,7 +77,7 @@ impl<'a> Writer<'a> {
     /// Does what follows from the writes so far, and from what that writes in turn.
     pub(crate) fn finish(&mut self) {
         while let Some(Effect { kind, version, removed }) = self.effects.pop_front() {
-            let namespaces = kind.group.is_empty() && kind.plural == "namespaces";
+            let namespaces = kind.is_core("namespaces");
             if removed {
                 self.removed_definition(&kind, &version);
                 self.collect_removed(&version);

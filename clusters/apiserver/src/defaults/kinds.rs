@@ -9,6 +9,7 @@ use capsize_clock::Stream;
 
 use super::pod;
 use crate::kinds::Kind;
+use crate::object::child;
 
 /// Sets a field that is not set.
 pub(super) fn default(object: &mut Value, field: &str, value: impl FnOnce() -> Value) {
@@ -22,12 +23,6 @@ pub(super) fn default(object: &mut Value, field: &str, value: impl FnOnce() -> V
 pub(super) fn objects<'a>(object: &'a mut Value, list: &str) -> impl Iterator<Item = &'a mut Value> {
     let list = object.get_mut(list).and_then(Value::as_array_mut);
     list.into_iter().flatten().filter(|item| item.is_object())
-}
-
-/// The struct that is the field `name`, made where it is not there.
-pub(super) fn child<'a>(object: &'a mut Value, name: &str) -> &'a mut Value {
-    default(object, name, || json!({}));
-    &mut object[name]
 }
 
 /// Sets what decoding an object of a built-in kind sets.

@@ -7,9 +7,10 @@ use crate::body;
 use crate::failure::Failure;
 use crate::managed_fields::{self, Tracking};
 use crate::object::{self, check_shape, meta, set_meta};
-use crate::respond::ApiBody;
+use crate::respond::{self, ApiBody};
 use crate::service::Call;
 use crate::update::Change;
+use crate::write;
 use crate::writer::{Manager, NewObject};
 
 /// Applies the configuration in the body; an object that is not there is created.
@@ -17,12 +18,13 @@ use crate::writer::{Manager, NewObject};
 /// # Errors
 /// A bad request, a conflict with another manager, or what any write can be answered with.
 pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiBody>, Failure> {
-    let config = read(call, &change)?;
+    let mut config = read(call, &change)?;
+    let warnings = write::check_fields(call, "PatchOptions", &mut config)?;
     let force = call.query.flag("force") && call.query.get("force").parse().unwrap_or(false);
     let name = change.manager.name;
     let change = Change { manager: Manager { tracked: true, ..change.manager }, ..change };
     let Change { kind, namespace, name: object_name, subresource, dry_run, manager, .. } = change;
-    call.writing(|writer| {
+    let answer = call.writing(|writer| {
         let now = object::time(writer.server.clock.now());
         let all_writes = writer.server.tracks_updates;
         let tracking = Tracking { kind, manager: name, subresource, now: &now, all_writes };
@@ -42,7 +44,8 @@ pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiB
         let written =
             writer.create(NewObject { kind, namespace, name: object_name, object, dry_run, manager })?;
         Ok(written.answer(StatusCode::CREATED, kind))
-    })
+    })?;
+    Ok(respond::with_warnings(answer, &warnings))
 }
 
 /// The configuration that a body carries.

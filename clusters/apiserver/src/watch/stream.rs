@@ -218,8 +218,7 @@ impl Watch {
 
     /// Writes an event as this watch sees it: an object that stops matching leaves.
     fn event(&self, text: &mut BytesMut, event: &Event) {
-        let key = store::object_key(&event.after.object);
-        if !key.starts_with(&self.prefix) || !self.covers(&key) {
+        if !event.key.starts_with(&self.prefix) || !self.covers(&event.key) {
             return;
         }
         let matched = event.before.as_ref().filter(|before| self.selector.matches(&before.object));
