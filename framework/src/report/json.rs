@@ -16,6 +16,7 @@ const VERSION: &str = "v1";
 struct Document<'a> {
     report: &'static str,
     command: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
     target: &'a str,
     conforms: bool,
     passed: usize,
