@@ -62,12 +62,7 @@ pub(crate) fn check(
     match &kind.schema {
         Some(schema) => schema.root.prune_object(object, "", &mut unknown),
         None => {
-            let mut known = round_trip(kind, object);
-            if matches!(known, Some(Err(_))) {
-                quote_quantities(object);
-                known = round_trip(kind, object);
-            }
-            let known = known.transpose().map_err(|error| {
+            let known = round_trip(kind, object).transpose().map_err(|error| {
                 let (kind, version) = (&kind.kind, &kind.version);
                 Failure::bad_request(format!(
                     "{kind} in version {version:?} cannot be handled as a {kind}: json: {error}"
@@ -93,27 +88,6 @@ pub(crate) fn check(
     }
 }
 
-/// A quantity may be written as a number, and is kept as text.
-fn quote_quantities(value: &mut Value) {
-    const MAPS: [&str; 7] = ["limits", "requests", "capacity", "allocatable", "hard", "used", "overhead"];
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match value {
-                    Value::Object(amounts) if MAPS.contains(&name.as_str()) => {
-                        for amount in amounts.values_mut().filter(|amount| amount.is_number()) {
-                            *amount = amount.to_string().into();
-                        }
-                    }
-                    value => quote_quantities(value),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(quote_quantities),
-        _ => {}
-    }
-}
-
 /// Drops what is in `object` and not in `known`, which is the same object without its unknown fields.
 fn drop_unknown(object: &mut Value, known: &Value, path: &str, unknown: &mut Vec<String>) {
     match (object, known) {
@@ -135,6 +109,8 @@ fn drop_unknown(object: &mut Value, known: &Value, path: &str, unknown: &mut Vec
                 drop_unknown(item, known, &format!("{path}[{index}]"), unknown);
             }
         }
+        // A quantity may be written as a number, and is kept as text.
+        (object @ Value::Number(_), Value::String(_)) => *object = known.clone(),
         _ => {}
     }
 }
