@@ -1,5 +1,7 @@
 //! How a run goes: with an implementation that does nothing but call every member ready.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;

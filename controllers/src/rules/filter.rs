@@ -62,12 +62,10 @@ pub fn eviction_filter(tasks: &[GracefulEvictionTask], cluster: &str) -> Refusal
     leaving.then(|| "cluster(s) is in the process of eviction".into())
 }
 
-/// A cluster that is being removed takes nothing new, as from 1.14. What is there already is driven out by its taint,
-/// in good order.
+/// A cluster that is being removed takes nothing new, as from 1.14.
 #[must_use]
-pub fn terminating_filter(cluster: &Cluster, is_target: bool) -> Refusal {
-    let terminating = !is_target && cluster.metadata.deletion_timestamp.is_some();
-    terminating.then(|| "cluster(s) is being removed".into())
+pub fn terminating_filter(cluster: &Cluster) -> Refusal {
+    cluster.metadata.deletion_timestamp.as_ref().map(|_| "cluster(s) is being removed".into())
 }
 
 /// `ClusterLocality`: a target scores 100, any other cluster 0; all score 0 while no target has replicas.

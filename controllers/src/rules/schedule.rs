@@ -140,7 +140,7 @@ fn refusal<R: Rules + ?Sized>(
     let name = &cluster.name_any();
     let is_target = spec.clusters.iter().any(|target| target.name == *name);
     rules
-        .terminating_filter(cluster, is_target)
+        .terminating_filter(cluster)
         .or_else(|| rules.affinity_filter(placement.cluster_affinity.as_ref(), cluster))
         .or_else(|| rules.taint_filter(&placement.cluster_tolerations, cluster, is_target, now))
         .or_else(|| rules.api_filter(&spec.resource, cluster, is_target))

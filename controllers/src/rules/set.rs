@@ -155,8 +155,8 @@ pub trait Rules: Send + Sync {
         super::eviction_filter(tasks, cluster)
     }
 
-    fn terminating_filter(&self, cluster: &Cluster, is_target: bool) -> Refusal {
-        super::terminating_filter(cluster, is_target)
+    fn terminating_filter(&self, cluster: &Cluster) -> Refusal {
+        super::terminating_filter(cluster)
     }
 
     fn locality_score(&self, targets: &[TargetCluster], cluster: &str) -> i64 {

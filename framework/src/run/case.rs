@@ -74,17 +74,23 @@ async fn run_in(run: Simulation, case: &Case, target: Target<'_>, keep: bool) ->
     log.mark(header(case, target.profile));
     let (failure, broken) = match drive(run, case, target, &log).await {
         Ok(()) => (None, log.broken()),
-        Err((place, Miss::Unmet { expected, seen })) => (Some(failure(&log, place, expected, seen)), None),
-        Err((_, Miss::Broken(why))) => (None, Some(why)),
+        Err(End::Failed(failure)) => (Some(*failure), None),
+        Err(End::Broken(why)) => (None, Some(why)),
     };
     let (judgement, history) = log.finish().unzip();
     Ran { judgement, history: history.flatten(), failure, broken }
 }
 
+/// Why a case ended early.
+enum End {
+    Failed(Box<Failure>),
+    Broken(String),
+}
+
 /// Starts the fleet and the target, runs the steps, and stops everything.
-async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> Result<(), (String, Miss)> {
+async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> Result<(), End> {
     let Target { profile, implementation } = target;
-    let at_start = |miss| (case.place(None), miss);
+    let at_start = |miss| end(log, case.place(None), miss);
     let spec = fleet_spec(case, profile).map_err(at_start)?;
     let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
     let fleet = Fleet::embedded(run, &spec, implementation.admission(&profile.timings));
@@ -108,10 +114,25 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
     };
     driver.join_members().await.map_err(at_start)?;
     let steps = driver.run(&case.scenario).await;
-    steps.map_err(|(step, miss): Missed<'_>| (case.place(Some(step)), miss))?;
-    log.mark(Map::from_iter([("step".to_owned(), Value::from("final"))]));
+    let steps = steps.map_err(|(step, miss): Missed<'_>| end(log, case.place(Some(step)), miss));
+    if steps.is_ok() {
+        log.mark(Map::from_iter([("step".to_owned(), Value::from("final"))]));
+    }
     run.clock.sleep(AFTERMATH).await;
-    Ok(())
+    steps
+}
+
+/// What a step that was missed makes of the case.
+fn end(log: &Log, place: String, miss: Miss) -> End {
+    match miss {
+        Miss::Broken(why) => End::Broken(why),
+        Miss::Unmet { expected, seen } => {
+            let failure = failure(log, place, expected, seen);
+            let said = [("step", "failed"), ("expected", &failure.expected), ("seen", &failure.seen)];
+            log.mark(said.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect());
+            End::Failed(Box::new(failure))
+        }
+    }
 }
 
 fn default_toleration(profile: &Profile) -> Duration {

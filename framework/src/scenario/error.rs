@@ -58,13 +58,13 @@ impl std::error::Error for ScenarioError {}
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ReadError {
     /// The file or directory cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {reason}", path.display())]
     #[diagnostic(help("name a scenario file, or a directory that has some"))]
     Unreadable {
         /// What was asked for.
         path: PathBuf,
         /// What the system says.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
     /// There is nothing to run.
     #[error("{}: no scenario in this directory or below it", path.display())]

@@ -83,7 +83,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<Case>, ReadError> {
 }
 
 fn files_at(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), ReadError> {
-    let unreadable = |source| ReadError::Unreadable { path: path.to_owned(), source };
+    let unreadable = |reason| ReadError::Unreadable { path: path.to_owned(), reason };
     if fs::metadata(path).map_err(unreadable)?.is_file() {
         files.push(path.to_owned());
         return Ok(());
@@ -104,7 +104,7 @@ fn files_at(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), ReadError> {
 
 fn read(file: &Path) -> Result<Case, ReadError> {
     let text =
-        fs::read_to_string(file).map_err(|source| ReadError::Unreadable { path: file.to_owned(), source })?;
+        fs::read_to_string(file).map_err(|reason| ReadError::Unreadable { path: file.to_owned(), reason })?;
     Ok(Case::from_text(&group_of(file), &file.display().to_string(), &text)?)
 }
 

@@ -1,0 +1,182 @@
+//! The whole program as users run it: what it says about bad input, how it exits, and that a seed is all it takes
+//! to have a run again.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// Runs `capsize` with `arguments` in `folder`.
+fn capsize(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_capsize")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Fails unless the program exits with `code` and one message that contains `says`, and says nothing else.
+fn is_refused(folder: &Path, arguments: &[&str], code: i32, says: &str) {
+    let output = capsize(folder, arguments);
+    let told = text(&output.stderr);
+    // Where a line of the message is broken depends on its width.
+    let flat = told.replace("\n  │ ", " ");
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+    assert!(flat.contains(says), "{arguments:?} should say: {says}\nsays: {told}");
+    assert_eq!(told.matches("Error:").count(), 1, "{arguments:?}: {told}");
+    assert_eq!(text(&output.stdout), "", "{arguments:?} must not tell results");
+}
+
+#[test]
+fn bad_input_is_told_once_with_file_line_and_column() {
+    let folder = TempDir::new().unwrap();
+    let head = "scenario: s\nabout: a test\nfleet: {members: 4}\n";
+    let web = "given:\n  - workload: {name: web, replicas: 2, policy: {scheduling: Duplicated}}\n";
+    let policy = |policy: &str| {
+        format!("{head}given:\n  - workload: {{name: web, replicas: 2, policy: {{{policy}}}}}\n")
+    };
+    let files = [
+        ("unknown-field.yaml", format!("{head}color: red\n"), ":4:1: unknown field `color`"),
+        ("wrong-type.yaml", head.replace('4', "many"), ":3:18: "),
+        (
+            "unknown-cluster.yaml",
+            policy("clusters: [m9], scheduling: Duplicated"),
+            ":5:60: there is no member `m9`",
+        ),
+        (
+            "spread.yaml",
+            policy("spread: {cluster: {min: 3, max: 2}}, scheduling: Duplicated"),
+            ":5:67: no placement has",
+        ),
+        (
+            "negative.yaml",
+            format!("{head}{web}when:\n  - wait: -5s\n"),
+            ":7:11: a length of time cannot be negative",
+        ),
+        ("not-yaml.yaml", "scenario: [\n".to_owned(), ":1:11: "),
+    ];
+    for (name, contents, says) in &files {
+        fs::write(folder.path().join(name), contents).unwrap();
+        is_refused(folder.path(), &["run", name], 2, &format!("{name}{says}"));
+        is_refused(folder.path(), &["list", name], 2, &format!("{name}{says}"));
+    }
+    let header = r#"{"at":0.0,"mark":{"history":"v1","implementation":"karmada","version":"v1.18.2"}}"#;
+    let histories = [
+        ("truncated.jsonl", format!("{header}\n{{\"at\":1.0,\"ma"), "truncated.jsonl:2:"),
+        ("not-json.jsonl", format!("{header}\nhello\n"), "not-json.jsonl:2:1: "),
+        ("future.jsonl", header.replace("v1\"", "v9\""), "future.jsonl:1:"),
+        ("empty.jsonl", String::new(), "empty.jsonl:1:1: "),
+    ];
+    for (name, contents, says) in &histories {
+        fs::write(folder.path().join(name), contents).unwrap();
+        is_refused(folder.path(), &["check", name], 2, says);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told_once() {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let cases: [(&[&str], i32, &str); 8] = [
+        (&["run", "missing.yaml"], 2, "missing.yaml: No such file"),
+        (&["run", "empty"], 2, "empty: no scenario in this directory"),
+        (&["run", "--filter", "no-such-case"], 2, "no case has `no-such-case` in its name"),
+        (&["run", "--target", "nobody"], 2, "there is no target `nobody`"),
+        (&["run", "--target", "karmada-1.18"], 2, "cannot start the target karmada-1.18"),
+        (&["check", "missing.jsonl"], 2, "missing.jsonl: No such file"),
+        (&["explain", "TAINT-99"], 2, "there is no guarantee `TAINT-99`"),
+        (&["run", "--report", "file"], 3, "file cannot be made a folder"),
+    ];
+    for (arguments, code, says) in cases {
+        is_refused(folder.path(), arguments, code, says);
+    }
+}
+
+#[test]
+fn what_does_not_settle_exits_with_one_and_says_what_it_waited_for() {
+    let folder = TempDir::new().unwrap();
+    let scenario =
+        "scenario: hopeless\nabout: replicas that never become ready\nfleet: {members: 2, startUp: never}
+given:
+  - workload: {name: web, replicas: 1, policy: {scheduling: Duplicated}}
+  - settled: web
+";
+    fs::write(folder.path().join("hopeless.yaml"), scenario).unwrap();
+    let output = capsize(folder.path(), &["run", "hopeless.yaml"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let told = text(&output.stdout);
+    for says in ["1 case failed", "web is settled", "hopeless.yaml:6:5", "after ", "0 of 1 ready"] {
+        assert!(told.contains(says), "should say: {says}\nsays: {told}");
+    }
+}
+
+#[test]
+fn a_report_is_whole_and_its_histories_conform() {
+    let folder = TempDir::new().unwrap();
+    let output = capsize(folder.path(), &["run", "--filter", "tainting/", "--report", "out", "--seed", "3"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    let out = folder.path().join("out");
+    let report: serde_json::Value =
+        serde_json::from_slice(&fs::read(out.join("report.json")).unwrap()).unwrap();
+    assert!(report.is_object());
+    assert!(fs::read_to_string(out.join("junit.xml")).unwrap().contains("flapping"));
+    let histories = files(&out.join("histories"));
+    assert_eq!(histories.len(), 5, "{:?}", histories.keys());
+    let mut check = vec!["check".to_owned()];
+    check.extend(histories.keys().map(|name| format!("out/histories/{name}")));
+    let check: Vec<&str> = check.iter().map(String::as_str).collect();
+    let output = capsize(folder.path(), &check);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
+#[test]
+fn without_a_terminal_there_are_no_control_characters() {
+    let folder = TempDir::new().unwrap();
+    let runs: [&[&str]; 4] =
+        [&["run", "--filter", "tainting/blip"], &["list"], &["explain"], &["run", "missing"]];
+    for arguments in runs {
+        let output = capsize(folder.path(), arguments);
+        let told = [output.stdout, output.stderr].concat();
+        let control = told.iter().find(|byte| **byte < b' ' && **byte != b'\n');
+        assert_eq!(control, None, "{arguments:?}");
+    }
+}
+
+#[test]
+fn three_processes_with_one_seed_write_the_same_bytes_and_another_seed_others() {
+    let folder = TempDir::new().unwrap();
+    let histories = |name: &str, seed: &str, jobs: &str| {
+        let filter = "placement/";
+        let arguments = ["run", "--filter", filter, "--report", name, "--seed", seed, "--jobs", jobs];
+        let output = capsize(folder.path(), &arguments);
+        assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+        files(&folder.path().join(name).join("histories"))
+    };
+    let first = histories("first", "7", "1");
+    assert!(first.len() >= 5);
+    assert!(first == histories("second", "7", "2"), "a second process wrote other bytes");
+    assert!(first == histories("third", "7", "4"), "a third process wrote other bytes");
+    let other = histories("other", "8", "2");
+    for (name, history) in &first {
+        assert!(other[name] != *history, "{name} does not depend on the seed");
+    }
+}
+
+/// The files below `folder` with their contents, by their path in it.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for group in fs::read_dir(folder).unwrap() {
+        let group = group.unwrap().path();
+        for file in fs::read_dir(&group).unwrap() {
+            let file = file.unwrap().path();
+            let name = file.strip_prefix(folder).unwrap().display().to_string();
+            found.insert(name, fs::read(&file).unwrap());
+        }
+    }
+    found
+}

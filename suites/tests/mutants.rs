@@ -1,0 +1,205 @@
+//! One rule of the reference made wrong at a time: the suite must notice, and point at the right guarantee.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use capsize::reference::Reference;
+use capsize::{conformance, targets};
+use capsize_clock::Seed;
+use capsize_controllers::api::{AggregatedStatus, GracefulEvictionTask, Placement, TargetCluster};
+use capsize_controllers::rules::{
+    Candidate, Due, ProbeRun, Ready, Refusal, Rules, ScheduleError, TaskFate, eviction_due,
+    no_execute_taints, no_schedule_taints, select, task_fate,
+};
+use capsize_framework::guarantee::Outcome;
+use capsize_framework::report::Status;
+use capsize_framework::run::{Target, run_case};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Taint, Toleration};
+
+/// Fails unless `rules` fail the case called `id` and `guarantee` is violated in it.
+fn is_caught(rules: impl Rules + 'static, id: &str, guarantee: &str) {
+    let cases = conformance::cases().unwrap();
+    let case = cases.iter().find(|case| case.id() == id).expect("there is such a case");
+    let profile = targets::find("reference").unwrap();
+    let implementation = Reference::deciding_by(Arc::new(rules));
+    let outcome =
+        run_case(case, Target { profile: &profile, implementation: &implementation }, Seed(1), false);
+    assert_eq!(outcome.case.status, Status::Failed, "{id} does not notice");
+    let verdicts = outcome.case.judgement.expect("a case that ran is judged").verdicts;
+    let violated = |outcome: &Outcome| matches!(outcome, Outcome::Violated { .. });
+    let violated: Vec<&str> = verdicts.iter().filter(|v| violated(&v.outcome)).map(|v| v.rule.id).collect();
+    assert!(violated.contains(&guarantee), "{id} violates {violated:?}, expected {guarantee}");
+}
+
+#[test]
+fn one_failed_probe_is_enough() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn keeps_condition(
+            &self,
+            _: Option<ProbeRun>,
+            _: ProbeRun,
+            _: Option<bool>,
+            _: Timestamp,
+            _: Duration,
+            _: Duration,
+        ) -> bool {
+            false
+        }
+    }
+    is_caught(Mutant, "tainting/blip", "HEALTH-01");
+}
+
+#[test]
+fn a_dead_member_is_not_avoided() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn no_schedule_taints(&self, ready: Ready<'_>, taints: &[Taint], now: Timestamp) -> Vec<Taint> {
+            let mut after = no_schedule_taints(ready, taints, now);
+            after.retain(|taint| taints.contains(taint));
+            after
+        }
+    }
+    is_caught(Mutant, "eviction/partition", "TAINT-01");
+}
+
+#[test]
+fn the_eviction_timeout_is_halved() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn no_execute_taints(
+            &self,
+            ready: Ready<'_>,
+            since: Timestamp,
+            timeout: Duration,
+            taints: &[Taint],
+            now: Timestamp,
+        ) -> Vec<Taint> {
+            no_execute_taints(ready, since, timeout / 2, taints, now)
+        }
+    }
+    is_caught(Mutant, "placement/two-of-four-candidates", "TAINT-02");
+}
+
+#[test]
+fn the_taint_that_evicts_is_never_taken_away() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn no_execute_taints(
+            &self,
+            ready: Ready<'_>,
+            since: Timestamp,
+            timeout: Duration,
+            taints: &[Taint],
+            now: Timestamp,
+        ) -> Vec<Taint> {
+            let mut after = no_execute_taints(ready, since, timeout, taints, now);
+            let kept = taints.iter().filter(|taint| taint.effect == "NoExecute" && !after.contains(taint));
+            after.extend(kept.cloned().collect::<Vec<_>>());
+            after
+        }
+    }
+    is_caught(Mutant, "toleration/recovery-inside-the-toleration", "TAINT-04");
+}
+
+#[test]
+fn tolerations_end_half_a_minute_late() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> Due {
+            match eviction_due(taints, tolerations) {
+                Due::At(end) => Due::At(end + jiff::SignedDuration::from_secs(30)),
+                due => due,
+            }
+        }
+    }
+    is_caught(Mutant, "toleration/of-its-own", "TOLERATION-01");
+}
+
+#[test]
+fn tolerations_are_not_looked_at() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn eviction_due(&self, taints: &[Taint], _: &[Toleration]) -> Due {
+            if taints.iter().any(|taint| taint.effect == "NoExecute") { Due::AtOnce } else { Due::Never }
+        }
+    }
+    is_caught(Mutant, "toleration/of-its-own", "TOLERATION-01");
+}
+
+#[test]
+fn a_healthy_replacement_is_not_noticed() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn is_replaced(&self, _: bool, _: &[TargetCluster], _: &[AggregatedStatus]) -> bool {
+            false
+        }
+    }
+    is_caught(Mutant, "placement/two-of-four-candidates", "EVICTION-01");
+}
+
+#[test]
+fn the_graceful_timeout_is_halved() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn task_fate(
+            &self,
+            task: &GracefulEvictionTask,
+            replaced: bool,
+            timeout: Duration,
+            now: Timestamp,
+        ) -> TaskFate {
+            task_fate(task, replaced, timeout / 2, now)
+        }
+    }
+    is_caught(Mutant, "eviction/replacement-never-ready", "EVICTION-02");
+}
+
+#[test]
+fn the_old_copy_goes_before_the_new_one_is_healthy() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn is_replaced(&self, scheduled: bool, _: &[TargetCluster], _: &[AggregatedStatus]) -> bool {
+            scheduled
+        }
+    }
+    is_caught(Mutant, "eviction/replacement-slow", "EVICTION-03");
+}
+
+#[test]
+fn a_member_that_is_being_left_is_chosen_again() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn eviction_filter(&self, _: &[GracefulEvictionTask], _: &str) -> Refusal {
+            None
+        }
+    }
+    is_caught(Mutant, "placement/not-chosen-while-leaving", "EVICTION-04");
+}
+
+#[test]
+fn where_a_workload_is_does_not_count() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn locality_score(&self, _: &[TargetCluster], _: &str) -> i64 {
+            0
+        }
+    }
+    is_caught(Mutant, "placement/two-members-in-turn", "PLACEMENT-01");
+}
+
+#[test]
+fn one_member_too_many_is_chosen() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn select(&self, placement: &Placement, ranked: &[Candidate]) -> Result<Vec<String>, ScheduleError> {
+            let mut selected = select(placement, ranked)?;
+            selected.extend(ranked.get(selected.len()).map(|candidate| candidate.name.clone()));
+            Ok(selected)
+        }
+    }
+    is_caught(Mutant, "placement/two-of-four-candidates", "PLACEMENT-02");
+}
