@@ -281,3 +281,21 @@ fn a_workload_is_not_put_back_where_its_toleration_has_run_out() {
         world.until("m1 is back", 5, || async { world.healthy("m1").await }).await;
     });
 }
+
+#[test]
+fn a_changed_template_reaches_the_targets_and_not_what_is_leaving() {
+    world(7, |world| async move {
+        world.deploy(2, two_of_four()).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        world.member("m3").set_start_up(StartUp::Never);
+        let _fault = world.member("m1").link().apply(LinkFault::Refuse);
+        world.until("m1 is evicted", 700, || async { world.leaving().await == ["m1"] }).await;
+        let before = world.work("m1").await.unwrap().spec;
+        world.change_template(&serde_json::json!({"spec": {"replicas": 3, "paused": true}})).await;
+        world.sleep(2).await;
+        assert_eq!(world.placed().await, [("m2".to_owned(), 3), ("m3".to_owned(), 3)]);
+        let spec = world.really("m2").await.unwrap().spec.unwrap();
+        assert_eq!((spec.replicas, spec.paused), (Some(3), Some(true)));
+        assert_eq!(world.work("m1").await.unwrap().spec, before);
+    });
+}

@@ -130,6 +130,12 @@ impl World {
         deployments.create(&PostParams::default(), &deployment).await.unwrap();
     }
 
+    /// Patches the Deployment `web` on the control plane.
+    pub(crate) async fn change_template(&self, patch: &Value) {
+        let api = Api::<Deployment>::namespaced(self.client.clone(), "default");
+        api.patch("web", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
     pub(crate) async fn binding(&self) -> Option<ResourceBinding> {
         let api = Api::<ResourceBinding>::namespaced(self.client.clone(), "default");
         api.get_opt("web-deployment").await.unwrap()
