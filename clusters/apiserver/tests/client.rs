@@ -134,6 +134,31 @@ fn pages_of_a_list_show_the_state_of_the_first() {
 }
 
 #[test]
+fn a_page_that_has_expired_comes_with_a_token_to_go_on() {
+    simulate(Seed(1), |run| async move {
+        let server = ApiServer::builder(run.clock, run.seed.stream("api")).history_limit(2).build();
+        let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+        for index in 0..4 {
+            api.create(&PostParams::default(), &config_map(&format!("c{index}"), "1")).await.unwrap();
+        }
+        let page = api.list(&ListParams::default().limit(2)).await.unwrap();
+        for value in 0..3 {
+            let patch = Patch::Merge(json!({"data": {"k": format!("changed {value}")}}));
+            api.patch("c3", &PatchParams::default(), &patch).await.unwrap();
+        }
+        let next = ListParams::default().limit(2).continue_token(&page.metadata.continue_.unwrap());
+        let kube::Error::Api(status) = api.list(&next).await.unwrap_err() else {
+            panic!("not an answer of the API");
+        };
+        assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
+        let token = status.metadata.unwrap().continue_.unwrap();
+        let rest = api.list(&ListParams::default().continue_token(&token)).await.unwrap();
+        let names: Vec<_> = rest.items.into_iter().map(|object| object.metadata.name.unwrap()).collect();
+        assert_eq!(names, ["c2", "c3"]);
+    });
+}
+
+#[test]
 fn a_custom_kind_is_served_defaulted_pruned_and_validated() {
     with_server(|server, _| async move {
         server.install(vec![definition()]).unwrap();

@@ -101,6 +101,24 @@ fn an_owner_deleted_in_the_foreground_goes_last() {
 }
 
 #[test]
+fn a_pod_on_a_node_has_its_grace_period() {
+    with_api(|api| async move {
+        let pods = "/api/v1/namespaces/default/pods";
+        let pod = |name: &str, node: &str| json!({"metadata": {"name": name}, "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}});
+        api.ask("POST", pods, pod("placed", "n1")).await;
+        api.ask("POST", pods, pod("waiting", "")).await;
+        let marked = api.ask("DELETE", &format!("{pods}/placed"), Value::Null).await;
+        assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], 30);
+        api.ask("DELETE", &format!("{pods}/waiting"), Value::Null).await;
+        assert_eq!(api.names(pods).await, ["placed"]);
+        let longer = api.ask("DELETE", &format!("{pods}/placed"), json!({"gracePeriodSeconds": 60})).await;
+        assert_eq!(longer["metadata"]["deletionTimestamp"], marked["metadata"]["deletionTimestamp"]);
+        api.ask("DELETE", &format!("{pods}/placed"), json!({"gracePeriodSeconds": 0})).await;
+        assert!(api.names(pods).await.is_empty());
+    });
+}
+
+#[test]
 fn a_namespace_goes_once_nothing_in_it_is_held() {
     with_api(|api| async move {
         let maps = "/api/v1/namespaces/work/configmaps";
