@@ -17,17 +17,45 @@ pub(crate) fn merge(object: &mut Value, config: &Value, shape: Shape<'_>) {
             }
         }
         (Value::Array(config), Value::Array(items)) if shape.list() != ListForm::Atomic => {
-            let form = shape.list();
-            for item in config {
-                let step = item_step(item, &form, shape);
-                match items.iter_mut().find(|present| item_step(present, &form, shape) == step) {
-                    Some(present) => merge(present, item, shape.item()),
-                    None => items.push(item.clone()),
-                }
-            }
+            *items = merge_items(std::mem::take(items), config, shape);
         }
         _ => *object = config.clone(),
     }
+}
+
+/// Merges the items of a list: those applied come in the order of the configuration, and those that only the object
+/// has come as soon as what stood before them has.
+fn merge_items(items: Vec<Value>, config: &[Value], shape: Shape<'_>) -> Vec<Value> {
+    let form = shape.list();
+    let step = |item: &Value| item_step(item, &form, shape);
+    let applied: Vec<String> = config.iter().map(step).collect();
+    let order: Vec<String> = items.iter().map(step).collect();
+    let mut slots: Vec<Option<Value>> = items.into_iter().map(Some).collect();
+    let mut merged = Vec::with_capacity(slots.len() + config.len());
+    // An applied item, merged with the one that is there.
+    let take = |slots: &mut Vec<Option<Value>>, index: usize| {
+        let place = order.iter().position(|step| *step == applied[index]);
+        let Some(mut item) = place.and_then(|place| slots[place].take()) else {
+            return config[index].clone();
+        };
+        merge(&mut item, &config[index], shape.item());
+        item
+    };
+    let mut next = 0;
+    for (at, step) in order.iter().enumerate() {
+        if !applied.contains(step) {
+            merged.extend(slots[at].take());
+            continue;
+        }
+        // Only the next item that both have is waited for; the others come where the configuration has them.
+        let shared = (next..applied.len()).find(|index| order.contains(&applied[*index]));
+        if let Some(place) = shared.filter(|place| applied[*place] == *step) {
+            merged.extend((next..=place).map(|index| take(&mut slots, index)));
+            next = place + 1;
+        }
+    }
+    merged.extend((next..config.len()).map(|index| take(&mut slots, index)));
+    merged
 }
 
 /// Removes from an object what is in `gone` and in none of `kept`.
@@ -60,5 +88,32 @@ fn remove_path(value: &mut Value, path: &[String], shape: Shape<'_>) {
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin::builtin;
+    use serde_json::json;
+
+    #[test]
+    fn items_come_in_the_order_of_the_configuration() {
+        let pod = |names: &str| {
+            let containers: Vec<_> = names.chars().map(|name| json!({"name": name.to_string()})).collect();
+            json!({"spec": {"containers": containers}})
+        };
+        let table = [
+            ("ab", "ba", "ba"),
+            ("a", "b", "ab"),
+            ("axb", "ba", "xba"),
+            ("axb", "acb", "axcb"),
+            ("", "ab", "ab"),
+        ];
+        for (present, applied, expected) in table {
+            let mut object = pod(present);
+            merge(&mut object, &pod(applied), Shape::of(builtin("", "v1", "pods")));
+            assert_eq!(object, pod(expected), "{present} {applied}");
+        }
     }
 }
