@@ -167,6 +167,17 @@ fn three_processes_with_one_seed_write_the_same_bytes_and_another_seed_others() 
     }
 }
 
+#[test]
+fn the_example_of_the_documentation_runs_and_passes() {
+    let folder = TempDir::new().unwrap();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/writing-scenarios.md");
+    let page = fs::read_to_string(page).unwrap();
+    let example = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    fs::write(folder.path().join("example.yaml"), example).unwrap();
+    let output = capsize(folder.path(), &["run", "example.yaml"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
 /// The files below `folder` with their contents, by their path in it.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
