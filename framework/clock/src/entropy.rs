@@ -6,6 +6,8 @@
 
 use std::cell::Cell;
 use std::ffi::{c_uint, c_void};
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 thread_local! {
     /// The state of the generator; `None` where no simulation is active. It must not allocate: the allocator
@@ -16,6 +18,7 @@ thread_local! {
 /// Makes `getrandom` on this thread draw from `seed` until the guard is dropped.
 #[must_use = "the override ends when the guard is dropped"]
 pub fn override_on_this_thread(seed: u64) -> OverrideGuard {
+    share_nothing_between_threads();
     OverrideGuard { before: STATE.replace(Some(seed)) }
 }
 
@@ -28,6 +31,34 @@ pub struct OverrideGuard {
 impl Drop for OverrideGuard {
     fn drop(&mut self) {
         STATE.set(self.before);
+    }
+}
+
+/// ahash, which kube's stores hash with, has keys and a counter for the whole process: what one simulation draws
+/// would change the others. Its keys are made the same in every process, and its counter one of the thread's.
+fn share_nothing_between_threads() {
+    static DONE: Once = Once::new();
+    DONE.call_once(|| {
+        // Refused only where ahash was used before the first simulation; the keys are then what they are.
+        let _refused = ahash::random_state::set_random_source(OfTheThread);
+        let before = STATE.replace(Some(0));
+        let _keys = ahash::RandomState::new();
+        STATE.set(before);
+    });
+}
+
+/// Draws from the simulation of the thread, if there is one.
+struct OfTheThread;
+
+impl ahash::random_state::RandomSource for OfTheThread {
+    fn gen_hasher_seed(&self) -> usize {
+        static OUTSIDE: AtomicUsize = AtomicUsize::new(0);
+        let Some(mut state) = STATE.try_with(Cell::get).ok().flatten() else {
+            return OUTSIDE.fetch_add(1, Ordering::Relaxed);
+        };
+        let drawn = next(&mut state);
+        STATE.set(Some(state));
+        usize::try_from(drawn & u64::from(u32::MAX)).unwrap_or_default()
     }
 }
 
@@ -92,6 +123,17 @@ mod tests {
     #[test]
     fn hash_keys_are_the_systems_without_an_override() {
         assert_ne!(hash_on_a_fresh_thread(None), hash_on_a_fresh_thread(None));
+    }
+
+    #[test]
+    fn ahash_follows_the_seed_whatever_other_threads_draw() {
+        let hash = || {
+            let _guard = override_on_this_thread(7);
+            ahash::RandomState::new().hash_one("which object comes first")
+        };
+        let alone = std::thread::spawn(hash).join().unwrap();
+        let _other = ahash::RandomState::new();
+        assert_eq!(std::thread::spawn(hash).join().unwrap(), alone);
     }
 
     #[test]
