@@ -1,8 +1,5 @@
 //! The rules that hold for the metadata of every kind, and where the rules of a kind are asked.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::Value;
 
 use crate::crd;
@@ -25,16 +22,27 @@ const LABEL_VALUE: &str = "a valid label must be an empty string or consist of a
     '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex \
     used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the pattern is written here")
+// No regular expressions here: the caches of a static one are shared by all threads, and whether a thread makes one
+// of its own would decide the hash keys that a simulation on it draws next.
+
+/// Whether `text` is made of alphanumeric characters and, except at its ends, of what `inner` allows.
+fn is_word(text: &str, alphanumeric: fn(&u8) -> bool, inner: &[u8]) -> bool {
+    let ends = text.bytes().next().zip(text.bytes().last());
+    ends.is_some_and(|(first, last)| alphanumeric(&first) && alphanumeric(&last))
+        && text.bytes().all(|byte| alphanumeric(&byte) || inner.contains(&byte))
 }
 
-static SUBDOMAIN_FORM: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"));
-static LABEL_FORM: LazyLock<Regex> = LazyLock::new(|| regex("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"));
-static KEY_NAME_FORM: LazyLock<Regex> = LazyLock::new(|| regex("^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"));
-static LABEL_VALUE_FORM: LazyLock<Regex> =
-    LazyLock::new(|| regex("^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"));
+fn is_label(text: &str) -> bool {
+    is_word(text, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit(), b"-")
+}
+
+fn is_subdomain(text: &str) -> bool {
+    text.split('.').all(is_label)
+}
+
+fn is_key_name(text: &str) -> bool {
+    is_word(text, u8::is_ascii_alphanumeric, b"-_.")
+}
 
 /// What is wrong with the metadata of an object.
 pub(crate) fn metadata(kind: &Kind, object: &Value) -> Vec<Cause> {
@@ -121,19 +129,19 @@ fn name_problem(kind: &Kind, name: &str) -> Option<String> {
         return bad.then(|| "may not contain '/' or '%', nor be '.' or '..'".into());
     }
     let label = kind.group.is_empty() && matches!(&*kind.plural, "namespaces" | "services");
-    let (form, message, longest) =
-        if label { (&LABEL_FORM, LABEL, 63) } else { (&SUBDOMAIN_FORM, SUBDOMAIN, 253) };
+    let (form, message, longest): (fn(&str) -> bool, _, _) =
+        if label { (is_label, LABEL, 63) } else { (is_subdomain, SUBDOMAIN, 253) };
     if name.len() > longest {
         return Some(format!("must be no more than {longest} bytes"));
     }
-    (!form.is_match(name)).then(|| message.to_owned())
+    (!form(name)).then(|| message.to_owned())
 }
 
 fn key_problem(key: &str) -> Option<&'static str> {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     match prefix {
         Some("") => return Some("prefix part must be non-empty"),
-        Some(prefix) if !SUBDOMAIN_FORM.is_match(prefix) => return Some(SUBDOMAIN),
+        Some(prefix) if !is_subdomain(prefix) => return Some(SUBDOMAIN),
         _ => {}
     }
     if name.is_empty() {
@@ -142,7 +150,7 @@ fn key_problem(key: &str) -> Option<&'static str> {
     if name.len() > 63 {
         return Some("name part must be no more than 63 bytes");
     }
-    (!KEY_NAME_FORM.is_match(name)).then_some(KEY_NAME)
+    (!is_key_name(name)).then_some(KEY_NAME)
 }
 
 fn label_value_problem(value: &Value) -> Option<String> {
@@ -150,7 +158,7 @@ fn label_value_problem(value: &Value) -> Option<String> {
     if value.len() > 63 {
         return Some("must be no more than 63 bytes".into());
     }
-    (!LABEL_VALUE_FORM.is_match(value)).then(|| LABEL_VALUE.to_owned())
+    (!value.is_empty() && !is_key_name(value)).then(|| LABEL_VALUE.to_owned())
 }
 
 fn owner_problems(object: &Value) -> Vec<Cause> {
