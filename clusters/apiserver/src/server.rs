@@ -144,7 +144,7 @@ impl Builder {
     }
 
     /// How many events a kind's watches can go back; a watch from before that is told 410. 1000 unless said
-    /// otherwise.
+    /// otherwise. Nor can they go back for more than five minutes, the time after which a real server compacts.
     pub fn history_limit(self, events: usize) -> Self {
         Self { history_limit: events, ..self }
     }
@@ -153,7 +153,7 @@ impl Builder {
     #[must_use]
     pub fn build(self) -> ApiServer {
         let state = State {
-            store: Store::new(self.history_limit),
+            store: Store::new(self.clock, self.history_limit),
             custom: Vec::new(),
             dependents: Dependents::default(),
             chance: self.chance,

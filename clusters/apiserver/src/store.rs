@@ -4,12 +4,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
+use capsize_clock::Clock;
 use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::respond::encode;
+
+/// How long an event is kept: kube-apiserver's `--etcd-compaction-interval`.
+const HISTORY_LASTS: Duration = Duration::from_secs(300);
 
 /// One version of one object. It never changes; readers share it.
 #[derive(Debug)]
@@ -50,6 +55,8 @@ impl Version {
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub revision: u64,
+    /// When it was written, on the server's clock.
+    pub at: Duration,
     /// The key of the object in its table.
     pub key: String,
     /// The state before; `None` where the object was created.
@@ -76,6 +83,7 @@ pub(crate) struct Table {
 pub(crate) struct Store {
     tables: BTreeMap<Arc<str>, Table>,
     revision: u64,
+    clock: Clock,
     history_limit: usize,
 }
 
@@ -89,9 +97,9 @@ pub(crate) fn key(namespace: &str, name: &str) -> String {
 }
 
 impl Store {
-    /// An empty store that keeps `history_limit` events a table.
-    pub(crate) fn new(history_limit: usize) -> Self {
-        Self { tables: BTreeMap::new(), revision: 1, history_limit }
+    /// An empty store that keeps at most `history_limit` events a table, and none for longer than real servers do.
+    pub(crate) fn new(clock: Clock, history_limit: usize) -> Self {
+        Self { tables: BTreeMap::new(), revision: 1, clock, history_limit }
     }
 
     /// The revision of the last write.
@@ -126,10 +134,11 @@ impl Store {
     pub(crate) fn put(&mut self, storage: &Arc<str>, key: String, object: Value) -> Arc<Version> {
         self.revision += 1;
         let version = Version::new(object, self.revision);
-        let limit = self.history_limit;
+        let (at, limit) = (self.clock.elapsed(), self.history_limit);
         let table = self.table_mut(storage);
         let before = table.objects.insert(key.clone(), version.clone());
-        let event = Event { revision: version.revision, key, before, after: version.clone(), deleted: false };
+        let after = version.clone();
+        let event = Event { revision: version.revision, at, key, before, after, deleted: false };
         table.record(event, limit);
         version
     }
@@ -149,8 +158,8 @@ impl Store {
         self.revision += 1;
         let after = before.at(self.revision);
         let key = key.to_owned();
-        let event =
-            Event { revision: self.revision, key, before: Some(before), after: after.clone(), deleted: true };
+        let (revision, at) = (self.revision, self.clock.elapsed());
+        let event = Event { revision, at, key, before: Some(before), after: after.clone(), deleted: true };
         table.record(event, self.history_limit);
         Some(after)
     }
@@ -158,8 +167,9 @@ impl Store {
 
 impl Table {
     fn record(&mut self, event: Event, limit: usize) {
+        let now = event.at;
         self.log.push_back(event);
-        while self.log.len() > limit {
+        while self.log.len() > limit || self.log.front().is_some_and(|event| event.at + HISTORY_LASTS <= now) {
             self.floor = self.log.pop_front().map_or(self.floor, |event| event.revision);
         }
         self.woken.notify_waiters();

@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
 };
+use kube::ResourceExt;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::discovery::Discovery;
 use kube::runtime::{WatchStreamExt, reflector, watcher};
@@ -250,6 +251,26 @@ fn a_watch_from_before_the_history_is_told_so() {
             api.watch(&WatchParams::default(), "2").await.unwrap().try_collect().await.unwrap();
         let [WatchEvent::Error(status)] = events.as_slice() else { panic!("{events:?}") };
         assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
+    });
+}
+
+#[test]
+fn a_watch_can_go_back_for_five_minutes() {
+    simulate(Seed(1), |run| async move {
+        let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
+        let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+        let begun = api.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
+        let first = async |version: &str| {
+            let events = api.watch(&WatchParams::default(), version).await.unwrap();
+            std::pin::pin!(events).try_next().await.unwrap().unwrap()
+        };
+        api.create(&PostParams::default(), &config_map("old", "1")).await.unwrap();
+        run.clock.sleep(Duration::from_secs(299)).await;
+        api.create(&PostParams::default(), &config_map("new", "1")).await.unwrap();
+        assert!(matches!(first(&begun).await, WatchEvent::Added(object) if object.name_any() == "old"));
+        run.clock.sleep(Duration::from_secs(2)).await;
+        api.create(&PostParams::default(), &config_map("newer", "1")).await.unwrap();
+        assert!(matches!(first(&begun).await, WatchEvent::Error(status) if status.code == 410));
     });
 }
 
