@@ -148,6 +148,7 @@ fn nodes_have_capacity_and_a_lease_that_is_renewed() {
         run.clock.sleep(Duration::from_secs(3605)).await;
         let nodes = Api::<Node>::all(client.clone()).list(&ListParams::default()).await.unwrap();
         let status = nodes.items[0].status.clone().unwrap();
+        assert_eq!(nodes.items[0].spec.clone().unwrap_or_default().taints, None);
         assert!(status.allocatable.unwrap().contains_key("cpu"));
         assert!(status.conditions.unwrap().iter().any(|one| one.type_ == "Ready" && one.status == "True"));
         let lease = Api::<Lease>::namespaced(client, "kube-node-lease").get("m1-node-1").await.unwrap();
