@@ -43,13 +43,13 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let mut watched = link.clone();
+    let watched = link.clone();
     let reset = async move {
         watched.refused().await;
         Err(LinkError::Reset.into())
     };
     let frames = BodyStream::new(body).map(move |frame| {
-        let mut link = link.clone();
+        let link = link.clone();
         let frame = frame.map_err(Into::into);
         async move {
             link.carry_event().await?;

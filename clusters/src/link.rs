@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use http::{Request, Response};
 use http_body::Body;
 use kube::client::retry::RetryPolicy;
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tower::{BoxError, Service, ServiceBuilder, retry::RetryLayer};
 
 use crate::body::LinkBody;
@@ -74,52 +75,83 @@ struct Condition {
 #[derive(Clone, Debug)]
 pub struct Link {
     clock: Clock,
-    faults: Arc<Mutex<Faults>>,
-    condition: watch::Receiver<Condition>,
+    shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
+struct Shared {
+    faults: Mutex<Faults>,
+    /// Not a `watch` channel: that wakes its waiters in an order which tokio draws from a counter of the process.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
 struct Faults {
     next: u64,
     in_force: BTreeMap<u64, LinkFault>,
-    condition: watch::Sender<Condition>,
+    condition: Condition,
 }
 
-impl Faults {
-    fn publish(&self) {
-        let mut now = Condition::default();
-        for fault in self.in_force.values() {
-            match *fault {
-                LinkFault::Refuse => now.refused = true,
-                LinkFault::BlackHole { direction } => {
-                    now.swallows_requests |= direction != Direction::FromMember;
-                    now.swallows_answers |= direction != Direction::ToMember;
-                }
-                LinkFault::Delay(more) => now.delay += more,
-            }
-        }
-        self.condition.send_replace(now);
+impl Shared {
+    /// Changes the faults in force, and tells everybody who waits for what they add up to.
+    fn change(&self, change: impl FnOnce(&mut Faults)) {
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut faults);
+        faults.condition = sum(faults.in_force.values());
+        drop(faults);
+        self.changed.notify_waiters();
     }
+
+    fn condition(&self) -> Condition {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).condition
+    }
+
+    /// Ends when `holds`, with the condition of which it does.
+    async fn wait_for(&self, holds: impl Fn(&Condition) -> bool) -> Condition {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let now = self.condition();
+            if holds(&now) {
+                return now;
+            }
+            changed.await;
+        }
+    }
+}
+
+fn sum<'a>(faults: impl Iterator<Item = &'a LinkFault>) -> Condition {
+    let mut sum = Condition::default();
+    for fault in faults {
+        match *fault {
+            LinkFault::Refuse => sum.refused = true,
+            LinkFault::BlackHole { direction } => {
+                sum.swallows_requests |= direction != Direction::FromMember;
+                sum.swallows_answers |= direction != Direction::ToMember;
+            }
+            LinkFault::Delay(more) => sum.delay += more,
+        }
+    }
+    sum
 }
 
 impl Link {
     /// A link with nothing wrong with it.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        let (sender, condition) = watch::channel(Condition::default());
-        let faults = Faults { next: 0, in_force: BTreeMap::new(), condition: sender };
-        Self { clock, faults: Arc::new(Mutex::new(faults)), condition }
+        Self { clock, shared: Arc::default() }
     }
 
     /// Breaks the link by `fault` until the guard is dropped.
     #[must_use = "the fault ends when the guard is dropped"]
     pub fn apply(&self, fault: LinkFault) -> LinkGuard {
-        let mut faults = lock(&self.faults);
-        let id = faults.next;
-        faults.next += 1;
-        faults.in_force.insert(id, fault);
-        faults.publish();
-        LinkGuard { faults: Arc::clone(&self.faults), id }
+        let mut id = 0;
+        self.shared.change(|faults| {
+            id = faults.next;
+            faults.next += 1;
+            faults.in_force.insert(id, fault);
+        });
+        LinkGuard { shared: Arc::clone(&self.shared), id }
     }
 
     /// `service` as it is reached through this link.
@@ -146,39 +178,36 @@ impl Link {
     }
 
     /// Ends when a message has come over to the member, or with an error when the connection broke under it.
-    async fn carry_request(&mut self) -> Result<(), LinkError> {
-        if self.condition.borrow().refused {
+    async fn carry_request(&self) -> Result<(), LinkError> {
+        if self.shared.condition().refused {
             return Err(LinkError::Refused);
         }
         self.carry(|condition| condition.swallows_requests).await
     }
 
     /// As [`Self::carry_request`], the other way.
-    pub(crate) async fn carry_answer(&mut self) -> Result<(), LinkError> {
+    async fn carry_answer(&self) -> Result<(), LinkError> {
         self.carry(|condition| condition.swallows_answers).await
     }
 
     /// Ends when a message on an open stream has come over. TCP needs both ways for that: without the
     /// acknowledgements the sender stops.
-    pub(crate) async fn carry_event(&mut self) -> Result<(), LinkError> {
+    pub(crate) async fn carry_event(&self) -> Result<(), LinkError> {
         self.carry(|condition| condition.swallows_answers || condition.swallows_requests).await
     }
 
-    async fn carry(&mut self, swallows: impl Fn(&Condition) -> bool) -> Result<(), LinkError> {
-        let delay = self.condition.borrow().delay;
+    async fn carry(&self, swallows: impl Fn(&Condition) -> bool) -> Result<(), LinkError> {
+        let delay = self.shared.condition().delay;
         if !delay.is_zero() {
             self.clock.sleep(delay).await;
         }
-        // The sender lives as long as any link of these clones, so waiting cannot fail.
-        let passable = self.condition.wait_for(|now| now.refused || !swallows(now)).await;
-        if passable.map_or(true, |now| now.refused) { Err(LinkError::Reset) } else { Ok(()) }
+        let passable = self.shared.wait_for(|now| now.refused || !swallows(now)).await;
+        if passable.refused { Err(LinkError::Reset) } else { Ok(()) }
     }
 
     /// Ends when connections are refused.
-    pub(crate) async fn refused(&mut self) {
-        if self.condition.wait_for(|now| now.refused).await.is_err() {
-            std::future::pending::<()>().await;
-        }
+    pub(crate) async fn refused(&self) {
+        self.shared.wait_for(|now| now.refused).await;
     }
 }
 
@@ -186,20 +215,14 @@ impl Link {
 #[derive(Debug)]
 #[must_use = "the fault ends when the guard is dropped"]
 pub struct LinkGuard {
-    faults: Arc<Mutex<Faults>>,
+    shared: Arc<Shared>,
     id: u64,
 }
 
 impl Drop for LinkGuard {
     fn drop(&mut self) {
-        let mut faults = lock(&self.faults);
-        faults.in_force.remove(&self.id);
-        faults.publish();
+        self.shared.change(|faults| drop(faults.in_force.remove(&self.id)));
     }
-}
-
-fn lock(faults: &Mutex<Faults>) -> std::sync::MutexGuard<'_, Faults> {
-    faults.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The tower service that lets requests and answers pass a link.
@@ -226,7 +249,7 @@ where
     }
 
     fn call(&mut self, request: Request<R>) -> Self::Future {
-        let mut link = self.link.clone();
+        let link = self.link.clone();
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         Box::pin(async move {

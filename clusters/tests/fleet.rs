@@ -1,5 +1,7 @@
 //! What a member does inside, as its own API tells and as the control plane sees it through the link.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
+
 use std::sync::Arc;
 use std::time::Duration;
 

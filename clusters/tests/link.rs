@@ -1,5 +1,7 @@
 //! What a broken link does to requests and watches, seen from the control plane's side.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
+
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

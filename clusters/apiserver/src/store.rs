@@ -169,7 +169,8 @@ impl Table {
     fn record(&mut self, event: Event, limit: usize) {
         let now = event.at;
         self.log.push_back(event);
-        while self.log.len() > limit || self.log.front().is_some_and(|event| event.at + HISTORY_LASTS <= now) {
+        while self.log.len() > limit || self.log.front().is_some_and(|event| event.at + HISTORY_LASTS <= now)
+        {
             self.floor = self.log.pop_front().map_or(self.floor, |event| event.revision);
         }
         self.woken.notify_waiters();

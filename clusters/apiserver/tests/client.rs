@@ -9,10 +9,10 @@ use capsize_clock::{Seed, Simulation, simulate};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
 };
-use kube::ResourceExt;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::discovery::Discovery;
 use kube::runtime::{WatchStreamExt, reflector, watcher};
