@@ -221,7 +221,9 @@ pub struct LinkGuard {
 
 impl Drop for LinkGuard {
     fn drop(&mut self) {
-        self.shared.change(|faults| drop(faults.in_force.remove(&self.id)));
+        self.shared.change(|faults| {
+            faults.in_force.remove(&self.id);
+        });
     }
 }
 

@@ -49,6 +49,7 @@ const MOST_AT_ONCE: u32 = 2_000;
 
 impl Log {
     /// An empty log. Its history is written down only if `keep`.
+    #[expect(clippy::disallowed_methods, reason = "one waits at a time, so that there is no order")]
     pub(super) fn new(clock: Clock, profile: Profile, keep: bool) -> Self {
         let state = State {
             judge: Some(Judge::new(profile)),
