@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use capsize_framework::guarantee::Catalogue;
+use capsize_framework::report;
 use capsize_framework::scenario;
 use clap::Args;
 
@@ -28,14 +29,10 @@ impl List {
         } else {
             scenario::find(&self.paths).map_err(Trouble::input)?
         };
-        let mut rows: Vec<(String, &str)> =
-            cases.iter().map(|case| (case.id(), case.scenario.about.as_str())).collect();
-        if self.paths.is_empty() {
-            rows.extend(Catalogue::rules().iter().map(|rule| (rule.id.to_owned(), rule.sentence)));
-        }
-        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-        let lines = rows.iter().map(|(name, about)| format!("{name:width$}  {about}\n"));
-        output::say(&lines.collect::<String>())?;
+        let cases = cases.iter().map(|case| (case.id(), case.scenario.about.as_str()));
+        let rules = Catalogue::rules().iter().map(|rule| (rule.id.to_owned(), rule.sentence));
+        let rules = rules.filter(|_| self.paths.is_empty());
+        output::say(&report::listing(cases.chain(rules)))?;
         Ok(Verdict::Conforms)
     }
 }

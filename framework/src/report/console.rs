@@ -66,15 +66,13 @@ fn totals(out: &mut String, report: &Report) {
     }
     parts.extend((totals.skipped > 0).then(|| format!("{} skipped", totals.skipped)));
     line(out, &format!("{} · {}", parts.join(", "), standing(&standings)));
-    let mut parts = Vec::new();
     if let Some(wall) = report.wall.filter(|wall| !wall.is_zero()) {
         let rate = report.span().as_secs_f64() / wall.as_secs_f64();
-        parts.push(format!("{} simulated in {} ({}:1)", span(report.span()), span(wall), grouped(rate)));
+        line(out, &format!("{} simulated in {} ({}:1)", span(report.span()), span(wall), grouped(rate)));
     }
     let tightest = tightest(&standings);
-    parts.extend((!tightest.is_empty()).then(|| format!("tightest: {tightest}")));
-    if !parts.is_empty() {
-        line(out, &parts.join(" · "));
+    if !tightest.is_empty() {
+        line(out, &format!("tightest: {tightest}"));
     }
 }
 
@@ -116,6 +114,17 @@ fn grouped(number: f64) -> String {
             out.push(' ');
         }
         out.push(digit);
+    }
+    out
+}
+
+/// Names, and below each what it is about.
+#[must_use]
+pub fn listing<'a>(rows: impl Iterator<Item = (String, &'a str)>) -> String {
+    let mut out = String::new();
+    for (name, about) in rows {
+        line(&mut out, &name);
+        wrapped(&mut out, "    ", about);
     }
     out
 }
@@ -174,6 +183,10 @@ pub fn failure(case: &Case) -> String {
     let title = format!("✗ {}/{}", case.group, case.name);
     match case.replay.as_str() {
         "" => line(&mut out, &title),
+        replay if title.chars().count().max(48) + 2 + replay.chars().count() > WIDTH => {
+            line(&mut out, &title);
+            line(&mut out, &format!("    {replay}"));
+        }
         replay => line(&mut out, &format!("{title:<48}  {replay}")),
     }
     for failure in &case.failures {

@@ -7,7 +7,7 @@ mod model;
 mod phrase;
 pub mod text;
 
-pub use console::{checked, failure, rules, summary};
+pub use console::{checked, failure, listing, rules, summary};
 pub use json::json;
 pub use junit::junit;
 pub use model::{Case, Failure, Report, Stand, Standing, Status, Totals};
