@@ -30,7 +30,8 @@ impl List {
             scenario::find(&self.paths).map_err(Trouble::input)?
         };
         let cases = cases.iter().map(|case| (case.id(), case.scenario.about.as_str()));
-        let rules = Catalogue::rules().iter().map(|rule| (rule.id.to_owned(), rule.sentence));
+        let rules = Catalogue::rules();
+        let rules = rules.iter().map(|rule| (rule.id.to_owned(), rule.sentence));
         let rules = rules.filter(|_| self.paths.is_empty());
         output::say(&report::listing(cases.chain(rules)))?;
         Ok(Verdict::Conforms)
