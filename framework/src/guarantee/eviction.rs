@@ -24,7 +24,7 @@ static DONE: Rule = Rule {
     features: &[Feature::GracefulEviction],
     formula: bounds::DONE,
     releases: "all",
-    source: "T11",
+    source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
 
 /// T11: all assigned members healthy, by a status that the scheduler's last word is in, ends a stamped task.
@@ -80,7 +80,7 @@ static TIMED_OUT: Rule = Rule {
     features: &[Feature::GracefulEviction],
     formula: bounds::TIMED_OUT,
     releases: "all",
-    source: "T12, V7",
+    source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
 
 /// T12 with V7: a task is gone by its timeout, and is not gone before it unless all is healthy.

@@ -16,7 +16,7 @@ static GRACEFUL: Rule = Rule {
     features: &[Feature::GracefulEviction],
     formula: bounds::GRACEFUL,
     releases: "the target for all; Karmada breaks it where a status is older than the schedule (#3736)",
-    source: "V6",
+    source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go; karmada-io/karmada#3736",
 };
 
 /// V6: what counts is not what the control plane tells, which may be older than the schedule, but what the members'

@@ -39,7 +39,7 @@ static NOT_READY: Rule = Rule {
     features: &[Feature::HealthProbes],
     formula: bounds::NOT_READY,
     releases: "all",
-    source: "T1",
+    source: "Karmada pkg/controllers/status/cluster_condition_cache.go",
 };
 
 impl Guarantee for NotReady {

@@ -16,7 +16,7 @@ static NOT_BOTH: Rule = Rule {
     features: &[Feature::GracefulEviction, Feature::EvictedNotRechosen],
     formula: bounds::NOT_BOTH,
     releases: "1.6 and newer",
-    source: "S1",
+    source: "Karmada pkg/scheduler/framework/plugins/clustereviction (karmada-io/karmada#3469)",
 };
 
 /// S1: assigned and evicted members are disjoint, but for a race of two writers that the next recheck heals.
@@ -68,7 +68,7 @@ static KEPT: Rule = Rule {
     features: &[Feature::HealthProbes],
     formula: "at every change of an assignment",
     releases: "all",
-    source: "L1",
+    source: "Karmada pkg/scheduler/framework/plugins/{tainttoleration,clusterlocality}",
 };
 
 /// L1: of the members assigned before, those stay that nothing speaks against.
@@ -175,7 +175,7 @@ static SPREAD: Rule = Rule {
     features: &[Feature::SpreadConstraints],
     formula: "minGroups to maxGroups, at every choice",
     releases: "all",
-    source: "L7",
+    source: "Karmada pkg/scheduler/core/spreadconstraint/select_clusters_by_cluster.go",
 };
 
 /// L7: whenever members are chosen, there are as many as the constraint on members allows.

@@ -15,7 +15,7 @@ pub struct Rule {
     pub formula: &'static str,
     /// The releases of Karmada for which it holds.
     pub releases: &'static str,
-    /// Where the rule comes from: its number in the reference.
+    /// Where the rule comes from: the real code that decides it.
     pub source: &'static str,
 }
 

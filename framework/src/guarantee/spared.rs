@@ -17,7 +17,7 @@ static SPARED: Rule = Rule {
     features: &[Feature::NoExecuteTaints, Feature::GracefulEviction],
     formula: bounds::SPARED,
     releases: "all",
-    source: "V3",
+    source: "Karmada pkg/controllers/cluster/taint_manager.go, needEviction",
 };
 
 /// V3: no eviction for a taint that is gone before the deadline, or that never was.

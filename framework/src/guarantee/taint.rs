@@ -16,7 +16,7 @@ static NO_SCHEDULE: Rule = Rule {
     features: &[Feature::HealthProbes],
     formula: bounds::NO_SCHEDULE,
     releases: "all",
-    source: "T3",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
 };
 
 /// T3: `Ready` other than true brings the matching `NoSchedule` taint.
@@ -76,7 +76,7 @@ static NO_EXECUTE: Rule = Rule {
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
     formula: bounds::NO_EXECUTE,
     releases: "1.13 and older",
-    source: "T4a",
+    source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
 /// T4a: `Ready` false for the eviction timeout brings the `NoExecute` taint.
@@ -164,7 +164,7 @@ static UNTAINTED: Rule = Rule {
     features: &[Feature::HealthProbes],
     formula: bounds::UNTAINTED,
     releases: "all",
-    source: "T16",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
 };
 
 static UNTAINTED_NO_EXECUTE: Rule = Rule {
@@ -173,7 +173,7 @@ static UNTAINTED_NO_EXECUTE: Rule = Rule {
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
     formula: bounds::UNTAINTED_NO_EXECUTE,
     releases: "1.13 and older",
-    source: "T17",
+    source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
 /// T16 and T17: `Ready` true takes the health taints of one effect away.
@@ -235,7 +235,7 @@ static EXCLUSIVE: Rule = Rule {
     features: &[Feature::HealthProbes],
     formula: "at every version",
     releases: "all",
-    source: "S11",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
 };
 
 /// S11: `not-ready` and `unreachable` exclude each other, unless a person or a policy of the user set one.

@@ -28,7 +28,7 @@ static DEADLINE: Rule = Rule {
     features: &[Feature::NoExecuteTaints, Feature::GracefulEviction],
     formula: bounds::EVICTED,
     releases: "all",
-    source: "T5, T6",
+    source: "Karmada pkg/controllers/cluster/taint_manager.go, needEviction",
 };
 
 /// T5 with T6: from a `NoExecute` taint to the eviction.

@@ -208,7 +208,7 @@ fn unmet(out: &mut String, failure: &Failure) {
 fn violation(out: &mut String, verdict: &Verdict) {
     let Outcome::Violated { times, evidence, .. } = &verdict.outcome else { return };
     let rule = verdict.rule;
-    wrapped(out, &format!("  {:<13} ", rule.id), &format!("{} ({})", rule.sentence, rule.source));
+    wrapped(out, &format!("  {:<13} ", rule.id), rule.sentence);
     for each in evidence {
         told_evidence(out, each);
     }
