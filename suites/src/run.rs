@@ -56,7 +56,7 @@ impl Run {
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         let options = Options { seed: self.seed, jobs, keep_histories: writer.is_some() };
         let outcomes = run_cases(&cases, target, options, |outcome| {
-            progress.set_message(format!("{}/{}", outcome.case.group, outcome.case.name));
+            progress.set_message(outcome.case.id());
             progress.inc(1);
         });
         progress.finish_and_clear();
@@ -104,8 +104,7 @@ impl Run {
         let paths: String = self.paths.iter().map(|path| format!(" {}", path.display())).collect();
         let target =
             if self.target == "reference" { String::new() } else { format!(" --target {}", self.target) };
-        case.replay =
-            format!("capsize run{paths}{target} --filter {}/{} --seed {}", case.group, case.name, self.seed);
+        case.replay = format!("capsize run{paths}{target} --filter {} --seed {}", case.id(), self.seed);
         case
     }
 }

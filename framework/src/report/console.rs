@@ -146,10 +146,7 @@ fn verdicts(case: &Case) -> String {
     let mut out = String::new();
     let Some(judgement) = &case.judgement else { return out };
     let Judgement { target, entries, span: length, .. } = judgement;
-    line(
-        &mut out,
-        &format!("{}/{} · {target} · {entries} entries, {}", case.group, case.name, span(*length)),
-    );
+    line(&mut out, &format!("{} · {target} · {entries} entries, {}", case.id(), span(*length)));
     for verdict in &judgement.verdicts {
         line(&mut out, &format!("  {:<14} {}", verdict.rule.id, told(&verdict.outcome)));
     }
@@ -180,7 +177,7 @@ fn told(outcome: &Outcome) -> String {
 #[must_use]
 pub fn failure(case: &Case) -> String {
     let mut out = String::new();
-    let title = format!("✗ {}/{}", case.group, case.name);
+    let title = format!("✗ {}", case.id());
     match case.replay.as_str() {
         "" => line(&mut out, &title),
         replay if title.chars().count().max(48) + 2 + replay.chars().count() > WIDTH => {

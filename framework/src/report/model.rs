@@ -142,6 +142,12 @@ impl Standing {
 }
 
 impl Case {
+    /// `group/name`; the name alone where there is no group.
+    #[must_use]
+    pub fn id(&self) -> String {
+        if self.group.is_empty() { self.name.clone() } else { format!("{}/{}", self.group, self.name) }
+    }
+
     /// The case for `judgement` alone, with no expectations: failed if a guarantee is violated.
     #[must_use]
     pub fn judged(group: impl Into<String>, name: impl Into<String>, judgement: Judgement) -> Self {
