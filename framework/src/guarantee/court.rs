@@ -41,6 +41,13 @@ pub(super) struct Charge {
     pub(super) since: Option<Duration>,
 }
 
+impl Charge {
+    /// What `fact` shows of `subject`, against `bound`.
+    pub(super) fn by(fact: &Fact, subject: Subject, bound: Bound, because: String, seen: String) -> Self {
+        Self { subject, bound, because, at: fact.at, seen, witness: fact.witness.clone(), since: None }
+    }
+}
+
 impl<'a> Court<'a> {
     /// The times promised.
     pub(super) fn timings(&self) -> &'a Timings {
@@ -68,6 +75,24 @@ impl<'a> Court<'a> {
             timeline,
             faults,
         });
+    }
+
+    /// It came with `fact`, `left` before the latest time for it: in time, unless that is before `earliest`. Then
+    /// `told` says why it should have been later, and what was seen.
+    pub(super) fn came(
+        &mut self,
+        subject: Subject,
+        fact: &Fact,
+        earliest: Duration,
+        left: Option<Duration>,
+        told: impl FnOnce() -> (String, String),
+    ) {
+        if fact.at < earliest {
+            let (because, seen) = told();
+            return self.violated(Charge::by(fact, subject, Bound::NotBefore(earliest), because, seen));
+        }
+        let late = fact.at.saturating_sub(earliest);
+        self.book.held_by(left.map_or(late, |left| left.min(late)));
     }
 
     /// The latest version of the record of `subject`.

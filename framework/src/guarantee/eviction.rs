@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
-use super::{Bound, Rule, Subject};
+use super::court::{Court, Guarantee, Reason, Waits};
+use super::{Rule, Subject};
 use crate::facts::{EvictionTask, Fact, InstanceHealth, News, Workload, WorkloadKey};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
@@ -150,24 +150,12 @@ impl TimedOut {
         }
         let since = task.stamped.unwrap_or(task.seen);
         let earliest = since + bounds::not_timed_out(court.timings(), task.grace);
-        if fact.at < earliest {
-            let timeout = task.grace.unwrap_or(court.timings().graceful_eviction_timeout);
+        let (world, timings) = (court.world, court.timings());
+        court.came(subject, fact, earliest, left, || {
+            let timeout = task.grace.unwrap_or(timings.graceful_eviction_timeout);
             let because = format!("task begun {}, timeout {}", clock(task.seen), span(timeout));
-            let seen = format!("the task is gone, and {}", unhealthy(court.world.workloads.get(key)));
-            let witness = fact.witness.clone();
-            let bound = Bound::NotBefore(earliest);
-            return court.violated(Charge {
-                subject,
-                bound,
-                because,
-                at: fact.at,
-                seen,
-                witness,
-                since: None,
-            });
-        }
-        let late = fact.at.saturating_sub(earliest);
-        court.book.held_by(left.map_or(late, |left| left.min(late)));
+            (because, format!("the task is gone, and {}", unhealthy(world.workloads.get(key))))
+        });
     }
 }
 

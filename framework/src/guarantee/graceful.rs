@@ -142,13 +142,8 @@ fn accuse(subject: Subject, fact: &Fact, task: &EvictionTask, court: &mut Court<
         _ => "no member is assigned".to_owned(),
     };
     let timeout = task.grace.unwrap_or(court.timings().graceful_eviction_timeout);
-    court.violated(Charge {
-        bound: Bound::NotBefore(earliest(task, court.timings())),
-        because: format!("task begun {}, timeout {}", clock(task.seen), span(timeout)),
-        at: fact.at,
-        seen: format!("the old copy is deleted; {state}"),
-        witness: fact.witness.clone(),
-        since: None,
-        subject,
-    });
+    let bound = Bound::NotBefore(earliest(task, court.timings()));
+    let because = format!("task begun {}, timeout {}", clock(task.seen), span(timeout));
+    let seen = format!("the old copy is deleted; {state}");
+    court.violated(Charge::by(fact, subject, bound, because, seen));
 }

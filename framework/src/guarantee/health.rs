@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds::{self, Failing};
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
-use super::{Bound, Rule, Subject};
+use super::court::{Court, Guarantee, Reason, Waits};
+use super::{Rule, Subject};
 use crate::facts::{Fact, Health, News};
 use crate::report::text::{clock, span};
 use crate::target::{Feature, Timings};
@@ -144,25 +144,10 @@ impl NotReady {
             return;
         }
         let earliest = (outage.began + timings.failure_threshold).saturating_sub(timings.skew);
-        if fact.at < earliest {
-            let because = format!(
-                "{member} failed at {}, failure threshold {}",
-                clock(outage.began),
-                span(timings.failure_threshold)
-            );
-            let (seen, witness) = (format!("{member} is NotReady"), fact.witness.clone());
-            let bound = Bound::NotBefore(earliest);
-            return court.violated(Charge {
-                subject,
-                bound,
-                because,
-                at: fact.at,
-                seen,
-                witness,
-                since: None,
-            });
-        }
-        let late = fact.at.saturating_sub(earliest);
-        court.book.held_by(left.map_or(late, |left| left.min(late)));
+        court.came(subject, fact, earliest, left, || {
+            let (began, threshold) = (clock(outage.began), span(timings.failure_threshold));
+            let because = format!("{member} failed at {began}, failure threshold {threshold}");
+            (because, format!("{member} is NotReady"))
+        });
     }
 }

@@ -113,17 +113,10 @@ impl Guarantee for Kept {
         let skew = court.timings().skew;
         for (subject, fact) in self.suspects.extract_if(.., |_, fact| now > fact.at + skew) {
             let member = subject.member.clone().unwrap_or_default();
-            court.violated(Charge {
-                subject,
-                bound: Bound::Never,
-                because: format!(
-                    "{member} is not evicted from, is still there, and still matches the affinity"
-                ),
-                at: fact.at,
-                seen: format!("{member} is not assigned any more"),
-                witness: fact.witness,
-                since: None,
-            });
+            let because =
+                format!("{member} is not evicted from, is still there, and still matches the affinity");
+            let seen = format!("{member} is not assigned any more");
+            court.violated(Charge::by(&fact, subject, Bound::Never, because, seen));
         }
     }
 }
@@ -200,14 +193,9 @@ impl Guarantee for Spread {
             return court.book.held();
         }
         let most = spread.max.map_or("any number of".to_owned(), |most| most.to_string());
-        court.violated(Charge {
-            subject: Subject { workload: Some(key.clone()), member: None },
-            bound: Bound::Never,
-            because: format!("the policy asks for {} to {most} members", spread.min),
-            at: fact.at,
-            seen: format!("{count} members are assigned"),
-            witness: fact.witness.clone(),
-            since: None,
-        });
+        let subject = Subject { workload: Some(key.clone()), member: None };
+        let because = format!("the policy asks for {} to {most} members", spread.min);
+        let seen = format!("{count} members are assigned");
+        court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
     }
 }

@@ -111,6 +111,5 @@ fn accuse(subject: Subject, fact: &Fact, spare: Option<Spare>, court: &mut Court
         None => "the member has no NoExecute taint".to_owned(),
     };
     let seen = format!("{subject} is evicted");
-    let witness = fact.witness.clone();
-    court.violated(Charge { subject, bound: Bound::Never, because, at: fact.at, seen, witness, since: None });
+    court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
 }

@@ -129,22 +129,10 @@ impl NoExecute {
         }
         let timeout = court.timings().failover_eviction_timeout;
         let earliest = (since + timeout).saturating_sub(court.timings().skew);
-        if fact.at < earliest {
+        court.came(subject, fact, earliest, left, || {
             let because = format!("NotReady since {}, timeout {}", clock(since), span(timeout));
-            let (seen, witness) = (format!("{member} has the NoExecute taint"), fact.witness.clone());
-            let bound = Bound::NotBefore(earliest);
-            return court.violated(Charge {
-                subject,
-                bound,
-                because,
-                at: fact.at,
-                seen,
-                witness,
-                since: None,
-            });
-        }
-        let late = fact.at.saturating_sub(earliest);
-        court.book.held_by(left.map_or(late, |left| left.min(late)));
+            (because, format!("{member} has the NoExecute taint"))
+        });
     }
 }
 
@@ -262,14 +250,8 @@ impl Guarantee for Exclusive {
         if member.taints.iter().filter(|each| tells(each, taint.effect)).count() < 2 {
             return court.book.held();
         }
-        court.violated(Charge {
-            subject: Subject::member(name),
-            bound: Bound::Never,
-            because: "a member is either NotReady or Unknown".to_owned(),
-            at: fact.at,
-            seen: format!("{name} has both {} health taints", taint.effect),
-            witness: fact.witness.clone(),
-            since: None,
-        });
+        let because = "a member is either NotReady or Unknown".to_owned();
+        let seen = format!("{name} has both {} health taints", taint.effect);
+        court.violated(Charge::by(fact, Subject::member(name), Bound::Never, because, seen));
     }
 }

@@ -148,21 +148,12 @@ impl Deadline {
         let subject = Subject::on(key, member);
         let left = self.waits.met(&subject, fact.at);
         let Some(tolerates) = self.known.remove(&subject) else { return };
-        let (seen, witness) = (format!("{key} is evicted from {member}"), fact.witness.clone());
+        let seen = format!("{key} is evicted from {member}");
         let (until, taint) = match tolerates {
             Tolerates::Until(until, taint) => (until, taint),
             Tolerates::Forever => {
                 let because = "every NoExecute taint is tolerated for ever".to_owned();
-                let bound = Bound::Never;
-                return court.violated(Charge {
-                    subject,
-                    bound,
-                    because,
-                    at: fact.at,
-                    seen,
-                    witness,
-                    since: None,
-                });
+                return court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
             }
         };
         if !is_fresh(&taint, court.world) {
@@ -173,16 +164,7 @@ impl Deadline {
         if fact.at < earliest {
             let tolerated = span(until.saturating_sub(taint.seen));
             let because = format!("{taint} since {}, tolerated for {tolerated}", clock(taint.seen));
-            let bound = Bound::NotBefore(earliest);
-            return court.violated(Charge {
-                subject,
-                bound,
-                because,
-                at: fact.at,
-                seen,
-                witness,
-                since: None,
-            });
+            return court.violated(Charge::by(fact, subject, Bound::NotBefore(earliest), because, seen));
         }
         let late = fact.at.saturating_sub(earliest);
         // There is nothing to be early for where nothing is tolerated.
