@@ -23,6 +23,7 @@ mod managed_fields;
 mod namespace;
 mod object;
 mod patch;
+mod peer;
 mod read;
 mod request;
 mod respond;
@@ -40,6 +41,7 @@ mod watch;
 mod write;
 mod writer;
 
+pub use peer::ClientCertificate;
 pub use respond::ApiBody;
 pub use server::{Admission, AdmissionRequest, ApiServer, Builder, InstallError};
 pub use service::ApiService;
