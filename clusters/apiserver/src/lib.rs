@@ -9,6 +9,7 @@
 
 mod body;
 mod builtin;
+mod cel;
 mod crd;
 mod create;
 mod defaults;

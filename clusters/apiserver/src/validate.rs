@@ -32,11 +32,11 @@ fn is_word(text: &str, alphanumeric: fn(&u8) -> bool, inner: &[u8]) -> bool {
         && text.bytes().all(|byte| alphanumeric(&byte) || inner.contains(&byte))
 }
 
-fn is_label(text: &str) -> bool {
+pub(crate) fn is_label(text: &str) -> bool {
     is_word(text, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit(), b"-")
 }
 
-fn is_subdomain(text: &str) -> bool {
+pub(crate) fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn metadata_update(kind: &Kind, old: &Value, object: &Value) -> Vec<C
 /// What the rules of the kind itself say of an object; `old` is what it replaces.
 pub(crate) fn object(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<Cause> {
     if let Some(schema) = &kind.schema {
-        return schema.validate(object);
+        return crd::check_object(kind, schema, object, old, false).causes;
     }
     if kind.plural == "customresourcedefinitions" {
         return crd::definition_problems(object, old);

@@ -95,9 +95,10 @@ fn kind(spec: &Value, version: &Value) -> Kind {
             str::to_owned,
         )
     });
+    let (root, environment) = Node::read_root(&version["schema"]["openAPIV3Schema"]);
     let schema = Schema {
-        has_rules: version["schema"].to_string().contains(r#""x-kubernetes-validations":["#),
-        root: Node { is_root: true, ..Node::read(&version["schema"]["openAPIV3Schema"]) },
+        root,
+        environment,
         selectable_fields: fields
             .map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned())
             .collect(),

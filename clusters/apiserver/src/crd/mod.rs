@@ -1,14 +1,20 @@
 //! Custom kinds: from their definitions, by their structural schemas.
 
+mod check;
 mod default;
 mod definition;
+mod formats;
 mod problems;
 mod prune;
+mod rule_problems;
+mod rules;
 mod schema;
 mod status;
 mod structural;
+mod typed;
 mod validate;
 
+pub(crate) use check::check_object;
 pub(crate) use definition::{check_accepts_creates, default_definition};
 pub(crate) use problems::definition_problems;
 pub(crate) use schema::{ListType, Node, Schema};

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::structural;
+use super::schema::Node;
+use super::{rule_problems, structural};
 use crate::failure::Cause;
 
 /// What is wrong with a definition; `old` is what it replaces.
@@ -60,7 +61,12 @@ fn versions(spec: &Value, causes: &mut Vec<Cause>) {
             Value::Object(_) if shared && index > 0 => {}
             found @ Value::Object(_) => {
                 let path = if shared { "spec.validation.openAPIV3Schema".to_owned() } else { path };
-                causes.extend(structural::problems(&found, &path));
+                let mut problems = structural::problems(&found, &path);
+                if problems.is_empty() {
+                    let root = Node { is_root: true, ..Node::read(&found) };
+                    problems = rule_problems::problems(&root, &path);
+                }
+                causes.extend(problems);
             }
             _ => causes.push(Cause::required(path, "")),
         }

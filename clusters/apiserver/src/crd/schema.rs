@@ -1,16 +1,19 @@
 //! A structural schema, read once when its definition is stored, so that objects are handled quickly.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
 use serde_json::Value;
+
+use super::rules::Rule;
+use crate::cel::{self, Environment};
 
 /// The schema of one version of a custom kind.
 #[derive(Debug)]
 pub(crate) struct Schema {
     pub root: Node,
-    /// It has rules in CEL, somewhere.
-    pub has_rules: bool,
+    /// What its rules in CEL are evaluated in, if it has any.
+    pub environment: Option<Environment>,
     /// The fields, as paths with dots, that selectors may name.
     pub selectable_fields: Vec<String>,
     /// What clients that use this version are warned of.
@@ -36,9 +39,19 @@ pub(crate) struct Node {
     pub nullable: bool,
     pub default: Option<Value>,
     pub list: ListType,
+    /// The schema does not say of what type the list is.
+    pub list_by_index: bool,
     /// The map is owned and replaced as a whole by server-side apply.
     pub atomic_map: bool,
     pub rules: Rules,
+    /// The rules in CEL.
+    pub validations: Vec<Rule>,
+    /// There are rules in CEL here or below.
+    pub has_rules: bool,
+    /// There are sets or lists with keys here or below.
+    pub has_keyed_lists: bool,
+    /// There are objects with a type and metadata of their own here or below.
+    pub has_embedded: bool,
     pub all_of: Vec<Node>,
     pub any_of: Vec<Node>,
     pub one_of: Vec<Node>,
@@ -98,7 +111,8 @@ impl Node {
         let nested = |name: &str| schema.get(name).filter(|s| s.is_object()).map(|s| Box::new(Self::read(s)));
         let many = |name: &str| schema[name].as_array().into_iter().flatten().map(Self::read).collect();
         let properties = schema["properties"].as_object().into_iter().flatten();
-        Self {
+        let validations = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
+        let mut node = Self {
             is_root: false,
             kind: schema["type"].as_str().and_then(Type::read),
             properties: properties.map(|(name, schema)| (name.clone(), Self::read(schema))).collect(),
@@ -111,13 +125,39 @@ impl Node {
             nullable: flag("nullable"),
             default: schema.get("default").filter(|default| !default.is_null()).cloned(),
             list: ListType::read(schema),
+            list_by_index: schema["x-kubernetes-list-type"].is_null(),
             atomic_map: schema["x-kubernetes-map-type"] == "atomic",
             rules: Rules::read(schema),
+            validations: validations.map(Rule::read).collect(),
+            has_rules: false,
+            has_keyed_lists: false,
+            has_embedded: false,
             all_of: many("allOf"),
             any_of: many("anyOf"),
             one_of: many("oneOf"),
             not: nested("not"),
+        };
+        node.has_rules = !node.validations.is_empty() || node.below().any(|node| node.has_rules);
+        node.has_keyed_lists = node.list != ListType::Atomic || node.below().any(|node| node.has_keyed_lists);
+        node.has_embedded = node.embedded_resource || node.below().any(|node| node.has_embedded);
+        node
+    }
+
+    /// The schemas of the parts of a value.
+    pub(super) fn below(&self) -> impl Iterator<Item = &Self> {
+        self.properties.values().chain(self.additional.as_deref()).chain(self.items.as_deref())
+    }
+
+    /// Reads the schema of a whole object, and compiles its rules.
+    pub(super) fn read_root(schema: &Value) -> (Self, Option<Environment>) {
+        let mut root = Self { is_root: true, ..Self::read(schema) };
+        if !root.has_rules {
+            return (root, None);
         }
+        let mut sources = BTreeSet::new();
+        root.expressions(&mut sources);
+        root.link(&cel::compile(sources));
+        (root, Environment::new())
     }
 }
 

@@ -1,32 +1,15 @@
-//! Validation of custom objects by their schema.
+//! Validation of custom objects by the OpenAPI part of their schema.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::schema::{Node, Schema, Type};
+use super::formats::has_format;
+use super::schema::{Node, Type};
 use crate::failure::Cause;
 
-impl Schema {
-    /// What is wrong with an object by its schema.
-    pub(crate) fn validate(&self, object: &Value) -> Vec<Cause> {
-        let mut causes = Vec::new();
-        self.root.validate(object, "", &mut causes);
-        let blocking = [
-            "FieldValueRequired",
-            "FieldValueTooLong",
-            "FieldValueTooMany",
-            "FieldValueTypeInvalid",
-            "FieldValueNotSupported",
-        ];
-        if self.has_rules && causes.iter().any(|cause| blocking.contains(&cause.reason)) {
-            let detail = "some validation rules were not checked because the object was invalid; correct the existing \
-                          errors to complete validation";
-            causes.push(Cause::invalid("<nil>", &Value::Null, detail));
-        }
-        causes
-    }
-}
+/// How the root of an object is named.
+pub(super) const ROOT: &str = "<nil>";
 
-fn below(path: &str, name: &str) -> String {
+pub(super) fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
@@ -43,46 +26,46 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
+/// Refuses that there are more than `most` of something.
+fn too_many(path: &str, count: u64, most: u64) -> Cause {
+    let what = if most == 1 { "item" } else { "items" };
+    let message = format!("Too many: {count}: must have at most {most} {what}");
+    Cause::new("FieldValueTooMany", path, message)
+}
+
 impl Node {
-    fn validate(&self, value: &Value, path: &str, causes: &mut Vec<Cause>) {
+    /// What is wrong with a value by its schema. What was wrong before with the same value, its `twin`, is forgiven.
+    pub(super) fn validate(&self, value: &Value, twin: Option<&Value>, path: &str, causes: &mut Vec<Cause>) {
         if value.is_null() && self.nullable {
             return;
         }
+        let before = causes.len();
         if let Some(wanted) = self.type_mismatch(value) {
             let shown = Value::from(type_name(value));
-            let detail = format!("{} in body must be of type {wanted}: {shown}", told(path));
-            let message = format!("Invalid value: {shown}: {detail}");
-            causes.push(Cause::new("FieldValueTypeInvalid", path, message));
-            return;
+            let detail = format!("{path} in body must be of type {wanted}: {shown}");
+            causes.push(Cause::new(
+                "FieldValueTypeInvalid",
+                if path.is_empty() { ROOT } else { path },
+                format!("Invalid value: {shown}: {detail}"),
+            ));
+        } else {
+            self.check_combinations(value, path, causes);
+            match value {
+                Value::String(text) => self.check_text(text, path, causes),
+                Value::Number(number) => {
+                    self.check_number(number.as_f64().unwrap_or_default(), value, path, causes);
+                }
+                Value::Array(list) => self.check_items(list, twin, path, causes),
+                _ => {}
+            }
+            self.check_enum(value, path, causes);
+            if let Value::Object(fields) = value {
+                self.check_fields(fields, twin, path, causes);
+            }
         }
-        self.check_enum(value, path, causes);
-        match value {
-            Value::Object(fields) => {
-                for name in self.rules.required.iter().filter(|name| !fields.contains_key(*name)) {
-                    causes.push(Cause::required(below(path, name), ""));
-                }
-                self.check_count(fields.len(), path, causes, ("MinProperties", "MaxProperties"));
-                for (name, value) in fields {
-                    if let Some(node) = self.properties.get(name).or(self.additional.as_deref()) {
-                        node.validate(value, &below(path, name), causes);
-                    }
-                }
-            }
-            Value::Array(list) => {
-                self.check_items(list, path, causes);
-                for (index, item) in list.iter().enumerate() {
-                    if let Some(node) = &self.items {
-                        node.validate(item, &format!("{path}[{index}]"), causes);
-                    }
-                }
-            }
-            Value::String(text) => self.check_text(text, path, causes),
-            Value::Number(number) => {
-                self.check_number(number.as_f64().unwrap_or_default(), value, path, causes);
-            }
-            _ => {}
+        if causes.len() > before && twin == Some(value) {
+            causes.truncate(before);
         }
-        self.check_combinations(value, path, causes);
     }
 
     /// The type that the value should have had.
@@ -106,68 +89,76 @@ impl Node {
     fn check_enum(&self, value: &Value, path: &str, causes: &mut Vec<Cause>) {
         let allowed = &self.rules.allowed;
         if !allowed.is_empty() && !allowed.contains(value) {
-            let allowed: Vec<_> = allowed.iter().map(ToString::to_string).collect();
+            let quoted = |value: &Value| match value {
+                Value::String(_) => value.to_string(),
+                other => format!("{:?}", other.to_string()),
+            };
+            let allowed: Vec<_> = allowed.iter().map(quoted).collect();
             let message = format!("Unsupported value: {value}: supported values: {}", allowed.join(", "));
             causes.push(Cause::new("FieldValueNotSupported", path, message));
         }
     }
 
-    fn check_count(&self, count: usize, path: &str, causes: &mut Vec<Cause>, names: (&str, &str)) {
+    fn check_fields(
+        &self,
+        fields: &Map<String, Value>,
+        twin: Option<&Value>,
+        path: &str,
+        causes: &mut Vec<Cause>,
+    ) {
         let rules = &self.rules;
-        let (least, most) = if names.0 == "MinItems" {
-            (rules.min_items, rules.max_items)
-        } else {
-            (rules.min_properties, rules.max_properties)
-        };
-        let what = if names.0 == "MinItems" { "items" } else { "properties" };
-        let count = count as u64;
-        if let Some(least) = least.filter(|least| count < *least) {
-            let detail = format!("{} in body should have at least {least} {what}", told(path));
-            causes.push(Cause::invalid(path, &count.into(), &detail));
+        let count = fields.len() as u64;
+        if let Some(least) = rules.min_properties.filter(|least| count < *least) {
+            let detail = format!("{path} in body should have at least {least} properties");
+            return causes.push(Cause::invalid(path, &count.into(), &detail));
         }
-        if let Some(most) = most.filter(|most| count > *most) {
-            let message = format!("Too many: {count}: must have at most {most} {what}");
-            causes.push(Cause::new("FieldValueTooMany", path, message));
+        if let Some(most) = rules.max_properties.filter(|most| count > *most) {
+            return causes.push(too_many(path, count, most));
+        }
+        for (name, value) in fields {
+            if let Some(node) = self.properties.get(name).or(self.additional.as_deref()) {
+                let twin = twin.and_then(|twin| twin.get(name));
+                node.validate(value, twin, &below(path, name), causes);
+            }
+        }
+        for name in rules.required.iter().filter(|name| !fields.contains_key(*name)) {
+            causes.push(Cause::required(below(path, name), ""));
         }
     }
 
-    fn check_items(&self, list: &[Value], path: &str, causes: &mut Vec<Cause>) {
-        self.check_count(list.len(), path, causes, ("MinItems", "MaxItems"));
-        let key = |item: &Value| match &self.list {
-            super::schema::ListType::Atomic => None,
-            super::schema::ListType::Set => Some(item.clone()),
-            super::schema::ListType::Map(keys) => {
-                Some(keys.iter().map(|key| (key.clone(), item[key].clone())).collect::<Value>())
+    fn check_items(&self, list: &[Value], twin: Option<&Value>, path: &str, causes: &mut Vec<Cause>) {
+        let rules = &self.rules;
+        for (index, item) in list.iter().enumerate() {
+            if let Some(node) = &self.items {
+                let twin = twin.and_then(|twin| twin.get(self.twin_index(twin, item, index)?));
+                node.validate(item, twin, &format!("{path}[{index}]"), causes);
             }
-        };
-        let keys: Vec<_> = list.iter().map(key).collect();
-        for (index, key) in keys.iter().enumerate() {
-            let Some(key) = key else { continue };
-            if keys[..index].iter().flatten().any(|earlier| earlier == key) {
-                let path = format!("{path}[{index}]");
-                causes.push(Cause::new("FieldValueDuplicate", path, format!("Duplicate value: {key}")));
-            }
+        }
+        let count = list.len() as u64;
+        if let Some(least) = rules.min_items.filter(|least| count < *least) {
+            let detail = format!("{path} in body should have at least {least} items");
+            causes.push(Cause::invalid(path, &count.into(), &detail));
+        }
+        if let Some(most) = rules.max_items.filter(|most| count > *most) {
+            causes.push(too_many(path, count, most));
         }
     }
 
     fn check_text(&self, text: &str, path: &str, causes: &mut Vec<Cause>) {
         let rules = &self.rules;
         let length = text.chars().count() as u64;
-        if let Some(least) = rules.min_length.filter(|least| length < *least) {
-            let detail = format!("{} in body should be at least {least} chars long", told(path));
-            causes.push(Cause::invalid(path, &text.into(), &detail));
-        }
         if let Some(most) = rules.max_length.filter(|most| length > *most) {
             let message = format!("Too long: may not be more than {most} bytes");
             causes.push(Cause::new("FieldValueTooLong", path, message));
-        }
-        if let Some(pattern) = rules.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
-            let detail = format!("{} in body should match '{}'", told(path), pattern.as_str());
+        } else if let Some(least) = rules.min_length.filter(|least| length < *least) {
+            let detail = format!("{path} in body should be at least {least} chars long");
+            causes.push(Cause::invalid(path, &text.into(), &detail));
+        } else if let Some(pattern) = rules.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
+            let detail = format!("{path} in body should match '{}'", pattern.as_str());
             causes.push(Cause::invalid(path, &text.into(), &detail));
         }
-        if rules.format.as_deref().is_some_and(|format| !has_format(text, format)) {
-            let format = rules.format.as_deref().unwrap_or_default();
-            let detail = format!("{} in body must be of type {format}: {:?}", told(path), text);
+        if let Some(format) = rules.format.as_deref().filter(|format| !has_format(text, format)) {
+            let detail = format!("{path} in body must be of type {format}: {text:?}");
             let message = format!("Invalid value: {text:?}: {detail}");
             causes.push(Cause::new("FieldValueTypeInvalid", path, message));
         }
@@ -175,62 +166,169 @@ impl Node {
 
     fn check_number(&self, number: f64, value: &Value, path: &str, causes: &mut Vec<Cause>) {
         let rules = &self.rules;
-        let told = told(path);
         let mut wrong = |detail: String| causes.push(Cause::invalid(path, value, &detail));
-        if let Some(least) = rules.minimum {
-            if rules.exclusive_minimum && number <= least {
-                wrong(format!("{told} in body should be greater than {least}"));
-            } else if number < least {
-                wrong(format!("{told} in body should be greater than or equal to {least}"));
-            }
+        if let Some(step) = rules.multiple_of.filter(|step| (number / step).fract() != 0.0) {
+            wrong(format!("{path} in body should be a multiple of {step}"));
         }
         if let Some(most) = rules.maximum {
             if rules.exclusive_maximum && number >= most {
-                wrong(format!("{told} in body should be less than {most}"));
+                wrong(format!("{path} in body should be less than {most}"));
             } else if number > most {
-                wrong(format!("{told} in body should be less than or equal to {most}"));
+                wrong(format!("{path} in body should be less than or equal to {most}"));
             }
         }
-        if let Some(step) = rules.multiple_of.filter(|step| (number / step).fract() != 0.0) {
-            wrong(format!("{told} in body should be a multiple of {step}"));
+        if let Some(least) = rules.minimum {
+            if rules.exclusive_minimum && number <= least {
+                wrong(format!("{path} in body should be greater than {least}"));
+            } else if number < least {
+                wrong(format!("{path} in body should be greater than or equal to {least}"));
+            }
         }
     }
 
+    /// What the combinations of schemas say. Of those of which one is to hold, what is wrong by the first is told.
     fn check_combinations(&self, value: &Value, path: &str, causes: &mut Vec<Cause>) {
-        let holds = |node: &Self| {
-            let mut inner = Vec::new();
-            node.validate(value, path, &mut inner);
-            inner.is_empty()
+        let tried = |nodes: &[Self]| -> Vec<Vec<Cause>> {
+            let try_one = |node: &Self| {
+                let mut causes = Vec::new();
+                node.validate(value, None, path, &mut causes);
+                causes
+            };
+            nodes.iter().map(try_one).collect()
         };
-        for node in &self.all_of {
-            node.validate(value, path, causes);
+        let wrong = |rule: &str| Cause::invalid(ROOT, &"".into(), &format!("{path:?} must {rule}"));
+        if !self.any_of.is_empty() {
+            let mut tried = tried(&self.any_of);
+            if tried.iter().all(|causes| !causes.is_empty()) {
+                causes.push(wrong("validate at least one schema (anyOf)"));
+                causes.append(&mut tried[0]);
+            }
         }
-        let mut wrong = |rule: &str| {
-            let detail = format!("{} in body must validate {rule}", told(path));
-            causes.push(Cause::invalid(path, value, &detail));
-        };
-        if !self.any_of.is_empty() && !self.any_of.iter().any(holds) {
-            wrong("at least one schema (anyOf)");
+        if !self.one_of.is_empty() {
+            let mut tried = tried(&self.one_of);
+            let valid = tried.iter().filter(|causes| causes.is_empty()).count();
+            if valid != 1 {
+                let found =
+                    if valid == 0 { "none valid".to_owned() } else { format!("{valid} valid alternatives") };
+                causes.push(wrong(&format!("validate one and only one schema (oneOf). Found {found}")));
+                if valid == 0 {
+                    causes.append(&mut tried[0]);
+                }
+            }
         }
-        if !self.one_of.is_empty() && self.one_of.iter().filter(|node| holds(node)).count() != 1 {
-            wrong("one and only one schema (oneOf)");
+        if !self.all_of.is_empty() {
+            let tried = tried(&self.all_of);
+            let valid = tried.iter().filter(|causes| causes.is_empty()).count();
+            let all = valid == tried.len();
+            causes.extend(tried.into_iter().flatten());
+            if !all {
+                let none = if valid == 0 { ". None validated" } else { "" };
+                causes.push(wrong(&format!("validate all the schemas (allOf){none}")));
+            }
         }
-        if self.not.as_deref().is_some_and(holds) {
-            wrong("not the schema (not)");
+        if let Some(not) = &self.not
+            && tried(std::slice::from_ref(not)).iter().all(Vec::is_empty)
+        {
+            causes.push(wrong("not validate the schema (not)"));
         }
     }
 }
 
-/// How messages name a path; the root has no name.
-fn told(path: &str) -> &str {
-    if path.is_empty() { "<nil>" } else { path }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
 
-/// Whether a text has the form that a format names. Formats that are not known hold.
-fn has_format(text: &str, format: &str) -> bool {
-    match format {
-        "date-time" => capsize_clock::parse_time(text).is_some(),
-        "date" => text.parse::<jiff::civil::Date>().is_ok(),
-        _ => true,
+    fn told(schema: &Value, value: &Value, twin: Option<&Value>) -> Vec<String> {
+        let mut causes = Vec::new();
+        Node::read(schema).validate(value, twin, "s", &mut causes);
+        causes.into_iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect()
+    }
+
+    #[test]
+    fn values_out_of_bounds_are_told_as_real_servers_do() {
+        let table = [
+            (
+                json!({"type": "integer", "multipleOf": 5}),
+                json!(7),
+                "s: Invalid value: 7: s in body should be a multiple of 5",
+            ),
+            (
+                json!({"type": "number", "exclusiveMinimum": true, "minimum": 0}),
+                json!(0),
+                "s: Invalid value: 0: s in body should be greater than 0",
+            ),
+            (
+                json!({"type": "string", "minLength": 2}),
+                json!("a"),
+                r#"s: Invalid value: "a": s in body should be at least 2 chars long"#,
+            ),
+            (
+                json!({"type": "string", "pattern": "^b+$"}),
+                json!("a"),
+                r#"s: Invalid value: "a": s in body should match '^b+$'"#,
+            ),
+            (
+                json!({"type": "array", "maxItems": 1, "items": {"type": "string"}}),
+                json!(["a", "b"]),
+                "s: Too many: 2: must have at most 1 item",
+            ),
+            (
+                json!({"type": "object", "minProperties": 1}),
+                json!({}),
+                "s: Invalid value: 0: s in body should have at least 1 properties",
+            ),
+            (
+                json!({"type": "object", "maxProperties": 0}),
+                json!({"a": 1}),
+                "s: Too many: 1: must have at most 0 items",
+            ),
+            (
+                json!({"type": "integer", "enum": [1, 2]}),
+                json!(3),
+                r#"s: Unsupported value: 3: supported values: "1", "2""#,
+            ),
+            (
+                json!({"type": "string", "nullable": false}),
+                json!(null),
+                r#"s: Invalid value: "null": s in body must be of type string: "null""#,
+            ),
+            (
+                json!({"type": "string", "format": "ipv4"}),
+                json!("x"),
+                r#"s: Invalid value: "x": s in body must be of type ipv4: "x""#,
+            ),
+        ];
+        for (schema, value, expected) in table {
+            assert_eq!(told(&schema, &value, None), [expected], "{schema}");
+        }
+    }
+
+    #[test]
+    fn combinations_are_told_with_what_is_wrong_by_the_first() {
+        let schema = json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
+        let none = r#"<nil>: Invalid value: "": "s" must validate one and only one schema (oneOf). Found none valid"#;
+        assert_eq!(told(&schema, &json!({}), None), [none, "s.a: Required value"]);
+        let both = r#"<nil>: Invalid value: "": "s" must validate one and only one schema (oneOf). Found 2 valid alternatives"#;
+        assert_eq!(told(&schema, &json!({"a": 1, "b": 1}), None), [both]);
+        assert!(told(&schema, &json!({"a": 1}), None).is_empty());
+        let not = json!({"type": "object", "not": {"required": ["a"]}});
+        assert_eq!(
+            told(&not, &json!({"a": 1}), None),
+            [r#"<nil>: Invalid value: "": "s" must not validate the schema (not)"#]
+        );
+    }
+
+    #[test]
+    fn what_was_wrong_before_is_forgiven_where_it_did_not_change() {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "integer", "maximum": 1},
+            "b": {"type": "string"}, "keyed": {"type": "array", "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["k"], "items": {"type": "object", "properties":
+            {"k": {"type": "string"}, "n": {"type": "integer", "maximum": 1}}}}}});
+        let old = json!({"a": 9, "b": "x", "keyed": [{"k": "p", "n": 9}]});
+        let forgiven = json!({"a": 9, "b": "y", "keyed": [{"k": "q", "n": 1}, {"k": "p", "n": 9}]});
+        assert!(told(&schema, &forgiven, Some(&old)).is_empty());
+        let changed = json!({"a": 8, "b": "x", "keyed": [{"k": "p", "n": 8}]});
+        assert_eq!(told(&schema, &changed, Some(&old)).len(), 2);
     }
 }

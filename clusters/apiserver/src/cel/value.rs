@@ -1,0 +1,48 @@
+//! JSON as values that expressions can be evaluated on.
+
+use std::sync::Arc;
+
+use kube_cel::cel::Value;
+use kube_cel::cel::objects::{Key, Map, Opaque};
+use serde_json::Value as Json;
+
+/// A value that is not what its schema says: whatever an expression does with it is an error.
+#[derive(Debug, PartialEq, Eq)]
+struct Mismatch;
+
+impl Opaque for Mismatch {
+    fn runtime_type_name(&self) -> &'static str {
+        "mismatch"
+    }
+}
+
+/// What stands for a value that is not what its schema says.
+pub(crate) fn mismatch() -> Value {
+    Value::Opaque(Arc::new(Mismatch))
+}
+
+/// A map of these fields.
+pub(crate) fn map(fields: impl Iterator<Item = (String, Value)>) -> Value {
+    let map = fields.map(|(name, value)| (Key::String(Arc::new(name)), value)).collect();
+    Value::Map(Map { map: Arc::new(map) })
+}
+
+/// A list of these items.
+pub(crate) fn list(items: impl Iterator<Item = Value>) -> Value {
+    Value::List(Arc::new(items.collect()))
+}
+
+/// JSON of which no schema is known.
+pub(crate) fn from_json(value: &Json) -> Value {
+    match value {
+        Json::Null => Value::Null,
+        Json::Bool(flag) => Value::Bool(*flag),
+        Json::Number(number) => match number.as_i64() {
+            Some(number) => Value::Int(number),
+            None => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Json::String(text) => Value::String(Arc::new(text.clone())),
+        Json::Array(items) => list(items.iter().map(from_json)),
+        Json::Object(fields) => map(fields.iter().map(|(name, value)| (name.clone(), from_json(value)))),
+    }
+}
