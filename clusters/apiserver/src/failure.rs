@@ -235,6 +235,12 @@ impl Failure {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
     }
 
+    /// The request took longer than a request may.
+    pub(crate) fn timeout() -> Self {
+        let message = "Timeout: request did not complete within the allotted timeout";
+        Self { details: Some(Map::new()), ..Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message) }
+    }
+
     /// The revision is no longer kept.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(StatusCode::GONE, "Expired", message)

@@ -1,7 +1,40 @@
 //! An embedded Kubernetes API server: the API that clients see, in the process, with no socket and no etcd.
 //!
-//! [`ApiServer::client`] gives a `kube::Client`, [`ApiServer::service`] a tower service of HTTP requests. Time comes
-//! from the clock and chance from the stream that the builder is given, so that a run repeats exactly.
+//! In the process, with no network between:
+//!
+//! ```
+//! use capsize_apiserver::Server;
+//! use k8s_openapi::api::core::v1::Namespace;
+//! use kube::Api;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Server::builder().build();
+//! let namespaces: Api<Namespace> = Api::all(server.client());
+//! assert_eq!(namespaces.list(&Default::default()).await?.items.len(), 4);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Over HTTPS, for kubectl and every other client:
+//!
+//! ```
+//! # use capsize_apiserver::Server;
+//! # use k8s_openapi::api::core::v1::Namespace;
+//! # use kube::Api;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let listening = Server::builder().name("demo").build().listen("127.0.0.1:0").await?;
+//! println!("export a kubeconfig of {}:\n{}", listening.url(), listening.kubeconfig());
+//! let namespaces: Api<Namespace> = Api::all(listening.client().await?);
+//! assert!(namespaces.get_opt("kube-system").await?.is_some());
+//! listening.stop().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! In a simulation, [`ApiServer::builder`] takes the clock, and the stream that all chance comes from, so that a run
+//! repeats exactly; no sockets there.
 //!
 //! It serves objects and has no controllers but two, which act at once, inside the write that causes them:
 //! garbage collection and the termination of namespaces. What happens inside a cluster (pods, readiness) is left
@@ -16,6 +49,7 @@ mod defaults;
 mod delete;
 mod discovery;
 mod events;
+mod face;
 mod failure;
 mod field_validation;
 mod gc;
@@ -31,6 +65,7 @@ mod respond;
 mod review;
 mod scale;
 mod selector;
+mod serve;
 mod server;
 mod service;
 mod store;
@@ -42,7 +77,9 @@ mod watch;
 mod write;
 mod writer;
 
+pub use face::Server;
 pub use peer::ClientCertificate;
 pub use respond::ApiBody;
+pub use serve::{Authority, Identity, Limits, ListenError, Listener, Listening};
 pub use server::{Admission, AdmissionRequest, ApiServer, Builder, InstallError};
 pub use service::ApiService;

@@ -1,0 +1,97 @@
+//! The certificate authority of a server: made when it starts to listen, and forgotten with it.
+
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
+    IsCa, KeyPair, KeyUsagePurpose,
+};
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+use super::listener::ListenError;
+
+/// A certificate authority with its key. It signs the server's certificate, and those of clients.
+#[derive(Debug)]
+pub struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+/// A certificate with its key, both in PEM.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The certificate.
+    pub certificate: String,
+    /// Its private key.
+    pub key: String,
+}
+
+impl Authority {
+    pub(super) fn generate(name: &str) -> Result<Self, ListenError> {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        params.distinguished_name = common_name(&format!("{name}-ca"));
+        Ok(Self(CertifiedIssuer::self_signed(params, KeyPair::generate()?)?))
+    }
+
+    /// The authority's certificate, in PEM: what clients trust.
+    #[must_use]
+    pub fn pem(&self) -> String {
+        self.0.pem()
+    }
+
+    /// The authority's certificate, in DER.
+    #[must_use]
+    pub fn der(&self) -> &[u8] {
+        self.0.der()
+    }
+
+    /// A certificate by which a client is `user`, and a member of `group` if there is one.
+    ///
+    /// # Errors
+    /// When the machine has no randomness for a key.
+    pub fn client(&self, user: &str, group: Option<&str>) -> Result<Identity, ListenError> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = common_name(user);
+        if let Some(group) = group {
+            params.distinguished_name.push(DnType::OrganizationName, group);
+        }
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.0)?.pem();
+        Ok(Identity { certificate, key: key.serialize_pem() })
+    }
+
+    /// How a server that is reached by `names` (host names and addresses) does TLS.
+    pub(super) fn server(&self, names: Vec<String>) -> Result<ServerConfig, ListenError> {
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name = common_name("kube-apiserver");
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.0)?.der().clone();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let mut roots = RootCertStore::empty();
+        roots.add(self.0.der().clone())?;
+        let provider = Arc::new(ring::default_provider());
+        let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+            .allow_unauthenticated()
+            .build()
+            .expect("there is a root");
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_client_cert_verifier(clients)
+            .with_single_cert(vec![certificate], key)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+fn common_name(name: &str) -> DistinguishedName {
+    let mut names = DistinguishedName::new();
+    names.push(DnType::CommonName, name);
+    names
+}

@@ -1,0 +1,233 @@
+//! Listening on an address: accepting connections, and stopping without cutting off what is under way.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use capsize_clock::Stream;
+use kube::config::Kubeconfig;
+use rand::SeedableRng;
+use tokio::net::{TcpListener, ToSocketAddrs};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::authority::Authority;
+use super::kubeconfig::Access;
+use super::{Limits, connection};
+use crate::server::ApiServer;
+use crate::service::ApiService;
+
+/// How long no connection is accepted after one could not be: the machine has no more file descriptors.
+const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
+
+/// Why a server cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The address is taken, or not of this machine.
+    #[error("cannot listen: {0}")]
+    Address(#[from] io::Error),
+    /// No certificate can be made.
+    #[error("cannot make a certificate: {0}")]
+    Certificate(#[from] rcgen::Error),
+    /// The certificate is not one for TLS.
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    /// No client can be made for the server's address.
+    #[error("cannot make a client: {0}")]
+    Client(#[from] kube::Error),
+}
+
+/// How a server will listen.
+#[derive(Clone, Debug)]
+#[must_use = "nothing listens before `bind`"]
+pub struct Listener {
+    api: ApiServer,
+    plain: bool,
+    limits: Limits,
+}
+
+/// What all connections of a listener share.
+pub(super) struct Shared {
+    pub service: ApiService,
+    pub tls: Option<TlsAcceptor>,
+    pub limits: Limits,
+    /// One permit for each watch that may still be opened.
+    pub watches: Arc<Semaphore>,
+    /// Ids of requests come from this.
+    pub chance: Mutex<Stream>,
+    pub stop: CancellationToken,
+}
+
+impl Listener {
+    /// Plain HTTP in the place of HTTPS: no certificates, no credentials.
+    pub fn plain_http(self) -> Self {
+        Self { plain: true, ..self }
+    }
+
+    /// Other limits than [`Limits::default`].
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Listens on `address`; port 0 is any port that is free. Needs a tokio runtime with I/O around it, whose clock
+    /// is not one that jumps: no simulation.
+    ///
+    /// # Errors
+    /// When the address cannot be had.
+    pub async fn bind(self, address: impl ToSocketAddrs) -> Result<Listening, ListenError> {
+        let socket = TcpListener::bind(address).await?;
+        let address = socket.local_addr()?;
+        let scheme = if self.plain { "http" } else { "https" };
+        let url = format!("{scheme}://{}", reachable(address));
+        let name = self.api.name();
+        let access = if self.plain { None } else { Some(Access::generate(name)?) };
+        let tls = match &access {
+            Some(access) => Some(TlsAcceptor::from(Arc::new(access.authority.server(names(address))?))),
+            None => None,
+        };
+        let stop = CancellationToken::new();
+        let shared = Shared {
+            service: self.api.service(),
+            tls,
+            limits: self.limits,
+            watches: Arc::new(Semaphore::new(self.limits.watches)),
+            chance: Mutex::new(Stream::from_rng(&mut self.api.inner.state().chance)),
+            stop: stop.clone(),
+        };
+        let name = name.to_owned();
+        let task = AbortOnDropHandle::new(tokio::spawn(accept(socket, Arc::new(shared))));
+        Ok(Listening { name, address, url, access, stop, task })
+    }
+}
+
+impl ApiServer {
+    /// Sets up a listener for this server, HTTPS unless said otherwise.
+    pub fn listener(&self) -> Listener {
+        Listener { api: self.clone(), plain: false, limits: Limits::default() }
+    }
+
+    /// Listens on `address` with HTTPS; port 0 is any port that is free. As [`Listener::bind`].
+    ///
+    /// # Errors
+    /// When the address cannot be had.
+    pub async fn listen(&self, address: impl ToSocketAddrs) -> Result<Listening, ListenError> {
+        self.listener().bind(address).await
+    }
+}
+
+/// A server that listens. Dropping it cuts all connections.
+#[derive(Debug)]
+#[must_use = "the server stops listening when it is dropped"]
+pub struct Listening {
+    name: String,
+    address: SocketAddr,
+    url: String,
+    access: Option<Access>,
+    stop: CancellationToken,
+    task: AbortOnDropHandle<()>,
+}
+
+impl Listening {
+    /// Where it is reached, without a slash at the end.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The address that it listens on.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The authority whose certificates are good here; `None` with plain HTTP.
+    #[must_use]
+    pub fn authority(&self) -> Option<&Authority> {
+        self.access.as_ref().map(|access| &access.authority)
+    }
+
+    /// A kubeconfig (YAML) of an administrator, with the server's name as cluster and context.
+    #[must_use]
+    pub fn kubeconfig(&self) -> String {
+        let config = super::kubeconfig::of(&self.name, &self.url, self.access.as_ref());
+        serde_saphyr::to_string(&config).expect("plain strings can be written")
+    }
+
+    /// A client that comes over the socket, as an administrator. Needs a tokio runtime around it.
+    ///
+    /// # Errors
+    /// When the client cannot be set up.
+    pub async fn client(&self) -> Result<kube::Client, ListenError> {
+        let config = super::kubeconfig::of(&self.name, &self.url, self.access.as_ref());
+        let config: Kubeconfig =
+            serde_json::from_value(config).expect("written in the shape of a kubeconfig");
+        let config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await;
+        let config = config.map_err(kube::Error::InferKubeconfig)?;
+        Ok(kube::Client::try_from(config)?)
+    }
+
+    /// Stops: no more connections, watches end, requests under way get their answers, for at most
+    /// [`Limits::grace`].
+    pub async fn stop(self) {
+        self.stop.cancel();
+        // The task does not panic, and nobody else ends it.
+        let _ = self.task.await;
+    }
+}
+
+/// Accepts connections until the server stops, and then waits for those that are open.
+async fn accept(socket: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let full = connections.len() >= shared.limits.connections;
+        tokio::select! {
+            biased;
+            () = shared.stop.cancelled() => break,
+            _ = connections.join_next(), if !connections.is_empty() => {}
+            accepted = socket.accept(), if !full => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(connection::run(stream, Arc::clone(&shared)));
+                }
+                Err(_) => tokio::time::sleep(AFTER_A_FAILURE).await,
+            }
+        }
+    }
+    drop(socket);
+    let ended = async { while connections.join_next().await.is_some() {} };
+    // Those that take longer are cut off, as `connections` is dropped.
+    let _ = tokio::time::timeout(shared.limits.grace, ended).await;
+}
+
+/// The address that a client on this machine reaches `address` by.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// What a server on `address` may be called.
+fn names(address: SocketAddr) -> Vec<String> {
+    let known = [
+        "localhost",
+        "127.0.0.1",
+        "::1",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+    ];
+    let mut names = known.map(str::to_owned).to_vec();
+    let own = address.ip().to_string();
+    if !names.contains(&own) {
+        names.push(own);
+    }
+    names
+}

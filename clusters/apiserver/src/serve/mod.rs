@@ -1,0 +1,17 @@
+//! The server on a socket: HTTPS or plain HTTP, HTTP/1.1 and HTTP/2, with limits on what a client may cost.
+//!
+//! It turns bytes into requests for the same service that is called in process, and leaves what they mean to that.
+
+mod answer;
+mod authority;
+mod connection;
+mod gzip;
+mod kubeconfig;
+mod limits;
+mod listener;
+mod open;
+mod pump;
+
+pub use authority::{Authority, Identity};
+pub use limits::Limits;
+pub use listener::{ListenError, Listener, Listening};

@@ -1,0 +1,72 @@
+//! What kube clients do over HTTPS.
+
+use std::pin::pin;
+
+use capsize_apiserver::Limits;
+use futures::TryStreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, PostParams, WatchEvent, WatchParams};
+use kube::client::Body;
+use kube::config::Kubeconfig;
+use kube::{Client, Config};
+use serde_json::json;
+use tower::service_fn;
+
+use crate::support::{http, http2, https};
+
+fn config_map(name: &str) -> ConfigMap {
+    serde_json::from_value(json!({"metadata": {"name": name}, "data": {"k": "v"}})).unwrap()
+}
+
+/// Creates an object and sees it come on a watch.
+async fn creates_and_watches(client: Client) {
+    let api: Api<ConfigMap> = Api::default_namespaced(client);
+    api.create(&PostParams::default(), &config_map("first")).await.unwrap();
+    let mut events = pin!(api.watch(&WatchParams::default(), "0").await.unwrap());
+    api.create(&PostParams::default(), &config_map("second")).await.unwrap();
+    for expected in ["first", "second"] {
+        match events.try_next().await.unwrap() {
+            Some(WatchEvent::Added(object)) => assert_eq!(object.metadata.name.as_deref(), Some(expected)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_kube_client_works_over_https() {
+    let (_server, listening) = https(Limits::default()).await;
+    creates_and_watches(listening.client().await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_kube_client_works_over_http_2() {
+    let (_server, listening) = https(Limits::default()).await;
+    let sender = http2::<Body>(&listening).await;
+    let url: http::Uri = listening.url().parse().unwrap();
+    let service = service_fn(move |mut request: http::Request<Body>| {
+        let mut parts = url.clone().into_parts();
+        parts.path_and_query = request.uri().path_and_query().cloned();
+        *request.uri_mut() = http::Uri::from_parts(parts).unwrap();
+        sender.clone().send_request(request)
+    });
+    creates_and_watches(Client::new(service, "default")).await;
+}
+
+#[tokio::test]
+async fn a_kube_client_works_without_tls() {
+    let (_server, listening) = http(Limits::default()).await;
+    assert!(listening.url().starts_with("http://127.0.0.1:"));
+    creates_and_watches(listening.client().await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_kubeconfig_is_all_that_a_client_needs() {
+    let (_server, listening) = https(Limits::default()).await;
+    let text = listening.kubeconfig();
+    let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
+    let user = kubeconfig.auth_infos[0].auth_info.clone().unwrap();
+    assert!(user.token.is_some() && user.client_certificate_data.is_some() && user.client_key_data.is_some());
+    assert_eq!(kubeconfig.current_context.as_deref(), Some("apiserver"));
+    let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+    creates_and_watches(Client::try_from(config).unwrap()).await;
+}
