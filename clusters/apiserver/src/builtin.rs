@@ -53,11 +53,17 @@ const fn in_all(row: Row) -> Row {
     Row { categories: &["all"], ..row }
 }
 
+/// One of the kinds that extend the API.
+const fn extends(row: Row) -> Row {
+    Row { categories: &["api-extensions"], ..row }
+}
+
 const fn scaled(row: Row) -> Row {
     Row { scale: true, ..row }
 }
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
+const RESOURCE: &str = "resource.k8s.io";
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
 #[rustfmt::skip]
@@ -77,12 +83,14 @@ static ROWS: &[Row] = &[
     row("", "v1", "Secret", "secrets", &[], DATA),
     in_all(row("", "v1", "Service", "services", &["svc"], Traits { create_on_update: true, returns_deleted: true, ..WITH_STATUS })),
     row("", "v1", "ServiceAccount", "serviceaccounts", &["sa"], Traits { returns_deleted: true, ..DATA }),
-    row(ADMISSION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", &[], CONFIGURATION),
-    row(ADMISSION, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", &[], Traits { status: true, ..CONFIGURATION }),
-    row(ADMISSION, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", &[], CONFIGURATION),
-    row(ADMISSION, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", &[], CONFIGURATION),
-    row("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", &["crd", "crds"], Traits { status: true, ..CONFIGURATION }),
-    row("apiregistration.k8s.io", "v1", "APIService", "apiservices", &[], Traits { status: true, unconditional_update: false, ..CLUSTER }),
+    extends(row(ADMISSION, "v1", "MutatingAdmissionPolicy", "mutatingadmissionpolicies", &[], CONFIGURATION)),
+    extends(row(ADMISSION, "v1", "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings", &[], CONFIGURATION)),
+    extends(row(ADMISSION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", &[], CONFIGURATION)),
+    extends(row(ADMISSION, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", &[], Traits { status: true, ..CONFIGURATION })),
+    extends(row(ADMISSION, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", &[], CONFIGURATION)),
+    extends(row(ADMISSION, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", &[], CONFIGURATION)),
+    extends(row("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", &["crd", "crds"], Traits { status: true, ..CONFIGURATION })),
+    extends(row("apiregistration.k8s.io", "v1", "APIService", "apiservices", &[], Traits { status: true, unconditional_update: false, ..CLUSTER })),
     row("apps", "v1", "ControllerRevision", "controllerrevisions", &[], DATA),
     in_all(row("apps", "v1", "DaemonSet", "daemonsets", &["ds"], WORKLOAD)),
     scaled(in_all(row("apps", "v1", "Deployment", "deployments", &["deploy"], WORKLOAD))),
@@ -99,18 +107,26 @@ static ROWS: &[Row] = &[
     row("flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration", "prioritylevelconfigurations", &[], Traits { status: true, generation: true, ..CLUSTER }),
     row("networking.k8s.io", "v1", "Ingress", "ingresses", &["ing"], WORKLOAD),
     row("networking.k8s.io", "v1", "IngressClass", "ingressclasses", &[], Traits { generation: true, ..CLUSTER }),
+    row("networking.k8s.io", "v1", "IPAddress", "ipaddresses", &["ip"], CLUSTER),
     row("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", &["netpol"], Traits { generation: true, ..DATA }),
+    row("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs", &[], Traits { status: true, ..CLUSTER }),
     row("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", &[], Traits { unconditional_update: false, ..RBAC_CLUSTER }),
     row("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", &["pdb"], Traits { unconditional_update: false, ..WORKLOAD }),
     row(RBAC_GROUP, "v1", "ClusterRole", "clusterroles", &[], RBAC_CLUSTER),
     row(RBAC_GROUP, "v1", "ClusterRoleBinding", "clusterrolebindings", &[], RBAC_CLUSTER),
     row(RBAC_GROUP, "v1", "Role", "roles", &[], RBAC),
     row(RBAC_GROUP, "v1", "RoleBinding", "rolebindings", &[], RBAC),
+    row(RESOURCE, "v1", "DeviceClass", "deviceclasses", &[], Traits { generation: true, returns_deleted: true, ..CLUSTER }),
+    row(RESOURCE, "v1", "ResourceClaim", "resourceclaims", &[], Traits { returns_deleted: true, ..WITH_STATUS }),
+    row(RESOURCE, "v1", "ResourceClaimTemplate", "resourceclaimtemplates", &[], Traits { returns_deleted: true, ..DATA }),
+    row(RESOURCE, "v1", "ResourceSlice", "resourceslices", &[], Traits { generation: true, returns_deleted: true, ..CLUSTER }),
     row("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", &["pc"], Traits { generation: true, ..CLUSTER }),
     row("storage.k8s.io", "v1", "CSIDriver", "csidrivers", &[], Traits { returns_deleted: true, ..CONFIGURATION }),
     row("storage.k8s.io", "v1", "CSINode", "csinodes", &[], Traits { unconditional_update: false, returns_deleted: true, ..CLUSTER }),
+    row("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities", &[], Traits { unconditional_update: false, ..DATA }),
     row("storage.k8s.io", "v1", "StorageClass", "storageclasses", &["sc"], Traits { returns_deleted: true, ..CLUSTER }),
     row("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", &[], Traits { status: true, unconditional_update: false, returns_deleted: true, ..CLUSTER }),
+    row("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses", &["vac"], Traits { returns_deleted: true, ..CLUSTER }),
 ];
 
 /// All built-in kinds, sorted by group, version and plural.

@@ -218,10 +218,19 @@ impl Failure {
     }
 
     /// None of the media types that the client takes can be made.
-    pub(crate) fn not_acceptable() -> Self {
-        let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
-                       application/vnd.kubernetes.protobuf";
+    pub(crate) fn not_acceptable(available: &str) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self { details: Some(Map::new()), ..Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message) }
+    }
+
+    /// The path has a media type that the client takes, but not in the form that it wants.
+    pub(crate) fn only_accepted(accepted: &str) -> Self {
+        Self::cannot_show(format!("only the following media types are accepted: {accepted}"))
+    }
+
+    /// The answer cannot be shown in the form that the client wants.
+    pub(crate) fn cannot_show(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
     /// The body is larger than `limit` bytes.

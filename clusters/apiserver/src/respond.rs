@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::Stream;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::kinds::Kind;
+use crate::negotiate::{Form, Media};
 use crate::store::{Encoded, Version};
 
 /// The body of an answer: whole, or a watch that goes on until it is cut or times out.
@@ -105,21 +106,22 @@ pub(crate) fn with_warnings(mut response: Response<ApiBody>, warnings: &[String]
     response
 }
 
-/// The media types that answers can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Media {
-    Json,
-    Yaml,
-}
-
 /// An answer in the media type that the client wants; watches are always JSON.
-pub(crate) fn in_media(response: Response<ApiBody>, media: Media) -> Response<ApiBody> {
+pub(crate) fn in_media(response: Response<ApiBody>, form: Form) -> Response<ApiBody> {
+    if form.media == Media::Json && !form.pretty {
+        return response;
+    }
+    let is_json = response.headers().get(header::CONTENT_TYPE) == Some(&JSON);
     let (mut parts, body) = response.into_parts();
     let body = match body {
-        ApiBody::Whole(Some(bytes)) if media == Media::Yaml => {
+        ApiBody::Whole(Some(bytes)) if is_json => {
             let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-            let text = serde_saphyr::to_string(&value).unwrap_or_default();
-            parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/yaml"));
+            let text = if form.media == Media::Yaml {
+                parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/yaml"));
+                serde_saphyr::to_string(&value).unwrap_or_default()
+            } else {
+                format!("{value:#}\n")
+            };
             ApiBody::Whole(Some(Bytes::from(text)))
         }
         body => body,
@@ -127,20 +129,34 @@ pub(crate) fn in_media(response: Response<ApiBody>, media: Media) -> Response<Ap
     Response::from_parts(parts, body)
 }
 
-/// The first media type that the client takes and that can be made.
-///
-/// # Errors
-/// Not acceptable where there is none.
-pub(crate) fn acceptable(parts: &http::request::Parts) -> Result<Media, Failure> {
-    let Some(accept) = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
-        return Ok(Media::Json);
-    };
-    let known = |range: &str| match range.split(';').next().unwrap_or_default().trim() {
-        "application/json" | "*/*" | "application/*" | "" => Some(Media::Json),
-        "application/yaml" => Some(Media::Yaml),
+/// An answer that clients may keep until it changes; where they have it already, only that they do.
+pub(crate) fn cacheable(request: &HeaderMap, response: Response<ApiBody>) -> Response<ApiBody> {
+    let (mut parts, body) = response.into_parts();
+    let tag = match &body {
+        ApiBody::Whole(Some(bytes)) => HeaderValue::from_str(&format!("\"{}\"", hash(bytes))).ok(),
         _ => None,
     };
-    accept.split(',').find_map(known).ok_or_else(Failure::not_acceptable)
+    let known = tag.is_some() && tag.as_ref() == request.get(header::IF_NONE_MATCH);
+    if let Some(tag) = tag {
+        parts.headers.insert(header::ETAG, tag);
+    }
+    parts.headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    parts.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
+    if known {
+        parts.status = StatusCode::NOT_MODIFIED;
+        parts.headers.remove(header::CONTENT_TYPE);
+    }
+    Response::from_parts(parts, if known { ApiBody::Whole(None) } else { body })
+}
+
+/// What tells one document from another: its SHA-512 in capital hexadecimal digits.
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    use sha2::Digest as _;
+    use std::fmt::Write as _;
+    sha2::Sha512::digest(bytes).iter().fold(String::with_capacity(128), |mut text, byte| {
+        let _ = write!(text, "{byte:02X}");
+        text
+    })
 }
 
 /// Plain text as the whole answer.

@@ -14,10 +14,10 @@ use http_body_util::{BodyExt, Limited};
 use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::request::{Query, ResourcePath, Target, parse_path};
-use crate::respond::{self, ApiBody, Media};
+use crate::respond::{self, ApiBody};
 use crate::server::ApiServer;
 use crate::writer::Writer;
-use crate::{discovery, read, review, watch, write};
+use crate::{discovery, negotiate, read, review, watch, write};
 
 /// The largest body that is read, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -95,7 +95,7 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
                 return Ok(answer);
             }
         }
-        return discovery::unknown(server, &path);
+        return discovery::unknown(server, parts, &path);
     };
     let at_cluster = path.namespace.is_empty();
     let misplaced = !kind.traits.namespaced && !at_cluster;
@@ -106,12 +106,12 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
         return Err(Failure::no_resource());
     }
     let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let form = negotiate::form(parts, &query, &kind, path.name.is_empty())?;
     let call = Call { server, kind, path, query, parts, body };
-    let media = respond::acceptable(parts)?;
     let deprecation = call.kind.schema.as_ref().and_then(|schema| schema.deprecation.clone());
     let answer = dispatch(call).await.unwrap_or_else(|failure| respond::failure(&failure));
     let answer = respond::with_warnings(answer, deprecation.as_slice());
-    Ok(if media == Media::Json { answer } else { respond::in_media(answer, media) })
+    Ok(respond::in_media(answer, form))
 }
 
 async fn dispatch(call: Call<'_>) -> Result<Response<ApiBody>, Failure> {

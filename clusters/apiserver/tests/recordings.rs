@@ -22,7 +22,6 @@ use serde_json::{Value, json};
 const GAPS: &[(&str, &str)] = &[
     ("crd-watch", "recorded while the real server was still starting: its list was refused with 429"),
     ("self-subject", "reviews carry neither time nor managedFields"),
-    ("discovery-aggregated", "there is no aggregated discovery"),
 ];
 
 /// What must be there before a case although its recording does not say so: definitions, made before step 1.

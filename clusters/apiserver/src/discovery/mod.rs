@@ -1,0 +1,8 @@
+//! Discovery: which groups, versions and resources are served, in the old form and in the aggregated one.
+
+mod aggregated;
+mod answer;
+mod groups;
+mod resources;
+
+pub(crate) use answer::{answer, unknown};
