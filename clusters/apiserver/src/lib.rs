@@ -73,6 +73,7 @@ mod service;
 mod store;
 mod topology;
 mod topology_table;
+mod types;
 mod update;
 mod validate;
 mod watch;

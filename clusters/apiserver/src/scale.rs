@@ -89,7 +89,7 @@ pub(crate) fn scale(call: &Call<'_>, paths: &ScalePaths) -> Result<Response<ApiB
             return Ok(respond::json(StatusCode::OK, &scale_of(&stored.object, paths)));
         }
         Method::PUT => {
-            let body = body::parse(call, "application/json, application/yaml")?;
+            let body = body::part(call.content_type(), &call.body, &[("autoscaling", "v1", "Scale")])?;
             check_shape(&body)?;
             call.writing(|writer| writer.update(&change, |old| with_scale(kind, old, &body, paths)))?
         }

@@ -20,8 +20,7 @@ use crate::writer::{Manager, NewObject, Written};
 
 /// POST to a collection.
 pub(crate) fn create(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let mut object = body::decode(call)?;
-    let warnings = check_fields(call, "CreateOptions", &mut object)?;
+    let (object, warnings) = body::decode(call, "CreateOptions")?;
     let dry_run = call.query.dry_run("CreateOptions")?;
     let manager = Manager { name: &manager(call, "CreateOptions")?, tracked: false };
     let new =
@@ -32,8 +31,7 @@ pub(crate) fn create(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
 
 /// PUT to an object.
 pub(crate) fn update(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let mut object = body::decode(call)?;
-    let warnings = check_fields(call, "UpdateOptions", &mut object)?;
+    let (object, warnings) = body::decode(call, "UpdateOptions")?;
     let manager = manager(call, "UpdateOptions")?;
     let change = change(call, call.query.dry_run("UpdateOptions")?, true, &manager);
     let answer = call.writing(|writer| {
@@ -211,7 +209,7 @@ pub(crate) fn subresource(call: &Call<'_>) -> Result<Response<ApiBody>, Failure>
 
 /// PUT to a namespace's `/finalize`, which replaces `spec.finalizers` and nothing else.
 fn finalize(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let object = body::decode(call)?;
+    let (object, _) = body::decode(call, "UpdateOptions")?;
     let manager = manager(call, "UpdateOptions")?;
     let change = change(call, call.query.dry_run("UpdateOptions")?, false, &manager);
     let written = call.writing(|writer| {

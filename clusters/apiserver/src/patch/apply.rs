@@ -50,7 +50,8 @@ pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiB
 
 /// The configuration that a body carries.
 fn read(call: &Call<'_>, change: &Change<'_>) -> Result<Value, Failure> {
-    let mut config = body::yaml(&call.body).map_err(Failure::bad_request)?;
+    let mut config =
+        body::yaml(&call.body).map_err(|why| Failure::bad_request(format!("error decoding YAML: {why}")))?;
     check_shape(&config)?;
     let text = |field: &str| config[field].as_str().unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));

@@ -1,0 +1,82 @@
+//! What Go says of text that is not JSON.
+
+use serde_json::Error;
+
+/// The message that Go's reader has for an error, which is told by its place in `text` and its kind.
+pub(super) fn message(error: &Error, text: &[u8]) -> String {
+    if error.is_eof() || text.is_empty() {
+        return "unexpected end of JSON input".into();
+    }
+    let at = place(error, text);
+    let Some(found) = text.get(at) else { return "unexpected end of JSON input".into() };
+    let shown = match found {
+        b'\'' => r"'\''".to_owned(),
+        b'"' => r#"'"'"#.to_owned(),
+        byte if byte.is_ascii_control() => format!("'{}'", char::from(*byte).escape_default()),
+        byte => format!("'{}'", char::from(*byte)),
+    };
+    let told = error.to_string();
+    let context = match told.split(" at line ").next().unwrap_or_default() {
+        "expected value" => "looking for beginning of value".to_owned(),
+        "key must be a string" => "looking for beginning of object key string".to_owned(),
+        "expected `:`" => "after object key".to_owned(),
+        "expected `,` or `}`" => "after object key:value pair".to_owned(),
+        "expected `,` or `]`" => "after array element".to_owned(),
+        "trailing characters" => "after top-level value".to_owned(),
+        "trailing comma" if *found == b'}' => "looking for beginning of object key string".to_owned(),
+        "trailing comma" => "looking for beginning of value".to_owned(),
+        "expected ident" => return format!("invalid character {shown} {}", in_literal(text, at)),
+        "invalid number" => "in numeric literal".to_owned(),
+        "invalid escape" => "in string escape code".to_owned(),
+        "recursion limit exceeded" => return "exceeded max depth".to_owned(),
+        told if told.starts_with("control character") => "in string literal".to_owned(),
+        told => return told.to_owned(),
+    };
+    format!("invalid character {shown} {context}")
+}
+
+/// The offset of the byte that an error is about.
+fn place(error: &Error, text: &[u8]) -> usize {
+    let before = error.line().saturating_sub(1);
+    let lines = text.split_inclusive(|byte| *byte == b'\n').take(before);
+    lines.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1)
+}
+
+/// Which of the three words a byte is wrong in, and what was expected in its place.
+fn in_literal(text: &[u8], at: usize) -> String {
+    for word in ["null", "true", "false"] {
+        for length in (1..word.len()).rev() {
+            let begins = at.checked_sub(length).and_then(|start| text.get(start..at));
+            if begins == Some(&word.as_bytes()[..length]) {
+                return format!("in literal {word} (expecting '{}')", &word[length..=length]);
+            }
+        }
+    }
+    "looking for beginning of value".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_json_is_told_in_the_words_of_go() {
+        let table = [
+            ("", "unexpected end of JSON input"),
+            (r#"{"a""#, "unexpected end of JSON input"),
+            ("{not json", "invalid character 'n' looking for beginning of object key string"),
+            ("not json", "invalid character 'o' in literal null (expecting 'u')"),
+            ("x", "invalid character 'x' looking for beginning of value"),
+            (r#"{"a" 1}"#, "invalid character '1' after object key"),
+            (r#"{"a":1 "b"}"#, "invalid character '\"' after object key:value pair"),
+            ("[1 2]", "invalid character '2' after array element"),
+            ("{}\n{}", "invalid character '{' after top-level value"),
+            (r#"{"a":1,}"#, "invalid character '}' looking for beginning of object key string"),
+            ("[1,]", "invalid character ']' looking for beginning of value"),
+        ];
+        for (text, expected) in table {
+            let error = serde_json::from_str::<serde_json::Value>(text).unwrap_err();
+            assert_eq!(message(&error, text.as_bytes()), expected, "{text}: {error}");
+        }
+    }
+}

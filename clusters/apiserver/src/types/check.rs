@@ -1,0 +1,262 @@
+//! JSON of a built-in kind, checked against its type and brought into the form that Go would write it in.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::own::{check_base64, described, settle};
+use super::table::{self, Field, Own, Shape, Struct, Type, in_messages};
+
+/// A value of another type than its field has: what Go says of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Problem(pub String);
+
+/// Where a value is: a step, and where the steps before it lead.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    before: Option<&'a At<'a>>,
+    step: Step<'a>,
+    /// The struct that has the field.
+    owner: Option<&'static Struct>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Field(&'a str),
+    Key(&'a str),
+    Index(usize),
+}
+
+impl fmt::Display for At<'_> {
+    /// The path with indices and keys, as unknown fields are told.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(before) = self.before {
+            before.fmt(f)?;
+        }
+        match self.step {
+            Step::Index(index) => write!(f, "[{index}]"),
+            Step::Field(name) | Step::Key(name) if self.before.is_some() => write!(f, ".{name}"),
+            Step::Field(name) | Step::Key(name) => f.write_str(name),
+        }
+    }
+}
+
+/// The names of the fields on the way, without indices and keys, as type errors are told.
+fn fields_of(at: &At<'_>) -> String {
+    let before = at.before.map(fields_of).unwrap_or_default();
+    match at.step {
+        Step::Field(name) if before.is_empty() => name.to_owned(),
+        Step::Field(name) => format!("{before}.{name}"),
+        _ => before,
+    }
+}
+
+/// Checks an object. Unknown fields are dropped and their paths come back; so are values that Go leaves out.
+///
+/// # Errors
+/// The first value that is of another type than its field.
+pub(crate) fn check(of: &'static Struct, object: &mut Value) -> Result<Vec<String>, Problem> {
+    let mut unknown = Vec::new();
+    if !object.is_object() {
+        let shown = format!("{}.{}", of.name.rsplit(['/', '.']).nth(1).unwrap_or_default(), of.short_name());
+        return Err(Problem(format!(
+            "json: cannot unmarshal {} into Go value of type {shown}",
+            described(object)
+        )));
+    }
+    fields(of, object, None, &mut unknown)?;
+    Ok(unknown)
+}
+
+fn fields(
+    of: &'static Struct,
+    object: &mut Value,
+    before: Option<&At<'_>>,
+    unknown: &mut Vec<String>,
+) -> Result<(), Problem> {
+    let Some(map) = object.as_object_mut() else { return Ok(()) };
+    let mut problem = None;
+    map.retain(|name, value| {
+        let at = At { before, step: Step::Field(name), owner: Some(of) };
+        let Some(field) = of.named(name) else {
+            unknown.push(at.to_string());
+            return false;
+        };
+        if value.is_null() || problem.is_some() {
+            return false;
+        }
+        problem = check_value(&field.of, value, &at, unknown).err();
+        !is_left_out(field, value)
+    });
+    problem.map_or(Ok(()), Err)
+}
+
+/// Whether Go leaves a value out when it writes the object again.
+pub(super) fn is_left_out(field: &Field, value: &Value) -> bool {
+    if !field.omit_empty || field.pointer {
+        return false;
+    }
+    match (&field.of.shape, value) {
+        (Shape::Struct(_) | Shape::Own(_), _) => false,
+        (_, Value::Bool(set)) => !set,
+        (_, Value::Number(number)) => number.as_f64() == Some(0.0),
+        (_, Value::String(text)) => text.is_empty(),
+        (_, Value::Array(items)) => items.is_empty(),
+        (_, Value::Object(map)) => map.is_empty(),
+        (_, Value::Null) => true,
+    }
+}
+
+fn check_value(of: &Type, value: &mut Value, at: &At<'_>, unknown: &mut Vec<String>) -> Result<(), Problem> {
+    if value.is_null() {
+        return Ok(());
+    }
+    match (&of.shape, &mut *value) {
+        (Shape::Struct(index), Value::Object(_)) => fields(table::at(*index), value, Some(at), unknown),
+        (Shape::List(items) | Shape::Wrapped(items), Value::Array(list)) => {
+            list.iter_mut().enumerate().try_for_each(|(index, item)| {
+                let at = At { before: Some(at), step: Step::Index(index), owner: at.owner };
+                check_value(items, item, &at, unknown)
+            })
+        }
+        (Shape::Map(values), Value::Object(map)) => map.iter_mut().try_for_each(|(key, value)| {
+            if value.is_null() && values.shape == Shape::Text {
+                *value = "".into();
+            }
+            let at = At { before: Some(at), step: Step::Key(key), owner: at.owner };
+            check_value(values, value, &at, unknown)
+        }),
+        (Shape::Text, Value::String(_))
+        | (Shape::Bool, Value::Bool(_))
+        | (Shape::Float, Value::Number(_)) => Ok(()),
+        (Shape::Int32, Value::Number(number))
+            if number.as_i64().is_some_and(|n| i32::try_from(n).is_ok()) =>
+        {
+            Ok(())
+        }
+        (Shape::Int64, Value::Number(number)) if number.as_i64().is_some() => Ok(()),
+        (Shape::Bytes, Value::String(text)) => check_base64(text).map_err(Problem),
+        (Shape::Own(own @ (Own::SchemaOrArray | Own::SchemaOrBool | Own::SchemaOrStrings)), _) => {
+            schema(*own, value, at, unknown)
+        }
+        (Shape::Own(own), _) => settle(*own, value).map_err(Problem),
+        _ => Err(mismatch(of, value, at)),
+    }
+}
+
+/// A schema, or what may stand in its place.
+fn schema(own: Own, value: &mut Value, at: &At<'_>, unknown: &mut Vec<String>) -> Result<(), Problem> {
+    match (own, &mut *value) {
+        (_, Value::Object(_)) => fields(table::schema(), value, Some(at), unknown),
+        (Own::SchemaOrArray, Value::Array(list)) => {
+            list.iter_mut().enumerate().try_for_each(|(index, item)| {
+                let at = At { before: Some(at), step: Step::Index(index), owner: at.owner };
+                fields(table::schema(), item, Some(&at), unknown)
+            })
+        }
+        (Own::SchemaOrBool, Value::Bool(_)) => Ok(()),
+        (Own::SchemaOrStrings, Value::Array(list)) if list.iter().all(Value::is_string) => Ok(()),
+        (Own::SchemaOrBool, _) => Err(Problem("boolean or JSON schema expected".into())),
+        _ => Err(Problem(format!(
+            "json: cannot unmarshal {} into Go value of type v1.JSONSchemaProps",
+            described(value)
+        ))),
+    }
+}
+
+fn mismatch(of: &Type, value: &Value, at: &At<'_>) -> Problem {
+    let shown = match (&of.shape, value) {
+        (Shape::Int32 | Shape::Int64, Value::Number(number)) => format!("number {number}"),
+        (_, value) => described(value).to_owned(),
+    };
+    let owner = at.owner.map(Struct::short_name).unwrap_or_default();
+    let (path, go) = (fields_of(at), in_messages(of.go));
+    Problem(format!("json: cannot unmarshal {shown} into Go struct field {owner}.{path} of type {go}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn checked(kind: (&str, &str, &str), mut object: Value) -> (Value, Vec<String>) {
+        let of = table::find(kind.0, kind.1, kind.2).unwrap();
+        let unknown = check(of, &mut object).unwrap();
+        (object, unknown)
+    }
+
+    fn refused(kind: (&str, &str, &str), mut object: Value) -> String {
+        check(table::find(kind.0, kind.1, kind.2).unwrap(), &mut object).unwrap_err().0
+    }
+
+    const POD: (&str, &str, &str) = ("", "v1", "Pod");
+    const DEPLOYMENT: (&str, &str, &str) = ("apps", "v1", "Deployment");
+
+    #[test]
+    fn unknown_fields_are_told_by_their_paths() {
+        let (object, unknown) = checked(
+            DEPLOYMENT,
+            json!({"spec": {"Replicas": 1, "template": {"spec": {"containers": [{"name": "a", "imagee": 1}]}}}}),
+        );
+        assert_eq!(unknown, ["spec.Replicas", "spec.template.spec.containers[0].imagee"]);
+        assert_eq!(object, json!({"spec": {"template": {"spec": {"containers": [{"name": "a"}]}}}}));
+    }
+
+    #[test]
+    fn what_go_leaves_out_is_left_out() {
+        let spec = json!({"hostNetwork": false, "nodeSelector": {}, "enableServiceLinks": false, "priority": 0,
+            "containers": [{"name": "", "args": [], "stdin": false, "resources": {"limits": {"cpu": 2}}}],
+            "volumes": [{"name": "v", "emptyDir": {}}], "tolerations": null});
+        let (object, unknown) = checked(POD, json!({"metadata": {"labels": {"a": null}}, "spec": spec}));
+        assert!(unknown.is_empty());
+        let spec = json!({"enableServiceLinks": false, "priority": 0,
+            "containers": [{"name": "", "resources": {"limits": {"cpu": "2"}}}],
+            "volumes": [{"name": "v", "emptyDir": {}}]});
+        assert_eq!(object, json!({"metadata": {"labels": {"a": ""}}, "spec": spec}));
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_told_in_the_words_of_go() {
+        let table = [
+            (
+                json!({"spec": {"replicas": "two"}}),
+                "string into Go struct field DeploymentSpec.spec.replicas of type int32",
+            ),
+            (
+                json!({"spec": {"replicas": 1.5}}),
+                "number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32",
+            ),
+            (json!({"spec": {"replicas": 3_000_000_000_u64}}), "number 3000000000 into Go struct field"),
+            (json!({"spec": []}), "array into Go struct field Deployment.spec of type v1.DeploymentSpec"),
+            (
+                json!({"spec": {"template": {"spec": {"containers": [{"env": [{"value": 1}]}]}}}}),
+                "number into Go struct field EnvVar.spec.template.spec.containers.env.value of type string",
+            ),
+            (
+                json!({"metadata": {"labels": {"a": 1}}}),
+                "number into Go struct field ObjectMeta.metadata.labels of type string",
+            ),
+            (
+                json!({"spec": {"template": {"spec": {"containers": {}}}}}),
+                "object into Go struct field PodSpec.spec.template.spec.containers of type []v1.Container",
+            ),
+        ];
+        for (object, expected) in table {
+            let told = refused(DEPLOYMENT, object);
+            assert!(told.starts_with("json: cannot unmarshal "), "{told}");
+            assert!(told.contains(expected), "{told}");
+        }
+        assert_eq!(refused(POD, json!([])), "json: cannot unmarshal array into Go value of type v1.Pod");
+    }
+
+    #[test]
+    fn schemas_hold_schemas() {
+        let of = ("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+        let with = |schema: Value| json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}});
+        let deep = json!({"properties": {"a": {"items": {"additionalProperties": {"junk": 1}}}, "b": {"additionalProperties": true}}});
+        let (_, unknown) = checked(of, with(deep));
+        let path = "spec.versions[0].schema.openAPIV3Schema.properties.a.items.additionalProperties.junk";
+        assert_eq!(unknown, [path]);
+        assert!(refused(of, with(json!({"additionalProperties": 1}))).contains("boolean or JSON schema"));
+    }
+}
