@@ -122,6 +122,15 @@ impl Failure {
         Self::of(StatusCode::CONFLICT, "Conflict", kind, name, message)
     }
 
+    /// The object is another than the writer thinks, of a kind that is spelled as here.
+    pub(crate) fn conflict_of(group: &str, kind: &str, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", qualified(kind, group));
+        Self {
+            details: Some(details(group, kind, name)),
+            ..Self::new(StatusCode::CONFLICT, "Conflict", message)
+        }
+    }
+
     /// The writer read an older version.
     pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
         let why =
@@ -150,12 +159,7 @@ impl Failure {
 
     /// A delete's preconditions do not hold. Here, and only here, the resource is spelled as its kind.
     pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
-        let shown = qualified(&kind.kind, &kind.group);
-        let message = format!("Operation cannot be fulfilled on {shown} {name:?}: {why}");
-        Self {
-            details: Some(details(&kind.group, &kind.kind, name)),
-            ..Self::new(StatusCode::CONFLICT, "Conflict", message)
-        }
+        Self::conflict_of(&kind.group, &kind.kind, name, why)
     }
 
     /// The request cannot be understood.
@@ -169,6 +173,24 @@ impl Failure {
         Self::of(StatusCode::FORBIDDEN, "Forbidden", kind, name, message)
     }
 
+    /// It is not known who the request is from.
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
+    }
+
+    /// The user may not do what the request asks for. What is not given is empty.
+    pub(crate) fn forbidden_access(group: &str, resource: &str, name: &str, why: &str) -> Self {
+        let message = match (resource, name) {
+            ("", _) => format!("forbidden: {why}"),
+            (resource, "") => format!("{} is forbidden: {why}", qualified(resource, group)),
+            (resource, name) => format!("{} {name:?} is forbidden: {why}", qualified(resource, group)),
+        };
+        Self {
+            details: Some(details(group, resource, name)),
+            ..Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
+        }
+    }
+
     /// The object breaks the rules of its kind.
     pub(crate) fn invalid(kind: &Kind, name: &str, causes: &[Cause]) -> Self {
         Self::invalid_of(&kind.group, &kind.kind, name, causes)
@@ -179,7 +201,8 @@ impl Failure {
         Self::invalid_of("meta.k8s.io", kind, "", std::slice::from_ref(cause))
     }
 
-    fn invalid_of(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
+    /// What has no kind in the table breaks its rules.
+    pub(crate) fn invalid_of(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
         let mut told: Vec<String> = Vec::new();
         for cause in causes {
             let line = format!("{}: {}", cause.field, cause.message);

@@ -40,6 +40,7 @@
 //! garbage collection and the termination of namespaces. What happens inside a cluster (pods, readiness) is left
 //! to `capsize-clusters`.
 
+mod auth;
 mod body;
 mod builtin;
 mod cel;
@@ -80,6 +81,7 @@ mod watch;
 mod write;
 mod writer;
 
+pub use auth::User;
 pub use face::Server;
 pub use peer::ClientCertificate;
 pub use respond::ApiBody;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use capsize_clock::{Clock, Stream};
 
+use crate::auth::{self, Access, Grants};
 use crate::builtin::BUILTIN;
 use crate::failure::Failure;
 use crate::gc::Dependents;
@@ -51,6 +52,7 @@ pub(crate) struct Inner {
     pub garbage_collector: bool,
     pub namespace_controller: bool,
     pub tracks_updates: bool,
+    pub access: Access,
     state: Mutex<State>,
 }
 
@@ -62,6 +64,8 @@ pub(crate) struct State {
     pub dependents: Dependents,
     pub chance: Stream,
     pub ready: bool,
+    /// The roles and bindings as they are asked for; none since one of them was written.
+    pub grants: Option<Arc<Grants>>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -108,6 +112,7 @@ pub struct Builder {
     namespace_controller: bool,
     tracks_updates: bool,
     history_limit: usize,
+    pub(crate) access: auth::Settings,
 }
 
 impl std::fmt::Debug for Builder {
@@ -152,12 +157,15 @@ impl Builder {
     /// The server, with the namespaces that every cluster has.
     #[must_use]
     pub fn build(self) -> ApiServer {
+        let access = self.access.finish(self.chance.clone());
+        let rbac = access.rbac;
         let state = State {
             store: Store::new(self.clock, self.history_limit),
             custom: Vec::new(),
             dependents: Dependents::default(),
             chance: self.chance,
             ready: true,
+            grants: None,
         };
         let server = ApiServer {
             inner: Arc::new(Inner {
@@ -167,6 +175,7 @@ impl Builder {
                 garbage_collector: self.garbage_collector,
                 namespace_controller: self.namespace_controller,
                 tracks_updates: self.tracks_updates,
+                access,
                 state: Mutex::new(state),
             }),
         };
@@ -174,6 +183,9 @@ impl Builder {
             |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"].map(namespace);
         server.install(namespaces.into()).expect("these are valid");
+        if rbac {
+            server.install(auth::bootstrap_objects()).expect("these are valid");
+        }
         server
     }
 }
@@ -202,6 +214,7 @@ impl ApiServer {
             namespace_controller: true,
             tracks_updates: false,
             history_limit: 1000,
+            access: auth::Settings::default(),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::request::{Query, ResourcePath, Target, parse_path};
 use crate::respond::{self, ApiBody};
 use crate::server::ApiServer;
 use crate::writer::Writer;
-use crate::{discovery, negotiate, read, review, watch, write};
+use crate::{auth, discovery, negotiate, read, review, watch, write};
 
 /// The largest body that is read, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -50,7 +50,10 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let server = self.server.clone();
         Box::pin(async move {
-            let (parts, body) = request.into_parts();
+            let (mut parts, body) = request.into_parts();
+            if let Err(failure) = auth::let_in(&server, &mut parts) {
+                return Ok(respond::failure(&failure));
+            }
             let body = match Limited::new(body, BODY_LIMIT).collect().await {
                 Ok(body) => body.to_bytes(),
                 Err(error) if error.is::<http_body_util::LengthLimitError>() => {
@@ -85,16 +88,14 @@ impl Call<'_> {
 async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Response<ApiBody>, Failure> {
     let path = match parse_path(parts.uri.path()) {
         Target::Resource(path) => path,
-        Target::Other(segments) => return discovery::answer(server, parts, &segments),
+        Target::Other(segments) => {
+            let answer = auth::openid(server, &parts.method, &segments);
+            return answer.unwrap_or_else(|| discovery::answer(server, parts, &segments));
+        }
     };
     let found = server.inner.state().kind(&path.group, &path.version, &path.plural).cloned();
-    let Some(kind) = found else {
-        if parts.method == Method::POST && path.version == "v1" {
-            let body = serde_json::from_slice(&body).unwrap_or_default();
-            if let Some(answer) = review::answer(&path.group, &path.plural, body) {
-                return Ok(answer);
-            }
-        }
+    let reviewed = if found.is_none() { review::kind(&path) } else { None };
+    let Some(kind) = found.as_ref().or(reviewed).cloned() else {
         return discovery::unknown(server, parts, &path);
     };
     let at_cluster = path.namespace.is_empty();
@@ -109,7 +110,8 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
     let form = negotiate::form(parts, &query, &kind, path.name.is_empty())?;
     let call = Call { server, kind, path, query, parts, body };
     let deprecation = call.kind.schema.as_ref().and_then(|schema| schema.deprecation.clone());
-    let answer = dispatch(call).await.unwrap_or_else(|failure| respond::failure(&failure));
+    let answer = if reviewed.is_some() { review::answer(&call) } else { dispatch(call).await };
+    let answer = answer.unwrap_or_else(|failure| respond::failure(&failure));
     let answer = respond::with_warnings(answer, deprecation.as_slice());
     Ok(respond::in_media(answer, form))
 }

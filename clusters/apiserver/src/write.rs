@@ -3,6 +3,7 @@
 use http::{Method, Response, StatusCode, header};
 use serde_json::{Value, json};
 
+use crate::auth;
 use crate::body;
 use crate::delete::{DeleteOptions, Deleted};
 use crate::failure::{Cause, Failure};
@@ -180,6 +181,9 @@ pub(crate) fn subresource(call: &Call<'_>) -> Result<Response<ApiBody>, Failure>
     let kind = &call.kind;
     if let ("scale", Some(paths)) = (call.path.subresource.as_str(), &kind.scale) {
         return scale::scale(call, paths);
+    }
+    if call.path.subresource == "token" && kind.is_core("serviceaccounts") {
+        return auth::request_token(call);
     }
     let known = match call.path.subresource.as_str() {
         "status" => kind.traits.status,

@@ -89,6 +89,7 @@ impl<'a> Writer<'a> {
                     self.empty_namespace(meta(&version.object, "name"));
                 }
             }
+            self.provision(&kind, &version.object, removed);
         }
     }
 
@@ -174,7 +175,8 @@ impl<'a> Writer<'a> {
         if owned(&object) || before.is_some_and(owned) {
             self.state.dependents.update(&kind.storage, &key, before, Some(&object));
         }
-        let matters = owned(&object) || is_terminating(&object);
+        let matters = owned(&object) || is_terminating(&object) || self.provisions(kind);
+        self.forget_grants(kind);
         let version = self.state.store.put(&kind.storage, key, object);
         self.stored_definition(kind, &version);
         if matters {
@@ -188,6 +190,7 @@ impl<'a> Writer<'a> {
         let key = store::key(namespace, name);
         let version = self.state.store.remove(&kind.storage, &key)?;
         self.state.dependents.update(&kind.storage, &key, Some(&version.object), None);
+        self.forget_grants(kind);
         self.effects.push_back(Effect { kind: kind.clone(), version: version.clone(), removed: true });
         Some(version)
     }

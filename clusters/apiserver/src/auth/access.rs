@@ -1,0 +1,221 @@
+//! What a server asks of those who send requests, and how a request is let in: authentication, impersonation,
+//! authorization, in that order.
+//!
+//! Where nothing is asked, a request costs a look at the names of its headers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+
+use super::account::holder;
+use super::attributes::Attributes;
+use super::certificate;
+use super::grants::{Decision, Grants};
+use super::impersonate;
+use super::token::Issuer;
+use super::user::User;
+use crate::failure::Failure;
+use crate::peer::ClientCertificate;
+use crate::server::{ApiServer, Builder, Inner, State};
+
+/// What a server asks of those who send requests.
+#[derive(Debug)]
+pub(crate) struct Access {
+    /// Whether requests have to say who they are from.
+    pub authenticates: bool,
+    /// Whether roles and bindings decide, rather than everybody being let in.
+    pub rbac: bool,
+    /// Whether requests without credentials are let in as nobody in particular; as real servers do where not said.
+    pub anonymous: Option<bool>,
+    pub tokens: BTreeMap<String, User>,
+    pub issuer: Issuer,
+    /// Whether what controllers do for service accounts is done.
+    pub service_accounts: bool,
+    /// The certificate that clients trust the server by, as PEM.
+    pub certificate_authority: String,
+}
+
+/// How access is set up before the server is built.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    authenticates: bool,
+    rbac: bool,
+    anonymous: Option<bool>,
+    tokens: BTreeMap<String, User>,
+    issuer: Option<String>,
+    service_accounts: bool,
+    certificate_authority: String,
+}
+
+impl Settings {
+    /// The settings, with keys that are made from `chance`.
+    pub(crate) fn finish(self, mut chance: capsize_clock::Stream) -> Access {
+        // Another stream of the same seed: who never signs anything draws what they always drew.
+        chance.set_stream(1);
+        let issuer = self.issuer.unwrap_or_else(|| "https://127.0.0.1".into());
+        Access {
+            authenticates: self.authenticates,
+            rbac: self.rbac,
+            anonymous: self.anonymous,
+            tokens: self.tokens,
+            issuer: Issuer::new(issuer, chance),
+            service_accounts: self.service_accounts,
+            certificate_authority: self.certificate_authority,
+        }
+    }
+}
+
+impl Builder {
+    /// Takes `token` as the bearer token of `user`, and turns authentication on: requests without credentials that the
+    /// server knows are answered with 401.
+    pub fn token(mut self, token: impl Into<String>, user: User) -> Self {
+        self.access.authenticates = true;
+        self.access.tokens.insert(token.into(), user.authenticated());
+        self
+    }
+
+    /// Whether requests have to say who they are from: by a bearer token, the token of a service account, or a client
+    /// certificate. Off unless said otherwise; without it everybody is an administrator.
+    pub fn authentication(mut self, on: bool) -> Self {
+        self.access.authenticates = on;
+        self
+    }
+
+    /// Whether requests without credentials are let in as `system:anonymous`. As in a real server, they are with RBAC and
+    /// are not without it unless said otherwise.
+    pub fn anonymous(mut self, on: bool) -> Self {
+        self.access.anonymous = Some(on);
+        self
+    }
+
+    /// Whether the roles and bindings of `rbac.authorization.k8s.io` decide who may do what. It turns authentication on,
+    /// and the server starts with the roles that every cluster has. Off unless said otherwise.
+    pub fn rbac(mut self, on: bool) -> Self {
+        self.access.rbac = on;
+        self.access.authenticates |= on;
+        self
+    }
+
+    /// The issuer of the tokens of service accounts, which is also their audience: an address that begins with `https://`.
+    pub fn issuer(mut self, url: impl Into<String>) -> Self {
+        self.access.issuer = Some(url.into());
+        self
+    }
+
+    /// Whether each namespace gets a `ServiceAccount` called `default` and a `ConfigMap` called `kube-root-ca.crt`, and each
+    /// Secret for a service account its token: what controllers do in a real cluster. Off unless said otherwise.
+    pub fn service_account_controllers(mut self, on: bool) -> Self {
+        self.access.service_accounts = on;
+        self
+    }
+
+    /// The certificate, as PEM, that those inside the cluster are to trust the server by.
+    pub fn certificate_authority(mut self, pem: impl Into<String>) -> Self {
+        self.access.certificate_authority = pem.into();
+        self
+    }
+}
+
+/// Lets a request in, and notes in it who it is from.
+///
+/// # Errors
+/// Unauthorized, forbidden, or a bad request where it cannot be told who it is from.
+pub(crate) fn let_in(server: &ApiServer, parts: &mut Parts) -> Result<(), Failure> {
+    let inner = &*server.inner;
+    let impersonates = impersonate::is_asked(&parts.headers);
+    if !inner.access.authenticates && !impersonates {
+        return Ok(());
+    }
+    let mut user = if inner.access.authenticates { authenticate(inner, parts)? } else { User::admin() };
+    if impersonates {
+        let (other, wanted) = impersonate::read(&parts.headers)?;
+        for asked in wanted {
+            authorize(inner, &user, &asked)?;
+        }
+        if !other.name.is_empty() {
+            user = other;
+        }
+    }
+    if inner.access.rbac {
+        authorize(inner, &user, &Attributes::of_request(parts))?;
+    }
+    parts.extensions.insert(user);
+    Ok(())
+}
+
+/// Who a request is from, as was found out when it was let in.
+pub(crate) fn user_of(parts: &Parts) -> User {
+    parts.extensions.get::<User>().cloned().unwrap_or_else(User::admin)
+}
+
+/// Finds out who a request is from. A certificate goes before a token.
+fn authenticate(inner: &Inner, parts: &Parts) -> Result<User, Failure> {
+    let certificate = parts.extensions.get::<ClientCertificate>();
+    if let Some(user) = certificate.and_then(certificate::user) {
+        return Ok(user.authenticated());
+    }
+    match bearer(&parts.headers) {
+        Some(token) => {
+            let audiences = [inner.access.issuer.url.clone()];
+            let holder = authenticate_token(inner, token, &audiences);
+            holder.map(|(user, _)| user).map_err(|_| Failure::unauthorized())
+        }
+        None if inner.access.anonymous.unwrap_or(inner.access.rbac) => Ok(User::anonymous()),
+        None => Err(Failure::unauthorized()),
+    }
+}
+
+/// The token of a request, if it has one.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
+    let (scheme, token) = value.split_once(' ')?;
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// Whose token it is, and which of `audiences` it is for.
+///
+/// # Errors
+/// Why it is nobody's.
+pub(crate) fn authenticate_token(
+    inner: &Inner,
+    token: &str,
+    audiences: &[String],
+) -> Result<(User, Vec<String>), String> {
+    let own = &inner.access.issuer.url;
+    if let Some(user) = inner.access.tokens.get(token)
+        && audiences.contains(own)
+    {
+        return Ok((user.clone(), vec![own.clone()]));
+    }
+    match holder(inner, &inner.state(), token, audiences) {
+        Ok(Some(holder)) => Ok((holder.user.authenticated(), holder.audiences)),
+        Ok(None) => Err("invalid bearer token".into()),
+        Err(why) => Err(format!("[invalid bearer token, {why}]")),
+    }
+}
+
+fn authorize(inner: &Inner, user: &User, asked: &Attributes) -> Result<(), Failure> {
+    let decision = decide(inner, &mut inner.state(), user, asked);
+    if decision.allowed { Ok(()) } else { Err(asked.forbidden(user, &decision.reason)) }
+}
+
+/// Whether a user may do that.
+pub(crate) fn decide(inner: &Inner, state: &mut State, user: &User, asked: &Attributes) -> Decision {
+    if !inner.access.rbac || user.is_master() {
+        return Decision { allowed: true, reason: String::new() };
+    }
+    grants(state).decide(user, asked)
+}
+
+/// The grants of the cluster, read again where a role or a binding was written since they were last.
+pub(crate) fn grants(state: &mut State) -> Arc<Grants> {
+    if let Some(grants) = &state.grants {
+        return grants.clone();
+    }
+    let grants = Arc::new(Grants::read(state));
+    state.grants = Some(grants.clone());
+    grants
+}

@@ -1,0 +1,71 @@
+//! Cluster roles that are made of others: their rules are those of all roles that their selectors match.
+//!
+//! What a controller does in a real cluster is done here inside the write that it follows from.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::grants::{GROUP, objects};
+use crate::builtin::builtin;
+use crate::failure::Failure;
+use crate::kinds::Kind;
+use crate::selector::Selector;
+use crate::writer::Writer;
+
+fn cluster_roles() -> &'static Arc<Kind> {
+    builtin(GROUP, "v1", "clusterroles")
+}
+
+impl Writer<'_> {
+    /// Writes the rules of the roles that are made of others anew, where they have changed.
+    pub(crate) fn aggregate_roles(&mut self) {
+        let kind = cluster_roles();
+        let roles = objects(self.state, "clusterroles");
+        for role in roles.iter().filter(|role| role["aggregationRule"]["clusterRoleSelectors"].is_array()) {
+            let rules = aggregated(role, &roles);
+            if role["rules"].as_array().map_or(&[][..], Vec::as_slice) != rules {
+                let mut role = role.clone();
+                role["rules"] = Value::Array(rules);
+                self.put(kind, role);
+            }
+        }
+    }
+}
+
+/// The rules of all roles that `role` selects but itself, each once.
+fn aggregated(role: &Value, roles: &[Value]) -> Vec<Value> {
+    let mut rules: Vec<Value> = Vec::new();
+    for selector in role["aggregationRule"]["clusterRoleSelectors"].as_array().into_iter().flatten() {
+        let Ok(selector) = label_selector(selector) else { continue };
+        let others = roles.iter().filter(|other| other["metadata"]["name"] != role["metadata"]["name"]);
+        for other in others.filter(|other| selector.matches(other)) {
+            for rule in other["rules"].as_array().into_iter().flatten() {
+                if !rules.contains(rule) {
+                    rules.push(rule.clone());
+                }
+            }
+        }
+    }
+    rules
+}
+
+/// A label selector of an object, read as one of a query.
+fn label_selector(selector: &Value) -> Result<Selector, Failure> {
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    let labels = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
+    let expressions = selector["matchExpressions"].as_array().into_iter().flatten();
+    let expressions = expressions.map(|expression| {
+        let key = expression["key"].as_str().unwrap_or_default();
+        let values = expression["values"].as_array().into_iter().flatten();
+        let values = values.filter_map(Value::as_str).collect::<Vec<_>>().join(",");
+        match expression["operator"].as_str().unwrap_or_default() {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.to_owned(),
+        }
+    });
+    let text: Vec<String> = labels.chain(expressions).collect();
+    Selector::parse(&text.join(","), "", cluster_roles())
+}

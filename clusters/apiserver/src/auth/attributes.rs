@@ -1,0 +1,162 @@
+//! What a request asks to do, in the terms of authorization, and how it is told that it may not.
+
+use http::Method;
+use http::request::Parts;
+
+use super::user::User;
+use crate::failure::Failure;
+use crate::request::{Query, Target, parse_path};
+
+/// What somebody wants to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Attributes {
+    /// The verb of Kubernetes on a resource, the method in lower case on anything else.
+    pub verb: String,
+    pub target: Asked,
+}
+
+/// What somebody wants to do it to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// A path that is no resource.
+    Path(String),
+    /// A resource. What is not given is empty.
+    Resource { group: String, resource: String, subresource: String, namespace: String, name: String },
+}
+
+impl Attributes {
+    /// What a request asks for.
+    pub(super) fn of_request(parts: &Parts) -> Self {
+        let path = match parse_path(parts.uri.path()) {
+            Target::Resource(path) => path,
+            Target::Other(_) => {
+                let verb = parts.method.as_str().to_lowercase();
+                return Self { verb, target: Asked::Path(parts.uri.path().to_owned()) };
+            }
+        };
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        let mut name = path.name;
+        let verb = match parts.method {
+            _ if path.watch => "watch",
+            Method::GET | Method::HEAD if name.is_empty() => {
+                name = exact_name(query.get("fieldSelector")).unwrap_or_default();
+                if query.flag("watch") { "watch" } else { "list" }
+            }
+            Method::GET | Method::HEAD => "get",
+            Method::POST => "create",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            Method::DELETE if name.is_empty() => "deletecollection",
+            Method::DELETE => "delete",
+            _ => "",
+        };
+        // A namespace is in itself.
+        let namespace = match path.plural.as_str() {
+            "namespaces" if path.namespace.is_empty() => name.clone(),
+            _ => path.namespace,
+        };
+        let subresource = path.subresource.split('/').next().unwrap_or_default().to_owned();
+        let target =
+            Asked::Resource { group: path.group, resource: path.plural, subresource, namespace, name };
+        Self { verb: verb.to_owned(), target }
+    }
+
+    /// The namespace that it happens in; empty for the whole cluster.
+    pub(super) fn namespace(&self) -> &str {
+        match &self.target {
+            Asked::Resource { namespace, .. } => namespace,
+            Asked::Path(_) => "",
+        }
+    }
+
+    /// The refusal, with the reason where there is one to tell.
+    pub(super) fn forbidden(&self, user: &User, reason: &str) -> Failure {
+        let Self { verb, target } = self;
+        let (who, tail) = (&user.name, if reason.is_empty() { String::new() } else { format!(": {reason}") });
+        match target {
+            Asked::Path(path) => {
+                let why = format!("User {who:?} cannot {verb} path {path:?}");
+                Failure::forbidden_access("", "", "", &format!("{}{tail}", without_markup(&why)))
+            }
+            Asked::Resource { group, resource, subresource, namespace, name } => {
+                let place = match namespace.as_str() {
+                    "" => "at the cluster scope".to_owned(),
+                    namespace => format!("in the namespace {namespace:?}"),
+                };
+                let shown = match subresource.as_str() {
+                    "" => resource.clone(),
+                    subresource => format!("{resource}/{subresource}"),
+                };
+                let why =
+                    format!("User {who:?} cannot {verb} resource {shown:?} in API group {group:?} {place}");
+                Failure::forbidden_access(group, resource, name, &format!("{}{tail}", without_markup(&why)))
+            }
+        }
+    }
+}
+
+/// The name that a field selector lets pass, if it is one: lists and watches of it are allowed by name.
+fn exact_name(selector: &str) -> Option<String> {
+    let wanted = selector.split(',').find_map(|term| {
+        let value = term.trim().strip_prefix("metadata.name=")?;
+        Some(value.strip_prefix('=').unwrap_or(value))
+    })?;
+    let is_segment = !matches!(wanted, "" | "." | "..") && !wanted.contains(['/', '%']);
+    is_segment.then(|| wanted.to_owned())
+}
+
+/// What is refused is shown back, and must not look like HTML.
+fn without_markup(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(method: &str, uri: &str) -> String {
+        let (parts, ()) = http::Request::builder().method(method).uri(uri).body(()).unwrap().into_parts();
+        Attributes::of_request(&parts).forbidden(&User::new("eve", [""; 0]), "").message
+    }
+
+    #[test]
+    fn a_refusal_names_the_verb_the_resource_and_the_place() {
+        let table = [
+            (
+                "GET",
+                "/api/v1/namespaces/a/pods/p",
+                r#"pods "p" is forbidden: User "eve" cannot get resource "pods" in API group "" in the namespace "a""#,
+            ),
+            (
+                "GET",
+                "/api/v1/pods",
+                r#"pods is forbidden: User "eve" cannot list resource "pods" in API group "" at the cluster scope"#,
+            ),
+            (
+                "GET",
+                "/api/v1/namespaces/a/pods?watch=1&fieldSelector=metadata.name%3Dp",
+                r#"pods "p" is forbidden: User "eve" cannot watch resource "pods" in API group "" in the namespace "a""#,
+            ),
+            (
+                "GET",
+                "/api/v1/namespaces/a",
+                r#"namespaces "a" is forbidden: User "eve" cannot get resource "namespaces" in API group "" in the namespace "a""#,
+            ),
+            (
+                "PUT",
+                "/apis/apps/v1/namespaces/a/deployments/d/scale",
+                r#"deployments.apps "d" is forbidden: User "eve" cannot update resource "deployments/scale" in API group "apps" in the namespace "a""#,
+            ),
+            (
+                "DELETE",
+                "/apis/apps/v1/namespaces/a/deployments",
+                r#"deployments.apps is forbidden: User "eve" cannot deletecollection resource "deployments" in API group "apps" in the namespace "a""#,
+            ),
+            ("GET", "/metrics", r#"forbidden: User "eve" cannot get path "/metrics""#),
+            ("POST", "/apis/apps/v1", r#"forbidden: User "eve" cannot post path "/apis/apps/v1""#),
+        ];
+        for (method, uri, expected) in table {
+            assert_eq!(told(method, uri), expected, "{method} {uri}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Who sends a request, and whether they may: authentication, impersonation, RBAC, and the tokens of service accounts.
+
+mod access;
+mod account;
+mod aggregate;
+mod attributes;
+mod bootstrap;
+mod certificate;
+mod grants;
+mod impersonate;
+mod openid;
+mod provision;
+mod request;
+mod rule;
+mod token;
+mod user;
+
+pub(crate) use access::{Access, Settings, authenticate_token, decide, grants, let_in, user_of};
+pub(crate) use attributes::{Asked, Attributes};
+pub(crate) use bootstrap::objects as bootstrap_objects;
+pub(crate) use grants::Grants;
+pub(crate) use openid::openid;
+pub(crate) use request::request_token;
+pub use user::User;
