@@ -59,6 +59,7 @@ impl Writer<'_> {
         if !causes.is_empty() {
             return Err(Failure::invalid(kind, &name, &causes));
         }
+        self.check_escalation(kind, &object, None)?;
         crd::check_accepts_creates(self.state, kind, &name)?;
         if let Some(existing) = self.stored(kind, namespace, &name) {
             let failure = Failure::already_exists(kind, &name, is_terminating(&existing.object));

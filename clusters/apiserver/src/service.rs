@@ -141,6 +141,7 @@ impl Call<'_> {
     pub(crate) fn writing<T>(&self, action: impl FnOnce(&mut Writer<'_>) -> T) -> T {
         let mut state = self.server.inner.state();
         let mut writer = Writer::new(&self.server.inner, &mut state);
+        writer.user = self.parts.extensions.get();
         let result = action(&mut writer);
         writer.finish();
         result

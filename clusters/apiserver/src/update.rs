@@ -51,6 +51,7 @@ impl Writer<'_> {
             set_meta(&mut object, "managedFields", owned);
             kind.normalize(&mut object);
         }
+        self.check_escalation(kind, &object, Some(old))?;
         let mut causes = validate::metadata_update(kind, old, &object);
         if change.subresource != "status" || kind.is_custom() {
             causes.extend(validate::object(kind, &object, Some(old)));

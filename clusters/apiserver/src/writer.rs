@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::auth::User;
 use crate::defaults::empty_form;
 use crate::failure::Failure;
 use crate::gc;
@@ -19,6 +20,8 @@ use crate::update::Change;
 pub(crate) struct Writer<'a> {
     pub server: &'a Inner,
     pub state: &'a mut State,
+    /// Who writes, where that decides what may be written.
+    pub user: Option<&'a User>,
     effects: VecDeque<Effect>,
 }
 
@@ -71,7 +74,7 @@ impl Written {
 
 impl<'a> Writer<'a> {
     pub(crate) fn new(server: &'a Inner, state: &'a mut State) -> Self {
-        Self { server, state, effects: VecDeque::new() }
+        Self { server, state, user: None, effects: VecDeque::new() }
     }
 
     /// Does what follows from the writes so far, and from what that writes in turn.

@@ -487,3 +487,43 @@ fn whoever_checks_tokens_finds_the_key() {
         },
     );
 }
+
+#[test]
+fn nobody_grants_more_than_they_have_unless_they_may() {
+    with_server(with_rbac, |client| async move {
+        const GROUP: &str = "rbac.authorization.k8s.io";
+        let (root, eve) = (client.bearing("root"), client.bearing("eve's"));
+        let path = |plural: &str| format!("/apis/{GROUP}/v1/namespaces/default/{plural}");
+        let object = |kind: &str, name: &str, fields: Value| {
+            let mut object =
+                json!({"apiVersion": format!("{GROUP}/v1"), "kind": kind, "metadata": {"name": name}});
+            object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            object
+        };
+        let to_eve = |role: &str| {
+            json!({"roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": GROUP, "kind": "User", "name": "eve"}]})
+        };
+        root.create(&path("rolebindings"), object("RoleBinding", "admins", to_eve("admin"))).await;
+        let rules = |verb: &str, resource: &str| json!({"rules": [{"verbs": [verb], "apiGroups": [""], "resources": [resource]}]});
+        eve.create(&path("roles"), object("Role", "held", rules("get", "pods"))).await;
+        let answer = eve.send("POST", &path("roles"), object("Role", "more", rules("get", "nodes"))).await;
+        let message = "roles.rbac.authorization.k8s.io \"more\" is forbidden: user \"eve\" (groups=[\"dev\" \"system:authenticated\"]) \
+            is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"nodes\"], Verbs:[\"get\"]}";
+        assert_eq!((answer.status.as_u16(), text(&answer.body["message"])), (403, message));
+        let answer = eve
+            .send("PUT", &format!("{}/held", path("roles")), object("Role", "held", rules("get", "nodes")))
+            .await;
+        assert_eq!(answer.status, 403);
+        let binding = object("RoleBinding", "b", to_eve("cluster-admin"));
+        assert_eq!(eve.send("POST", &path("rolebindings"), binding.clone()).await.status, 403);
+        eve.create(&path("rolebindings"), object("RoleBinding", "v", to_eve("view"))).await;
+        let bind =
+            json!({"rules": [{"verbs": ["bind"], "apiGroups": [GROUP], "resources": ["clusterroles"]}]});
+        root.create(&path("roles"), object("Role", "binder", bind)).await;
+        let mut to_binder = to_eve("binder");
+        to_binder["roleRef"]["kind"] = "Role".into();
+        root.create(&path("rolebindings"), object("RoleBinding", "binders", to_binder)).await;
+        eve.create(&path("rolebindings"), binding).await;
+    });
+}

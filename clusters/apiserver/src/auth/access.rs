@@ -4,7 +4,7 @@
 //! Where nothing is asked, a request costs a look at the names of its headers.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
@@ -30,12 +30,12 @@ pub(crate) struct Access {
     pub rbac: bool,
     /// Whether requests without credentials are let in as nobody in particular; as real servers do where not said.
     pub anonymous: Option<bool>,
-    pub tokens: BTreeMap<String, User>,
+    pub tokens: Mutex<BTreeMap<String, User>>,
     pub issuer: Issuer,
     /// Whether what controllers do for service accounts is done.
     pub service_accounts: bool,
     /// The certificate that clients trust the server by, as PEM.
-    pub certificate_authority: String,
+    pub certificate_authority: Mutex<String>,
 }
 
 /// How access is set up before the server is built.
@@ -60,10 +60,10 @@ impl Settings {
             authenticates: self.authenticates,
             rbac: self.rbac,
             anonymous: self.anonymous,
-            tokens: self.tokens,
+            tokens: Mutex::new(self.tokens),
             issuer: Issuer::new(issuer, chance),
             service_accounts: self.service_accounts,
-            certificate_authority: self.certificate_authority,
+            certificate_authority: Mutex::new(self.certificate_authority),
         }
     }
 }
@@ -116,6 +116,23 @@ impl Builder {
     pub fn certificate_authority(mut self, pem: impl Into<String>) -> Self {
         self.access.certificate_authority = pem.into();
         self
+    }
+}
+
+/// What is behind a lock, which nobody holds while they wait.
+pub(super) fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ApiServer {
+    /// Takes `token` as an administrator's, and `authority` (PEM) as what the server is trusted by. Tokens that are
+    /// signed from now on cannot be made by who only knows the seed.
+    pub(crate) fn trust(&self, authority: &str, token: &str) {
+        let access = &self.inner.access;
+        locked(&access.tokens).insert(token.to_owned(), User::admin());
+        access.issuer.key_from(token);
+        authority.clone_into(&mut locked(&access.certificate_authority));
+        self.distribute_authority();
     }
 }
 
@@ -185,10 +202,9 @@ pub(crate) fn authenticate_token(
     audiences: &[String],
 ) -> Result<(User, Vec<String>), String> {
     let own = &inner.access.issuer.url;
-    if let Some(user) = inner.access.tokens.get(token)
-        && audiences.contains(own)
-    {
-        return Ok((user.clone(), vec![own.clone()]));
+    let known = locked(&inner.access.tokens).get(token).cloned();
+    if let Some(user) = known.filter(|_| audiences.contains(own)) {
+        return Ok((user, vec![own.clone()]));
     }
     match holder(inner, &inner.state(), token, audiences) {
         Ok(Some(holder)) => Ok((holder.user.authenticated(), holder.audiences)),

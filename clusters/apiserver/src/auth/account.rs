@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use super::escalate::quoted;
 use super::token::LEGACY_ISSUER;
 use super::user::User;
 use crate::builtin::builtin;
@@ -151,17 +152,11 @@ fn both(own: &[&str], wanted: &[String]) -> Result<Vec<String>, String> {
     if shared.is_empty() {
         return Err(format!(
             "token audiences {} is invalid for the target audiences {}",
-            go(own),
-            go(wanted)
+            quoted(own),
+            quoted(wanted)
         ));
     }
     Ok(shared)
-}
-
-/// A list of texts as Go prints it.
-fn go(list: &[impl AsRef<str>]) -> String {
-    let quoted: Vec<String> = list.iter().map(|text| format!("{:?}", text.as_ref())).collect();
-    format!("[{}]", quoted.join(" "))
 }
 
 fn text(value: &Value) -> &str {

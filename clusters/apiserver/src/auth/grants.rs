@@ -15,7 +15,7 @@ use crate::object::meta;
 use crate::server::State;
 use crate::store;
 
-pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
+pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// What was decided, and why where there is something to tell.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ mod aggregate;
 mod attributes;
 mod bootstrap;
 mod certificate;
+mod escalate;
 mod grants;
 mod impersonate;
 mod openid;

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
+use super::access::locked;
 use super::account::stored;
 use super::token::LEGACY_ISSUER;
 use super::user::account_name;
@@ -14,6 +15,7 @@ use crate::builtin::builtin;
 use crate::delete::DeleteOptions;
 use crate::kinds::Kind;
 use crate::object::{is_terminating, meta, set_meta};
+use crate::server::ApiServer;
 use crate::store;
 use crate::writer::{Manager, NewObject, Writer};
 
@@ -24,6 +26,30 @@ const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
 
 fn core(plural: &str) -> &'static Arc<Kind> {
     builtin("", "v1", plural)
+}
+
+impl ApiServer {
+    /// Tells the server's certificate to the namespaces that are there already.
+    pub(super) fn distribute_authority(&self) {
+        if !self.inner.access.service_accounts {
+            return;
+        }
+        let authority = locked(&self.inner.access.certificate_authority).clone();
+        let mut state = self.inner.state();
+        let mut writer = Writer::new(&self.inner, &mut state);
+        let maps = writer.all("configmaps", "", |map| meta(map, "name") == CERTIFICATES);
+        for mut map in maps {
+            map["data"] = json!({"ca.crt": authority});
+            writer.put(core("configmaps"), map);
+        }
+        for mut secret in writer.all("secrets", "", |secret| secret["type"] == TOKEN) {
+            if let Some(known) = secret["data"].get_mut("ca.crt") {
+                *known = BASE64.encode(&authority).into();
+                writer.put(core("secrets"), secret);
+            }
+        }
+        writer.finish();
+    }
 }
 
 impl Writer<'_> {
@@ -79,7 +105,7 @@ impl Writer<'_> {
         if found.is_none_or(is_terminating) {
             return;
         }
-        let certificates = json!({"ca.crt": self.server.access.certificate_authority});
+        let certificates = json!({"ca.crt": *locked(&self.server.access.certificate_authority)});
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CERTIFICATES},
             "data": certificates});
@@ -96,15 +122,16 @@ impl Writer<'_> {
 
     /// The secrets that are to hold a token of a service account.
     fn token_secrets(&self, namespace: &str, account: &str) -> Vec<Value> {
-        let table = self.state.store.table(&core("secrets").storage);
-        let prefix = store::key(namespace, "");
-        let secrets = table.into_iter().flat_map(|table| table.range(&prefix));
-        let secrets = secrets.map(|(_, version)| &version.object);
-        secrets
-            .filter(|secret| secret["type"] == TOKEN)
-            .filter(|secret| secret["metadata"]["annotations"][ACCOUNT_NAME] == account)
-            .cloned()
-            .collect()
+        self.all("secrets", &store::key(namespace, ""), |secret| {
+            secret["type"] == TOKEN && secret["metadata"]["annotations"][ACCOUNT_NAME] == account
+        })
+    }
+
+    /// The objects of a core kind whose keys begin with `prefix` and that are `wanted`.
+    fn all(&self, plural: &str, prefix: &str, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let table = self.state.store.table(&core(plural).storage);
+        let objects = table.into_iter().flat_map(|table| table.range(prefix));
+        objects.map(|(_, version)| &version.object).filter(|object| wanted(object)).cloned().collect()
     }
 
     /// Puts a token into a secret that is to hold one and lacks it.
@@ -129,7 +156,7 @@ impl Writer<'_> {
         let mut fill = |field: &str, value: &dyn Fn() -> String| {
             data.entry(field).or_insert_with(|| BASE64.encode(value()).into());
         };
-        fill("ca.crt", &|| access.certificate_authority.clone());
+        fill("ca.crt", &|| locked(&access.certificate_authority).clone());
         fill("namespace", &|| namespace.to_owned());
         fill("token", &token);
         filled["data"] = Value::Object(data);

@@ -11,7 +11,7 @@ use p256::PublicKey;
 use p256::ecdsa::signature::{Signer, Verifier};
 use p256::ecdsa::{Signature, SigningKey, VerifyingKey};
 use p256::pkcs8::EncodePublicKey;
-use rand::RngExt;
+use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -34,26 +34,34 @@ struct Key {
     id: String,
 }
 
+impl Key {
+    fn draw(mut chance: Stream) -> Self {
+        let signing = loop {
+            // All but one in 2³² numbers are keys.
+            if let Ok(key) = SigningKey::from_slice(&chance.random::<[u8; 32]>()) {
+                break key;
+            }
+        };
+        let public = PublicKey::from(signing.verifying_key()).to_public_key_der();
+        let public = public.expect("a key of this curve has a form");
+        Self { id: BASE64.encode(Sha256::digest(public.as_bytes())), signing }
+    }
+}
+
 impl Issuer {
     /// An issuer whose key comes from `chance` and nothing else.
     pub(crate) fn new(url: String, chance: Stream) -> Self {
         Self { url, chance, key: OnceLock::new() }
     }
 
+    /// Makes the key from a secret rather than from chance, unless there is one already.
+    pub(super) fn key_from(&self, secret: &str) {
+        let seed = Sha256::new().chain_update("service accounts ").chain_update(secret).finalize();
+        self.key.get_or_init(|| Key::draw(Stream::from_seed(seed.into())));
+    }
+
     fn key(&self) -> &Key {
-        self.key.get_or_init(|| {
-            let mut chance = self.chance.clone();
-            let signing = loop {
-                // All but one in 2³² numbers are keys.
-                if let Ok(key) = SigningKey::from_slice(&chance.random::<[u8; 32]>()) {
-                    break key;
-                }
-            };
-            let public = PublicKey::from(signing.verifying_key())
-                .to_public_key_der()
-                .expect("a key of this curve has a form");
-            Key { id: BASE64.encode(Sha256::digest(public.as_bytes())), signing }
-        })
+        self.key.get_or_init(|| Key::draw(self.chance.clone()))
     }
 
     /// A token with these claims.

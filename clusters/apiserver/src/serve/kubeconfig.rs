@@ -24,7 +24,7 @@ impl Access {
     }
 
     /// The administrator's bearer token: as hard to guess as the key that it is drawn from.
-    fn token(&self) -> String {
+    pub(super) fn token(&self) -> String {
         let digest = Sha256::digest(self.administrator.key.as_bytes());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }

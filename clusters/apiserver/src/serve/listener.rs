@@ -90,6 +90,9 @@ impl Listener {
             Some(access) => Some(TlsAcceptor::from(Arc::new(access.authority.server(names(address))?))),
             None => None,
         };
+        if let Some(access) = &access {
+            self.api.trust(&access.authority.pem(), &access.token());
+        }
         let stop = CancellationToken::new();
         let shared = Shared {
             service: self.api.service(),

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use capsize_apiserver::Limits;
+use capsize_apiserver::{Limits, Server};
 use futures::TryStreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
@@ -69,4 +69,25 @@ async fn a_kubeconfig_is_all_that_a_client_needs() {
     assert_eq!(kubeconfig.current_context.as_deref(), Some("apiserver"));
     let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
     creates_and_watches(Client::try_from(config).unwrap()).await;
+}
+
+#[tokio::test]
+async fn either_of_the_kubeconfig_s_credentials_is_enough_and_none_is_not() {
+    let server = Server::builder().authentication(true).build();
+    let listening = server.listen("127.0.0.1:0").await.unwrap();
+    let statuses = [(true, false), (false, true), (false, false)].map(async |(token, certificate)| {
+        let mut config = Kubeconfig::from_yaml(&listening.kubeconfig()).unwrap();
+        let user = config.auth_infos[0].auth_info.as_mut().unwrap();
+        user.token = user.token.take().filter(|_| token);
+        user.client_certificate_data = user.client_certificate_data.take().filter(|_| certificate);
+        user.client_key_data = user.client_key_data.take().filter(|_| certificate);
+        let config = Config::from_custom_kubeconfig(config, &Default::default()).await.unwrap();
+        let api: Api<ConfigMap> = Api::default_namespaced(Client::try_from(config).unwrap());
+        match api.list(&Default::default()).await {
+            Ok(_) => 200,
+            Err(kube::Error::Api(status)) => status.code,
+            Err(other) => panic!("{other}"),
+        }
+    });
+    assert_eq!(futures::future::join_all(statuses).await, [200, 200, 401]);
 }
