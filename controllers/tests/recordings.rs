@@ -15,8 +15,8 @@ use capsize_controllers::api::{
     TargetCluster, Work, cluster_of,
 };
 use capsize_controllers::rules::{
-    Due, Reference, aggregated_status, carriers, evict, eviction_due, health, manifest, no_execute_taints,
-    no_schedule_taints, reflected_status, schedule,
+    Behaviour, Due, Release, aggregated_status, carriers, evict, eviction_due, health, manifest,
+    no_execute_taints, no_schedule_taints, reflected_status, schedule,
 };
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -118,8 +118,11 @@ fn bindings_are_scheduled_as_recorded() {
             let scheduled =
                 before.spec.clusters != after.spec.clusters && leaving(&before.spec) == leaving(&after.spec);
             if scheduled {
-                let placed = schedule(&Reference, &before.spec, clusters, Timestamp::UNIX_EPOCH).unwrap();
-                assert_eq!(by_name(&placed), by_name(&after.spec.clusters), "{}", history.name);
+                let rules = Release(Behaviour::of(&history.release));
+                let status = before.status.clone().unwrap_or_default();
+                let placed =
+                    schedule(&rules, &before.spec, &status, clusters, Timestamp::UNIX_EPOCH).unwrap();
+                assert_eq!(by_name(&placed.targets), by_name(&after.spec.clusters), "{}", history.name);
             }
             scheduled
         });

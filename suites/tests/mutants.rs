@@ -8,12 +8,15 @@ use std::time::Duration;
 use capsize::reference::Reference;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
-use capsize_controllers::api::{AggregatedStatus, GracefulEvictionTask, Placement, TargetCluster};
-use capsize_controllers::rules::{
-    Candidate, Due, ProbeRun, Ready, Refusal, Rules, ScheduleError, TaskFate, eviction_due,
-    no_execute_taints, no_schedule_taints, select, task_fate,
+use capsize_controllers::api::{
+    AggregatedStatus, Cluster, ClusterAffinity, ClusterAffinityTerm, GracefulEvictionTask, Placement,
+    ResourceBindingSpec, SpreadConstraint, TargetCluster,
 };
-use capsize_framework::guarantee::Outcome;
+use capsize_controllers::rules::{
+    Candidate, Due, ProbeRun, Ready, Refusal, Rules, ScheduleError, TaskFate, affinity_filter, assign,
+    eviction_due, no_execute_taints, no_schedule_taints, room_used, select, task_fate,
+};
+use capsize_framework::guarantee::{Outcome, Verdict};
 use capsize_framework::report::Status;
 use capsize_framework::run::{Target, run_case};
 use jiff::Timestamp;
@@ -21,6 +24,14 @@ use k8s_openapi::api::core::v1::{Taint, Toleration};
 
 /// Fails unless `rules` fail the case called `id` and `guarantee` is violated in it.
 fn is_caught(rules: impl Rules + 'static, id: &str, guarantee: &str) {
+    let verdicts = fails(rules, id);
+    let violated = |outcome: &Outcome| matches!(outcome, Outcome::Violated { .. });
+    let violated: Vec<&str> = verdicts.iter().filter(|v| violated(&v.outcome)).map(|v| v.rule.id).collect();
+    assert!(violated.contains(&guarantee), "{id} violates {violated:?}, expected {guarantee}");
+}
+
+/// Fails unless `rules` fail the case called `id`.
+fn fails(rules: impl Rules + 'static, id: &str) -> Vec<Verdict> {
     let cases = conformance::cases().unwrap();
     let case = cases.iter().find(|case| case.id() == id).expect("there is such a case");
     let profile = targets::find("reference").unwrap();
@@ -28,10 +39,7 @@ fn is_caught(rules: impl Rules + 'static, id: &str, guarantee: &str) {
     let outcome =
         run_case(case, Target { profile: &profile, implementation: &implementation }, Seed(1), false);
     assert_eq!(outcome.case.status, Status::Failed, "{id} does not notice");
-    let verdicts = outcome.case.judgement.expect("a case that ran is judged").verdicts;
-    let violated = |outcome: &Outcome| matches!(outcome, Outcome::Violated { .. });
-    let violated: Vec<&str> = verdicts.iter().filter(|v| violated(&v.outcome)).map(|v| v.rule.id).collect();
-    assert!(violated.contains(&guarantee), "{id} violates {violated:?}, expected {guarantee}");
+    outcome.case.judgement.expect("a case that ran is judged").verdicts
 }
 
 #[test]
@@ -195,11 +203,141 @@ fn where_a_workload_is_does_not_count() {
 fn one_member_too_many_is_chosen() {
     struct Mutant;
     impl Rules for Mutant {
-        fn select(&self, placement: &Placement, ranked: &[Candidate]) -> Result<Vec<String>, ScheduleError> {
-            let mut selected = select(placement, ranked)?;
+        fn select(
+            &self,
+            placement: &Placement,
+            replicas: i32,
+            ranked: &[Candidate],
+        ) -> Result<Vec<String>, ScheduleError> {
+            let mut selected = select(placement, replicas, ranked)?;
             selected.extend(ranked.get(selected.len()).map(|candidate| candidate.name.clone()));
             Ok(selected)
         }
     }
     is_caught(Mutant, "placement/two-of-four-candidates", "PLACEMENT-02");
+}
+
+#[test]
+fn regions_and_zones_are_not_looked_at() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn select(
+            &self,
+            placement: &Placement,
+            replicas: i32,
+            ranked: &[Candidate],
+        ) -> Result<Vec<String>, ScheduleError> {
+            let mut placement = placement.clone();
+            placement.spread_constraints.retain(|constraint| constraint.spread_by_field == "cluster");
+            select(&placement, replicas, ranked)
+        }
+    }
+    fails(Mutant, "placement/spread-over-regions");
+    fails(Mutant, "placement/spread-over-zones");
+}
+
+#[test]
+fn members_of_no_provider_count_too() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn spread_filter(&self, _: &[SpreadConstraint], _: &Cluster) -> Refusal {
+            None
+        }
+
+        fn select(
+            &self,
+            placement: &Placement,
+            replicas: i32,
+            ranked: &[Candidate],
+        ) -> Result<Vec<String>, ScheduleError> {
+            // Each is a group of its own where it names none.
+            let mut ranked = ranked.to_vec();
+            for candidate in ranked.iter_mut().filter(|candidate| candidate.groups.is_empty()) {
+                candidate.groups.push(candidate.name.clone());
+            }
+            select(placement, replicas, &ranked)
+        }
+    }
+    fails(Mutant, "placement/members-without-a-provider");
+}
+
+#[test]
+fn all_members_have_the_same_room() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn free_replicas(&self, _: &ResourceBindingSpec, _: &Cluster) -> i64 {
+            100
+        }
+    }
+    fails(Mutant, "placement/room-divides");
+    fails(Mutant, "placement/too-little-room");
+}
+
+#[test]
+fn aggregated_is_as_weighted() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn room_used(
+            &self,
+            replicas: i32,
+            room: Vec<(String, i64)>,
+            _: bool,
+            used: &[TargetCluster],
+        ) -> Result<Vec<(String, i64)>, ScheduleError> {
+            room_used(replicas, room, false, used)
+        }
+    }
+    fails(Mutant, "placement/aggregated");
+}
+
+#[test]
+fn what_is_placed_is_divided_anew() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn assign(
+            &self,
+            spec: &ResourceBindingSpec,
+            placement: &Placement,
+            selected: &[&Cluster],
+            _: bool,
+        ) -> Result<Vec<TargetCluster>, ScheduleError> {
+            assign(self, spec, placement, selected, true)
+        }
+    }
+    fails(Mutant, "placement/room-divides");
+}
+
+#[test]
+fn affinities_are_tried_from_the_first_each_time() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn terms_to_try<'a>(&self, terms: &'a [ClusterAffinityTerm], _: &str) -> &'a [ClusterAffinityTerm] {
+            terms
+        }
+    }
+    fails(Mutant, "placement/affinity-groups");
+}
+
+#[test]
+fn only_the_first_affinity_counts() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn terms_to_try<'a>(&self, terms: &'a [ClusterAffinityTerm], _: &str) -> &'a [ClusterAffinityTerm] {
+            &terms[..terms.len().min(1)]
+        }
+    }
+    fails(Mutant, "placement/affinity-groups");
+}
+
+#[test]
+fn fields_are_not_looked_at() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn affinity_filter(&self, affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal {
+            let affinity =
+                affinity.map(|affinity| ClusterAffinity { field_selector: None, ..affinity.clone() });
+            affinity_filter(affinity.as_ref(), cluster)
+        }
+    }
+    fails(Mutant, "placement/fields-choose");
 }

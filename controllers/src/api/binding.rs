@@ -3,6 +3,9 @@
 //! Shape: karmada-io/karmada v1.5.0 `pkg/apis/work/v1alpha2/binding_types.go`; the task's time stamp is absent until
 //! set, as from 1.9 (#4407).
 
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -20,6 +23,9 @@ use super::Placement;
 pub struct ResourceBindingSpec {
     /// The template.
     pub resource: ObjectReference,
+    /// What one replica needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replica_requirements: Option<ReplicaRequirements>,
     /// Replicas that the template asks for; 0 for what has none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicas: i32,
@@ -35,6 +41,29 @@ pub struct ResourceBindingSpec {
     /// Who schedules.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scheduler_name: String,
+    /// When somebody last asked for a placement from scratch; as from 1.10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reschedule_triggered_at: Option<Time>,
+    /// What is not done for the time being.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<Suspension>,
+}
+
+/// What one replica needs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplicaRequirements {
+    /// By resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resource_request: BTreeMap<String, Quantity>,
+}
+
+/// What is not done for a binding for the time being.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Suspension {
+    /// The scheduler leaves it alone; as from 1.13.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scheduling: bool,
 }
 
 /// A template.
@@ -96,6 +125,12 @@ pub struct BindingStatus {
     /// The generation that the scheduler has dealt with.
     #[serde(default, skip_serializing_if = "is_zero_64")]
     pub scheduler_observed_generation: i64,
+    /// Which of several affinities the placement is by.
+    #[serde(rename = "schedulerObservingAffinityName", default, skip_serializing_if = "String::is_empty")]
+    pub scheduler_observed_affinity_name: String,
+    /// When targets were last worked out; as from 1.10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_scheduled_time: Option<Time>,
     /// `Scheduled` and `FullyApplied`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,

@@ -41,6 +41,9 @@ pub struct ClusterSpec {
     /// Zone; selected on and spread over.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub zone: String,
+    /// Zones, where there are several; as from 1.7.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<String>,
     /// What keeps workloads away from the cluster, or drives them out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
@@ -114,6 +117,12 @@ pub struct ResourceSummary {
     /// What pods may use on the ready nodes, by resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub allocatable: BTreeMap<String, Quantity>,
+    /// What pods that wait for a node ask for, by resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub allocating: BTreeMap<String, Quantity>,
+    /// What pods on nodes ask for, by resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub allocated: BTreeMap<String, Quantity>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -126,6 +135,14 @@ impl Cluster {
     #[must_use]
     pub fn ready_condition(&self) -> Option<&Condition> {
         self.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == super::CONDITION_READY)
+    }
+
+    /// The zones that it stands in: `zones`, or the older `zone` where there is no such list.
+    #[must_use]
+    pub fn zones(&self) -> Vec<&str> {
+        let old =
+            std::iter::once(&self.spec.zone).filter(|zone| self.spec.zones.is_empty() && !zone.is_empty());
+        self.spec.zones.iter().chain(old).map(String::as_str).collect()
     }
 
     /// Whether `Ready` is `True`.

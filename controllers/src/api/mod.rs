@@ -13,8 +13,8 @@ mod policy;
 mod work;
 
 pub use binding::{
-    AggregatedStatus, BindingStatus, GracefulEvictionTask, Health, ObjectReference, ResourceBinding,
-    ResourceBindingSpec, TargetCluster,
+    AggregatedStatus, BindingStatus, GracefulEvictionTask, Health, ObjectReference, ReplicaRequirements,
+    ResourceBinding, ResourceBindingSpec, Suspension, TargetCluster,
 };
 pub use cluster::{
     ApiEnablement, ApiResource, Cluster, ClusterSpec, ClusterStatus, NodeSummary, ResourceSummary,
@@ -24,8 +24,8 @@ pub use conditions::{condition, is_true, set_condition};
 pub use crds::crds;
 pub use names::*;
 pub use placement::{
-    ClusterAffinity, FieldSelector, Placement, ReplicaScheduling, SpreadConstraint, StaticWeight,
-    WeightPreference,
+    ClusterAffinity, ClusterAffinityTerm, FieldSelector, Placement, ReplicaScheduling, SpreadConstraint,
+    StaticWeight, WeightPreference,
 };
 pub use policy::{ClusterPropagationPolicy, PropagationPolicy, PropagationPolicySpec, ResourceSelector};
 pub use work::{Manifest, ManifestIdentifier, ManifestStatus, Work, WorkSpec, WorkStatus, WorkloadTemplate};

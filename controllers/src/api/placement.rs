@@ -15,6 +15,9 @@ pub struct Placement {
     /// The clusters that it may go to; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_affinity: Option<ClusterAffinity>,
+    /// Several choices of clusters, tried one after another; not beside `clusterAffinity`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cluster_affinities: Vec<ClusterAffinityTerm>,
     /// The taints that it puts up with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cluster_tolerations: Vec<Toleration>,
@@ -44,7 +47,18 @@ pub struct ClusterAffinity {
     pub exclude_clusters: Vec<String>,
 }
 
-/// A choice by fields: key `provider`, `region` or `zone`, operator `In` or `NotIn`.
+/// One of several choices of clusters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterAffinityTerm {
+    /// What it is called in the status of a binding.
+    pub affinity_name: String,
+    /// The clusters.
+    #[serde(flatten)]
+    pub affinity: ClusterAffinity,
+}
+
+/// A choice by fields: key `provider`, `region` or `zone`, operator as in a node selector.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldSelector {

@@ -1,20 +1,20 @@
-//! What a healthy member is asked about itself: its release, the kinds that it serves, its nodes.
+//! What a healthy member is asked about itself: its release, the kinds that it serves, its nodes and pods.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Container, Node, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::{Api, Client};
 
 use crate::api::{ApiEnablement, ApiResource, Cluster, ClusterStatus, NodeSummary, ResourceSummary};
 use crate::machinery::{Context, Informer};
-use crate::rules::add_quantities;
+use crate::rules::{node_summary, resource_summary};
 
 /// Asks one member, and remembers what need not be asked each time.
 #[derive(Default)]
 pub(crate) struct Collector {
     nodes: Option<Informer<Node>>,
+    pods: Option<Informer<Pod>>,
     /// When release and kinds were last asked for, on the run's clock.
     described: Option<Duration>,
 }
@@ -58,31 +58,47 @@ impl Collector {
             enablements = api_enablements(&client).await.ok();
             self.described = enablements.as_ref().map(|_| now);
         }
-        let start = || Informer::start(Api::all(client), context.member_watch(), ());
-        let nodes = self.nodes.get_or_insert_with(start);
-        // It matters once only, right after the start, and the node list is no reason to hang.
-        let _ = tokio::time::timeout(context.settings.member_client_timeout, nodes.ready()).await;
-        let nodes = nodes.list();
-        let ready: Vec<_> = nodes.iter().filter(|node| is_ready(node)).collect();
-        let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
-        let mut allocatable = BTreeMap::new();
-        for (resource, amount) in
-            ready.iter().filter_map(|node| node.status.as_ref()?.allocatable.as_ref()).flatten()
-        {
-            add_quantities(&mut allocatable, resource, amount);
-        }
+        let watch = context.member_watch();
+        let nodes =
+            self.nodes.get_or_insert_with(|| Informer::start(Api::all(client.clone()), watch.clone(), ()));
+        let pods =
+            self.pods.get_or_insert_with(|| Informer::lean(Api::all(client), watch, (), forget_the_rest));
+        // It matters once only, right after the start, and the lists are no reason to hang.
+        let both = async { tokio::join!(nodes.ready(), pods.ready()) };
+        let _ = tokio::time::timeout(context.settings.member_client_timeout, both).await;
+        let (nodes, pods) = (nodes.list(), pods.list());
+        let nodes = nodes.iter().map(AsRef::as_ref);
         Collected {
             version,
             enablements,
-            nodes: NodeSummary { total_num: count(nodes.len()), ready_num: count(ready.len()) },
-            resources: ResourceSummary { allocatable },
+            nodes: node_summary(nodes.clone()),
+            resources: resource_summary(nodes, pods.iter().map(AsRef::as_ref)),
         }
     }
 }
 
-fn is_ready(node: &Node) -> bool {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+/// Of a pod, only what it takes matters, and a member may have many.
+fn forget_the_rest(pod: &mut Pod) {
+    pod.metadata.annotations = None;
+    pod.metadata.labels = None;
+    pod.metadata.managed_fields = None;
+    let requests_only = |container: &mut Container| {
+        *container = Container {
+            name: std::mem::take(&mut container.name),
+            resources: container.resources.take(),
+            ..Container::default()
+        };
+    };
+    if let Some(spec) = &mut pod.spec {
+        spec.containers.iter_mut().for_each(requests_only);
+        spec.init_containers.iter_mut().flatten().for_each(requests_only);
+        spec.volumes = None;
+        spec.affinity = None;
+        spec.tolerations = None;
+    }
+    if let Some(status) = &mut pod.status {
+        *status = PodStatus { phase: status.phase.take(), ..PodStatus::default() };
+    }
 }
 
 /// All kinds that the member serves, by group and version. A list that is not whole is an error: half of it would

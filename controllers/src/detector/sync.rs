@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::api::{DynamicObject, PostParams};
 use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::api::{
@@ -46,6 +47,7 @@ pub(super) async fn reconcile(context: Arc<Context>, template: Arc<DynamicObject
             kind: kind.clone(),
         },
         replicas: context.rules.template_replicas(&kind, &object),
+        replica_requirements: context.rules.replica_requirements(&kind, &object),
         placement: Some(owner.policy.placement.clone()),
         scheduler_name: owner.policy.scheduler_name.clone(),
         ..ResourceBindingSpec::default()
@@ -146,6 +148,7 @@ async fn update(
     }
     let labels = serde_json::to_value(binding.labels())?;
     if present.replicas == wanted.replicas
+        && present.replica_requirements == wanted.replica_requirements
         && present.placement == wanted.placement
         && present.scheduler_name == wanted.scheduler_name
         && context.rules.covers(&labels, &owner.labels)
@@ -160,25 +163,24 @@ async fn update(
             "schedulerName": wanted.scheduler_name,
         },
     });
+    if present.replica_requirements != wanted.replica_requirements {
+        change["spec"]["replicaRequirements"] =
+            replacement(&present.replica_requirements, &wanted.replica_requirements)?;
+    }
     if present.placement != wanted.placement {
-        replace_placement(&mut change, present, &wanted)?;
+        change["spec"]["placement"] = replacement(&present.placement, &wanted.placement)?;
     }
     let api = Api::<ResourceBinding>::namespaced(context.client.clone(), namespace);
     patch(&api, binding, change).await?;
     Ok(())
 }
 
-/// A merge patch adds to an object: what the new placement no longer has must be said to be gone.
-fn replace_placement(
-    change: &mut Value,
-    present: &ResourceBindingSpec,
-    wanted: &ResourceBindingSpec,
-) -> Result<(), Error> {
-    let before = serde_json::to_value(&present.placement)?;
-    let mut after = serde_json::to_value(&wanted.placement)?;
+/// A merge patch adds to an object: what the new one no longer has must be said to be gone.
+fn replacement<T: Serialize>(present: &T, wanted: &T) -> Result<Value, Error> {
+    let before = serde_json::to_value(present)?;
+    let mut after = serde_json::to_value(wanted)?;
     erase(&before, &mut after);
-    change["spec"]["placement"] = after;
-    Ok(())
+    Ok(after)
 }
 
 fn erase(before: &Value, after: &mut Value) {

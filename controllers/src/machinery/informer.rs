@@ -81,10 +81,11 @@ where
 {
     /// Starts the watch. `kind` is `()` for kinds known at compile time; for others see [`Informer::dynamic`].
     pub(crate) fn start(api: Api<K>, config: watcher::Config, kind: K::DynamicType) -> Self {
-        Self::start_with(api, config, kind, |_| ())
+        Self::lean(api, config, kind, |_| ())
     }
 
-    fn start_with(
+    /// As [`Informer::start`], with `modify` taking away from each object what nobody reads.
+    pub(crate) fn lean(
         api: Api<K>,
         config: watcher::Config,
         kind: K::DynamicType,
@@ -141,7 +142,7 @@ impl Informer<DynamicObject> {
     /// Starts the watch of a kind known at run time. Its objects say what they are, which a list leaves out.
     pub(crate) fn dynamic(api: Api<DynamicObject>, config: watcher::Config, kind: &ApiResource) -> Self {
         let types = TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
-        Self::start_with(api, config, kind.clone(), move |object| object.types = Some(types.clone()))
+        Self::lean(api, config, kind.clone(), move |object| object.types = Some(types.clone()))
     }
 }
 

@@ -20,21 +20,41 @@ pub fn affinity_matches(affinity: &ClusterAffinity, cluster: &Cluster) -> bool {
         && affinity.field_selector.as_ref().is_none_or(|selector| fields_match(selector, cluster))
 }
 
+/// Operators as in a node selector. Of a cluster in several zones, `In` must list all and `NotIn` none.
 fn fields_match(selector: &FieldSelector, cluster: &Cluster) -> bool {
     selector.match_expressions.iter().all(|expression| {
-        let value = match expression.key.as_str() {
-            "provider" => &cluster.spec.provider,
-            "region" => &cluster.spec.region,
-            "zone" => &cluster.spec.zone,
-            _ => return false,
+        let present = field_values(cluster, &expression.key);
+        let values = expression.values.as_deref().unwrap_or_default();
+        let listed = |value: &&str| values.iter().any(|each| each == value);
+        let number = |text: &str| text.parse::<i64>().ok();
+        let bound = values.first().and_then(|value| number(value)).filter(|_| values.len() == 1);
+        let compares = |holds: fn(i64, i64) -> bool| {
+            let one =
+                |value: &&str| number(value).zip(bound).is_some_and(|(value, bound)| holds(value, bound));
+            !present.is_empty() && present.iter().all(one)
         };
-        let listed = expression.values.as_ref().is_some_and(|values| values.contains(value));
         match expression.operator.as_str() {
-            "In" => listed,
-            "NotIn" => !listed,
+            "In" => !present.is_empty() && present.iter().all(listed),
+            "NotIn" => !present.iter().any(listed),
+            "Exists" => !present.is_empty(),
+            "DoesNotExist" => present.is_empty(),
+            "Gt" => compares(|value, bound| value > bound),
+            "Lt" => compares(|value, bound| value < bound),
             _ => false,
         }
     })
+}
+
+/// What a cluster has in a field that it can be chosen by or spread over: nothing, one value, or several zones.
+#[must_use]
+pub fn field_values<'a>(cluster: &'a Cluster, field: &str) -> Vec<&'a str> {
+    let one = |value: &'a String| if value.is_empty() { Vec::new() } else { vec![value.as_str()] };
+    match field {
+        "provider" => one(&cluster.spec.provider),
+        "region" => one(&cluster.spec.region),
+        "zone" => cluster.zones(),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]
@@ -77,6 +97,35 @@ mod tests {
         for (affinity, expected) in cases {
             let parsed: ClusterAffinity = serde_json::from_value(affinity.clone()).unwrap();
             assert_eq!(affinity_matches(&parsed, &cluster), expected, "{affinity}");
+        }
+    }
+
+    #[test]
+    fn fields_are_matched_by_every_operator() {
+        let mut cluster = Cluster::new("m1", Default::default());
+        cluster.spec.region = "7".into();
+        cluster.spec.zones = vec!["z1".into(), "z2".into()];
+        let cases: [(&str, &str, &[&str], bool); 14] = [
+            ("zone", "In", &["z1", "z2", "z3"], true),
+            ("zone", "In", &["z1"], false),
+            ("zone", "NotIn", &["z3"], true),
+            ("zone", "NotIn", &["z2"], false),
+            ("zone", "Exists", &[], true),
+            ("provider", "Exists", &[], false),
+            ("provider", "DoesNotExist", &[], true),
+            ("provider", "In", &["p"], false),
+            ("provider", "NotIn", &["p"], true),
+            ("region", "Gt", &["6"], true),
+            ("region", "Gt", &["7"], false),
+            ("region", "Lt", &["8"], true),
+            ("zone", "Lt", &["8"], false),
+            ("cluster", "Exists", &[], false),
+        ];
+        for (key, operator, values, expected) in cases {
+            let affinity = json!({"fieldSelector": {"matchExpressions": [
+                {"key": key, "operator": operator, "values": values}]}});
+            let parsed: ClusterAffinity = serde_json::from_value(affinity).unwrap();
+            assert_eq!(affinity_matches(&parsed, &cluster), expected, "{key} {operator} {values:?}");
         }
     }
 }

@@ -1,38 +1,40 @@
 //! How many replicas each selected cluster gets.
 //!
-//! karmada-io/karmada v1.5.0 `pkg/scheduler/core/assignment.go`, `division_algorithm.go`, `pkg/util/helper/binding.go`.
+//! karmada-io/karmada `pkg/scheduler/core/{assignment,division_algorithm}.go`. What is divided by free room keeps what
+//! it has (steady), unless somebody asked for a placement from scratch (fresh; as from 1.10).
 
 use kube::ResourceExt;
 
-use super::schedule::{ScheduleError, is_duplicated, is_static_weighted};
+use super::schedule::{ScheduleError, is_aggregated, is_duplicated, is_static_weighted};
 use super::{Rules, affinity_matches};
 use crate::api::{Cluster, Placement, ReplicaScheduling, ResourceBindingSpec, StaticWeight, TargetCluster};
 
-/// Replicas for the selected clusters: none for what has none, all for what is duplicated, otherwise by weight.
-/// A cluster whose share is zero is left out, as from 1.6.
+/// Replicas for the selected clusters: none for what has none, all for what is duplicated, otherwise by weight or by
+/// free room. A cluster whose share is zero is left out, as from 1.6.
 ///
 /// # Errors
-/// Ways of division that go by free capacity are not supported.
+/// There is too little room; targets stay as they are then.
 pub fn assign<R: Rules + ?Sized>(
     rules: &R,
     spec: &ResourceBindingSpec,
     placement: &Placement,
     selected: &[&Cluster],
+    fresh: bool,
 ) -> Result<Vec<TargetCluster>, ScheduleError> {
     let each = |replicas| {
         selected.iter().map(|cluster| TargetCluster { name: cluster.name_any(), replicas }).collect()
     };
-    match &placement.replica_scheduling {
-        _ if spec.replicas == 0 => Ok(each(0)),
-        _ if is_duplicated(placement) => Ok(each(spec.replicas)),
+    let mut targets = match &placement.replica_scheduling {
+        _ if spec.replicas == 0 => return Ok(each(0)),
+        _ if is_duplicated(placement) => return Ok(each(spec.replicas)),
         Some(scheduling) if is_static_weighted(scheduling) => {
             let weights = rules.static_weights(rules_of(scheduling), selected);
-            let mut targets = rules.divide(spec.replicas, weights);
-            targets.retain(|target| target.replicas > 0);
-            Ok(targets)
+            rules.divide(spec.replicas, weights, &spec.resource.uid)
         }
-        _ => Err(ScheduleError::Unschedulable("division by free capacity is not supported".into())),
-    }
+        _ => by_room(rules, spec, selected, is_aggregated(placement), fresh)?,
+    };
+    targets.retain(|target| target.replicas > 0);
+    Ok(targets)
 }
 
 fn rules_of(scheduling: &ReplicaScheduling) -> &[StaticWeight] {
@@ -55,67 +57,223 @@ pub fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(Stri
     }
 }
 
-/// Divides replicas by weight: each cluster gets its share rounded down, and what is left over goes one by one in
-/// order of weight, then of name (`TakeByWeight`; another algorithm as from 1.16, #6793).
-#[must_use]
-pub fn divide(replicas: i32, mut weights: Vec<(String, i64)>) -> Vec<TargetCluster> {
-    weights.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let sum: i64 = weights.iter().map(|(_, weight)| weight).sum();
-    if sum <= 0 {
-        return Vec::new();
+/// By free room. Targets that are not selected any more count as lost (#4586), for growing and for shrinking (#7110).
+fn by_room<R: Rules + ?Sized>(
+    rules: &R,
+    spec: &ResourceBindingSpec,
+    selected: &[&Cluster],
+    aggregated: bool,
+    fresh: bool,
+) -> Result<Vec<TargetCluster>, ScheduleError> {
+    let still_selected = |target: &&TargetCluster| {
+        target.replicas > 0 && selected.iter().any(|cluster| cluster.name_any() == target.name)
+    };
+    let kept: Vec<TargetCluster> = spec.clusters.iter().filter(still_selected).cloned().collect();
+    let own = |name: &str| kept.iter().find(|target| target.name == name).map_or(0, |target| target.replicas);
+    let has: i32 = kept.iter().map(|target| target.replicas).sum();
+    let room = |with_own: bool| -> Vec<(String, i64)> {
+        let of = |cluster: &&Cluster| {
+            let name = cluster.name_any();
+            let own = if with_own { i64::from(own(&name)) } else { 0 };
+            (name, rules.free_replicas(spec, cluster) + own)
+        };
+        selected.iter().map(of).collect()
+    };
+    let uid = &spec.resource.uid;
+    if fresh {
+        let weights = rules.room_used(spec.replicas, room(true), aggregated, &[])?;
+        return Ok(rules.divide(spec.replicas, weights, uid));
     }
-    let share = |weight: i64| i32::try_from(i64::from(replicas) * weight / sum).unwrap_or(replicas);
-    let mut left = replicas - weights.iter().map(|(_, weight)| share(*weight)).sum::<i32>();
-    weights
-        .into_iter()
-        .map(|(name, weight)| {
-            let extra = i32::from(left > 0);
-            left -= extra;
-            TargetCluster { name, replicas: share(weight) + extra }
-        })
-        .collect()
+    if has > spec.replicas {
+        let weights = kept.iter().map(|target| (target.name.clone(), i64::from(target.replicas))).collect();
+        let weights = rules.room_used(spec.replicas, weights, aggregated, &[])?;
+        return Ok(rules.divide(spec.replicas, weights, uid));
+    }
+    if has == spec.replicas {
+        return Ok(kept);
+    }
+    let missing = spec.replicas - has;
+    let weights = rules.room_used(missing, room(false), aggregated, &kept)?;
+    Ok(merged(kept, rules.divide(missing, weights, uid)))
+}
+
+/// The clusters whose room is used for so many replicas, with their room as weight, the roomiest first. Aggregated:
+/// only as many as it takes, those that are `used` already before others.
+///
+/// # Errors
+/// All of them together have too little.
+pub fn room_used(
+    replicas: i32,
+    mut room: Vec<(String, i64)>,
+    aggregated: bool,
+    used: &[TargetCluster],
+) -> Result<Vec<(String, i64)>, ScheduleError> {
+    let all: i64 = room.iter().map(|(_, room)| room).sum();
+    if all < i64::from(replicas) {
+        let message = format!("Clusters available replicas {all} are not enough to schedule.");
+        return Err(ScheduleError::Unschedulable(message));
+    }
+    room.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    if aggregated {
+        let is_used = |name: &str| used.iter().any(|target| target.name == name);
+        room.sort_by_key(|(name, _)| !is_used(name));
+        let mut sum = 0;
+        let enough = room.iter().position(|(_, room)| {
+            sum += room;
+            sum >= i64::from(replicas)
+        });
+        room.truncate(enough.map_or(room.len(), |last| last + 1));
+    }
+    Ok(room)
+}
+
+fn merged(mut kept: Vec<TargetCluster>, added: Vec<TargetCluster>) -> Vec<TargetCluster> {
+    for more in added {
+        match kept.iter_mut().find(|target| target.name == more.name) {
+            Some(target) => target.replicas += more.replicas,
+            None => kept.push(more),
+        }
+    }
+    kept
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::api::ClusterAffinity;
+    use crate::rules::Reference;
 
-    fn weights(list: &[(&str, i64)]) -> Vec<(String, i64)> {
-        list.iter().map(|(name, weight)| ((*name).to_owned(), *weight)).collect()
+    type Placed<'a> = &'a [(&'a str, i32)];
+    type Room<'a> = &'a [(&'a str, i64)];
+    type Case<'a> = (&'a str, bool, i32, Room<'a>, Placed<'a>, bool, Placed<'a>);
+
+    fn cluster(name: &str, pods: i64) -> Cluster {
+        let mut cluster = Cluster::new(name, Default::default());
+        let summary = json!({"resourceSummary": {"allocatable": {"pods": pods.to_string()}}});
+        cluster.status = serde_json::from_value(summary).unwrap();
+        cluster
+    }
+
+    /// Divides over clusters with so much room; those with targets have them on top.
+    fn divided(
+        aggregated: bool,
+        replicas: i32,
+        room: &[(&str, i64)],
+        before: Placed<'_>,
+        fresh: bool,
+    ) -> Result<Vec<(String, i32)>, ScheduleError> {
+        let scheduling = if aggregated {
+            json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"})
+        } else {
+            json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
+                "weightPreference": {"dynamicWeight": "AvailableReplicas"}})
+        };
+        let placement: Placement = serde_json::from_value(json!({"replicaScheduling": scheduling})).unwrap();
+        let targets: Vec<Value> =
+            before.iter().map(|(name, replicas)| json!({"name": name, "replicas": replicas})).collect();
+        let spec: ResourceBindingSpec = serde_json::from_value(json!({
+            "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "replicas": replicas, "clusters": targets,
+        })).unwrap();
+        let clusters: Vec<_> = room.iter().map(|(name, pods)| cluster(name, *pods)).collect();
+        let selected: Vec<&Cluster> = clusters.iter().collect();
+        let mut placed: Vec<_> = assign(&Reference, &spec, &placement, &selected, fresh)?
+            .into_iter()
+            .map(|target| (target.name, target.replicas))
+            .collect();
+        placed.sort();
+        Ok(placed)
     }
 
     #[test]
-    fn shares_are_rounded_down_and_the_heaviest_get_the_rest() {
-        type Placed<'a, T> = &'a [(&'a str, T)];
-        let cases: [(i32, Placed<'_, i64>, Placed<'_, i32>); 5] = [
-            (3, &[("m1", 1), ("m2", 2)], &[("m2", 2), ("m1", 1)]),
-            (3, &[("m2", 2)], &[("m2", 3)]),
-            (2, &[("m3", 1), ("m1", 1), ("m2", 1)], &[("m1", 1), ("m2", 1), ("m3", 0)]),
-            (7, &[("m1", 1), ("m2", 2), ("m3", 3)], &[("m3", 4), ("m2", 2), ("m1", 1)]),
-            (5, &[], &[]),
+    fn room_divides_replicas_and_what_is_placed_stays() {
+        const ROOM: &[(&str, i64)] = &[("m1", 6), ("m2", 2), ("m3", 4)];
+        let cases: [Case<'_>; 13] = [
+            ("by weight at first", false, 6, ROOM, &[], false, &[("m1", 3), ("m2", 1), ("m3", 2)]),
+            ("aggregated in the roomiest", true, 6, ROOM, &[], false, &[("m1", 6)]),
+            ("aggregated in as few as it takes", true, 8, ROOM, &[], false, &[("m1", 5), ("m3", 3)]),
+            ("nothing moves where nothing is missing", false, 4, ROOM, &[("m2", 4)], false, &[("m2", 4)]),
+            (
+                "only what is missing is divided",
+                false,
+                7,
+                ROOM,
+                &[("m2", 1)],
+                false,
+                &[("m1", 3), ("m2", 2), ("m3", 2)],
+            ),
+            ("aggregated grows where it is", true, 5, ROOM, &[("m2", 3)], false, &[("m2", 5)]),
+            ("and goes on to the roomiest", true, 7, ROOM, &[("m2", 3)], false, &[("m1", 3), ("m2", 4)]),
+            (
+                "shrinking goes by what there is",
+                false,
+                3,
+                ROOM,
+                &[("m1", 4), ("m2", 2)],
+                false,
+                &[("m1", 2), ("m2", 1)],
+            ),
+            (
+                "aggregated shrinks to the largest",
+                true,
+                3,
+                ROOM,
+                &[("m1", 4), ("m2", 2)],
+                false,
+                &[("m1", 3)],
+            ),
+            (
+                "a target that is gone counts as missing",
+                false,
+                4,
+                ROOM,
+                &[("m9", 4)],
+                false,
+                &[("m1", 3), ("m3", 1)],
+            ),
+            (
+                "shrinking gives nothing to one that is gone",
+                false,
+                2,
+                ROOM,
+                &[("m9", 4), ("m1", 3)],
+                false,
+                &[("m1", 2)],
+            ),
+            (
+                "fresh looks at no past",
+                false,
+                6,
+                ROOM,
+                &[("m2", 6)],
+                true,
+                &[("m1", 2), ("m2", 3), ("m3", 1)],
+            ),
+            ("steady does", false, 6, ROOM, &[("m2", 6)], false, &[("m2", 6)]),
         ];
-        for (replicas, list, expected) in cases {
-            let placed = divide(replicas, weights(list));
-            let placed: Vec<_> =
-                placed.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
-            assert_eq!(placed, expected, "{replicas} by {list:?}");
+        for (about, aggregated, replicas, room, before, fresh, expected) in cases {
+            let expected: Vec<_> =
+                expected.iter().map(|(name, replicas)| ((*name).to_owned(), *replicas)).collect();
+            assert_eq!(divided(aggregated, replicas, room, before, fresh), Ok(expected), "{about}");
         }
     }
 
-    proptest! {
-        #[test]
-        fn no_replica_is_lost_and_none_is_made(replicas in 0_i32..10_000, list in prop::collection::vec(1_i64..1000, 1..20)) {
-            let named = list.iter().enumerate().map(|(index, weight)| (format!("m{index}"), *weight)).collect();
-            let placed = divide(replicas, named);
-            prop_assert_eq!(placed.iter().map(|target| target.replicas).sum::<i32>(), replicas);
-        }
+    #[test]
+    fn too_little_room_changes_nothing() {
+        let short = Err(ScheduleError::Unschedulable(
+            "Clusters available replicas 3 are not enough to schedule.".into(),
+        ));
+        assert_eq!(divided(false, 4, &[("m1", 1), ("m2", 2)], &[], false), short);
+        assert_eq!(divided(true, 9, &[("m1", 1), ("m2", 2)], &[("m2", 5)], false), short);
+        assert!(divided(false, 8, &[("m1", 1), ("m2", 2)], &[("m2", 5)], false).is_ok());
     }
 
     #[test]
     fn the_largest_weight_counts_and_none_means_all_the_same() {
+        let weights = |list: &[(&str, i64)]| -> Vec<(String, i64)> {
+            list.iter().map(|(name, weight)| ((*name).to_owned(), *weight)).collect()
+        };
         let clusters = ["m1", "m2", "m3"].map(|name| Cluster::new(name, Default::default()));
         let clusters: Vec<&Cluster> = clusters.iter().collect();
         let rule = |names: &[&str], weight| StaticWeight {

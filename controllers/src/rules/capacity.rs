@@ -18,24 +18,30 @@ pub fn add_quantities(sums: &mut BTreeMap<String, Quantity>, resource: &str, amo
 const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 const DECIMAL: [(&str, u32); 6] = [("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 
-/// The amount in thousandths, and whether it is written in powers of two. Fractions are not used for capacity.
+/// The amount in thousandths, rounded up; `None` for what is not a quantity.
+#[must_use]
+pub fn milli(amount: &Quantity) -> Option<i128> {
+    milli_units(&amount.0).map(|(milli, _)| milli)
+}
+
+/// The amount in thousandths, rounded up, and whether it is written in powers of two.
 fn milli_units(text: &str) -> Option<(i128, bool)> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
     let (number, suffix) = text.split_at(digits);
-    let number: i128 = number.parse().ok()?;
-    match suffix {
-        "" => Some((number * 1000, false)),
-        "m" => Some((number, false)),
-        _ => {
-            let binary = BINARY.iter().find(|(unit, _)| *unit == suffix);
-            let decimal = DECIMAL.iter().find(|(unit, _)| *unit == suffix);
-            match (binary, decimal) {
-                (Some((_, power)), _) => Some((number.checked_mul(1000 << power)?, true)),
-                (_, Some((_, power))) => Some((number.checked_mul(1000 * 10_i128.pow(*power))?, false)),
-                _ => None,
-            }
-        }
-    }
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let parts = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let number: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let binary = BINARY.iter().find(|(unit, _)| *unit == suffix);
+    let decimal = DECIMAL.iter().find(|(unit, _)| *unit == suffix);
+    let unit = match (suffix, binary, decimal) {
+        ("", ..) => 1000,
+        ("m", ..) => 1,
+        (_, Some((_, power)), _) => 1000 << power,
+        (_, _, Some((_, power))) => 1000 * 10_i128.pow(*power),
+        _ => return None,
+    };
+    let amount = number.checked_mul(unit)?;
+    Some((amount / parts + i128::from(amount % parts != 0), binary.is_some()))
 }
 
 /// The canonical form: the largest unit without a remainder.
@@ -59,7 +65,10 @@ mod tests {
 
     #[test]
     fn amounts_add_up_in_canonical_form() {
-        let cases: [(&[&str], &str); 8] = [
+        let cases: [(&[&str], &str); 11] = [
+            (&["0.5", "1.5"], "2"),
+            (&["1.5Gi"], "1536Mi"),
+            (&["0.0001"], "1m"),
             (&["4", "4"], "8"),
             (&["500m", "500m"], "1"),
             (&["1500m", "1"], "2500m"),

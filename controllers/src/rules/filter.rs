@@ -5,9 +5,10 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Toleration;
 
-use super::{Due, affinity_matches, eviction_due, tolerates};
+use super::{Due, affinity_matches, eviction_due, field_values, tolerates};
 use crate::api::{
-    Cluster, ClusterAffinity, GracefulEvictionTask, NO_EXECUTE, NO_SCHEDULE, ObjectReference, TargetCluster,
+    Cluster, ClusterAffinity, GracefulEvictionTask, NO_EXECUTE, NO_SCHEDULE, ObjectReference,
+    SpreadConstraint, TargetCluster,
 };
 
 /// Why a cluster was refused, for people.
@@ -60,6 +61,17 @@ pub fn api_filter(resource: &ObjectReference, cluster: &Cluster, is_target: bool
 pub fn eviction_filter(tasks: &[GracefulEvictionTask], cluster: &str) -> Refusal {
     let leaving = tasks.iter().any(|task| task.from_cluster == cluster);
     leaving.then(|| "cluster(s) is in the process of eviction".into())
+}
+
+/// `SpreadConstraint`: where a workload is spread over regions, zones or providers, a cluster must be in one, be it a
+/// target already or not.
+#[must_use]
+pub fn spread_filter(constraints: &[SpreadConstraint], cluster: &Cluster) -> Refusal {
+    let missing = ["provider", "region", "zone"].into_iter().find(|field| {
+        constraints.iter().any(|constraint| constraint.spread_by_field == *field)
+            && field_values(cluster, field).is_empty()
+    });
+    missing.map(|field| format!("cluster(s) did not have {field} property"))
 }
 
 /// A cluster that is being removed takes nothing new, as from 1.14.
@@ -153,6 +165,18 @@ mod tests {
         let task = GracefulEvictionTask { from_cluster: "m1".into(), ..GracefulEvictionTask::default() };
         assert!(eviction_filter(std::slice::from_ref(&task), "m1").is_some());
         assert!(eviction_filter(&[task], "m2").is_none());
+    }
+
+    #[test]
+    fn a_cluster_without_a_region_is_of_no_use_where_regions_count() {
+        let mut cluster = Cluster::new("m1", Default::default());
+        cluster.spec.zones = vec!["z1".into()];
+        let by =
+            |field: &str| [SpreadConstraint { spread_by_field: field.into(), ..SpreadConstraint::default() }];
+        assert_eq!(spread_filter(&by("zone"), &cluster), None);
+        assert_eq!(spread_filter(&by("cluster"), &cluster), None);
+        let missing = Some("cluster(s) did not have region property".to_owned());
+        assert_eq!(spread_filter(&by("region"), &cluster), missing);
     }
 
     #[test]

@@ -9,11 +9,13 @@ use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde_json::{Map, Value};
 
 use super::{
-    Candidate, Claim, Due, Match, Probe, ProbeRun, Readiness, Ready, Refusal, ScheduleError, TaskFate,
+    Behaviour, Candidate, Claim, Due, Match, Probe, ProbeRun, Readiness, Ready, Refusal, Schedule,
+    ScheduleError, TaskFate,
 };
 use crate::api::{
-    AggregatedStatus, Cluster, ClusterAffinity, GracefulEvictionTask, Health, ObjectReference, Placement,
-    ResourceBindingSpec, ResourceSelector, StaticWeight, TargetCluster, Work,
+    AggregatedStatus, BindingStatus, Cluster, ClusterAffinity, ClusterAffinityTerm, GracefulEvictionTask,
+    Health, ObjectReference, Placement, ReplicaRequirements, ResourceBindingSpec, ResourceSelector,
+    SpreadConstraint, StaticWeight, TargetCluster, Work,
 };
 
 /// The rules as they should be.
@@ -25,6 +27,11 @@ impl Rules for Reference {}
 /// All judgements that the controllers make. Override one to see what it is good for.
 #[expect(missing_docs, reason = "each method is the function of the same name, which says what it does")]
 pub trait Rules: Send + Sync {
+    /// What is as in another release. Not a rule: the rules ask for it.
+    fn behaviour(&self) -> Behaviour {
+        Behaviour::default()
+    }
+
     fn readiness(&self, probe: Probe) -> Readiness {
         super::readiness(probe)
     }
@@ -118,8 +125,13 @@ pub trait Rules: Send + Sync {
         super::validate_placement(placement)
     }
 
-    fn needs_scheduling(&self, spec: &ResourceBindingSpec, applied: Option<&Placement>) -> bool {
-        super::needs_scheduling(spec, applied)
+    fn needs_scheduling(
+        &self,
+        spec: &ResourceBindingSpec,
+        status: &BindingStatus,
+        applied: Option<&Placement>,
+    ) -> bool {
+        super::needs_scheduling(spec, status, applied)
     }
 
     /// # Errors
@@ -127,10 +139,19 @@ pub trait Rules: Send + Sync {
     fn schedule(
         &self,
         spec: &ResourceBindingSpec,
+        status: &BindingStatus,
         clusters: &[Arc<Cluster>],
         now: Timestamp,
-    ) -> Result<Vec<TargetCluster>, ScheduleError> {
-        super::schedule(self, spec, clusters, now)
+    ) -> Result<Schedule, ScheduleError> {
+        super::schedule(self, spec, status, clusters, now)
+    }
+
+    fn terms_to_try<'a>(&self, terms: &'a [ClusterAffinityTerm], in_use: &str) -> &'a [ClusterAffinityTerm] {
+        super::terms_to_try(terms, in_use)
+    }
+
+    fn scheduled_condition(&self, error: Option<&ScheduleError>) -> (&'static str, String) {
+        super::scheduled_condition(self.behaviour(), error)
     }
 
     fn affinity_filter(&self, affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal {
@@ -155,6 +176,10 @@ pub trait Rules: Send + Sync {
         super::eviction_filter(tasks, cluster)
     }
 
+    fn spread_filter(&self, constraints: &[SpreadConstraint], cluster: &Cluster) -> Refusal {
+        super::spread_filter(constraints, cluster)
+    }
+
     fn terminating_filter(&self, cluster: &Cluster) -> Refusal {
         super::terminating_filter(cluster)
     }
@@ -163,14 +188,23 @@ pub trait Rules: Send + Sync {
         super::locality_score(targets, cluster)
     }
 
-    fn ranked(&self, candidates: Vec<Candidate>) -> Vec<Candidate> {
-        super::ranked(candidates)
+    fn free_replicas(&self, spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
+        super::free_replicas(spec, cluster)
+    }
+
+    fn ranked(&self, candidates: Vec<Candidate>, by_room: bool) -> Vec<Candidate> {
+        super::ranked(candidates, by_room)
     }
 
     /// # Errors
     /// See [`super::select`].
-    fn select(&self, placement: &Placement, ranked: &[Candidate]) -> Result<Vec<String>, ScheduleError> {
-        super::select(placement, ranked)
+    fn select(
+        &self,
+        placement: &Placement,
+        replicas: i32,
+        ranked: &[Candidate],
+    ) -> Result<Vec<String>, ScheduleError> {
+        super::select(placement, replicas, ranked)
     }
 
     /// # Errors
@@ -180,16 +214,29 @@ pub trait Rules: Send + Sync {
         spec: &ResourceBindingSpec,
         placement: &Placement,
         selected: &[&Cluster],
+        fresh: bool,
     ) -> Result<Vec<TargetCluster>, ScheduleError> {
-        super::assign(self, spec, placement, selected)
+        super::assign(self, spec, placement, selected, fresh)
+    }
+
+    /// # Errors
+    /// See [`super::room_used`].
+    fn room_used(
+        &self,
+        replicas: i32,
+        room: Vec<(String, i64)>,
+        aggregated: bool,
+        used: &[TargetCluster],
+    ) -> Result<Vec<(String, i64)>, ScheduleError> {
+        super::room_used(replicas, room, aggregated, used)
     }
 
     fn static_weights(&self, list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)> {
         super::static_weights(list, clusters)
     }
 
-    fn divide(&self, replicas: i32, weights: Vec<(String, i64)>) -> Vec<TargetCluster> {
-        super::divide(replicas, weights)
+    fn divide(&self, replicas: i32, weights: Vec<(String, i64)>, template_uid: &str) -> Vec<TargetCluster> {
+        super::divide(self.behaviour().division, replicas, weights, template_uid)
     }
 
     fn carriers<'a>(&self, spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str> {
@@ -203,6 +250,10 @@ pub trait Rules: Send + Sync {
         target: &TargetCluster,
     ) -> Option<Map<String, Value>> {
         super::manifest(template, binding, target)
+    }
+
+    fn replica_requirements(&self, kind: &str, template: &Value) -> Option<ReplicaRequirements> {
+        super::replica_requirements(kind, template)
     }
 
     fn template_replicas(&self, kind: &str, template: &Value) -> i32 {

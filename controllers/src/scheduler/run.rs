@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use crate::api::{
-    ANNOTATION_APPLIED_PLACEMENT, CONDITION_SCHEDULED, Cluster, Placement, ResourceBinding, TargetCluster,
-    set_condition,
+    ANNOTATION_APPLIED_PLACEMENT, BindingStatus, CONDITION_SCHEDULED, Cluster, Placement, ResourceBinding,
+    TargetCluster, set_condition,
 };
 use crate::machinery::{Change, Context, Error, Queue, patch, patch_status, refs, run as run_queue};
-use crate::rules::ScheduleError;
+use crate::rules::{Schedule, ScheduleError, asked_anew};
 
 /// Reconciles every binding: when it changes, and when a cluster that it may mean does.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -47,36 +47,57 @@ fn matters(change: &Change<Cluster>) -> bool {
 
 /// Whether the binding's affinity means the cluster as it was or as it is (#2912).
 fn may_mean(binding: &ResourceBinding, change: &Change<Cluster>) -> bool {
-    let affinity = binding.spec.placement.as_ref().and_then(|placement| placement.cluster_affinity.as_ref());
-    let mut sides = change.before.iter().chain(&change.after);
-    affinity.is_none_or(|affinity| sides.any(|cluster| crate::rules::affinity_matches(affinity, cluster)))
+    let Some(placement) = &binding.spec.placement else { return true };
+    let terms = placement.cluster_affinities.iter().map(|term| &term.affinity);
+    let affinities: Vec<_> = placement.cluster_affinity.iter().chain(terms).collect();
+    let means = |cluster: &Arc<Cluster>| {
+        affinities.iter().any(|affinity| crate::rules::affinity_matches(affinity, cluster))
+    };
+    affinities.is_empty() || change.before.iter().chain(&change.after).any(means)
 }
 
 async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Result<Action, Error> {
     if binding.metadata.deletion_timestamp.is_some() {
         return Ok(Action::await_change());
     }
+    let rules = &context.rules;
+    let (spec, status) = (&binding.spec, binding.status.clone().unwrap_or_default());
     let applied = applied_placement(&binding);
-    if !context.rules.needs_scheduling(&binding.spec, applied.as_ref()) {
-        observe(&context, &binding, None).await?;
+    if !rules.needs_scheduling(spec, &status, applied.as_ref()) {
+        if !spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling) {
+            let generation = binding.metadata.generation.unwrap_or_default();
+            let observed = BindingStatus { scheduler_observed_generation: generation, ..status };
+            write(&context, &binding, observed).await?;
+        }
         return Ok(Action::await_change());
     }
-    match context.rules.schedule(&binding.spec, &context.clusters.list(), context.clock.now()) {
-        Ok(targets) => {
-            let placed = place(&context, &binding, &targets, applied.as_ref()).await?;
-            let binding = placed.as_ref().unwrap_or(&binding);
-            observe(&context, binding, Some(("BindingScheduled", "Binding has been scheduled"))).await?;
-            Ok(Action::await_change())
+    let outcome = rules.schedule(spec, &status, &context.clusters.list(), context.clock.now());
+    let (targets, error) = match outcome {
+        Ok(schedule) => (Some(schedule), None),
+        Err(error @ ScheduleError::Fit(_)) => (Some(Schedule::default()), Some(error)),
+        Err(error) => (None, Some(error)),
+    };
+    let placed = match &targets {
+        Some(schedule) => place(&context, &binding, &schedule.targets, applied.as_ref()).await?,
+        None => None,
+    };
+    let binding = placed.as_ref().unwrap_or(&binding);
+    let mut after = binding.status.clone().unwrap_or_default();
+    let now = context.clock.now_in_seconds();
+    let (reason, message) = rules.scheduled_condition(error.as_ref());
+    set_condition(&mut after.conditions, CONDITION_SCHEDULED, error.is_none(), reason, &message, now);
+    if let (Some(schedule), None) = (targets, &error) {
+        after.scheduler_observed_generation = binding.metadata.generation.unwrap_or_default();
+        after.scheduler_observed_affinity_name = schedule.affinity;
+        // The real scheduler stamps every success; here one that changes nothing writes nothing.
+        if placed.is_some() || asked_anew(spec, &status) || status.last_scheduled_time.is_none() {
+            after.last_scheduled_time = Some(Time(now));
         }
-        Err(ScheduleError::Fit(message)) => {
-            let placed = place(&context, &binding, &[], applied.as_ref()).await?;
-            fail(&context, placed.as_ref().unwrap_or(&binding), &message).await?;
-            Ok(Action::await_change())
-        }
-        Err(ScheduleError::Unschedulable(message)) => {
-            fail(&context, &binding, &message).await?;
-            Err(Error::NotYet(message))
-        }
+    }
+    write(&context, binding, after).await?;
+    match error {
+        None | Some(ScheduleError::Fit(_)) => Ok(Action::await_change()),
+        Some(error) => Err(Error::NotYet(error.to_string())),
     }
 }
 
@@ -107,42 +128,20 @@ async fn place(
     patch(&api(context, binding), binding, change).await.map(Some)
 }
 
-/// Says that this generation has been dealt with, and how if it was scheduled.
-async fn observe(
-    context: &Context,
-    binding: &ResourceBinding,
-    success: Option<(&str, &str)>,
-) -> Result<(), Error> {
-    let before = binding.status.clone().unwrap_or_default();
-    let mut conditions = before.conditions.clone();
-    if let Some((reason, message)) = success {
-        let now = context.clock.now_in_seconds();
-        set_condition(&mut conditions, CONDITION_SCHEDULED, true, reason, message, now);
-    }
-    let generation = binding.metadata.generation.unwrap_or_default();
-    write(context, binding, generation, conditions).await
-}
-
-/// Says why it could not be scheduled. The generation counts as not dealt with.
-async fn fail(context: &Context, binding: &ResourceBinding, message: &str) -> Result<(), Error> {
-    let before = binding.status.clone().unwrap_or_default();
-    let mut conditions = before.conditions;
-    let now = context.clock.now_in_seconds();
-    set_condition(&mut conditions, CONDITION_SCHEDULED, false, "BindingFailedScheduling", message, now);
-    write(context, binding, before.scheduler_observed_generation, conditions).await
-}
-
-async fn write(
-    context: &Context,
-    binding: &ResourceBinding,
-    observed: i64,
-    conditions: Vec<Condition>,
-) -> Result<(), Error> {
-    let before = binding.status.clone().unwrap_or_default();
-    if before.scheduler_observed_generation == observed && before.conditions == conditions {
+/// Says what came of it, if that is new. Where scheduling failed, the generation counts as not dealt with.
+async fn write(context: &Context, binding: &ResourceBinding, after: BindingStatus) -> Result<(), Error> {
+    if binding.status.as_ref() == Some(&after)
+        || (binding.status.is_none() && after == BindingStatus::default())
+    {
         return Ok(());
     }
-    let change = json!({ "schedulerObservedGeneration": observed, "conditions": conditions });
+    let affinity = &after.scheduler_observed_affinity_name;
+    let change = json!({
+        "schedulerObservedGeneration": after.scheduler_observed_generation,
+        "schedulerObservingAffinityName": (!affinity.is_empty()).then_some(affinity),
+        "lastScheduledTime": after.last_scheduled_time,
+        "conditions": after.conditions,
+    });
     patch_status(&api(context, binding), binding, &change).await?;
     Ok(())
 }

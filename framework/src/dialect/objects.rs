@@ -6,8 +6,9 @@ use capsize_clusters::MemberSpec;
 use jiff::Timestamp;
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Map, Value, json};
+use serde_saphyr::Spanned;
 
-use crate::scenario::{Policy, Scheduling, Toleration, Workload};
+use crate::scenario::{Field, Policy, Scheduling, Toleration, Workload};
 
 /// Where the dialect's objects are in the control plane, all of them.
 pub const WATCHED_IN_CONTROL_PLANE: [&str; 5] = [
@@ -94,10 +95,18 @@ pub fn deployment(workload: &Workload) -> Value {
             "selector": {"matchLabels": labels},
             "template": {
                 "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}]},
+                "spec": {"containers": [container(workload)]},
             },
         },
     })
+}
+
+fn container(workload: &Workload) -> Value {
+    let mut container = json!({"name": "main", "image": "registry.k8s.io/pause:3.10"});
+    if let Some(cpu) = &workload.cpu {
+        container["resources"] = json!({"requests": {"cpu": cpu}});
+    }
+    container
 }
 
 /// The policy that places it. `lasting` says how long each of its tolerations lasts, if not for ever.
@@ -117,14 +126,22 @@ pub fn policy(workload: &Workload, lasting: &[Option<Duration>]) -> Value {
 
 fn placement(policy: &Policy, lasting: &[Option<Duration>]) -> Value {
     let mut placement = Map::new();
-    if let Some(clusters) = &policy.clusters {
-        let names: Vec<&str> = clusters.iter().map(|cluster| cluster.value.as_str()).collect();
-        placement.insert("clusterAffinity".into(), json!({"clusterNames": names}));
+    if policy.clusters.is_some() || !policy.exclude.is_empty() || !policy.fields.is_empty() {
+        placement.insert("clusterAffinity".into(), affinity(policy));
     }
-    if let Some(bounds) = &policy.spread.cluster {
-        let constraint =
-            json!({"spreadByField": "cluster", "minGroups": bounds.value.min, "maxGroups": bounds.value.max});
-        placement.insert("spreadConstraints".into(), json!([constraint]));
+    if !policy.groups.is_empty() {
+        let terms = policy
+            .groups
+            .iter()
+            .map(|group| json!({"affinityName": group.name.value, "clusterNames": names(&group.clusters)}));
+        placement.insert("clusterAffinities".into(), terms.collect());
+    }
+    let spread = policy.spread.bounds().map(|(field, bounds)| {
+        json!({"spreadByField": field, "minGroups": bounds.value.min, "maxGroups": bounds.value.max})
+    });
+    let spread: Vec<Value> = spread.collect();
+    if !spread.is_empty() {
+        placement.insert("spreadConstraints".into(), json!(spread));
     }
     if !policy.tolerations.is_empty() {
         let lasting = lasting.iter().copied().chain(std::iter::repeat(None));
@@ -134,6 +151,35 @@ fn placement(policy: &Policy, lasting: &[Option<Duration>]) -> Value {
     }
     placement.insert("replicaScheduling".into(), replica_scheduling(&policy.scheduling));
     Value::Object(placement)
+}
+
+fn names(clusters: &[Spanned<String>]) -> Vec<&str> {
+    clusters.iter().map(|cluster| cluster.value.as_str()).collect()
+}
+
+fn affinity(policy: &Policy) -> Value {
+    let mut affinity = Map::new();
+    affinity
+        .extend(policy.clusters.as_ref().map(|clusters| ("clusterNames".to_owned(), json!(names(clusters)))));
+    if !policy.exclude.is_empty() {
+        affinity.insert("exclude".into(), json!(names(&policy.exclude)));
+    }
+    let key = |field: Field| match field {
+        Field::Provider => "provider",
+        Field::Region => "region",
+        Field::Zone => "zone",
+    };
+    let requirements = policy.fields.iter().flat_map(|each| {
+        [("In", &each.any_of), ("NotIn", &each.not_in)]
+            .into_iter()
+            .filter(|(_, values)| !values.is_empty())
+            .map(move |(operator, values)| json!({"key": key(each.field), "operator": operator, "values": values}))
+    });
+    let requirements: Vec<Value> = requirements.collect();
+    if !requirements.is_empty() {
+        affinity.insert("fieldSelector".into(), json!({"matchExpressions": requirements}));
+    }
+    Value::Object(affinity)
 }
 
 fn toleration(toleration: &Toleration, lasts: Option<Duration>) -> Value {
@@ -147,6 +193,14 @@ fn toleration(toleration: &Toleration, lasts: Option<Duration>) -> Value {
 fn replica_scheduling(scheduling: &Scheduling) -> Value {
     match scheduling {
         Scheduling::Duplicated => json!({"replicaSchedulingType": "Duplicated"}),
+        Scheduling::ByRoom => json!({
+            "replicaSchedulingType": "Divided",
+            "replicaDivisionPreference": "Weighted",
+            "weightPreference": {"dynamicWeight": "AvailableReplicas"},
+        }),
+        Scheduling::Aggregated => {
+            json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"})
+        }
         Scheduling::Divided { weights } => {
             let weight = |(cluster, weight): (&String, &u32)| json!({"targetCluster": {"clusterNames": [cluster]}, "weight": weight});
             let weights: Vec<Value> = weights.value.iter().map(weight).collect();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use capsize_clock::{Seed, Simulation, simulate};
 use capsize_clusters::{Fleet, FleetSpec, MemberSpec, StartUp};
 use serde_json::{Map, Value, json};
+use serde_saphyr::Spanned;
 
 use super::driver::{Driver, Miss, Missed};
 use super::implementation::{Implementation, Site};
@@ -158,6 +159,12 @@ fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, Miss> {
     let member = |name: String| {
         let mut member = MemberSpec::named(name);
         member.start_up = start_up.unwrap_or(member.start_up);
+        let place = |places: &BTreeMap<String, Spanned<String>>| {
+            places.get(&member.name).map(|place| place.value.clone())
+        };
+        let fields = (place(&fleet.providers), place(&fleet.regions), place(&fleet.zones));
+        (member.provider, member.region, member.zone) = fields;
+        member.nodes = fleet.nodes.get(&member.name).map_or(member.nodes, |nodes| nodes.value);
         member
     };
     Ok(FleetSpec { members: fleet.names().map(member).collect() })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_saphyr::{Location, Spanned};
 
-use super::document::{Scenario, Scheduling, Workload};
+use super::document::{FleetShape, Scenario, Scheduling, Workload};
 use super::reference::MemberRef;
 use super::step::{Flap, Placed, PlacedOn, Step};
 
@@ -24,6 +24,9 @@ fn wrong<T>(at: &Spanned<T>, message: impl Into<String>) -> Checked {
 /// More members than any fleet that is run in one process.
 const MOST_MEMBERS: usize = 1000;
 
+/// More nodes than a simulated member can be meant to have.
+const MOST_NODES: usize = 1000;
+
 /// Checks the whole scenario; the first mistake in the order of the file is told.
 pub(super) fn check(scenario: &Scenario) -> Checked {
     name(&scenario.scenario, "a scenario's name")?;
@@ -34,8 +37,28 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     if scenario.steps().next().is_none() {
         return wrong(&scenario.scenario, "this scenario has no steps");
     }
+    check_fleet(&scenario.fleet)?;
     let mut scope = Scope { members: scenario.fleet.names().collect(), ..Scope::default() };
     scenario.steps().try_for_each(|step| scope.step(step))
+}
+
+/// What is said of single members is said of members of the fleet.
+fn check_fleet(fleet: &FleetShape) -> Checked {
+    let members: BTreeSet<String> = fleet.names().collect();
+    let unknown = |name: &String| format!("there is no member `{name}` in this fleet of {}", members.len());
+    let mut places = fleet.regions.iter().chain(&fleet.zones).chain(&fleet.providers);
+    if let Some((member, place)) = places.find(|(member, _)| !members.contains(*member)) {
+        return wrong(place, unknown(member));
+    }
+    for (member, nodes) in &fleet.nodes {
+        if !members.contains(member) {
+            return wrong(nodes, unknown(member));
+        }
+        if nodes.value > MOST_NODES {
+            return wrong(nodes, format!("a member has at most {MOST_NODES} nodes, not {}", nodes.value));
+        }
+    }
+    Ok(())
 }
 
 /// Names go into objects and file names.
@@ -117,13 +140,27 @@ impl Scope {
                 format!("there is a workload `{}` already, in line {line}", workload.name.value),
             );
         }
-        for cluster in workload.policy.clusters.iter().flatten() {
+        let policy = &workload.policy;
+        let grouped = policy.groups.iter().flat_map(|group| &group.clusters);
+        for cluster in policy.clusters.iter().flatten().chain(&policy.exclude).chain(grouped) {
             self.real_member(cluster, &cluster.value)?;
         }
-        if let Some(bounds) = &workload.policy.spread.cluster {
+        for (index, group) in policy.groups.iter().enumerate() {
+            name(&group.name, "a group's name")?;
+            if policy.groups[..index].iter().any(|other| other.name.value == group.name.value) {
+                return wrong(&group.name, format!("there is a group `{}` already", group.name.value));
+            }
+            if policy.clusters.is_some() || !policy.exclude.is_empty() || !policy.fields.is_empty() {
+                return wrong(&group.name, "`groups` are in the place of `clusters`, `exclude` and `fields`");
+            }
+        }
+        for (field, bounds) in policy.spread.bounds() {
             let (min, max) = (bounds.value.min, bounds.value.max);
             if max == 0 || min > max {
-                return wrong(bounds, format!("no placement has at least {min} and at most {max} clusters"));
+                return wrong(bounds, format!("no placement has at least {min} and at most {max} {field}s"));
+            }
+            if policy.spread.cluster.is_none() {
+                return wrong(bounds, "to spread over groups, say over how many clusters too");
             }
         }
         if let Scheduling::Divided { weights } = &workload.policy.scheduling {

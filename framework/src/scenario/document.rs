@@ -49,6 +49,18 @@ pub struct FleetShape {
     pub members: Spanned<usize>,
     /// How long replicas take to become ready in each of them; 1.5 s where nothing is said.
     pub start_up: Option<StartUpTime>,
+    /// The region of members.
+    #[serde(default)]
+    pub regions: BTreeMap<String, Spanned<String>>,
+    /// The zone of members.
+    #[serde(default)]
+    pub zones: BTreeMap<String, Spanned<String>>,
+    /// Who runs members.
+    #[serde(default)]
+    pub providers: BTreeMap<String, Spanned<String>>,
+    /// How many nodes members have, if not one; each has 8 CPUs and room for 110 pods.
+    #[serde(default)]
+    pub nodes: BTreeMap<String, Spanned<usize>>,
 }
 
 impl FleetShape {
@@ -66,6 +78,8 @@ pub struct Workload {
     pub name: Spanned<String>,
     /// How many replicas: in each chosen member where it is duplicated, in all together where it is divided.
     pub replicas: u32,
+    /// How many CPUs a replica asks for, as in a pod (`500m`); nothing where absent.
+    pub cpu: Option<String>,
     /// Where it goes.
     pub policy: Policy,
 }
@@ -76,6 +90,15 @@ pub struct Workload {
 pub struct Policy {
     /// The members it may use; all of the fleet where nothing is said.
     pub clusters: Option<Vec<Spanned<String>>>,
+    /// Never these members.
+    #[serde(default)]
+    pub exclude: Vec<Spanned<String>>,
+    /// Only members whose fields are so, all of them.
+    #[serde(default)]
+    pub fields: Vec<FieldMatch>,
+    /// Several choices of members, tried one after another; in the place of `clusters`, `exclude` and `fields`.
+    #[serde(default)]
+    pub groups: Vec<AffinityGroup>,
     /// How many of them it wants.
     #[serde(default)]
     pub spread: Spread,
@@ -92,6 +115,61 @@ pub struct Policy {
 pub struct Spread {
     /// Member clusters.
     pub cluster: Option<Spanned<Bounds>>,
+    /// Regions that they are in.
+    pub region: Option<Spanned<Bounds>>,
+    /// Zones that they are in.
+    pub zone: Option<Spanned<Bounds>>,
+    /// Who runs them.
+    pub provider: Option<Spanned<Bounds>>,
+}
+
+impl Spread {
+    /// What there is, by what it spreads over.
+    pub fn bounds(&self) -> impl Iterator<Item = (&'static str, &Spanned<Bounds>)> {
+        let all = [
+            ("cluster", &self.cluster),
+            ("region", &self.region),
+            ("zone", &self.zone),
+            ("provider", &self.provider),
+        ];
+        all.into_iter().filter_map(|(field, bounds)| Some((field, bounds.as_ref()?)))
+    }
+}
+
+/// What a field of a member must be.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FieldMatch {
+    /// Which field.
+    pub field: Field,
+    /// One of these.
+    #[serde(rename = "in", default)]
+    pub any_of: Vec<String>,
+    /// None of these.
+    #[serde(default)]
+    pub not_in: Vec<String>,
+}
+
+/// A field of a member that policies choose by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Field {
+    /// Who runs it.
+    Provider,
+    /// Where it stands.
+    Region,
+    /// Where in the region.
+    Zone,
+}
+
+/// One of several choices of members.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AffinityGroup {
+    /// Its name.
+    pub name: Spanned<String>,
+    /// Its members.
+    pub clusters: Vec<Spanned<String>>,
 }
 
 /// At least and at most so many.
@@ -115,6 +193,10 @@ pub enum Scheduling {
         /// By these weights.
         weights: Spanned<BTreeMap<String, u32>>,
     },
+    /// The members share them by the room that each has.
+    ByRoom,
+    /// As few members as have room for them share them.
+    Aggregated,
 }
 
 /// A taint that a workload tolerates.

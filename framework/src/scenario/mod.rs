@@ -11,7 +11,10 @@ mod reference;
 mod step;
 mod time;
 
-pub use document::{Bounds, FleetShape, Policy, Scenario, Scheduling, Spread, Toleration, Workload};
+pub use document::{
+    AffinityGroup, Bounds, Field, FieldMatch, FleetShape, Policy, Scenario, Scheduling, Spread, Toleration,
+    Workload,
+};
 pub use error::{ReadError, ScenarioError};
 pub use file::{Case, find, parse};
 pub use reference::{MemberRef, Selector};

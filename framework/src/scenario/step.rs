@@ -21,7 +21,7 @@ use crate::facts::{Health as MemberHealth, TaintEffect};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Step {
     /// Creates a workload and its policy.
-    Workload(Workload),
+    Workload(Box<Workload>),
     /// Changes how many replicas a workload wants.
     Scale(Scale),
     /// Gives a member a name for later steps.

@@ -32,6 +32,16 @@ pub enum Feature {
     SpreadConstraints,
     /// Placement divides replicas by static weights.
     StaticWeights,
+    /// Placement divides replicas by the room that members have, over all of them or over few.
+    WeightsByRoom,
+    /// Placement honours spread constraints on the number of regions.
+    SpreadOverRegions,
+    /// Placement honours spread constraints on the number of zones, or of providers.
+    SpreadOverZones,
+    /// Placement chooses members by provider, region and zone.
+    FieldAffinity,
+    /// Placement tries several choices of members one after another.
+    AffinityGroups,
 }
 
 /// How an implementation is started.
