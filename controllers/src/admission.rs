@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::Settings;
-use crate::api::Placement;
+use crate::api::{OverridePolicySpec, Placement};
 use crate::rules::Rules;
 
 /// Fills in and checks a policy that is being written: tolerations of the health taints, what the placement leaves
@@ -18,11 +18,22 @@ pub fn admit(
     operation: &str,
     object: &Value,
 ) -> Result<Option<Value>, String> {
-    if !matches!(kind, "PropagationPolicy" | "ClusterPropagationPolicy")
-        || !matches!(operation, "CREATE" | "UPDATE")
-    {
+    if !matches!(operation, "CREATE" | "UPDATE") {
         return Ok(None);
     }
+    match kind {
+        "PropagationPolicy" | "ClusterPropagationPolicy" => admit_policy(settings, rules, object),
+        "OverridePolicy" | "ClusterOverridePolicy" => {
+            let spec = object.get("spec").cloned().unwrap_or_default();
+            let spec: OverridePolicySpec =
+                serde_json::from_value(spec).map_err(|error| format!("spec: {error}"))?;
+            rules.validate_overrides(&spec).map(|()| None)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn admit_policy(settings: &Settings, rules: &dyn Rules, object: &Value) -> Result<Option<Value>, String> {
     let given =
         object.pointer("/spec/placement").cloned().unwrap_or_else(|| Value::Object(Default::default()));
     let mut placement: Placement =
@@ -78,6 +89,8 @@ mod tests {
         assert!(
             ask("ClusterPropagationPolicy", "CREATE", &spread).unwrap_err().contains("spreadConstraints[0]")
         );
+        let both = json!({"spec": {"overrideRules": [{"overriders": {}}], "overriders": {}}});
+        assert!(ask("OverridePolicy", "CREATE", &both).is_err());
         let shape = json!({"spec": {"placement": {"clusterTolerations": 5}}});
         assert!(ask("PropagationPolicy", "CREATE", &shape).unwrap_err().starts_with("spec.placement"));
     }

@@ -15,7 +15,7 @@ use capsize_controllers::api::{
     TargetCluster, Work, cluster_of,
 };
 use capsize_controllers::rules::{
-    Behaviour, Due, Release, aggregated_status, carriers, evict, eviction_due, health, manifest,
+    Behaviour, Due, Reference, Release, aggregated_status, carriers, evict, eviction_due, health, manifest,
     no_execute_taints, no_schedule_taints, reflected_status, schedule,
 };
 use jiff::Timestamp;
@@ -215,7 +215,7 @@ fn works_say_what_was_recorded() {
                     binding.metadata.name.as_deref().unwrap(),
                 );
                 templates.iter().filter(|template| template["metadata"]["name"] == name).any(|template| {
-                    let ours = Value::Object(manifest(template, binding, target).unwrap());
+                    let ours = Value::Object(manifest(&Reference, template, binding, target, &[]).unwrap());
                     // Labels and annotations are those of release 1.5.
                     if history.release.starts_with("v1.5.") {
                         ours == recorded

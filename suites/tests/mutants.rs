@@ -9,8 +9,8 @@ use capsize::reference::Reference;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
 use capsize_controllers::api::{
-    AggregatedStatus, Cluster, ClusterAffinity, ClusterAffinityTerm, GracefulEvictionTask, Placement,
-    ResourceBindingSpec, SpreadConstraint, TargetCluster,
+    AggregatedStatus, Cluster, ClusterAffinity, ClusterAffinityTerm, GracefulEvictionTask, Overriders,
+    Placement, ResourceBindingSpec, SpreadConstraint, TargetCluster,
 };
 use capsize_controllers::rules::{
     Candidate, Due, ProbeRun, Ready, Refusal, Rules, ScheduleError, TaskFate, affinity_filter, assign,
@@ -21,6 +21,7 @@ use capsize_framework::report::Status;
 use capsize_framework::run::{Target, run_case};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Taint, Toleration};
+use serde_json::Value;
 
 /// Fails unless `rules` fail the case called `id` and `guarantee` is violated in it.
 fn is_caught(rules: impl Rules + 'static, id: &str, guarantee: &str) {
@@ -340,4 +341,15 @@ fn fields_are_not_looked_at() {
         }
     }
     fails(Mutant, "placement/fields-choose");
+}
+
+#[test]
+fn nothing_is_overridden() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn override_object(&self, _: &mut Value, _: &Overriders) -> Result<(), String> {
+            Ok(())
+        }
+    }
+    fails(Mutant, "placement/overridden");
 }

@@ -3,7 +3,10 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 
-use super::{Cluster, ClusterPropagationPolicy, PropagationPolicy, ResourceBinding, Work};
+use super::{
+    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, OverridePolicy, PropagationPolicy,
+    ResourceBinding, Work,
+};
 
 /// The definitions of all custom resources, to be created on the control plane.
 #[must_use]
@@ -12,6 +15,8 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         Cluster::crd(),
         PropagationPolicy::crd(),
         ClusterPropagationPolicy::crd(),
+        OverridePolicy::crd(),
+        ClusterOverridePolicy::crd(),
         ResourceBinding::crd(),
         Work::crd(),
     ]

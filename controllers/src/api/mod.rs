@@ -8,6 +8,7 @@ mod cluster;
 mod conditions;
 mod crds;
 mod names;
+mod override_policy;
 mod placement;
 mod policy;
 mod work;
@@ -23,6 +24,11 @@ pub use cluster::{
 pub use conditions::{condition, is_true, set_condition};
 pub use crds::crds;
 pub use names::*;
+pub use override_policy::{
+    ClusterOverridePolicy, CommandArgsOverrider, FieldOverrider, FieldPatch, ImageComponent, ImageOverrider,
+    ImagePredicate, LabelAnnotationOverrider, OverridePolicy, OverridePolicySpec, OverrideRule,
+    OverriderOperator, Overriders, PlaintextOverrider,
+};
 pub use placement::{
     ClusterAffinity, ClusterAffinityTerm, FieldSelector, Placement, ReplicaScheduling, SpreadConstraint,
     StaticWeight, WeightPreference,

@@ -48,6 +48,10 @@ pub const ANNOTATION_APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placem
 pub const LABEL_WORK_NAMESPACE: &str = "work.karmada.io/namespace";
 /// Label on a manifest: the name of its Work.
 pub const LABEL_WORK_NAME: &str = "work.karmada.io/name";
+/// Annotation on a Work: JSON of what the override policies of its namespace changed in it.
+pub const ANNOTATION_APPLIED_OVERRIDES: &str = "policy.karmada.io/applied-overrides";
+/// Annotation on a Work: JSON of what the cluster-scoped override policies changed in it.
+pub const ANNOTATION_APPLIED_CLUSTER_OVERRIDES: &str = "policy.karmada.io/applied-cluster-overrides";
 /// Annotation on a manifest: uid of the template it was made from.
 pub const ANNOTATION_TEMPLATE_UID: &str = "resourcetemplate.karmada.io/uid";
 /// Annotation on a manifest: the annotations that came from the control plane, by comma.

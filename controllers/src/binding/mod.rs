@@ -1,5 +1,6 @@
 //! The binding controller: a Work for each target, none for anyone else, and what the Works say, added up.
 
+mod overrides;
 mod run;
 mod status;
 mod works;

@@ -11,7 +11,8 @@ use serde_json::json;
 use super::status::{report, report_on_template};
 use super::works::{delete_orphans, ensure, works_of};
 use crate::api::{
-    ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, FINALIZER_BINDING, ResourceBinding, Work,
+    ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ClusterOverridePolicy, FINALIZER_BINDING,
+    OverridePolicy, OverridePolicySpec, ResourceBinding, ResourceSelector, Work,
 };
 use crate::machinery::{Context, Error, Queue, patch, refs, run as run_queue};
 
@@ -20,8 +21,29 @@ pub(crate) async fn run(context: Arc<Context>) {
     let by_work =
         context.works.changes().filter_map(|change| std::future::ready(binding_of(change.object())));
     let by_template = context.templates.changed_bindings();
-    let triggers =
-        stream::select_all([refs(context.bindings.changes()), by_work.boxed(), by_template.boxed()]);
+    let by_override = {
+        let context = Arc::clone(&context);
+        let all = context.cluster_override_policies.changes().map(|change| {
+            let spec = |policy: &Arc<ClusterOverridePolicy>| policy.spec.policy.clone();
+            (None, change.before.iter().chain(&change.after).map(spec).collect::<Vec<_>>())
+        });
+        let one = context.override_policies.changes().map(|change| {
+            let spec = |policy: &Arc<OverridePolicy>| policy.spec.clone();
+            let specs = change.before.iter().chain(&change.after).map(spec).collect::<Vec<_>>();
+            (change.object().namespace(), specs)
+        });
+        stream::select(all.boxed(), one.boxed()).flat_map(move |(namespace, specs)| {
+            let bindings = context.bindings.list().into_iter();
+            let about = bindings.filter(move |binding| may_be_about(binding, namespace.as_deref(), &specs));
+            stream::iter(about.map(|binding| ObjectRef::from_obj(&*binding)))
+        })
+    };
+    let triggers = stream::select_all([
+        refs(context.bindings.changes()),
+        by_work.boxed(),
+        by_template.boxed(),
+        by_override.boxed(),
+    ]);
     let queue = Queue {
         name: "binding",
         store: context.bindings.store(),
@@ -29,6 +51,18 @@ pub(crate) async fn run(context: Arc<Context>) {
         unbounded: false,
     };
     run_queue(context, queue, reconcile).await;
+}
+
+/// Whether override policies of this namespace, or of none, may be about the binding's template.
+fn may_be_about(binding: &ResourceBinding, namespace: Option<&str>, specs: &[OverridePolicySpec]) -> bool {
+    let resource = &binding.spec.resource;
+    let kind = |selector: &ResourceSelector| {
+        selector.kind == resource.kind && selector.api_version == resource.api_version
+    };
+    let about = |spec: &OverridePolicySpec| {
+        spec.resource_selectors.is_empty() || spec.resource_selectors.iter().any(kind)
+    };
+    namespace.is_none_or(|namespace| namespace == resource.namespace) && specs.iter().any(about)
 }
 
 fn binding_of(work: &Work) -> Option<ObjectRef<ResourceBinding>> {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use kube::api::{DeleteParams, DynamicObject, PostParams};
 use kube::{Api, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::overrides::Overrides;
 use crate::api::{
     ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, FINALIZER_WORK, LABEL_BINDING_KEY, Manifest,
     ResourceBinding, Work, binding_key, cluster_of, execution_namespace, work_name,
@@ -65,13 +66,22 @@ pub(super) async fn ensure(
     let resource = &binding.spec.resource;
     let work_name = work_name(&resource.kind, &resource.namespace, &resource.name);
     for target in &binding.spec.clusters {
-        let manifest = context.rules.manifest(&template, (&namespace, &name), target).map(Manifest);
-        let manifest = manifest.ok_or_else(|| Error::NotYet("the template is not an object".into()))?;
+        let cluster = context.clusters.get("", &target.name);
+        let overrides =
+            cluster.map(|cluster| Overrides::of(context, &template, &cluster)).unwrap_or_default();
+        let manifest =
+            context.rules.manifest(&template, (&namespace, &name), target, &overrides.overriders());
+        let manifest = manifest.map(Manifest).map_err(Error::NotYet)?;
         let execution = execution_namespace(&target.name);
         let api = Api::<Work>::namespaced(context.client.clone(), &execution);
-        let present = works.iter().find(|work| work.namespace().as_deref() == Some(&execution));
-        match present {
+        let mut annotations =
+            serde_json::Map::from_iter(overrides.annotations()?.map(|(key, value)| (key.to_owned(), value)));
+        let spec = json!({ "workload": { "manifests": [manifest] } });
+        match works.iter().find(|work| work.namespace().as_deref() == Some(&execution)) {
             None => {
+                annotations.retain(|_, value| !value.is_null());
+                annotations.insert(ANNOTATION_BINDING_NAMESPACE.into(), json!(namespace));
+                annotations.insert(ANNOTATION_BINDING_NAME.into(), json!(name));
                 let work: Work = serde_json::from_value(json!({
                     "apiVersion": "work.karmada.io/v1alpha1",
                     "kind": "Work",
@@ -79,19 +89,25 @@ pub(super) async fn ensure(
                         "name": work_name,
                         "namespace": execution,
                         "labels": { LABEL_BINDING_KEY: binding_key(&namespace, &name) },
-                        "annotations": { ANNOTATION_BINDING_NAMESPACE: namespace, ANNOTATION_BINDING_NAME: name },
+                        "annotations": annotations,
                         "finalizers": [FINALIZER_WORK],
                     },
-                    "spec": { "workload": { "manifests": [manifest] } },
+                    "spec": spec,
                 }))?;
                 api.create(&PostParams::default(), &work).await?;
             }
             Some(work) if work.metadata.deletion_timestamp.is_some() => {}
-            Some(work) if work.spec.workload.manifests == [manifest.clone()] => {}
+            Some(work) if work.spec.workload.manifests == [manifest] && says(work, &annotations) => {}
             Some(work) => {
-                patch(&api, &**work, json!({ "spec": { "workload": { "manifests": [manifest] } } })).await?;
+                patch(&api, &**work, json!({ "metadata": { "annotations": annotations }, "spec": spec }))
+                    .await?;
             }
         }
     }
     Ok(())
+}
+
+/// Whether the Work has just these annotations, of those that are asked about.
+fn says(work: &Work, annotations: &serde_json::Map<String, Value>) -> bool {
+    annotations.iter().all(|(key, value)| work.annotations().get(key).map(String::as_str) == value.as_str())
 }

@@ -7,7 +7,10 @@ use kube::runtime::watcher::Config;
 use kube::{Api, Client};
 
 use super::{Informer, bounded};
-use crate::api::{Cluster, ClusterPropagationPolicy, PropagationPolicy, ResourceBinding, Work};
+use crate::api::{
+    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, OverridePolicy, PropagationPolicy,
+    ResourceBinding, Work,
+};
 use crate::detector::Templates;
 use crate::rules::Rules;
 use crate::{Controllers, MemberClients, Settings};
@@ -21,6 +24,8 @@ pub(crate) struct Context {
     pub clusters: Informer<Cluster>,
     pub policies: Informer<PropagationPolicy>,
     pub cluster_policies: Informer<ClusterPropagationPolicy>,
+    pub override_policies: Informer<OverridePolicy>,
+    pub cluster_override_policies: Informer<ClusterOverridePolicy>,
     pub bindings: Informer<ResourceBinding>,
     pub works: Informer<Work>,
     pub templates: Templates,
@@ -36,6 +41,8 @@ impl Context {
             clusters: Informer::start(Api::all(client.clone()), config(), ()),
             policies: Informer::start(Api::all(client.clone()), config(), ()),
             cluster_policies: Informer::start(Api::all(client.clone()), config(), ()),
+            override_policies: Informer::start(Api::all(client.clone()), config(), ()),
+            cluster_override_policies: Informer::start(Api::all(client.clone()), config(), ()),
             bindings: Informer::start(Api::all(client.clone()), config(), ()),
             works: Informer::start(Api::all(client.clone()), config(), ()),
             templates: Templates::default(),
@@ -52,6 +59,8 @@ impl Context {
         self.clusters.ready().await;
         self.policies.ready().await;
         self.cluster_policies.ready().await;
+        self.override_policies.ready().await;
+        self.cluster_override_policies.ready().await;
         self.bindings.ready().await;
         self.works.ready().await;
     }

@@ -7,10 +7,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::Rules;
 use crate::api::{
     ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ANNOTATION_MANAGED_ANNOTATIONS,
     ANNOTATION_MANAGED_LABELS, ANNOTATION_TEMPLATE_UID, LABEL_BINDING_KEY, LABEL_WORK_NAME,
-    LABEL_WORK_NAMESPACE, ResourceBindingSpec, TargetCluster, binding_key, execution_namespace, work_name,
+    LABEL_WORK_NAMESPACE, Overriders, ResourceBindingSpec, TargetCluster, binding_key, execution_namespace,
+    work_name,
 };
 
 /// The clusters that hold a Work of the binding: the targets, and those that the workload has not left yet. A Work
@@ -21,47 +23,68 @@ pub fn carriers(spec: &ResourceBindingSpec) -> BTreeSet<&str> {
     targets.chain(spec.graceful_eviction_tasks.iter().map(|task| task.from_cluster.as_str())).collect()
 }
 
-/// The object that a template becomes in a target: without what the control plane's API server added, with labels
-/// and annotations that lead back to Work and binding, and with the target's replicas.
+/// The object that a template becomes in a target: without what the control plane's API server added, with the
+/// target's replicas, with what is different there, and with labels and annotations that lead back to Work and binding.
 ///
-/// `binding` is the binding's namespace and name. `None` where the template is not an object.
-#[must_use]
-pub fn manifest(
+/// `binding` is the binding's namespace and name; `overriders` are made one after another, and have the last word on
+/// all but those marks.
+///
+/// # Errors
+/// The template is not an object, or an override cannot be made.
+pub fn manifest<R: Rules + ?Sized>(
+    rules: &R,
     template: &Value,
     binding: (&str, &str),
     target: &TargetCluster,
-) -> Option<Map<String, Value>> {
+    overriders: &[&Overriders],
+) -> Result<Map<String, Value>, String> {
+    let not_an_object = || "the template is not an object".to_owned();
+    let mut object = Value::Object(revised(template, target).ok_or_else(not_an_object)?);
+    overriders.iter().try_for_each(|overriders| rules.override_object(&mut object, overriders))?;
+    marked(object, template, binding, target).ok_or_else(not_an_object)
+}
+
+/// The template without what the API server added, with the target's replicas.
+fn revised(template: &Value, target: &TargetCluster) -> Option<Map<String, Value>> {
     let mut manifest = template.as_object()?.clone();
     manifest.remove("status");
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
-    let kind = text(manifest.get("kind"));
     let metadata = manifest.get_mut("metadata")?.as_object_mut()?;
-    let (namespace, name) = (text(metadata.get("namespace")), text(metadata.get("name")));
-    let uid = text(metadata.get("uid"));
     metadata.retain(|field, _| matches!(field.as_str(), "name" | "namespace" | "labels" | "annotations"));
     if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
         annotations.remove("deployment.kubernetes.io/revision");
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
     }
+    if target.replicas > 0 {
+        let field = if manifest.get("kind")? == "Job" { "parallelism" } else { "replicas" };
+        entry(&mut manifest, "spec")?.insert(field.into(), target.replicas.into());
+    }
+    Some(manifest)
+}
 
+/// The object with the marks that lead back to Work and binding.
+fn marked(
+    object: Value,
+    template: &Value,
+    binding: (&str, &str),
+    target: &TargetCluster,
+) -> Option<Map<String, Value>> {
+    let Value::Object(mut manifest) = object else { return None };
+    let text = |path: &str| template.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let work = work_name(text("/kind"), text("/metadata/namespace"), text("/metadata/name"));
+    let metadata = manifest.get_mut("metadata")?.as_object_mut()?;
     let labels = entry(metadata, "labels")?;
     labels.insert(LABEL_BINDING_KEY.into(), binding_key(binding.0, binding.1).into());
     labels.insert(LABEL_WORK_NAMESPACE.into(), execution_namespace(&target.name).into());
-    labels.insert(LABEL_WORK_NAME.into(), work_name(&kind, &namespace, &name).into());
+    labels.insert(LABEL_WORK_NAME.into(), work.into());
     let managed_labels = keys(labels);
     let annotations = entry(metadata, "annotations")?;
     annotations.insert(ANNOTATION_BINDING_NAMESPACE.into(), binding.0.into());
     annotations.insert(ANNOTATION_BINDING_NAME.into(), binding.1.into());
-    annotations.insert(ANNOTATION_TEMPLATE_UID.into(), uid.into());
+    annotations.insert(ANNOTATION_TEMPLATE_UID.into(), text("/metadata/uid").into());
     annotations.insert(ANNOTATION_MANAGED_LABELS.into(), managed_labels.into());
     annotations.insert(ANNOTATION_MANAGED_ANNOTATIONS.into(), "".into());
     let managed_annotations = keys(annotations);
     annotations.insert(ANNOTATION_MANAGED_ANNOTATIONS.into(), managed_annotations.into());
-
-    if target.replicas > 0 {
-        let field = if kind == "Job" { "parallelism" } else { "replicas" };
-        entry(&mut manifest, "spec")?.insert(field.into(), target.replicas.into());
-    }
     Some(manifest)
 }
 
@@ -124,6 +147,7 @@ fn keys(map: &Map<String, Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::Reference;
 
     #[test]
     fn a_manifest_is_what_the_recordings_of_release_1_5_show() {
@@ -135,7 +159,7 @@ mod tests {
             "spec": {"replicas": 2}, "status": {"replicas": 2},
         });
         let target = TargetCluster { name: "m1".into(), replicas: 5 };
-        let made = manifest(&template, ("default", "dup-deployment"), &target).unwrap();
+        let made = manifest(&Reference, &template, ("default", "dup-deployment"), &target, &[]).unwrap();
         let expected = json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {
@@ -159,6 +183,23 @@ mod tests {
             "spec": {"replicas": 5},
         });
         assert_eq!(Value::Object(made), expected);
+    }
+
+    #[test]
+    fn overrides_have_the_last_word_but_on_the_marks() {
+        let template =
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {}});
+        let target = TargetCluster { name: "m1".into(), replicas: 5 };
+        let overriders: Overriders = serde_json::from_value(json!({
+            "plaintext": [{"path": "/spec/replicas", "operator": "replace", "value": 1}],
+            "labelsOverrider": [{"operator": "add", "value": {"work.karmada.io/name": "x", "a": "b"}}],
+        }))
+        .unwrap();
+        let made =
+            manifest(&Reference, &template, ("default", "web-deployment"), &target, &[&overriders]).unwrap();
+        assert_eq!(made["spec"]["replicas"], 1);
+        assert_eq!(made["metadata"]["labels"]["a"], "b");
+        assert_ne!(made["metadata"]["labels"]["work.karmada.io/name"], "x");
     }
 
     #[test]

@@ -15,6 +15,8 @@ mod eviction;
 mod filter;
 mod groups;
 mod health;
+mod image;
+mod overrides;
 mod policy;
 mod readiness;
 mod schedule;
@@ -40,6 +42,8 @@ pub use filter::{
 };
 pub use groups::{Group, best_groups, divided_group_score, duplicated_group_score};
 pub use health::{health, reflected_status};
+pub use image::override_image;
+pub use overrides::{OverridePolicyRef, override_object, overrides_for, validate_overrides};
 pub use policy::{Claim, Match, selects, winner};
 pub use readiness::{Probe, ProbeRun, Readiness, keeps_condition, probe_run, readiness};
 pub use schedule::{

@@ -9,13 +9,13 @@ use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde_json::{Map, Value};
 
 use super::{
-    Behaviour, Candidate, Claim, Due, Match, Probe, ProbeRun, Readiness, Ready, Refusal, Schedule,
-    ScheduleError, TaskFate,
+    Behaviour, Candidate, Claim, Due, Match, OverridePolicyRef, Probe, ProbeRun, Readiness, Ready, Refusal,
+    Schedule, ScheduleError, TaskFate,
 };
 use crate::api::{
     AggregatedStatus, BindingStatus, Cluster, ClusterAffinity, ClusterAffinityTerm, GracefulEvictionTask,
-    Health, ObjectReference, Placement, ReplicaRequirements, ResourceBindingSpec, ResourceSelector,
-    SpreadConstraint, StaticWeight, TargetCluster, Work,
+    Health, ObjectReference, OverridePolicySpec, Overriders, Placement, ReplicaRequirements,
+    ResourceBindingSpec, ResourceSelector, SpreadConstraint, StaticWeight, TargetCluster, Work,
 };
 
 /// The rules as they should be.
@@ -243,13 +243,37 @@ pub trait Rules: Send + Sync {
         super::carriers(spec)
     }
 
+    fn overrides_for<'a>(
+        &self,
+        policies: &[OverridePolicyRef<'a>],
+        object: &Value,
+        cluster: &Cluster,
+    ) -> Vec<(&'a str, &'a Overriders)> {
+        super::overrides_for(policies, object, cluster)
+    }
+
+    /// # Errors
+    /// See [`super::override_object`].
+    fn override_object(&self, object: &mut Value, overriders: &Overriders) -> Result<(), String> {
+        super::override_object(object, overriders)
+    }
+
+    /// # Errors
+    /// See [`super::validate_overrides`].
+    fn validate_overrides(&self, spec: &OverridePolicySpec) -> Result<(), String> {
+        super::validate_overrides(spec)
+    }
+
+    /// # Errors
+    /// See [`super::manifest`].
     fn manifest(
         &self,
         template: &Value,
         binding: (&str, &str),
         target: &TargetCluster,
-    ) -> Option<Map<String, Value>> {
-        super::manifest(template, binding, target)
+        overriders: &[&Overriders],
+    ) -> Result<Map<String, Value>, String> {
+        super::manifest(self, template, binding, target, overriders)
     }
 
     fn replica_requirements(&self, kind: &str, template: &Value) -> Option<ReplicaRequirements> {

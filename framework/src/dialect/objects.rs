@@ -43,6 +43,12 @@ pub fn policies() -> ApiResource {
     resource("policy.karmada.io", "v1alpha1", "PropagationPolicy", "propagationpolicies")
 }
 
+/// The kind of a policy that makes a workload different in some members.
+#[must_use]
+pub fn override_policies() -> ApiResource {
+    resource("policy.karmada.io", "v1alpha1", "OverridePolicy", "overridepolicies")
+}
+
 fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
 }
@@ -107,6 +113,23 @@ fn container(workload: &Workload) -> Value {
         container["resources"] = json!({"requests": {"cpu": cpu}});
     }
     container
+}
+
+/// The policy that makes the image of a workload another in some members.
+#[must_use]
+pub fn image_override(workload: &str, clusters: &[String], tag: &str) -> Value {
+    json!({
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "OverridePolicy",
+        "metadata": {"name": workload, "namespace": NAMESPACE},
+        "spec": {
+            "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "namespace": NAMESPACE, "name": workload}],
+            "overrideRules": [{
+                "targetCluster": {"clusterNames": clusters},
+                "overriders": {"imageOverrider": [{"component": "Tag", "operator": "replace", "value": tag}]},
+            }],
+        },
+    })
 }
 
 /// The policy that places it. `lasting` says how long each of its tolerations lasts, if not for ever.

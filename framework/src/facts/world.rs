@@ -262,6 +262,8 @@ pub struct Running {
     pub ready: u64,
     /// Whether the status is about the present version of the object.
     pub current: bool,
+    /// The image of its first container; empty for what has none.
+    pub image: String,
 }
 
 impl Member {

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::driver::{Driver, Miss};
 use crate::dialect::objects;
 use crate::nemesis::Fault;
-use crate::scenario::{self, Flap, Scale, StartUpTime, Taint, Workload};
+use crate::scenario::{self, Flap, Override, Scale, StartUpTime, Taint, Workload};
 
 impl Driver<'_> {
     pub(super) async fn workload(&mut self, workload: &Workload) -> Result<(), Miss> {
@@ -36,6 +36,15 @@ impl Driver<'_> {
         let api = self.api(&objects::deployments());
         let patched = api.patch(&scale.workload.value, &PatchParams::default(), &Patch::Merge(&patch)).await;
         patched.map(drop).map_err(|error| refused("a change of replicas", &error))
+    }
+
+    pub(super) async fn make_different(&self, step: &Override) -> Result<(), Miss> {
+        let name = &step.workload.value;
+        self.mark("override", &[("workload", name)]);
+        let clusters = step.clusters.iter().map(|cluster| self.name(&cluster.value));
+        let clusters = clusters.collect::<Result<Vec<_>, Miss>>()?;
+        let policy = objects::image_override(name, &clusters, &step.image_tag);
+        self.create(&objects::override_policies(), policy).await
     }
 
     pub(super) fn call(&mut self, alias: &Spanned<String>, member: String) {

@@ -12,7 +12,7 @@ use crate::facts::{InstanceHealth, Taint, TaintEffect, Workload, World};
 use crate::nemesis::Fault;
 use crate::report::text::span;
 use crate::scenario::{
-    Health, Instance, MemberRef, Moved, NotTainted, Placed, PlacedOn, Settled, Stays, Step, Tainted,
+    Health, Instance, MemberRef, Moved, NotTainted, Placed, PlacedOn, Runs, Settled, Stays, Step, Tainted,
     TaskEnded,
 };
 
@@ -21,6 +21,7 @@ impl Driver<'_> {
         match step {
             Step::Workload(workload) => self.workload(workload).await,
             Step::Scale(scale) => self.scale(scale).await,
+            Step::Override(step) => self.make_different(step).await,
             Step::Call(call) => self.target(&call.member.value, Some(&call.alias)).map(drop),
             Step::Refuse(refuse) => {
                 let member = self.target(&refuse.cluster.value, refuse.alias.as_ref())?;
@@ -66,6 +67,7 @@ impl Driver<'_> {
             Step::NotEvicted(stays) => self.not_evicted(stays).await,
             Step::Placed(placed) => self.placed(placed).await,
             Step::Ready(instance) => self.ready(instance).await,
+            Step::Runs(runs) => self.runs(runs).await,
             Step::TaskEnded(task) => self.task_ended(task).await,
             Step::Kept(stays) => self.kept(stays).await,
             Step::Gone(moved) => self.gone(moved).await,
@@ -98,6 +100,19 @@ impl Driver<'_> {
             world.members.get(&member).is_some_and(|member| member.health == Some(is))
         };
         self.until(format!("{} is {is}", subject.name()), subject, within, holds).await
+    }
+
+    async fn runs(&self, runs: &Runs) -> Result<(), Miss> {
+        let (name, on) = (runs.workload.value.clone(), self.name(&runs.on.value)?);
+        let within = self.within(&runs.within, self.patience().rest(self.tolerated, self.start_up))?;
+        let what = format!("{on} runs {name} from an image with the tag {}", runs.image_tag);
+        let subject = Subject::Workload(name.clone());
+        let end = format!(":{}", runs.image_tag);
+        let holds = move |world: &World, _: &[Eviction]| {
+            let running = world.workload(&name).and_then(|workload| workload.running.get(&on));
+            running.is_some_and(|running| running.image.ends_with(&end))
+        };
+        self.until(what, subject, within, holds).await
     }
 
     async fn tainted(&self, tainted: &Tainted, wanted: bool) -> Result<(), Miss> {

@@ -89,6 +89,14 @@ impl Scope {
         match &step.value {
             Step::Workload(workload) => self.new_workload(workload),
             Step::Scale(scale) => self.workload(&scale.workload),
+            Step::Override(step) => {
+                self.workload(&step.workload)?;
+                step.clusters.iter().try_for_each(|cluster| self.member(cluster))
+            }
+            Step::Runs(runs) => {
+                self.workload(&runs.workload)?;
+                self.member(&runs.on)
+            }
             Step::Call(call) => {
                 self.member(&call.member)?;
                 self.alias(Some(&call.alias))

@@ -19,7 +19,7 @@ pub use error::{ReadError, ScenarioError};
 pub use file::{Case, find, parse};
 pub use reference::{MemberRef, Selector};
 pub use step::{
-    Call, Delay, Flap, Health, Instance, MemberGone, Moved, NotTainted, Partition, Placed, PlacedOn, Refuse,
-    Scale, Settled, StartUp, Stays, Step, Taint, Tainted, TaskEnded,
+    Call, Delay, Flap, Health, Instance, MemberGone, Moved, NotTainted, Override, Partition, Placed,
+    PlacedOn, Refuse, Runs, Scale, Settled, StartUp, Stays, Step, Taint, Tainted, TaskEnded,
 };
 pub use time::{Length, LengthError, StartUpTime, Within};

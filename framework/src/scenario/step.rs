@@ -24,6 +24,8 @@ pub enum Step {
     Workload(Box<Workload>),
     /// Changes how many replicas a workload wants.
     Scale(Scale),
+    /// Makes a workload different in some members.
+    Override(Override),
     /// Gives a member a name for later steps.
     Call(Call),
     /// Makes a member refuse connections from the control plane.
@@ -65,6 +67,8 @@ pub enum Step {
     Placed(Placed),
     /// Waits until all of a workload's replicas are ready in a member, as the member itself sees it.
     Ready(Instance),
+    /// Waits until a member runs a workload from an image.
+    Runs(Runs),
     /// Waits until the eviction of a workload from a member has ended.
     TaskEnded(TaskEnded),
     /// Fails if, while this time passes, a member's copy of a workload is given up by the control plane or gone.
@@ -83,6 +87,33 @@ pub struct Scale {
     pub workload: Spanned<String>,
     /// How many replicas it wants from now on.
     pub to: u32,
+}
+
+/// `override`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Override {
+    /// Which workload.
+    pub workload: Spanned<String>,
+    /// In which members.
+    pub clusters: Vec<Spanned<MemberRef>>,
+    /// The tag of its image there.
+    pub image_tag: String,
+}
+
+/// `runs`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Runs {
+    /// Which workload.
+    pub workload: Spanned<String>,
+    /// In which member.
+    pub on: Spanned<MemberRef>,
+    /// The tag of the image that it runs.
+    pub image_tag: String,
+    /// How long to wait.
+    #[serde(default)]
+    pub within: Within,
 }
 
 /// `call`.

@@ -42,6 +42,8 @@ pub enum Feature {
     FieldAffinity,
     /// Placement tries several choices of members one after another.
     AffinityGroups,
+    /// A workload can be made different in some members.
+    Overrides,
 }
 
 /// How an implementation is started.

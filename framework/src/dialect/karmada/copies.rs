@@ -61,6 +61,7 @@ pub(super) fn running(world: &mut World, member: &str, seen: &Seen<'_>) -> Vec<N
         replicas: replicas.unwrap_or_default(),
         ready: seen.number("/status/readyReplicas").unwrap_or_default(),
         current: replicas.is_none() || observed >= generation,
+        image: seen.text("/spec/template/spec/containers/0/image").to_owned(),
     };
     if entry.running.get(&member) == Some(&now) {
         return Vec::new();

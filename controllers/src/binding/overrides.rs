@@ -1,0 +1,63 @@
+//! What the override policies change in a target, and what is said of that on the Work.
+
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use crate::api::{
+    ANNOTATION_APPLIED_CLUSTER_OVERRIDES, ANNOTATION_APPLIED_OVERRIDES, Cluster, OverridePolicySpec,
+    Overriders,
+};
+use crate::machinery::{Context, Error};
+use crate::rules::OverridePolicyRef;
+
+/// The changes for a target, in order, with the names of their policies.
+#[derive(Default)]
+pub(super) struct Overrides {
+    cluster_scoped: Vec<(String, Overriders)>,
+    namespaced: Vec<(String, Overriders)>,
+}
+
+impl Overrides {
+    /// Those for the template in the cluster.
+    pub(super) fn of(context: &Context, template: &Value, cluster: &Cluster) -> Self {
+        let everywhere = context.cluster_override_policies.list();
+        let everywhere: Vec<_> =
+            everywhere.iter().map(|policy| (policy.name_any(), None, &policy.spec.policy)).collect();
+        let here = context.override_policies.list();
+        let here: Vec<_> =
+            here.iter().map(|policy| (policy.name_any(), policy.namespace(), &policy.spec)).collect();
+        let of = |policies: &[(String, Option<String>, &OverridePolicySpec)]| -> Vec<(String, Overriders)> {
+            let refs: Vec<_> = policies
+                .iter()
+                .map(|(name, namespace, spec)| OverridePolicyRef {
+                    name,
+                    namespace: namespace.as_deref(),
+                    spec,
+                })
+                .collect();
+            let found = context.rules.overrides_for(&refs, template, cluster);
+            found.into_iter().map(|(name, overriders)| (name.to_owned(), overriders.clone())).collect()
+        };
+        Self { cluster_scoped: of(&everywhere), namespaced: of(&here) }
+    }
+
+    /// The changes, in the order in which they are made.
+    pub(super) fn overriders(&self) -> Vec<&Overriders> {
+        self.cluster_scoped.iter().chain(&self.namespaced).map(|(_, overriders)| overriders).collect()
+    }
+
+    /// The annotations of the Work that say so; `null` where there is nothing to say.
+    pub(super) fn annotations(&self) -> Result<[(&'static str, Value); 2], Error> {
+        let text = |applied: &[(String, Overriders)]| -> Result<Value, Error> {
+            let applied: Vec<Value> = applied
+                .iter()
+                .map(|(name, overriders)| json!({ "policyName": name, "overriders": overriders }))
+                .collect();
+            Ok(if applied.is_empty() { Value::Null } else { serde_json::to_string(&applied)?.into() })
+        };
+        Ok([
+            (ANNOTATION_APPLIED_CLUSTER_OVERRIDES, text(&self.cluster_scoped)?),
+            (ANNOTATION_APPLIED_OVERRIDES, text(&self.namespaced)?),
+        ])
+    }
+}
