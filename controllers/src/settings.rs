@@ -3,6 +3,7 @@
 //! Sources: karmada-io/karmada v1.5.0 `cmd/controller-manager/app/options/options.go`, `cmd/webhook/app/options/
 //! options.go`, `pkg/sharedcli/ratelimiterflag`. All members are pushed to: the agent of the Pull mode, and its leases, are left out.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,9 @@ pub struct Settings {
     /// Longest delay before something that failed is tried again.
     #[serde(with = "seconds")]
     pub rate_limiter_max_delay: Duration,
+    /// Controllers that are not started (`--controllers=*,-NAME`). Those of cluster-scoped bindings are called as the
+    /// others with `cluster-` in front.
+    pub disabled_controllers: BTreeSet<String>,
 }
 
 impl Default for Settings {
@@ -81,6 +85,7 @@ impl Default for Settings {
             discovery_period: Duration::from_secs(30),
             rate_limiter_base_delay: Duration::from_millis(5),
             rate_limiter_max_delay: Duration::from_secs(1000),
+            disabled_controllers: BTreeSet::new(),
         }
     }
 }

@@ -4,10 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use capsize_clock::Clock;
+use futures::FutureExt;
 use futures::channel::mpsc::unbounded;
+use futures::future::BoxFuture;
 use kube::Client;
 use tokio::task::JoinSet;
 
+use crate::api::{ClusterResourceBinding, ResourceBinding};
 use crate::machinery::Context;
 use crate::rules::Rules;
 use crate::{
@@ -62,15 +65,25 @@ async fn run(controllers: Controllers) {
     context.ready().await;
     let (astray, found_astray) = unbounded();
     let mut tasks = JoinSet::new();
-    tasks.spawn(cluster_status::run(Arc::clone(&context)));
-    tasks.spawn(cluster::run(Arc::clone(&context)));
-    tasks.spawn(cluster::run_monitor(Arc::clone(&context)));
-    tasks.spawn(detector::run(Arc::clone(&context)));
-    tasks.spawn(scheduler::run(Arc::clone(&context)));
-    tasks.spawn(binding::run(Arc::clone(&context)));
-    tasks.spawn(execution::run(Arc::clone(&context), found_astray));
-    tasks.spawn(work_status::run(Arc::clone(&context), astray));
-    tasks.spawn(taint_manager::run(Arc::clone(&context)));
-    tasks.spawn(graceful_eviction::run(context));
+    let mut start = |controller: &str, run: BoxFuture<'static, ()>| {
+        if !context.settings.disabled_controllers.contains(controller) {
+            tasks.spawn(run);
+        }
+    };
+    let given = || Arc::clone(&context);
+    start("cluster-status", cluster_status::run(given()).boxed());
+    start("cluster", cluster::run(given()).boxed());
+    start("cluster-monitor", cluster::run_monitor(given()).boxed());
+    start("detector", detector::run(given()).boxed());
+    start("scheduler", scheduler::run::<ResourceBinding>(given()).boxed());
+    start("cluster-scheduler", scheduler::run::<ClusterResourceBinding>(given()).boxed());
+    start("binding", binding::run::<ResourceBinding>(given()).boxed());
+    start("cluster-binding", binding::run::<ClusterResourceBinding>(given()).boxed());
+    start("execution", execution::run(given(), found_astray).boxed());
+    start("work-status", work_status::run(given(), astray).boxed());
+    start("taint-manager", taint_manager::run::<ResourceBinding>(given()).boxed());
+    start("cluster-taint-manager", taint_manager::run::<ClusterResourceBinding>(given()).boxed());
+    start("graceful-eviction", graceful_eviction::run::<ResourceBinding>(given()).boxed());
+    start("cluster-graceful-eviction", graceful_eviction::run::<ClusterResourceBinding>(given()).boxed());
     while tasks.join_next().await.is_some() {}
 }

@@ -1,7 +1,7 @@
 //! Joins the reference implementation to the framework: neither knows the other.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use capsize_clusters::{Admission, Fleet};
@@ -15,13 +15,20 @@ use serde_json::Value;
 /// The reference controllers, deciding by these rules.
 pub struct Reference {
     rules: Arc<dyn Rules>,
+    disabled: BTreeSet<String>,
 }
 
 impl Reference {
     /// The reference controllers with `rules` in the place of their own.
     #[must_use]
     pub fn deciding_by(rules: Arc<dyn Rules>) -> Self {
-        Self { rules }
+        Self { rules, disabled: BTreeSet::new() }
+    }
+
+    /// The reference controllers without the one called `controller`.
+    #[must_use]
+    pub fn without(controller: &str) -> Self {
+        Self { disabled: BTreeSet::from([controller.to_owned()]), ..Self::default() }
     }
 }
 
@@ -50,7 +57,7 @@ impl Implementation for Reference {
                 client: site.fleet.control_plane().client(),
                 members: Arc::new(Links::of(site.fleet)),
                 clock: site.clock,
-                settings: settings(site.timings),
+                settings: Settings { disabled_controllers: self.disabled.clone(), ..settings(site.timings) },
                 rules: Arc::clone(&self.rules),
             }
             .start(),

@@ -49,6 +49,18 @@ pub struct ResourceBindingSpec {
     pub suspension: Option<Suspension>,
 }
 
+/// The same for a template without a namespace.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "work.karmada.io", version = "v1alpha2", kind = "ClusterResourceBinding")]
+#[kube(plural = "clusterresourcebindings", shortname = "crb", status = "BindingStatus")]
+#[kube(derive = "Default", derive = "PartialEq")]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterResourceBindingSpec {
+    /// The same as in a namespaced binding.
+    #[serde(flatten)]
+    pub binding: ResourceBindingSpec,
+}
+
 /// What one replica needs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -4,8 +4,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 
 use super::{
-    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, OverridePolicy, PropagationPolicy,
-    ResourceBinding, Work,
+    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, OverridePolicy,
+    PropagationPolicy, ResourceBinding, Work,
 };
 
 /// The definitions of all custom resources, to be created on the control plane.
@@ -18,6 +18,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         OverridePolicy::crd(),
         ClusterOverridePolicy::crd(),
         ResourceBinding::crd(),
+        ClusterResourceBinding::crd(),
         Work::crd(),
     ]
 }
@@ -48,7 +49,7 @@ mod tests {
         crds().iter().for_each(|crd| {
             defaults(&schema(&crd.spec.names.kind), "", &mut found);
         });
-        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(found.len(), 4, "{found:?}");
         assert!(found.iter().all(|path| path.ends_with("/replicaSchedulingType=\"Divided\"")), "{found:?}");
     }
 

@@ -14,8 +14,8 @@ mod policy;
 mod work;
 
 pub use binding::{
-    AggregatedStatus, BindingStatus, GracefulEvictionTask, Health, ObjectReference, ReplicaRequirements,
-    ResourceBinding, ResourceBindingSpec, Suspension, TargetCluster,
+    AggregatedStatus, BindingStatus, ClusterResourceBinding, GracefulEvictionTask, Health, ObjectReference,
+    ReplicaRequirements, ResourceBinding, ResourceBindingSpec, Suspension, TargetCluster,
 };
 pub use cluster::{
     ApiEnablement, ApiResource, Cluster, ClusterSpec, ClusterStatus, NodeSummary, ResourceSummary,

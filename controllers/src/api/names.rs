@@ -27,6 +27,8 @@ pub const CONDITION_APPLIED: &str = "Applied";
 pub const FINALIZER_CLUSTER: &str = "karmada.io/cluster-controller";
 /// Finalizer of a binding.
 pub const FINALIZER_BINDING: &str = "karmada.io/binding-controller";
+/// Finalizer of a cluster-scoped binding.
+pub const FINALIZER_CLUSTER_BINDING: &str = "karmada.io/cluster-resource-binding-controller";
 /// Finalizer of a Work.
 pub const FINALIZER_WORK: &str = "karmada.io/execution-controller";
 
@@ -42,6 +44,10 @@ pub const LABEL_BINDING_KEY: &str = "resourcebinding.karmada.io/key";
 pub const ANNOTATION_BINDING_NAMESPACE: &str = "resourcebinding.karmada.io/namespace";
 /// Annotation on Work and manifest: the name of their binding.
 pub const ANNOTATION_BINDING_NAME: &str = "resourcebinding.karmada.io/name";
+/// Label on Work and manifest: [`binding_key`] of their cluster-scoped binding.
+pub const LABEL_CLUSTER_BINDING_KEY: &str = "clusterresourcebinding.karmada.io/key";
+/// Annotation on Work and manifest: the name of their cluster-scoped binding.
+pub const ANNOTATION_CLUSTER_BINDING_NAME: &str = "clusterresourcebinding.karmada.io/name";
 /// Annotation on a binding: JSON of the placement that the scheduler used last.
 pub const ANNOTATION_APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
 /// Label on a manifest: the namespace of its Work.
@@ -94,10 +100,26 @@ pub fn work_name(kind: &str, namespace: &str, name: &str) -> String {
     format!("{}-{}", name.to_lowercase().replace(':', "."), safe_hash(&origin.to_lowercase()))
 }
 
-/// What labels the Works of a binding.
+/// What labels the Works of a binding. The namespace is empty for a cluster-scoped one.
 #[must_use]
 pub fn binding_key(namespace: &str, name: &str) -> String {
-    safe_hash(&format!("{namespace}/{name}"))
+    if namespace.is_empty() { safe_hash(name) } else { safe_hash(&format!("{namespace}/{name}")) }
+}
+
+/// The label on Work and manifest that leads back to their binding.
+#[must_use]
+pub fn binding_label(namespace: &str, name: &str) -> (&'static str, String) {
+    let label = if namespace.is_empty() { LABEL_CLUSTER_BINDING_KEY } else { LABEL_BINDING_KEY };
+    (label, binding_key(namespace, name))
+}
+
+/// The annotations on Work and manifest that lead back to their binding.
+#[must_use]
+pub fn binding_annotations(namespace: &str, name: &str) -> Vec<(&'static str, String)> {
+    if namespace.is_empty() {
+        return vec![(ANNOTATION_CLUSTER_BINDING_NAME, name.to_owned())];
+    }
+    vec![(ANNOTATION_BINDING_NAMESPACE, namespace.to_owned()), (ANNOTATION_BINDING_NAME, name.to_owned())]
 }
 
 /// FNV-1a, 32 bits, in decimal, with each digit replaced by a letter of Kubernetes' alphabet without vowels

@@ -23,6 +23,9 @@ pub struct PropagationPolicySpec {
     /// Of several policies that match as well, the highest wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
+    /// `Always`: takes templates away from policies of lower priority; `Never` where empty. As from 1.7.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub preemption: String,
     /// Whether what the workload depends on goes with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub propagate_deps: bool,

@@ -3,24 +3,27 @@
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
+use kube::ResourceExt;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::status::{report, report_on_template};
 use super::works::{delete_orphans, ensure, works_of};
 use crate::api::{
-    ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ClusterOverridePolicy, FINALIZER_BINDING,
-    OverridePolicy, OverridePolicySpec, ResourceBinding, ResourceSelector, Work,
+    ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ANNOTATION_CLUSTER_BINDING_NAME,
+    ClusterOverridePolicy, OverridePolicy, OverridePolicySpec, ResourceBindingSpec, ResourceSelector, Work,
 };
-use crate::machinery::{Context, Error, Queue, patch, refs, run as run_queue};
+use crate::machinery::{Binding, Context, Error, Queue, patch, refs, run as run_queue};
 
 /// Reconciles every binding: when it changes, when a Work of it does, and when its template does.
-pub(crate) async fn run(context: Arc<Context>) {
+pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let by_work =
-        context.works.changes().filter_map(|change| std::future::ready(binding_of(change.object())));
-    let by_template = context.templates.changed_bindings();
+        context.works.changes().filter_map(|change| std::future::ready(binding_of::<B>(change.object())));
+    let by_template = context.templates.changed_bindings().filter_map(|(namespace, name)| {
+        let reference = (namespace.is_empty() != B::NAMESPACED).then(|| reference::<B>(&namespace, &name));
+        std::future::ready(reference)
+    });
     let by_override = {
         let context = Arc::clone(&context);
         let all = context.cluster_override_policies.changes().map(|change| {
@@ -33,29 +36,34 @@ pub(crate) async fn run(context: Arc<Context>) {
             (change.object().namespace(), specs)
         });
         stream::select(all.boxed(), one.boxed()).flat_map(move |(namespace, specs)| {
-            let bindings = context.bindings.list().into_iter();
-            let about = bindings.filter(move |binding| may_be_about(binding, namespace.as_deref(), &specs));
+            let bindings = B::all(&context).list().into_iter();
+            let about =
+                bindings.filter(move |binding| may_be_about(binding.spec(), namespace.as_deref(), &specs));
             stream::iter(about.map(|binding| ObjectRef::from_obj(&*binding)))
         })
     };
     let triggers = stream::select_all([
-        refs(context.bindings.changes()),
+        refs(B::all(&context).changes()),
         by_work.boxed(),
         by_template.boxed(),
         by_override.boxed(),
     ]);
     let queue = Queue {
         name: "binding",
-        store: context.bindings.store(),
+        store: B::all(&context).store(),
         triggers: triggers.boxed(),
         unbounded: false,
     };
-    run_queue(context, queue, reconcile).await;
+    run_queue(context, queue, reconcile::<B>).await;
 }
 
 /// Whether override policies of this namespace, or of none, may be about the binding's template.
-fn may_be_about(binding: &ResourceBinding, namespace: Option<&str>, specs: &[OverridePolicySpec]) -> bool {
-    let resource = &binding.spec.resource;
+fn may_be_about(
+    binding: &ResourceBindingSpec,
+    namespace: Option<&str>,
+    specs: &[OverridePolicySpec],
+) -> bool {
+    let resource = &binding.resource;
     let kind = |selector: &ResourceSelector| {
         selector.kind == resource.kind && selector.api_version == resource.api_version
     };
@@ -65,42 +73,48 @@ fn may_be_about(binding: &ResourceBinding, namespace: Option<&str>, specs: &[Ove
     namespace.is_none_or(|namespace| namespace == resource.namespace) && specs.iter().any(about)
 }
 
-fn binding_of(work: &Work) -> Option<ObjectRef<ResourceBinding>> {
-    let annotations = work.annotations();
-    let name = annotations.get(ANNOTATION_BINDING_NAME)?;
-    Some(ObjectRef::new(name).within(annotations.get(ANNOTATION_BINDING_NAMESPACE)?))
+/// The namespace is empty for cluster-scoped ones.
+fn reference<B: Binding>(namespace: &str, name: &str) -> ObjectRef<B> {
+    let reference = ObjectRef::new(name);
+    if namespace.is_empty() { reference } else { reference.within(namespace) }
 }
 
-async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Result<Action, Error> {
-    let works = works_of(&context, &binding);
-    if binding.metadata.deletion_timestamp.is_some() {
-        remove(&context, &binding, &works).await?;
+fn binding_of<B: Binding>(work: &Work) -> Option<ObjectRef<B>> {
+    let annotations = work.annotations();
+    if B::NAMESPACED {
+        let name = annotations.get(ANNOTATION_BINDING_NAME)?;
+        Some(reference(annotations.get(ANNOTATION_BINDING_NAMESPACE)?, name))
+    } else {
+        Some(reference("", annotations.get(ANNOTATION_CLUSTER_BINDING_NAME)?))
+    }
+}
+
+async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result<Action, Error> {
+    let works = works_of(&context, &*binding);
+    if binding.meta().deletion_timestamp.is_some() {
+        remove(&context, &*binding, &works).await?;
         return Ok(Action::await_change());
     }
-    delete_orphans(&context, &binding, &works).await?;
+    delete_orphans(&context, &*binding, &works).await?;
     // Without the template there is nothing to deliver; the garbage collector will take the binding.
-    let Ok(Some((kind, template))) = context.templates.get(&binding.spec.resource) else {
+    let Ok(Some((kind, template))) = context.templates.get(&binding.spec().resource) else {
         return Ok(Action::await_change());
     };
-    ensure(&context, &binding, &works, &template).await?;
-    let reports = report(&context, &binding, &works).await?;
+    ensure(&context, &*binding, &works, &template).await?;
+    let reports = report(&context, &*binding, &works).await?;
     report_on_template(&context, &kind, &template, &reports).await?;
     Ok(Action::await_change())
 }
 
 /// Takes all Works down, and lets the binding go when the last is gone.
-async fn remove(context: &Context, binding: &ResourceBinding, works: &[Arc<Work>]) -> Result<(), Error> {
+async fn remove<B: Binding>(context: &Context, binding: &B, works: &[Arc<Work>]) -> Result<(), Error> {
     for work in works {
         super::works::delete(context, work).await?;
     }
     let rest: Vec<_> =
-        binding.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER_BINDING).cloned().collect();
+        binding.finalizers().iter().filter(|finalizer| *finalizer != B::FINALIZER).cloned().collect();
     if works.is_empty() && rest.len() < binding.finalizers().len() {
-        let api = Api::<ResourceBinding>::namespaced(
-            context.client.clone(),
-            &binding.namespace().unwrap_or_default(),
-        );
-        patch(&api, binding, json!({ "metadata": { "finalizers": rest } })).await?;
+        patch(&binding.own_api(context), binding, json!({ "metadata": { "finalizers": rest } })).await?;
     }
     Ok(())
 }

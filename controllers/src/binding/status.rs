@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
+use kube::ResourceExt;
 use kube::api::{ApiResource, DynamicObject};
-use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::api::{AggregatedStatus, CONDITION_FULLY_APPLIED, ResourceBinding, Work, set_condition};
-use crate::machinery::{Context, Error, patch_status, put_status};
+use crate::api::{AggregatedStatus, CONDITION_FULLY_APPLIED, Work, set_condition};
+use crate::machinery::{Binding, Context, Error, dynamic_api, patch_status, put_status};
 
 /// Writes what the Works say to the binding, if that is new, and returns it.
 pub(super) async fn report(
     context: &Context,
-    binding: &ResourceBinding,
+    binding: &impl Binding,
     works: &[Arc<Work>],
 ) -> Result<Vec<AggregatedStatus>, Error> {
-    let before = binding.status.clone().unwrap_or_default();
+    let before = binding.status().cloned().unwrap_or_default();
     let reports = context.rules.aggregated_status(works);
-    let applied = context.rules.fully_applied(&context.rules.carriers(&binding.spec), &reports);
+    let applied = context.rules.fully_applied(&context.rules.carriers(binding.spec()), &reports);
     let (reason, message) = if applied {
         ("FullyAppliedSuccess", "All works have been successfully applied")
     } else {
@@ -27,13 +27,9 @@ pub(super) async fn report(
     let now = context.clock.now_in_seconds();
     set_condition(&mut conditions, CONDITION_FULLY_APPLIED, applied, reason, message, now);
     if reports != before.aggregated_status || conditions != before.conditions {
-        let api = Api::<ResourceBinding>::namespaced(
-            context.client.clone(),
-            &binding.namespace().unwrap_or_default(),
-        );
         let aggregated = (!reports.is_empty()).then_some(&reports);
         let change = json!({ "aggregatedStatus": aggregated, "conditions": conditions });
-        patch_status(&api, binding, &change).await?;
+        patch_status(&binding.own_api(context), binding, &change).await?;
     }
     Ok(reports)
 }
@@ -58,7 +54,7 @@ pub(super) async fn report_on_template(
         present.keys().filter(|field| !wanted.contains_key(*field)).map(|field| (field.clone(), Value::Null));
     let change: serde_json::Map<_, _> = gone.chain(wanted.clone()).collect();
     let namespace = template.namespace().unwrap_or_default();
-    let api = Api::<DynamicObject>::namespaced_with(context.client.clone(), &namespace, kind);
+    let api = dynamic_api(context.client.clone(), &namespace, kind);
     put_status(&api, &template.name_any(), &change).await?;
     Ok(())
 }

@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 
 use super::overrides::Overrides;
 use crate::api::{
-    ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, FINALIZER_WORK, LABEL_BINDING_KEY, Manifest,
-    ResourceBinding, Work, binding_key, cluster_of, execution_namespace, work_name,
+    FINALIZER_WORK, Manifest, Work, binding_annotations, binding_label, cluster_of, execution_namespace,
+    work_name,
 };
-use crate::machinery::{Context, Error, patch};
+use crate::machinery::{Binding, Context, Error, patch};
 
 /// The Works of the binding, wherever they are.
-pub(super) fn works_of(context: &Context, binding: &ResourceBinding) -> Vec<Arc<Work>> {
+pub(super) fn works_of(context: &Context, binding: &impl Binding) -> Vec<Arc<Work>> {
     let (namespace, name) = (binding.namespace().unwrap_or_default(), binding.name_any());
-    let key = binding_key(&namespace, &name);
+    let (label, key) = binding_label(&namespace, &name);
+    let annotations = binding_annotations(&namespace, &name);
     let is_its = |work: &Arc<Work>| {
-        work.labels().get(LABEL_BINDING_KEY) == Some(&key)
-            && work.annotations().get(ANNOTATION_BINDING_NAMESPACE) == Some(&namespace)
-            && work.annotations().get(ANNOTATION_BINDING_NAME) == Some(&name)
+        work.labels().get(label) == Some(&key)
+            && annotations.iter().all(|(key, value)| work.annotations().get(*key) == Some(value))
     };
     context.works.list().into_iter().filter(is_its).collect()
 }
@@ -28,10 +28,10 @@ pub(super) fn works_of(context: &Context, binding: &ResourceBinding) -> Vec<Arc<
 /// Deletes the Works in clusters that are neither targets nor being left.
 pub(super) async fn delete_orphans(
     context: &Context,
-    binding: &ResourceBinding,
+    binding: &impl Binding,
     works: &[Arc<Work>],
 ) -> Result<(), Error> {
-    let carriers = context.rules.carriers(&binding.spec);
+    let carriers = context.rules.carriers(binding.spec());
     for work in works {
         let namespace = work.namespace().unwrap_or_default();
         if cluster_of(&namespace).is_none_or(|cluster| !carriers.contains(cluster)) {
@@ -57,15 +57,15 @@ pub(super) async fn delete(context: &Context, work: &Work) -> Result<(), Error> 
 /// one that is being deleted is not touched: what is written to it would go with it.
 pub(super) async fn ensure(
     context: &Context,
-    binding: &ResourceBinding,
+    binding: &impl Binding,
     works: &[Arc<Work>],
     template: &DynamicObject,
 ) -> Result<(), Error> {
     let template = serde_json::to_value(template)?;
     let (namespace, name) = (binding.namespace().unwrap_or_default(), binding.name_any());
-    let resource = &binding.spec.resource;
+    let resource = &binding.spec().resource;
     let work_name = work_name(&resource.kind, &resource.namespace, &resource.name);
-    for target in &binding.spec.clusters {
+    for target in &binding.spec().clusters {
         let cluster = context.clusters.get("", &target.name);
         let overrides =
             cluster.map(|cluster| Overrides::of(context, &template, &cluster)).unwrap_or_default();
@@ -80,15 +80,16 @@ pub(super) async fn ensure(
         match works.iter().find(|work| work.namespace().as_deref() == Some(&execution)) {
             None => {
                 annotations.retain(|_, value| !value.is_null());
-                annotations.insert(ANNOTATION_BINDING_NAMESPACE.into(), json!(namespace));
-                annotations.insert(ANNOTATION_BINDING_NAME.into(), json!(name));
+                let lead_back = binding_annotations(&namespace, &name).into_iter();
+                annotations.extend(lead_back.map(|(key, value)| (key.to_owned(), json!(value))));
+                let (label, key) = binding_label(&namespace, &name);
                 let work: Work = serde_json::from_value(json!({
                     "apiVersion": "work.karmada.io/v1alpha1",
                     "kind": "Work",
                     "metadata": {
                         "name": work_name,
                         "namespace": execution,
-                        "labels": { LABEL_BINDING_KEY: binding_key(&namespace, &name) },
+                        "labels": { label: key },
                         "annotations": annotations,
                         "finalizers": [FINALIZER_WORK],
                     },

@@ -64,12 +64,7 @@ async fn remove(context: &Context, cluster: &Cluster) -> Result<Action, Error> {
         return Ok(Action::await_change());
     }
     let name = cluster.name_any();
-    if context
-        .bindings
-        .list()
-        .iter()
-        .any(|binding| context.rules.carriers(&binding.spec).contains(name.as_str()))
-    {
+    if context.placed().iter().any(|spec| context.rules.carriers(spec).contains(name.as_str())) {
         return Ok(again);
     }
     let namespaces = Api::<Namespace>::all(context.client.clone());

@@ -1,5 +1,6 @@
 //! The detector: makes a binding of every template that a policy means.
 
+mod owner;
 mod run;
 mod sync;
 mod templates;

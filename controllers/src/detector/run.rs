@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::{StreamExt, stream};
+use futures::{Stream, StreamExt, stream};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::core::gvk::GroupVersion;
 use kube::discovery::pinned_kind;
@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 
 use super::sync::reconcile;
 use super::templates::KindKey;
-use crate::api::ResourceSelector;
-use crate::machinery::{Context, Informer, Queue, run as run_queue};
+use crate::api::{ClusterResourceBinding, ResourceBinding, ResourceSelector};
+use crate::machinery::{Binding, Context, Informer, Queue, run as run_queue};
 
 /// Starts a watch and a queue for each kind, once, when the first policy selects it.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -70,26 +70,35 @@ async fn watch_kind(context: Arc<Context>, key: KindKey) {
             std::future::ready(changed)
         })
     };
-    let by_binding = {
-        let kind = resource.kind.clone();
-        context.bindings.changes().filter_map(move |change| {
-            let gone =
-                change.before.filter(|binding| change.after.is_none() && binding.spec.resource.kind == kind);
-            std::future::ready(gone.map(|binding| {
-                let template = &binding.spec.resource;
-                ObjectRef::new_with(&template.name, resource.clone()).within(&template.namespace)
-            }))
-        })
-    };
+    let by_binding = gone::<ResourceBinding>(&context, &resource);
+    let by_cluster_binding = gone::<ClusterResourceBinding>(&context, &resource);
     let triggers = stream::select_all([
         by_policy.boxed(),
         by_cluster_policy.boxed(),
         by_itself.boxed(),
         by_binding.boxed(),
+        by_cluster_binding.boxed(),
     ]);
     let queue =
         Queue { name: "detector", store: store.store(), triggers: triggers.boxed(), unbounded: false };
     run_queue(context, queue, reconcile).await;
+}
+
+/// The templates of a kind whose binding is gone.
+fn gone<B: Binding>(
+    context: &Context,
+    kind: &ApiResource,
+) -> impl Stream<Item = ObjectRef<DynamicObject>> + Send + use<B> {
+    let kind = kind.clone();
+    B::all(context).changes().filter_map(move |change| {
+        let gone = change.before.filter(|_| change.after.is_none());
+        let template = gone.map(|binding| binding.spec().resource.clone());
+        let template = template.filter(|template| template.kind == kind.kind).map(|template| {
+            let reference = ObjectRef::new_with(&template.name, kind.clone());
+            if template.namespace.is_empty() { reference } else { reference.within(&template.namespace) }
+        });
+        std::future::ready(template)
+    })
 }
 
 /// What the kind is called in paths. It is asked for until there is an answer: its definition may come later.

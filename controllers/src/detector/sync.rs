@@ -2,109 +2,87 @@
 
 use std::sync::Arc;
 
+use kube::ResourceExt;
 use kube::api::{DynamicObject, PostParams};
 use kube::runtime::controller::Action;
-use kube::{Api, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::owner::{Owner, claimed_by, owner, without_owner};
 use crate::api::{
-    FINALIZER_BINDING, LABEL_CLUSTER_POLICY_NAME, LABEL_POLICY_NAME, LABEL_POLICY_NAMESPACE, ObjectReference,
-    PropagationPolicySpec, ResourceBinding, ResourceBindingSpec, binding_name,
+    ClusterResourceBinding, ObjectReference, ResourceBinding, ResourceBindingSpec, binding_name,
 };
-use crate::machinery::{Context, Error, patch};
-use crate::rules::Claim;
-
-/// What claims a template: the policy's labels, and what it says.
-struct Owner {
-    labels: Value,
-    policy: PropagationPolicySpec,
-}
+use crate::machinery::{Binding, Context, Error, dynamic_api, patch};
 
 pub(super) async fn reconcile(context: Arc<Context>, template: Arc<DynamicObject>) -> Result<Action, Error> {
-    let object = serde_json::to_value(&*template)?;
-    let namespace = template.namespace().unwrap_or_default();
-    // Cluster-scoped templates need a binding of another kind, which is not served.
-    let owner = if namespace.is_empty() { None } else { owner(&context, &namespace, &object) };
-    let Some(owner) = owner.filter(|_| template.metadata.deletion_timestamp.is_none()) else {
-        return Ok(Action::await_change());
-    };
-    if mark(&context, &template, &owner).await? {
-        // The change of it comes back here.
-        return Ok(Action::await_change());
-    }
-    let (api_version, kind) = match &template.types {
-        Some(types) => (types.api_version.clone(), types.kind.clone()),
-        None => return Ok(Action::await_change()),
-    };
-    let wanted = ResourceBindingSpec {
-        resource: ObjectReference {
-            api_version,
-            namespace: namespace.clone(),
-            name: template.name_any(),
-            uid: template.uid().unwrap_or_default(),
-            resource_version: template.resource_version().unwrap_or_default(),
-            kind: kind.clone(),
-        },
-        replicas: context.rules.template_replicas(&kind, &object),
-        replica_requirements: context.rules.replica_requirements(&kind, &object),
-        placement: Some(owner.policy.placement.clone()),
-        scheduler_name: owner.policy.scheduler_name.clone(),
-        ..ResourceBindingSpec::default()
-    };
-    let name = binding_name(&kind, &template.name_any());
-    match context.bindings.get(&namespace, &name) {
-        None => create(&context, &namespace, &name, wanted, &owner).await?,
-        Some(binding) => update(&context, &namespace, &binding, wanted, &owner).await?,
+    if template.namespace().is_some() {
+        bind::<ResourceBinding>(&context, &template).await?;
+    } else {
+        bind::<ClusterResourceBinding>(&context, &template).await?;
     }
     Ok(Action::await_change())
 }
 
-/// The policy that the template belongs to: one of its namespace before one for all.
-fn owner(context: &Context, namespace: &str, template: &Value) -> Option<Owner> {
-    let rules = &context.rules;
-    let claim = |name: String, policy: &PropagationPolicySpec, namespace: Option<&str>| {
-        let closeness = rules.selects(&policy.resource_selectors, namespace, template)?;
-        Some(Claim { name, priority: policy.priority.unwrap_or_default(), closeness })
+async fn bind<B: Binding>(context: &Context, template: &DynamicObject) -> Result<(), Error> {
+    let Some(types) = template.types.clone().filter(|_| template.metadata.deletion_timestamp.is_none())
+    else {
+        return Ok(());
     };
-    let policies = context.policies.list();
-    let policies = policies.iter().filter(|policy| policy.metadata.deletion_timestamp.is_none());
-    let claims: Vec<_> = policies
-        .filter_map(|policy| claim(policy.name_any(), &policy.spec, policy.namespace().as_deref()))
-        .collect();
-    if let Some(winner) = rules.winner(&claims) {
-        let policy = context.policies.get(namespace, &winner.name)?.spec.clone();
-        let labels = json!({ LABEL_POLICY_NAMESPACE: namespace, LABEL_POLICY_NAME: winner.name });
-        return Some(Owner { labels, policy });
-    }
-    let policies = context.cluster_policies.list();
-    let policies = policies.iter().filter(|policy| policy.metadata.deletion_timestamp.is_none());
-    let claims: Vec<_> =
-        policies.filter_map(|policy| claim(policy.name_any(), &policy.spec.policy, None)).collect();
-    let winner = rules.winner(&claims)?;
-    let policy = context.cluster_policies.get("", &winner.name)?.spec.policy.clone();
-    Some(Owner { labels: json!({ LABEL_CLUSTER_POLICY_NAME: winner.name }), policy })
-}
-
-/// Labels the template with its policy. Returns whether it had to.
-async fn mark(context: &Context, template: &DynamicObject, owner: &Owner) -> Result<bool, Error> {
-    let present = serde_json::to_value(template.labels())?;
-    if context.rules.covers(&present, &owner.labels) {
-        return Ok(false);
-    }
-    let resource = ObjectReference {
-        api_version: template.types.as_ref().map(|types| types.api_version.clone()).unwrap_or_default(),
-        kind: template.types.as_ref().map(|types| types.kind.clone()).unwrap_or_default(),
-        ..ObjectReference::default()
-    };
-    let Some(kind) = context.templates.kind(&resource) else { return Ok(true) };
+    let object = serde_json::to_value(template)?;
     let namespace = template.namespace().unwrap_or_default();
-    let api = Api::<DynamicObject>::namespaced_with(context.client.clone(), &namespace, &kind);
-    patch(&api, template, json!({ "metadata": { "labels": owner.labels } })).await?;
-    Ok(true)
+    let resource = ObjectReference {
+        api_version: types.api_version,
+        kind: types.kind,
+        namespace: namespace.clone(),
+        name: template.name_any(),
+        uid: template.uid().unwrap_or_default(),
+        resource_version: template.resource_version().unwrap_or_default(),
+    };
+    let name = binding_name(&resource.kind, &resource.name);
+    let present = B::all(context).get(&namespace, &name);
+    let Some(owner) = owner(context, template, &object) else {
+        // The policy is gone, or means it no more: the marks go, and what is placed stays.
+        if let Some(binding) = present.filter(|binding| claimed_by(binding.labels()).is_some()) {
+            let change = json!({ "metadata": { "labels": without_owner() } });
+            patch(&binding.own_api(context), &*binding, change).await?;
+        }
+        if claimed_by(template.labels()).is_some() {
+            mark(context, template, &resource, &without_owner()).await?;
+        }
+        return Ok(());
+    };
+    if !context.rules.covers(&serde_json::to_value(template.labels())?, &owner.labels) {
+        // The change of it comes back here.
+        return mark(context, template, &resource, &owner.labels).await;
+    }
+    let wanted = ResourceBindingSpec {
+        replicas: context.rules.template_replicas(&resource.kind, &object),
+        replica_requirements: context.rules.replica_requirements(&resource.kind, &object),
+        placement: Some(owner.policy.placement.clone()),
+        scheduler_name: owner.policy.scheduler_name.clone(),
+        resource,
+        ..ResourceBindingSpec::default()
+    };
+    match present {
+        None => create::<B>(context, &namespace, &name, wanted, &owner).await,
+        Some(binding) => update(context, &*binding, wanted, &owner).await,
+    }
 }
 
-async fn create(
+/// Labels the template with its policy, or takes the labels away.
+async fn mark(
+    context: &Context,
+    template: &DynamicObject,
+    resource: &ObjectReference,
+    labels: &Value,
+) -> Result<(), Error> {
+    let Some(kind) = context.templates.kind(resource) else { return Ok(()) };
+    let api = dynamic_api(context.client.clone(), &resource.namespace, &kind);
+    patch(&api, template, json!({ "metadata": { "labels": labels } })).await?;
+    Ok(())
+}
+
+async fn create<B: Binding>(
     context: &Context,
     namespace: &str,
     name: &str,
@@ -112,14 +90,18 @@ async fn create(
     owner: &Owner,
 ) -> Result<(), Error> {
     let resource = &spec.resource;
-    let binding: ResourceBinding = serde_json::from_value(json!({
-        "apiVersion": "work.karmada.io/v1alpha2",
-        "kind": "ResourceBinding",
+    let mut labels = owner.labels.clone();
+    if let Some(labels) = labels.as_object_mut() {
+        labels.retain(|_, value| !value.is_null());
+    }
+    let binding: B = serde_json::from_value(json!({
+        "apiVersion": B::api_version(&()),
+        "kind": B::kind(&()),
         "metadata": {
             "name": name,
-            "namespace": namespace,
-            "labels": owner.labels,
-            "finalizers": [FINALIZER_BINDING],
+            "namespace": (!namespace.is_empty()).then_some(namespace),
+            "labels": labels,
+            "finalizers": [B::FINALIZER],
             "ownerReferences": [{
                 "apiVersion": resource.api_version, "kind": resource.kind, "name": resource.name,
                 "uid": resource.uid, "controller": true, "blockOwnerDeletion": true,
@@ -127,22 +109,20 @@ async fn create(
         },
         "spec": spec,
     }))?;
-    let api = Api::<ResourceBinding>::namespaced(context.client.clone(), namespace);
-    api.create(&PostParams::default(), &binding).await?;
+    B::api(context, namespace).create(&PostParams::default(), &binding).await?;
     Ok(())
 }
 
 /// Brings the binding in line with template and policy. Where it is placed, and what it is leaving, is not the
 /// detector's business.
-async fn update(
+async fn update<B: Binding>(
     context: &Context,
-    namespace: &str,
-    binding: &ResourceBinding,
+    binding: &B,
     wanted: ResourceBindingSpec,
     owner: &Owner,
 ) -> Result<(), Error> {
-    let present = &binding.spec;
-    if present.resource.uid != wanted.resource.uid || binding.metadata.deletion_timestamp.is_some() {
+    let present = binding.spec();
+    if present.resource.uid != wanted.resource.uid || binding.meta().deletion_timestamp.is_some() {
         // The template was deleted and made again: the binding of the first has to go before.
         return Err(Error::NotYet("the binding belongs to a template that is gone".into()));
     }
@@ -170,8 +150,7 @@ async fn update(
     if present.placement != wanted.placement {
         change["spec"]["placement"] = replacement(&present.placement, &wanted.placement)?;
     }
-    let api = Api::<ResourceBinding>::namespaced(context.client.clone(), namespace);
-    patch(&api, binding, change).await?;
+    patch(&binding.own_api(context), binding, change).await?;
     Ok(())
 }
 

@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use kube::api::{ApiResource, DynamicObject};
-use kube::runtime::reflector::ObjectRef;
 
-use crate::api::{ObjectReference, ResourceBinding, binding_name};
+use crate::api::{ObjectReference, binding_name};
 use crate::machinery::Informer;
 
 /// API version and kind.
@@ -17,7 +16,7 @@ pub(super) type KindKey = (String, String);
 #[derive(Default)]
 pub(crate) struct Templates {
     kinds: Mutex<BTreeMap<KindKey, (ApiResource, Informer<DynamicObject>)>>,
-    bindings: Mutex<Vec<UnboundedSender<ObjectRef<ResourceBinding>>>>,
+    bindings: Mutex<Vec<UnboundedSender<(String, String)>>>,
 }
 
 impl Templates {
@@ -39,8 +38,8 @@ impl Templates {
         kinds.get(&key).map(|(kind, _)| kind.clone())
     }
 
-    /// The bindings whose template changes.
-    pub(crate) fn changed_bindings(&self) -> UnboundedReceiver<ObjectRef<ResourceBinding>> {
+    /// The bindings whose template changes, by namespace (empty for a cluster-scoped one) and name.
+    pub(crate) fn changed_bindings(&self) -> UnboundedReceiver<(String, String)> {
         let (sender, receiver) = unbounded();
         self.bindings.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
         receiver
@@ -51,7 +50,7 @@ impl Templates {
     }
 
     pub(super) fn tell(&self, kind: &str, namespace: &str, name: &str) {
-        let binding = ObjectRef::new(&binding_name(kind, name)).within(namespace);
+        let binding = (namespace.to_owned(), binding_name(kind, name));
         let mut subscribers = self.bindings.lock().unwrap_or_else(PoisonError::into_inner);
         subscribers.retain(|subscriber| subscriber.unbounded_send(binding.clone()).is_ok());
     }

@@ -6,31 +6,30 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::controller::Action;
-use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use crate::api::{GracefulEvictionTask, ResourceBinding};
-use crate::machinery::{Context, Error, Queue, patch, refs, run as run_queue};
+use crate::api::GracefulEvictionTask;
+use crate::machinery::{Binding, Context, Error, Queue, patch, refs, run as run_queue};
 use crate::rules::TaskFate;
 
 /// Reconciles every binding whenever it changes, and when a task of it gets too old.
-pub(crate) async fn run(context: Arc<Context>) {
+pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let queue = Queue {
         name: "graceful-eviction",
-        store: context.bindings.store(),
-        triggers: refs(context.bindings.changes()),
+        store: B::all(&context).store(),
+        triggers: refs(B::all(&context).changes()),
         unbounded: false,
     };
-    run_queue(context, queue, reconcile).await;
+    run_queue(context, queue, reconcile::<B>).await;
 }
 
-async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Result<Action, Error> {
-    let spec = &binding.spec;
-    if spec.graceful_eviction_tasks.is_empty() || binding.metadata.deletion_timestamp.is_some() {
+async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result<Action, Error> {
+    let spec = binding.spec();
+    if spec.graceful_eviction_tasks.is_empty() || binding.meta().deletion_timestamp.is_some() {
         return Ok(Action::await_change());
     }
-    let status = binding.status.clone().unwrap_or_default();
-    let scheduled = Some(status.scheduler_observed_generation) == binding.metadata.generation;
+    let status = binding.status().cloned().unwrap_or_default();
+    let scheduled = Some(status.scheduler_observed_generation) == binding.meta().generation;
     let replaced = context.rules.is_replaced(scheduled, &spec.clusters, &status.aggregated_status);
     let now = context.clock.now();
     let timeout = context.settings.graceful_eviction_timeout;
@@ -50,12 +49,9 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
         }
     }
     if tasks != spec.graceful_eviction_tasks {
-        let api = Api::<ResourceBinding>::namespaced(
-            context.client.clone(),
-            &binding.namespace().unwrap_or_default(),
-        );
         let tasks = (!tasks.is_empty()).then_some(tasks);
-        patch(&api, &binding, json!({ "spec": { "gracefulEvictionTasks": tasks } })).await?;
+        patch(&binding.own_api(&context), &*binding, json!({ "spec": { "gracefulEvictionTasks": tasks } }))
+            .await?;
         // The change of it comes back here.
         return Ok(Action::await_change());
     }

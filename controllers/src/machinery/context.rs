@@ -8,8 +8,8 @@ use kube::{Api, Client};
 
 use super::{Informer, bounded};
 use crate::api::{
-    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, OverridePolicy, PropagationPolicy,
-    ResourceBinding, Work,
+    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, OverridePolicy,
+    PropagationPolicy, ResourceBinding, ResourceBindingSpec, Work,
 };
 use crate::detector::Templates;
 use crate::rules::Rules;
@@ -27,6 +27,7 @@ pub(crate) struct Context {
     pub override_policies: Informer<OverridePolicy>,
     pub cluster_override_policies: Informer<ClusterOverridePolicy>,
     pub bindings: Informer<ResourceBinding>,
+    pub cluster_bindings: Informer<ClusterResourceBinding>,
     pub works: Informer<Work>,
     pub templates: Templates,
     members: Arc<dyn MemberClients>,
@@ -44,6 +45,7 @@ impl Context {
             override_policies: Informer::start(Api::all(client.clone()), config(), ()),
             cluster_override_policies: Informer::start(Api::all(client.clone()), config(), ()),
             bindings: Informer::start(Api::all(client.clone()), config(), ()),
+            cluster_bindings: Informer::start(Api::all(client.clone()), config(), ()),
             works: Informer::start(Api::all(client.clone()), config(), ()),
             templates: Templates::default(),
             client,
@@ -62,7 +64,16 @@ impl Context {
         self.override_policies.ready().await;
         self.cluster_override_policies.ready().await;
         self.bindings.ready().await;
+        self.cluster_bindings.ready().await;
         self.works.ready().await;
+    }
+
+    /// What every binding says, of either kind.
+    pub(crate) fn placed(&self) -> Vec<ResourceBindingSpec> {
+        let namespaced = self.bindings.list().into_iter().map(|binding| binding.spec.clone());
+        let cluster_scoped =
+            self.cluster_bindings.list().into_iter().map(|binding| binding.spec.binding.clone());
+        namespaced.chain(cluster_scoped).collect()
     }
 
     /// A client for a member, with a bound on each request; `None` where there are no credentials.

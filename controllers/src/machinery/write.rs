@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use kube::api::{Patch, PatchParams};
-use kube::{Api, Resource, ResourceExt};
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -37,6 +37,15 @@ where
 {
     let change = json!({ "status": serde_json::to_value(status)? });
     Ok(api.patch_status(name, &PatchParams::default(), &Patch::Merge(&change)).await?)
+}
+
+/// Where objects of a kind known at run time are written. The namespace is empty for cluster-scoped ones.
+pub(crate) fn dynamic_api(client: Client, namespace: &str, kind: &ApiResource) -> Api<DynamicObject> {
+    if namespace.is_empty() {
+        Api::all_with(client, kind)
+    } else {
+        Api::namespaced_with(client, namespace, kind)
+    }
 }
 
 fn pin<K: Resource>(change: &mut Value, object: &K) {

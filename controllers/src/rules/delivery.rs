@@ -9,10 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::Rules;
 use crate::api::{
-    ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ANNOTATION_MANAGED_ANNOTATIONS,
-    ANNOTATION_MANAGED_LABELS, ANNOTATION_TEMPLATE_UID, LABEL_BINDING_KEY, LABEL_WORK_NAME,
-    LABEL_WORK_NAMESPACE, Overriders, ResourceBindingSpec, TargetCluster, binding_key, execution_namespace,
-    work_name,
+    ANNOTATION_MANAGED_ANNOTATIONS, ANNOTATION_MANAGED_LABELS, ANNOTATION_TEMPLATE_UID, LABEL_WORK_NAME,
+    LABEL_WORK_NAMESPACE, Overriders, ResourceBindingSpec, TargetCluster, binding_annotations, binding_label,
+    execution_namespace, work_name,
 };
 
 /// The clusters that hold a Work of the binding: the targets, and those that the workload has not left yet. A Work
@@ -26,7 +25,7 @@ pub fn carriers(spec: &ResourceBindingSpec) -> BTreeSet<&str> {
 /// The object that a template becomes in a target: without what the control plane's API server added, with the
 /// target's replicas, with what is different there, and with labels and annotations that lead back to Work and binding.
 ///
-/// `binding` is the binding's namespace and name; `overriders` are made one after another, and have the last word on
+/// `binding` is the binding's namespace (empty for a cluster-scoped one) and name; `overriders` are made one after another, and have the last word on
 /// all but those marks.
 ///
 /// # Errors
@@ -73,13 +72,14 @@ fn marked(
     let work = work_name(text("/kind"), text("/metadata/namespace"), text("/metadata/name"));
     let metadata = manifest.get_mut("metadata")?.as_object_mut()?;
     let labels = entry(metadata, "labels")?;
-    labels.insert(LABEL_BINDING_KEY.into(), binding_key(binding.0, binding.1).into());
+    let (label, key) = binding_label(binding.0, binding.1);
+    labels.insert(label.into(), key.into());
     labels.insert(LABEL_WORK_NAMESPACE.into(), execution_namespace(&target.name).into());
     labels.insert(LABEL_WORK_NAME.into(), work.into());
     let managed_labels = keys(labels);
     let annotations = entry(metadata, "annotations")?;
-    annotations.insert(ANNOTATION_BINDING_NAMESPACE.into(), binding.0.into());
-    annotations.insert(ANNOTATION_BINDING_NAME.into(), binding.1.into());
+    let lead_back = binding_annotations(binding.0, binding.1);
+    annotations.extend(lead_back.into_iter().map(|(key, value)| (key.to_owned(), value.into())));
     annotations.insert(ANNOTATION_TEMPLATE_UID.into(), text("/metadata/uid").into());
     annotations.insert(ANNOTATION_MANAGED_LABELS.into(), managed_labels.into());
     annotations.insert(ANNOTATION_MANAGED_ANNOTATIONS.into(), "".into());
@@ -183,6 +183,16 @@ mod tests {
             "spec": {"replicas": 5},
         });
         assert_eq!(Value::Object(made), expected);
+    }
+
+    #[test]
+    fn what_has_no_namespace_leads_back_to_a_cluster_scoped_binding() {
+        let template = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "web"}});
+        let target = TargetCluster { name: "m1".into(), replicas: 0 };
+        let made = manifest(&Reference, &template, ("", "web-thing"), &target, &[]).unwrap();
+        assert_eq!(made["metadata"]["annotations"]["clusterresourcebinding.karmada.io/name"], "web-thing");
+        assert!(made["metadata"]["labels"].get("resourcebinding.karmada.io/key").is_none());
+        assert!(made["metadata"]["labels"].get("clusterresourcebinding.karmada.io/key").is_some());
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub use groups::{Group, best_groups, divided_group_score, duplicated_group_score
 pub use health::{health, reflected_status};
 pub use image::override_image;
 pub use overrides::{OverridePolicyRef, override_object, overrides_for, validate_overrides};
-pub use policy::{Claim, Match, selects, winner};
+pub use policy::{Claim, Match, owner, selects};
 pub use readiness::{Probe, ProbeRun, Readiness, keeps_condition, probe_run, readiness};
 pub use schedule::{
     Schedule, ScheduleError, asked_anew, is_aggregated, is_duplicated, is_static_weighted, needs_scheduling,

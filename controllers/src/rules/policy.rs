@@ -23,10 +23,14 @@ pub enum Match {
 pub struct Claim {
     /// Its name.
     pub name: String,
+    /// Whether it is a namespaced one.
+    pub namespaced: bool,
     /// Its explicit priority.
     pub priority: i32,
     /// How closely it means the template.
     pub closeness: Match,
+    /// Whether it takes templates away from others.
+    pub preempts: bool,
 }
 
 /// How closely the selectors of a policy mean the template; `None` where they do not. `policy_namespace` is `None`
@@ -63,11 +67,35 @@ pub fn selects(
     selectors.iter().filter_map(one).max()
 }
 
-/// The policy that a template belongs to, of those that mean it: by explicit priority, then by closeness, then the
-/// first by name.
+/// The policy that a template belongs to, of those that mean it. `claimed` is the one that has it, and whether that is
+/// a namespaced one.
+///
+/// Whoever has it keeps it, as long as it means it, unless another preempts: a namespaced policy a cluster-scoped one,
+/// or one of higher priority another of its kind (as from 1.7). What nobody has goes to the best of the namespace, and
+/// to a cluster-scoped policy only where there is none.
 #[must_use]
-pub fn winner(claims: &[Claim]) -> Option<&Claim> {
-    claims.iter().min_by(|a, b| {
+pub fn owner<'a>(claims: &'a [Claim], claimed: Option<(bool, &str)>) -> Option<&'a Claim> {
+    let has_it = |claim: &&Claim| claimed == Some((claim.namespaced, claim.name.as_str()));
+    let Some(present) = claims.iter().find(has_it) else {
+        let of = |namespaced: bool| claims.iter().filter(move |claim| claim.namespaced == namespaced);
+        return best(of(true)).or_else(|| best(of(false)));
+    };
+    let takes_it = |claim: &&Claim| {
+        let outranks = if claim.namespaced == present.namespaced {
+            claim.priority > present.priority
+        } else {
+            claim.namespaced
+        };
+        claim.preempts && outranks
+    };
+    let takers: Vec<&Claim> = claims.iter().filter(takes_it).collect();
+    let of = |namespaced: bool| takers.iter().copied().filter(move |claim| claim.namespaced == namespaced);
+    best(of(true)).or_else(|| best(of(false))).or(Some(present))
+}
+
+/// By explicit priority, then by closeness, then the first by name.
+fn best<'a>(claims: impl Iterator<Item = &'a Claim>) -> Option<&'a Claim> {
+    claims.min_by(|a, b| {
         b.priority.cmp(&a.priority).then(b.closeness.cmp(&a.closeness)).then_with(|| a.name.cmp(&b.name))
     })
 }
@@ -105,14 +133,51 @@ mod tests {
         }
     }
 
+    fn claim(name: &str, namespaced: bool, priority: i32, closeness: Match, preempts: bool) -> Claim {
+        Claim { name: name.into(), namespaced, priority, closeness, preempts }
+    }
+
     #[test]
-    fn priority_beats_closeness_beats_name() {
-        let claim = |name: &str, priority, closeness| Claim { name: name.into(), priority, closeness };
-        let (a, b, c) = (claim("a", 0, Match::All), claim("b", 0, Match::Name), claim("c", 1, Match::All));
-        let named = |claims: &[Claim]| winner(claims).map(|claim| claim.name.clone());
-        assert_eq!(named(&[a.clone(), b.clone()]), Some("b".into()));
-        assert_eq!(named(&[a.clone(), b.clone(), c]), Some("c".into()));
-        assert_eq!(named(&[claim("d", 0, Match::All), a]), Some("a".into()));
+    fn priority_beats_closeness_beats_name_and_the_namespace_beats_all() {
+        let (a, b) = (claim("a", true, 0, Match::All, false), claim("b", true, 0, Match::Name, false));
+        let c = claim("c", true, 1, Match::All, false);
+        let everywhere = claim("e", false, 9, Match::Name, true);
+        let named = |claims: &[&Claim]| {
+            let claims: Vec<Claim> = claims.iter().copied().cloned().collect();
+            owner(&claims, None).map(|claim| claim.name.clone())
+        };
+        assert_eq!(named(&[&a, &b]).as_deref(), Some("b"));
+        assert_eq!(named(&[&a, &b, &c]).as_deref(), Some("c"));
+        assert_eq!(named(&[&claim("d", true, 0, Match::All, false), &a]).as_deref(), Some("a"));
+        assert_eq!(named(&[&everywhere, &a]).as_deref(), Some("a"));
+        assert_eq!(named(&[&everywhere]).as_deref(), Some("e"));
         assert_eq!(named(&[]), None);
+    }
+
+    #[test]
+    fn a_claim_lasts_until_it_is_preempted_or_gone() {
+        let claims = [
+            claim("low", true, 1, Match::All, true),
+            claim("high", true, 5, Match::All, false),
+            claim("taker", true, 3, Match::All, true),
+            claim("wide", false, 1, Match::All, false),
+            claim("wide-taker", false, 2, Match::All, true),
+        ];
+        type Case<'a> = (&'a str, &'a [usize], Option<(bool, &'a str)>, Option<&'a str>);
+        let cases: [Case<'_>; 8] = [
+            ("higher alone does not take", &[0, 1], Some((true, "low")), Some("low")),
+            ("higher that preempts does", &[0, 1, 2], Some((true, "low")), Some("taker")),
+            ("lower that preempts does not", &[0, 1, 2], Some((true, "high")), Some("high")),
+            ("a namespaced one takes from a wide one", &[0, 3], Some((false, "wide")), Some("low")),
+            ("but not without preempting", &[1, 3], Some((false, "wide")), Some("wide")),
+            ("a wide one takes from a wide one", &[3, 4], Some((false, "wide")), Some("wide-taker")),
+            ("but not from a namespaced one", &[1, 4], Some((true, "high")), Some("high")),
+            ("one that is gone has nothing", &[3], Some((true, "wide")), Some("wide")),
+        ];
+        for (about, which, claimed, expected) in cases {
+            let claims: Vec<Claim> = which.iter().map(|index| claims[*index].clone()).collect();
+            let owner = owner(&claims, claimed).map(|claim| claim.name.as_str());
+            assert_eq!(owner, expected, "{about}");
+        }
     }
 }

@@ -102,8 +102,8 @@ pub trait Rules: Send + Sync {
         super::selects(selectors, policy_namespace, template)
     }
 
-    fn winner<'a>(&self, claims: &'a [Claim]) -> Option<&'a Claim> {
-        super::winner(claims)
+    fn owner<'a>(&self, claims: &'a [Claim], claimed: Option<(bool, &str)>) -> Option<&'a Claim> {
+        super::owner(claims, claimed)
     }
 
     fn default_tolerations(

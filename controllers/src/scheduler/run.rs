@@ -4,37 +4,39 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use crate::api::{
-    ANNOTATION_APPLIED_PLACEMENT, BindingStatus, CONDITION_SCHEDULED, Cluster, Placement, ResourceBinding,
-    TargetCluster, set_condition,
+    ANNOTATION_APPLIED_PLACEMENT, BindingStatus, CONDITION_SCHEDULED, Cluster, Placement,
+    ResourceBindingSpec, TargetCluster, set_condition,
 };
-use crate::machinery::{Change, Context, Error, Queue, patch, patch_status, refs, run as run_queue};
+use crate::machinery::{Binding, Change, Context, Error, Queue, patch, patch_status, refs, run as run_queue};
 use crate::rules::{Schedule, ScheduleError, asked_anew};
 
 /// Reconciles every binding: when it changes, and when a cluster that it may mean does.
-pub(crate) async fn run(context: Arc<Context>) {
+pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let by_cluster = {
         let context = Arc::clone(&context);
         context.clone().clusters.changes().filter(|change| std::future::ready(matters(change))).flat_map(
             move |change| {
-                let bindings =
-                    context.bindings.list().into_iter().filter(move |binding| may_mean(binding, &change));
+                let bindings = B::all(&context)
+                    .list()
+                    .into_iter()
+                    .filter(move |binding| may_mean(binding.spec(), &change));
                 stream::iter(bindings.map(|binding| ObjectRef::from_obj(&*binding)))
             },
         )
     };
     let queue = Queue {
         name: "scheduler",
-        store: context.bindings.store(),
-        triggers: stream::select(refs(context.bindings.changes()), by_cluster).boxed(),
+        store: B::all(&context).store(),
+        triggers: stream::select(refs(B::all(&context).changes()), by_cluster).boxed(),
         unbounded: false,
     };
-    run_queue(context, queue, reconcile).await;
+    run_queue(context, queue, reconcile::<B>).await;
 }
 
 /// Labels and spec matter, and that a cluster comes or goes; its status does not.
@@ -46,8 +48,8 @@ fn matters(change: &Change<Cluster>) -> bool {
 }
 
 /// Whether the binding's affinity means the cluster as it was or as it is (#2912).
-fn may_mean(binding: &ResourceBinding, change: &Change<Cluster>) -> bool {
-    let Some(placement) = &binding.spec.placement else { return true };
+fn may_mean(spec: &ResourceBindingSpec, change: &Change<Cluster>) -> bool {
+    let Some(placement) = &spec.placement else { return true };
     let terms = placement.cluster_affinities.iter().map(|term| &term.affinity);
     let affinities: Vec<_> = placement.cluster_affinity.iter().chain(terms).collect();
     let means = |cluster: &Arc<Cluster>| {
@@ -56,18 +58,18 @@ fn may_mean(binding: &ResourceBinding, change: &Change<Cluster>) -> bool {
     affinities.is_empty() || change.before.iter().chain(&change.after).any(means)
 }
 
-async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Result<Action, Error> {
-    if binding.metadata.deletion_timestamp.is_some() {
+async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result<Action, Error> {
+    if binding.meta().deletion_timestamp.is_some() {
         return Ok(Action::await_change());
     }
     let rules = &context.rules;
-    let (spec, status) = (&binding.spec, binding.status.clone().unwrap_or_default());
-    let applied = applied_placement(&binding);
+    let (spec, status) = (binding.spec(), binding.status().cloned().unwrap_or_default());
+    let applied = applied_placement(&*binding);
     if !rules.needs_scheduling(spec, &status, applied.as_ref()) {
         if !spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling) {
-            let generation = binding.metadata.generation.unwrap_or_default();
+            let generation = binding.meta().generation.unwrap_or_default();
             let observed = BindingStatus { scheduler_observed_generation: generation, ..status };
-            write(&context, &binding, observed).await?;
+            write(&context, &*binding, observed).await?;
         }
         return Ok(Action::await_change());
     }
@@ -78,16 +80,16 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
         Err(error) => (None, Some(error)),
     };
     let placed = match &targets {
-        Some(schedule) => place(&context, &binding, &schedule.targets, applied.as_ref()).await?,
+        Some(schedule) => place(&context, &*binding, &schedule.targets, applied.as_ref()).await?,
         None => None,
     };
-    let binding = placed.as_ref().unwrap_or(&binding);
-    let mut after = binding.status.clone().unwrap_or_default();
+    let binding = placed.as_ref().unwrap_or(&*binding);
+    let mut after = binding.status().cloned().unwrap_or_default();
     let now = context.clock.now_in_seconds();
     let (reason, message) = rules.scheduled_condition(error.as_ref());
     set_condition(&mut after.conditions, CONDITION_SCHEDULED, error.is_none(), reason, &message, now);
     if let (Some(schedule), None) = (targets, &error) {
-        after.scheduler_observed_generation = binding.metadata.generation.unwrap_or_default();
+        after.scheduler_observed_generation = binding.meta().generation.unwrap_or_default();
         after.scheduler_observed_affinity_name = schedule.affinity;
         // The real scheduler stamps every success; here one that changes nothing writes nothing.
         if placed.is_some() || asked_anew(spec, &status) || status.last_scheduled_time.is_none() {
@@ -101,38 +103,36 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
     }
 }
 
-fn applied_placement(binding: &ResourceBinding) -> Option<Placement> {
+fn applied_placement(binding: &impl Binding) -> Option<Placement> {
     serde_json::from_str(binding.annotations().get(ANNOTATION_APPLIED_PLACEMENT)?).ok()
 }
 
 /// Writes targets and the placement that they follow, if either is new. Returns the binding as written.
-async fn place(
+async fn place<B: Binding>(
     context: &Context,
-    binding: &ResourceBinding,
+    binding: &B,
     targets: &[TargetCluster],
     applied: Option<&Placement>,
-) -> Result<Option<ResourceBinding>, Error> {
+) -> Result<Option<B>, Error> {
     let set = |targets: &[TargetCluster]| {
         let mut sorted = targets.to_vec();
         sorted.sort_by(|a, b| a.name.cmp(&b.name));
         sorted
     };
-    if set(targets) == set(&binding.spec.clusters) && applied == binding.spec.placement.as_ref() {
+    if set(targets) == set(&binding.spec().clusters) && applied == binding.spec().placement.as_ref() {
         return Ok(None);
     }
-    let placement = serde_json::to_string(&binding.spec.placement)?;
+    let placement = serde_json::to_string(&binding.spec().placement)?;
     let change = json!({
         "metadata": { "annotations": { ANNOTATION_APPLIED_PLACEMENT: placement } },
         "spec": { "clusters": (!targets.is_empty()).then_some(targets) },
     });
-    patch(&api(context, binding), binding, change).await.map(Some)
+    patch(&binding.own_api(context), binding, change).await.map(Some)
 }
 
 /// Says what came of it, if that is new. Where scheduling failed, the generation counts as not dealt with.
-async fn write(context: &Context, binding: &ResourceBinding, after: BindingStatus) -> Result<(), Error> {
-    if binding.status.as_ref() == Some(&after)
-        || (binding.status.is_none() && after == BindingStatus::default())
-    {
+async fn write(context: &Context, binding: &impl Binding, after: BindingStatus) -> Result<(), Error> {
+    if binding.status() == Some(&after) || (binding.status().is_none() && after == BindingStatus::default()) {
         return Ok(());
     }
     let affinity = &after.scheduler_observed_affinity_name;
@@ -142,10 +142,6 @@ async fn write(context: &Context, binding: &ResourceBinding, after: BindingStatu
         "lastScheduledTime": after.last_scheduled_time,
         "conditions": after.conditions,
     });
-    patch_status(&api(context, binding), binding, &change).await?;
+    patch_status(&binding.own_api(context), binding, &change).await?;
     Ok(())
-}
-
-fn api(context: &Context, binding: &ResourceBinding) -> Api<ResourceBinding> {
-    Api::namespaced(context.client.clone(), &binding.namespace().unwrap_or_default())
 }

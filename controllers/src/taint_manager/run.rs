@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
+use kube::ResourceExt;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use crate::api::{ANNOTATION_APPLIED_PLACEMENT, Placement, ResourceBinding};
-use crate::machinery::{Context, Error, Queue, patch, refs, run as run_queue};
+use crate::api::{ANNOTATION_APPLIED_PLACEMENT, Placement};
+use crate::machinery::{Binding, Context, Error, Queue, patch, refs, run as run_queue};
 use crate::rules::Due;
 
 /// Reconciles every binding: when it changes, and when the taints of a cluster that it runs on do.
-pub(crate) async fn run(context: Arc<Context>) {
+pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let by_cluster = {
         let context = Arc::clone(&context);
         let tainted = context.clusters.changes();
@@ -26,33 +26,32 @@ pub(crate) async fn run(context: Arc<Context>) {
             .filter(|change| std::future::ready(change.differs(|cluster| cluster.spec.taints.clone())));
         tainted.flat_map(move |change| {
             let name = change.object().name_any();
-            let runs_there = move |binding: &Arc<ResourceBinding>| {
-                binding.spec.clusters.iter().any(|target| target.name == name)
-            };
-            let bindings = context.bindings.list().into_iter().filter(runs_there);
+            let runs_there =
+                move |binding: &Arc<B>| binding.spec().clusters.iter().any(|target| target.name == name);
+            let bindings = B::all(&context).list().into_iter().filter(runs_there);
             stream::iter(bindings.map(|binding| ObjectRef::from_obj(&*binding)))
         })
     };
     let queue = Queue {
         name: "taint-manager",
-        store: context.bindings.store(),
-        triggers: stream::select(refs(context.bindings.changes()), by_cluster).boxed(),
+        store: B::all(&context).store(),
+        triggers: stream::select(refs(B::all(&context).changes()), by_cluster).boxed(),
         unbounded: false,
     };
-    run_queue(context, queue, reconcile).await;
+    run_queue(context, queue, reconcile::<B>).await;
 }
 
-async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Result<Action, Error> {
+async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result<Action, Error> {
     let placement = binding.annotations().get(ANNOTATION_APPLIED_PLACEMENT);
-    let Some(placement) = placement.filter(|_| binding.metadata.deletion_timestamp.is_none()) else {
+    let Some(placement) = placement.filter(|_| binding.meta().deletion_timestamp.is_none()) else {
         return Ok(Action::await_change());
     };
     let placement: Placement = serde_json::from_str::<Option<_>>(placement)?.unwrap_or_default();
     let now = context.clock.now();
-    let mut spec = binding.spec.clone();
+    let mut spec = binding.spec().clone();
     let mut next: Option<Timestamp> = None;
     let mut evicted = false;
-    for target in &binding.spec.clusters {
+    for target in &binding.spec().clusters {
         let Some(cluster) = context.clusters.get("", &target.name) else { continue };
         match context.rules.eviction_due(&cluster.spec.taints, &placement.cluster_tolerations) {
             Due::Never => {}
@@ -61,13 +60,9 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
         }
     }
     if evicted {
-        let api = Api::<ResourceBinding>::namespaced(
-            context.client.clone(),
-            &binding.namespace().unwrap_or_default(),
-        );
         let clusters = (!spec.clusters.is_empty()).then_some(&spec.clusters);
         let change = json!({ "spec": { "clusters": clusters, "gracefulEvictionTasks": spec.graceful_eviction_tasks } });
-        patch(&api, &binding, change).await?;
+        patch(&binding.own_api(&context), &*binding, change).await?;
     }
     let wait = |end: Timestamp| Duration::try_from(end.duration_since(now)).unwrap_or_default();
     Ok(next.map_or_else(Action::await_change, |end| Action::requeue(wait(end))))

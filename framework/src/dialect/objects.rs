@@ -11,16 +11,20 @@ use serde_saphyr::Spanned;
 use crate::scenario::{Field, Policy, Scheduling, Toleration, Workload};
 
 /// Where the dialect's objects are in the control plane, all of them.
-pub const WATCHED_IN_CONTROL_PLANE: [&str; 5] = [
+pub const WATCHED_IN_CONTROL_PLANE: [&str; 8] = [
     "/apis/cluster.karmada.io/v1alpha1/clusters",
     "/apis/policy.karmada.io/v1alpha1/propagationpolicies",
+    "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies",
     "/apis/apps/v1/deployments",
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
     "/apis/work.karmada.io/v1alpha2/resourcebindings",
+    "/apis/work.karmada.io/v1alpha2/clusterresourcebindings",
     "/apis/work.karmada.io/v1alpha1/works",
 ];
 
 /// Where what really runs is in a member.
-pub const WATCHED_IN_MEMBERS: [&str; 1] = ["/apis/apps/v1/deployments"];
+pub const WATCHED_IN_MEMBERS: [&str; 2] =
+    ["/apis/apps/v1/deployments", "/apis/scheduling.k8s.io/v1/priorityclasses"];
 
 /// The namespace of every workload.
 pub const NAMESPACE: &str = "default";
@@ -31,16 +35,30 @@ pub fn clusters() -> ApiResource {
     resource("cluster.karmada.io", "v1alpha1", "Cluster", "clusters")
 }
 
-/// The kind of a workload.
+/// The kind of a workload with replicas.
 #[must_use]
 pub fn deployments() -> ApiResource {
     resource("apps", "v1", "Deployment", "deployments")
 }
 
-/// The kind of a policy.
+/// The kind of a workload.
 #[must_use]
-pub fn policies() -> ApiResource {
-    resource("policy.karmada.io", "v1alpha1", "PropagationPolicy", "propagationpolicies")
+pub fn kind_of(workload: &Workload) -> ApiResource {
+    if workload.cluster_scoped {
+        resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses")
+    } else {
+        deployments()
+    }
+}
+
+/// The kind of a workload's policy.
+#[must_use]
+pub fn policy_kind_of(workload: &Workload) -> ApiResource {
+    if workload.cluster_scoped {
+        resource("policy.karmada.io", "v1alpha1", "ClusterPropagationPolicy", "clusterpropagationpolicies")
+    } else {
+        resource("policy.karmada.io", "v1alpha1", "PropagationPolicy", "propagationpolicies")
+    }
 }
 
 /// The kind of a policy that makes a workload different in some members.
@@ -89,7 +107,15 @@ pub fn taint(key: &str, effect: &str, now: Timestamp) -> Value {
 
 /// The workload itself.
 #[must_use]
-pub fn deployment(workload: &Workload) -> Value {
+pub fn workload(workload: &Workload) -> Value {
+    if workload.cluster_scoped {
+        return json!({
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": workload.name.value},
+            "value": 1000,
+        });
+    }
     let name = &workload.name.value;
     let labels = json!({"app": name});
     json!({
@@ -97,7 +123,7 @@ pub fn deployment(workload: &Workload) -> Value {
         "kind": "Deployment",
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
         "spec": {
-            "replicas": workload.replicas,
+            "replicas": workload.replicas.value,
             "selector": {"matchLabels": labels},
             "template": {
                 "metadata": {"labels": labels},
@@ -136,12 +162,16 @@ pub fn image_override(workload: &str, clusters: &[String], tag: &str) -> Value {
 #[must_use]
 pub fn policy(workload: &Workload, lasting: &[Option<Duration>]) -> Value {
     let name = &workload.name.value;
+    let (kind, template) = (policy_kind_of(workload), kind_of(workload));
+    let namespace = (!workload.cluster_scoped).then_some(NAMESPACE);
     json!({
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": "PropagationPolicy",
-        "metadata": {"name": name, "namespace": NAMESPACE},
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"name": name, "namespace": namespace},
         "spec": {
-            "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "namespace": NAMESPACE, "name": name}],
+            "resourceSelectors": [
+                {"apiVersion": template.api_version, "kind": template.kind, "namespace": namespace, "name": name},
+            ],
             "placement": placement(&workload.policy, lasting),
         },
     })

@@ -26,8 +26,8 @@ impl Driver<'_> {
         }
         let policy = objects::policy(workload, &lasting);
         self.mark("workload", &[("workload", &workload.name.value)]);
-        self.create(&objects::policies(), policy).await?;
-        self.create(&objects::deployments(), objects::deployment(workload)).await
+        self.create(&objects::policy_kind_of(workload), policy).await?;
+        self.create(&objects::kind_of(workload), objects::workload(workload)).await
     }
 
     pub(super) async fn scale(&self, scale: &Scale) -> Result<(), Miss> {
@@ -172,11 +172,19 @@ impl Driver<'_> {
         Ok(())
     }
 
-    async fn create(&self, kind: &ApiResource, object: Value) -> Result<(), Miss> {
+    async fn create(&self, kind: &ApiResource, mut object: Value) -> Result<(), Miss> {
+        let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).map(str::to_owned);
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.retain(|_, value| !value.is_null());
+        }
         let object: DynamicObject = serde_json::from_value(object)
             .map_err(|error| Miss::Broken(format!("an object of ours is none: {error}")))?;
         let what = format!("the new {} {}", kind.kind, object.name_any());
-        let created = self.api(kind).create(&PostParams::default(), &object).await;
+        let api: Api<DynamicObject> = match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), &namespace, kind),
+            None => Api::all_with(self.client.clone(), kind),
+        };
+        let created = api.create(&PostParams::default(), &object).await;
         created.map(drop).map_err(|error| refused(&what, &error))
     }
 

@@ -148,6 +148,9 @@ impl Scope {
                 format!("there is a workload `{}` already, in line {line}", workload.name.value),
             );
         }
+        if workload.cluster_scoped && workload.replicas.value > 0 {
+            return wrong(&workload.replicas, "what belongs to no namespace has no replicas");
+        }
         let policy = &workload.policy;
         let grouped = policy.groups.iter().flat_map(|group| &group.clusters);
         for cluster in policy.clusters.iter().flatten().chain(&policy.exclude).chain(grouped) {

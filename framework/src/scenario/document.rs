@@ -77,7 +77,10 @@ pub struct Workload {
     /// Its name, which is also the name of its policy.
     pub name: Spanned<String>,
     /// How many replicas: in each chosen member where it is duplicated, in all together where it is divided.
-    pub replicas: u32,
+    pub replicas: Spanned<u32>,
+    /// Whether it belongs to no namespace. It has no replicas then: the file says 0.
+    #[serde(default)]
+    pub cluster_scoped: bool,
     /// How many CPUs a replica asks for, as in a pod (`500m`); nothing where absent.
     pub cpu: Option<String>,
     /// Where it goes.

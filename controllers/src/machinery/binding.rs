@@ -1,0 +1,78 @@
+//! What a namespaced and a cluster-scoped binding have in common, so that each controller of bindings is written once.
+
+use std::fmt::Debug;
+
+use kube::{Api, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Context, Informer};
+use crate::api::{
+    BindingStatus, ClusterResourceBinding, FINALIZER_BINDING, FINALIZER_CLUSTER_BINDING, ResourceBinding,
+    ResourceBindingSpec,
+};
+
+/// A binding of either kind.
+pub(crate) trait Binding:
+    Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+    /// Its finalizer.
+    const FINALIZER: &'static str;
+    /// Whether it has a namespace.
+    const NAMESPACED: bool;
+    /// What is to be placed, and where.
+    fn spec(&self) -> &ResourceBindingSpec;
+    /// What became of it.
+    fn status(&self) -> Option<&BindingStatus>;
+    /// All of its kind.
+    fn all(context: &Context) -> &Informer<Self>;
+    /// Where they are written. The namespace is empty for cluster-scoped ones.
+    fn api(context: &Context, namespace: &str) -> Api<Self>;
+
+    /// Where it is written.
+    fn own_api(&self, context: &Context) -> Api<Self> {
+        Self::api(context, self.meta().namespace.as_deref().unwrap_or_default())
+    }
+}
+
+impl Binding for ResourceBinding {
+    const FINALIZER: &'static str = FINALIZER_BINDING;
+    const NAMESPACED: bool = true;
+
+    fn spec(&self) -> &ResourceBindingSpec {
+        &self.spec
+    }
+
+    fn status(&self) -> Option<&BindingStatus> {
+        self.status.as_ref()
+    }
+
+    fn all(context: &Context) -> &Informer<Self> {
+        &context.bindings
+    }
+
+    fn api(context: &Context, namespace: &str) -> Api<Self> {
+        Api::namespaced(context.client.clone(), namespace)
+    }
+}
+
+impl Binding for ClusterResourceBinding {
+    const FINALIZER: &'static str = FINALIZER_CLUSTER_BINDING;
+    const NAMESPACED: bool = false;
+
+    fn spec(&self) -> &ResourceBindingSpec {
+        &self.spec.binding
+    }
+
+    fn status(&self) -> Option<&BindingStatus> {
+        self.status.as_ref()
+    }
+
+    fn all(context: &Context) -> &Informer<Self> {
+        &context.cluster_bindings
+    }
+
+    fn api(context: &Context, _: &str) -> Api<Self> {
+        Api::all(context.client.clone())
+    }
+}
