@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
-use capsize_apiserver::ApiServer;
+use capsize_apiserver::{ApiServer, User};
 use capsize_clock::{Seed, Simulation, simulate};
 use http::Request;
 use http_body_util::BodyExt;
@@ -66,6 +66,9 @@ fn found(case: &str) -> Vec<Value> {
     }
 }
 
+/// The token of who made the recordings.
+const RECORDER: &str = "recorder";
+
 fn directory() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/recordings/api"))
 }
@@ -98,6 +101,14 @@ impl Replay {
             request.header("user-agent", "recorder/1").header("accept", recorded["accept"].as_str().unwrap());
         if let Some(content_type) = recorded["content_type"].as_str() {
             request = request.header("content-type", content_type);
+        }
+        // The recorder came as an administrator where nothing else is said, and without credentials where that is "".
+        match recorded["token"].as_str().unwrap_or(RECORDER) {
+            "" => {}
+            token => request = request.header("authorization", format!("Bearer {token}")),
+        }
+        for (name, value) in recorded["headers"].as_object().into_iter().flatten() {
+            request = request.header(name, self.substitute(value.as_str().unwrap()));
         }
         let body = match &recorded["body"] {
             Value::Null => String::new(),
@@ -301,6 +312,7 @@ fn replay(case: &Value) -> Vec<String> {
             .garbage_collector(false)
             .namespace_controller(false)
             .track_updates(true)
+            .token(RECORDER, User::admin())
             .build();
         let namespace = case["namespace"].as_str().unwrap();
         let mut objects =
