@@ -26,11 +26,19 @@ const BODY_LIMIT: usize = 3 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct ApiService {
     server: ApiServer,
+    outside: bool,
 }
 
 impl ApiService {
     pub(crate) fn new(server: ApiServer) -> Self {
-        Self { server }
+        Self { server, outside: false }
+    }
+
+    /// The service as it is for those who come over a socket: where credentials are asked for, a request that brings
+    /// none is not taken for the administrator's, as one from inside the process is.
+    #[must_use]
+    pub fn from_outside(self) -> Self {
+        Self { outside: true, ..self }
     }
 }
 
@@ -48,10 +56,10 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let server = self.server.clone();
+        let (server, outside) = (self.server.clone(), self.outside);
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
-            if let Err(failure) = auth::let_in(&server, &mut parts) {
+            if let Err(failure) = auth::let_in(&server, &mut parts, outside) {
                 return Ok(respond::failure(&failure));
             }
             let body = match Limited::new(body, BODY_LIMIT).collect().await {

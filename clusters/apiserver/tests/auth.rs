@@ -10,8 +10,10 @@ use bytes::Bytes;
 use capsize_apiserver::{ApiServer, Builder, ClientCertificate, User};
 use capsize_clock::{Seed, Simulation, simulate};
 use http::Request;
+use http_body_util::Full;
 use serde_json::{Value, json};
 use support::Answer;
+use tower::ServiceExt;
 
 /// Runs a test on a server that is set up as `set_up` says.
 fn with_server<F>(set_up: fn(Builder) -> Builder, test: impl FnOnce(Client) -> F + Send) -> F::Output
@@ -525,5 +527,18 @@ fn nobody_grants_more_than_they_have_unless_they_may() {
         to_binder["roleRef"]["kind"] = "Role".into();
         root.create(&path("rolebindings"), object("RoleBinding", "binders", to_binder)).await;
         eve.create(&path("rolebindings"), binding).await;
+    });
+}
+
+#[test]
+fn clients_inside_the_process_are_administrators_without_credentials() {
+    with_server(with_rbac, |client| async move {
+        let ask = |request: Request<Bytes>| {
+            let service = client.server.service();
+            async move { service.oneshot(request.map(Full::new)).await.unwrap().status().as_u16() }
+        };
+        assert_eq!(ask(client.request("GET", "/api/v1/pods", &Value::Null)).await, 200);
+        let eve = client.bearing("eve's");
+        assert_eq!(ask(eve.request("GET", "/api/v1/pods", &Value::Null)).await, 403);
     });
 }

@@ -70,7 +70,7 @@ impl Settings {
 
 impl Builder {
     /// Takes `token` as the bearer token of `user`, and turns authentication on: requests without credentials that the
-    /// server knows are answered with 401.
+    /// server knows are answered with 401, where they come [from outside](crate::ApiService::from_outside).
     pub fn token(mut self, token: impl Into<String>, user: User) -> Self {
         self.access.authenticates = true;
         self.access.tokens.insert(token.into(), user.authenticated());
@@ -140,13 +140,14 @@ impl ApiServer {
 ///
 /// # Errors
 /// Unauthorized, forbidden, or a bad request where it cannot be told who it is from.
-pub(crate) fn let_in(server: &ApiServer, parts: &mut Parts) -> Result<(), Failure> {
+pub(crate) fn let_in(server: &ApiServer, parts: &mut Parts, outside: bool) -> Result<(), Failure> {
     let inner = &*server.inner;
     let impersonates = impersonate::is_asked(&parts.headers);
     if !inner.access.authenticates && !impersonates {
         return Ok(());
     }
-    let mut user = if inner.access.authenticates { authenticate(inner, parts)? } else { User::admin() };
+    let mut user =
+        if inner.access.authenticates { authenticate(inner, parts, outside)? } else { User::admin() };
     if impersonates {
         let (other, wanted) = impersonate::read(&parts.headers)?;
         for asked in wanted {
@@ -168,8 +169,9 @@ pub(crate) fn user_of(parts: &Parts) -> User {
     parts.extensions.get::<User>().cloned().unwrap_or_else(User::admin)
 }
 
-/// Finds out who a request is from. A certificate goes before a token.
-fn authenticate(inner: &Inner, parts: &Parts) -> Result<User, Failure> {
+/// Finds out who a request is from. A certificate goes before a token; without either, who is inside the process is
+/// its administrator.
+fn authenticate(inner: &Inner, parts: &Parts, outside: bool) -> Result<User, Failure> {
     let certificate = parts.extensions.get::<ClientCertificate>();
     if let Some(user) = certificate.and_then(certificate::user) {
         return Ok(user.authenticated());
@@ -180,6 +182,7 @@ fn authenticate(inner: &Inner, parts: &Parts) -> Result<User, Failure> {
             let holder = authenticate_token(inner, token, &audiences);
             holder.map(|(user, _)| user).map_err(|_| Failure::unauthorized())
         }
+        None if !outside => Ok(User::admin()),
         None if inner.access.anonymous.unwrap_or(inner.access.rbac) => Ok(User::anonymous()),
         None => Err(Failure::unauthorized()),
     }

@@ -95,7 +95,7 @@ impl Listener {
         }
         let stop = CancellationToken::new();
         let shared = Shared {
-            service: self.api.service(),
+            service: self.api.service().from_outside(),
             tls,
             limits: self.limits,
             watches: Arc::new(Semaphore::new(self.limits.watches)),

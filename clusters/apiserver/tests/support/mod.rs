@@ -18,7 +18,7 @@ pub(crate) struct Answer {
 
 /// Sends a request and gives back the answer with its body unread.
 pub(crate) async fn open(server: &ApiServer, request: Request<Bytes>) -> Response<ApiBody> {
-    server.service().oneshot(request.map(Full::new)).await.unwrap()
+    server.service().from_outside().oneshot(request.map(Full::new)).await.unwrap()
 }
 
 /// Sends a request and reads the answer.
