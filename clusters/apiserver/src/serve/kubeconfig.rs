@@ -30,23 +30,55 @@ impl Access {
     }
 }
 
-/// The kubeconfig of the administrator of the server called `name` at `url`.
-pub(super) fn of(name: &str, url: &str, access: Option<&Access>) -> Value {
-    let mut cluster = json!({ "server": url });
-    let mut user = json!({});
-    if let Some(access) = access {
-        cluster["certificate-authority-data"] = STANDARD.encode(access.authority.pem()).into();
-        user["client-certificate-data"] = STANDARD.encode(&access.administrator.certificate).into();
-        user["client-key-data"] = STANDARD.encode(&access.administrator.key).into();
-        user["token"] = access.token().into();
-    }
-    let admin = format!("{name}-admin");
+/// What a kubeconfig says of one server.
+pub(super) struct Entry<'a> {
+    /// Its name, which its cluster and its context have too.
+    pub name: &'a str,
+    /// Where it is reached.
+    pub url: &'a str,
+    /// `None` with plain HTTP.
+    pub access: Option<&'a Access>,
+}
+
+/// The kubeconfig of an administrator of all these servers; the first is the one that is meant where none is named.
+pub(super) fn of(servers: &[Entry<'_>]) -> Value {
+    let each = |entry: fn(&Entry<'_>) -> Value| servers.iter().map(entry).collect::<Value>();
     json!({
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{ "name": name, "cluster": cluster }],
-        "users": [{ "name": admin, "user": user }],
-        "contexts": [{ "name": name, "context": { "cluster": name, "user": admin } }],
-        "current-context": name,
+        "clusters": each(|server| json!({ "name": server.name, "cluster": cluster(server) })),
+        "users": each(|server| json!({ "name": administrator(server), "user": user(server) })),
+        "contexts": each(|server| {
+            let context = json!({ "cluster": server.name, "user": administrator(server) });
+            json!({ "name": server.name, "context": context })
+        }),
+        "current-context": servers.first().map(|server| server.name),
+    })
+}
+
+/// A kubeconfig as YAML.
+pub(super) fn yaml(kubeconfig: &Value) -> String {
+    let on_one_line = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    serde_saphyr::to_string_with_options(kubeconfig, on_one_line).expect("plain strings can be written")
+}
+
+fn administrator(server: &Entry<'_>) -> String {
+    format!("{}-admin", server.name)
+}
+
+fn cluster(server: &Entry<'_>) -> Value {
+    let mut cluster = json!({ "server": server.url });
+    if let Some(access) = server.access {
+        cluster["certificate-authority-data"] = STANDARD.encode(access.authority.pem()).into();
+    }
+    cluster
+}
+
+fn user(server: &Entry<'_>) -> Value {
+    let Some(access) = server.access else { return json!({}) };
+    json!({
+        "client-certificate-data": STANDARD.encode(&access.administrator.certificate),
+        "client-key-data": STANDARD.encode(&access.administrator.key),
+        "token": access.token(),
     })
 }

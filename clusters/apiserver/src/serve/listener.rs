@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::authority::Authority;
-use super::kubeconfig::Access;
-use super::{Limits, connection};
+use super::kubeconfig::{Access, Entry};
+use super::{Limits, connection, kubeconfig};
 use crate::server::ApiServer;
 use crate::service::ApiService;
 
@@ -136,6 +136,12 @@ pub struct Listening {
 }
 
 impl Listening {
+    /// What the server calls itself.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Where it is reached, without a slash at the end.
     #[must_use]
     pub fn url(&self) -> &str {
@@ -157,8 +163,19 @@ impl Listening {
     /// A kubeconfig (YAML) of an administrator, with the server's name as cluster and context.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
-        let config = super::kubeconfig::of(&self.name, &self.url, self.access.as_ref());
-        serde_saphyr::to_string(&config).expect("plain strings can be written")
+        Self::kubeconfig_of([self])
+    }
+
+    /// A kubeconfig (YAML) of an administrator of all of `servers`, whose names are unique. The first is the one that
+    /// is meant where no context is named.
+    #[must_use]
+    pub fn kubeconfig_of<'a>(servers: impl IntoIterator<Item = &'a Self>) -> String {
+        let entries: Vec<Entry<'_>> = servers.into_iter().map(Self::entry).collect();
+        kubeconfig::yaml(&kubeconfig::of(&entries))
+    }
+
+    fn entry(&self) -> Entry<'_> {
+        Entry { name: &self.name, url: &self.url, access: self.access.as_ref() }
     }
 
     /// A client that comes over the socket, as an administrator. Needs a tokio runtime around it.
@@ -166,7 +183,7 @@ impl Listening {
     /// # Errors
     /// When the client cannot be set up.
     pub async fn client(&self) -> Result<kube::Client, ListenError> {
-        let config = super::kubeconfig::of(&self.name, &self.url, self.access.as_ref());
+        let config = kubeconfig::of(&[self.entry()]);
         let config: Kubeconfig =
             serde_json::from_value(config).expect("written in the shape of a kubeconfig");
         let config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await;

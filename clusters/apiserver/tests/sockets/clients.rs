@@ -2,12 +2,12 @@
 
 use std::pin::pin;
 
-use capsize_apiserver::{Limits, Server};
+use capsize_apiserver::{Limits, Listening, Server};
 use futures::TryStreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use kube::client::Body;
-use kube::config::Kubeconfig;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
 use tower::service_fn;
@@ -90,4 +90,19 @@ async fn either_of_the_kubeconfig_s_credentials_is_enough_and_none_is_not() {
         }
     });
     assert_eq!(futures::future::join_all(statuses).await, [200, 200, 401]);
+}
+
+#[tokio::test]
+async fn one_kubeconfig_can_hold_several_servers() {
+    let named = async |name: &str| {
+        let server = Server::builder().name(name).build();
+        server.listen("127.0.0.1:0").await.unwrap()
+    };
+    let (one, two) = (named("one").await, named("two").await);
+    let both = Kubeconfig::from_yaml(&Listening::kubeconfig_of([&one, &two])).unwrap();
+    assert_eq!(both.current_context.as_deref(), Some("one"));
+    let options = KubeConfigOptions { context: Some("two".into()), ..KubeConfigOptions::default() };
+    let config = Config::from_custom_kubeconfig(both, &options).await.unwrap();
+    assert_eq!(config.cluster_url.to_string(), format!("{}/", two.url()));
+    creates_and_watches(Client::try_from(config).unwrap()).await;
 }
