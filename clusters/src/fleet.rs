@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_apiserver::{AdmissionRequest, ApiServer};
+use capsize_apiserver::{AdmissionRequest, ApiServer, Builder};
 use capsize_clock::Simulation;
 use kube::Client;
 use serde_json::Value;
@@ -69,12 +69,22 @@ impl Fleet {
     /// Starts a fleet of embedded API servers on the current runtime.
     #[must_use]
     pub fn embedded(run: Simulation, spec: &FleetSpec, admission: Admission) -> Self {
+        Self::embedded_with(run, spec, admission, |server| server)
+    }
+
+    /// As [`Self::embedded`], with API servers that `set_up` has had a say in.
+    #[must_use]
+    pub fn embedded_with(
+        run: Simulation,
+        spec: &FleetSpec,
+        admission: Admission,
+        set_up: impl Fn(Builder) -> Builder,
+    ) -> Self {
         let control_plane = ApiServer::builder(run.clock, run.seed.stream("control-plane"))
             .name("control-plane")
-            .admission(admission)
-            .build();
-        let members = spec.members.iter().map(|spec| (spec.name.clone(), Member::start(run, spec)));
-        Self { control_plane, members: members.collect() }
+            .admission(admission);
+        let members = spec.members.iter().map(|spec| (spec.name.clone(), Member::start(run, spec, &set_up)));
+        Self { members: members.collect(), control_plane: set_up(control_plane).build() }
     }
 
     /// The API server of the control plane.
@@ -106,9 +116,9 @@ pub struct Member {
 }
 
 impl Member {
-    fn start(run: Simulation, spec: &MemberSpec) -> Self {
+    fn start(run: Simulation, spec: &MemberSpec, set_up: impl Fn(Builder) -> Builder) -> Self {
         let seed = run.seed.derive(&spec.name);
-        let api = ApiServer::builder(run.clock, seed.stream("api")).name(&spec.name).build();
+        let api = set_up(ApiServer::builder(run.clock, seed.stream("api")).name(&spec.name)).build();
         let link = Link::new(run.clock);
         let start_up = StartUpSetting::new(spec.start_up);
         let remote = link.client(api.service());
