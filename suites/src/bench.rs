@@ -14,7 +14,7 @@ use clap::Args;
 
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
-use crate::{conformance, output, targets};
+use crate::{bench_https, conformance, output, targets};
 
 /// How many idle members are started to measure one.
 const MEMBERS: usize = 200;
@@ -41,6 +41,11 @@ impl Bench {
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let mut rows = idle_member();
         rows.extend(simulated_rate()?);
+        rows.push(Row {
+            what: "creates a second over HTTPS, 16 connections",
+            figure: format!("{:.0}", bench_https::creates_a_second()?),
+            promise: "at least 15000",
+        });
         let lines =
             rows.iter().map(|Row { what, figure, promise }| format!("{what:<44} {figure:>14}   {promise}\n"));
         output::say(&lines.collect::<String>())?;

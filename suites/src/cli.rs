@@ -8,6 +8,7 @@ use crate::exit::{Trouble, Verdict};
 use crate::explain::Explain;
 use crate::list::List;
 use crate::run::Run;
+use crate::up::Up;
 
 /// Conformance and chaos for Kubernetes failover
 #[derive(Debug, Parser)]
@@ -24,6 +25,7 @@ enum Command {
     List(List),
     Explain(Explain),
     Bench(Bench),
+    Up(Up),
 }
 
 impl Cli {
@@ -38,6 +40,7 @@ impl Cli {
             Command::List(list) => list.execute(),
             Command::Explain(explain) => explain.execute(),
             Command::Bench(bench) => bench.execute(),
+            Command::Up(up) => up.execute(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! framework; what a scenario means and what must hold is left to the latter.
 
 pub mod bench;
+pub mod bench_https;
 pub mod check;
 pub mod cli;
 pub mod conformance;
@@ -12,3 +13,4 @@ pub mod output;
 pub mod reference;
 pub mod run;
 pub mod targets;
+pub mod up;

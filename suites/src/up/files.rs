@@ -1,0 +1,74 @@
+//! The kubeconfigs of a fleet that is up: where they are, and what becomes of them.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use capsize_apiserver::Listening;
+use miette::miette;
+use tempfile::TempDir;
+
+use crate::exit::Trouble;
+
+/// A folder of kubeconfigs.
+pub(super) enum Files {
+    /// One that the user named: its files stay.
+    Kept(PathBuf),
+    /// One of our own, which goes when we go.
+    Fleeting(TempDir),
+}
+
+impl Files {
+    /// The folder at `path`, made if it is not there; one that will be removed where there is no path.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(super) fn create(path: Option<&Path>) -> Result<Self, Trouble> {
+        let made = match path {
+            Some(path) => fs::create_dir_all(path).and_then(|()| path.canonicalize()).map(Self::Kept),
+            None => TempDir::with_prefix("capsize-").map(Self::Fleeting),
+        };
+        let shown = path.map_or_else(std::env::temp_dir, Path::to_owned);
+        made.map_err(|error| trouble(&shown, "cannot be made a folder", &error))
+    }
+
+    /// Where they are.
+    pub(super) fn folder(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Fleeting(folder) => folder.path(),
+        }
+    }
+
+    /// The kubeconfig with all clusters in it.
+    pub(super) fn of_all(&self) -> PathBuf {
+        self.folder().join("all.yaml")
+    }
+
+    /// Writes one file a server, and one with all of them.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub(super) fn write(&self, servers: &[Listening]) -> Result<(), Trouble> {
+        for server in servers {
+            let path = self.folder().join(format!("{}.yaml", server.name()));
+            write(&path, &server.kubeconfig())?;
+        }
+        write(&self.of_all(), &Listening::kubeconfig_of(servers))
+    }
+}
+
+/// Writes a file that only its owner may read: there is a key in it. It appears whole or not at all.
+fn write(path: &Path, text: &str) -> Result<(), Trouble> {
+    let partial = path.with_extension("partial");
+    let create = || fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial);
+    let written = create()
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| fs::rename(&partial, path));
+    written.map_err(|error| trouble(path, "cannot be written", &error))
+}
+
+fn trouble(path: &Path, what: &str, error: &io::Error) -> Trouble {
+    Trouble::Environment(miette!("{} {what}: {error}", path.display()))
+}

@@ -1,0 +1,108 @@
+//! What is up: the fleet, the controllers in it, and the sockets that it is reached by.
+
+use std::any::Any;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use capsize_apiserver::{AdmissionRequest, ApiServer, Limits, Listening};
+use capsize_clock::Simulation;
+use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
+use capsize_framework::dialect::objects;
+use capsize_framework::run::{Implementation, Site};
+use futures::future::join_all;
+use miette::miette;
+
+use crate::exit::Trouble;
+use crate::reference::Reference;
+use crate::targets;
+
+/// A fleet with sockets.
+pub(super) struct Upright {
+    /// The control plane, and then the members.
+    pub(super) servers: Vec<Listening>,
+    _controllers: Option<Box<dyn Any>>,
+    _fleet: Fleet,
+}
+
+/// What a fleet is made of.
+pub(super) struct Plan {
+    pub(super) members: usize,
+    pub(super) reference: bool,
+    pub(super) listen: SocketAddr,
+    pub(super) speed: f64,
+}
+
+impl Plan {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When an address cannot be had.
+    pub(super) async fn start(&self, run: Simulation) -> Result<Upright, Trouble> {
+        let names = (1..=self.members).map(|number| format!("member{number}"));
+        let spec = FleetSpec { members: names.map(MemberSpec::named).collect() };
+        let reference = Reference::default();
+        let profile = targets::find("reference").map_err(Trouble::input)?;
+        let admission = match self.reference {
+            true => reference.admission(&profile.timings),
+            false => Arc::new(|_: &AdmissionRequest<'_>| Ok(None)),
+        };
+        // As a real server: who looks from outside may look at these.
+        let fleet = Fleet::embedded_with(run, &spec, admission, |server| server.track_updates(true));
+        let servers = self.listen(&fleet).await?;
+        let mut controllers = None;
+        if self.reference {
+            let control_plane = fleet.control_plane();
+            let mut objects = reference.definitions();
+            objects.extend(fleet.members().map(|member| objects::cluster(member.spec())));
+            let installed = control_plane.install(objects);
+            installed.map_err(|error| Trouble::Environment(miette!("{error}")))?;
+            let site = Site { clock: run.clock, fleet: &fleet, timings: &profile.timings };
+            controllers = Some(reference.start(&site));
+        }
+        Ok(Upright { servers, _controllers: controllers, _fleet: fleet })
+    }
+
+    /// Opens a socket a cluster: all on ports that are free, or on ports in a row.
+    async fn listen(&self, fleet: &Fleet) -> Result<Vec<Listening>, Trouble> {
+        let clusters = std::iter::once(fleet.control_plane()).chain(fleet.members().map(Member::api));
+        let mut servers = Vec::new();
+        for (offset, api) in clusters.enumerate() {
+            let address = nth(self.listen, offset)?;
+            servers.push(self.open(api, address).await?);
+        }
+        Ok(servers)
+    }
+
+    async fn open(&self, api: &ApiServer, address: SocketAddr) -> Result<Listening, Trouble> {
+        let listener = api.listener().limits(Limits::default().at_speed(self.speed));
+        let opened = listener.bind(address).await;
+        opened.map_err(|error| {
+            Trouble::Environment(miette!(
+                help = "another --listen may do; port 0 is any that is free",
+                "{} at {address}: {error}",
+                api.name()
+            ))
+        })
+    }
+}
+
+impl Upright {
+    /// Stops the sockets, and then what is behind them.
+    pub(super) async fn stop(self) {
+        join_all(self.servers.into_iter().map(Listening::stop)).await;
+    }
+}
+
+/// The address of the cluster that `offset` others come before.
+fn nth(first: SocketAddr, offset: usize) -> Result<SocketAddr, Trouble> {
+    if first.port() == 0 {
+        return Ok(first);
+    }
+    let port = u16::try_from(offset).ok().and_then(|offset| first.port().checked_add(offset));
+    let port = port.ok_or_else(|| {
+        Trouble::Input(miette!(
+            "--listen {first}: there are not as many ports from there as there are clusters"
+        ))
+    })?;
+    Ok(SocketAddr::new(first.ip(), port))
+}

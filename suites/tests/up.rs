@@ -1,0 +1,157 @@
+//! `capsize up` as users run it: a process that is asked over HTTPS and stopped by a signal.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Namespace, Node};
+use kube::api::{ListParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, Client, Config};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// No condition takes longer to come true, or the test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// `capsize up`, at work. It is killed when the test fails.
+struct Up {
+    process: Child,
+    stdout: BufReader<ChildStdout>,
+    /// What it said when it had started.
+    told: String,
+}
+
+impl Up {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+        let mut process = command.arg("up").args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(process.stdout.take().unwrap());
+        let mut told = String::new();
+        while !told.ends_with("Ctrl-C stops it.\n") {
+            assert_ne!(stdout.read_line(&mut told).unwrap(), 0, "it ended: {told}");
+        }
+        Self { process, stdout, told }
+    }
+
+    /// The path after `before` in what it said.
+    fn path(&self, before: &str) -> PathBuf {
+        let (_, rest) = self.told.split_once(before).unwrap();
+        rest.split([' ', '\n']).next().unwrap().into()
+    }
+
+    /// Asks it to stop by `signal`; what it says then.
+    fn stop(mut self, signal: &str) -> String {
+        let pid = self.process.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).unwrap();
+        assert_eq!(self.process.wait().unwrap().code(), Some(0), "{rest}");
+        rest
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+async fn client(kubeconfig: &Path, context: &str) -> Client {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+    let options = KubeConfigOptions { context: Some(context.into()), ..KubeConfigOptions::default() };
+    Client::try_from(Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap()).unwrap()
+}
+
+/// Tries again until `attempt` has something.
+async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, attempt: impl Fn() -> F) -> T {
+    let tries = async {
+        loop {
+            if let Some(value) = attempt().await {
+                return value;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, tries).await.unwrap_or_else(|_| panic!("{what}: it does not come true"))
+}
+
+#[tokio::test]
+async fn a_fleet_is_reached_by_its_kubeconfigs_and_works() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let up = Up::start(&["--members", "2", "--kubeconfigs", path, "--speed", "60"]);
+    assert!(up.told.contains("member2") && up.told.contains("(kept)"), "{}", up.told);
+    let member = client(&folder.path().join("all.yaml"), "member2").await;
+    let nodes: Api<Node> = Api::all(member.clone());
+    let count =
+        async || Some(nodes.list(&ListParams::default()).await.unwrap().items.len()).filter(|n| *n == 1);
+    eventually("the member has a Node", count).await;
+    let deployments: Api<Deployment> = Api::default_namespaced(member);
+    let web = json!({"metadata": {"name": "web"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
+    deployments.create(&PostParams::default(), &serde_json::from_value(web).unwrap()).await.unwrap();
+    let ready = async || {
+        let status = deployments.get("web").await.unwrap().status;
+        (status.and_then(|status| status.ready_replicas) == Some(2)).then_some(())
+    };
+    eventually("a Deployment becomes ready", ready).await;
+    let control_plane = client(&folder.path().join("control-plane.yaml"), "control-plane").await;
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster"));
+    let clusters: Api<DynamicObject> = Api::all_with(control_plane, &kind);
+    let joined = async || {
+        let cluster = clusters.get("member1").await.unwrap();
+        let conditions = cluster.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().any(|one| one["type"] == "Ready" && one["status"] == "True").then_some(())
+    };
+    eventually("a member is ready for the control plane", joined).await;
+    let said = up.stop("-TERM");
+    assert!(said.contains("stay, and lead nowhere now"), "{said}");
+    for name in ["control-plane", "member1", "member2", "all"] {
+        assert!(folder.path().join(format!("{name}.yaml")).is_file(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_bare_api_server_leaves_nothing_behind() {
+    let up = Up::start(&["--members", "0", "--controllers", "none"]);
+    let (folder, all) = (up.path("kubeconfigs in "), up.path("KUBECONFIG="));
+    assert!(up.told.contains("removed when this stops"), "{}", up.told);
+    let namespaces: Api<Namespace> = Api::all(client(&all, "control-plane").await);
+    assert_eq!(namespaces.list(&ListParams::default()).await.unwrap().items.len(), 4);
+    assert_eq!(up.stop("-INT"), "");
+    assert!(!folder.exists(), "{}", folder.display());
+}
+
+#[test]
+fn what_is_in_the_way_is_told_once() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let below = folder.path().join("file/below");
+    let below = below.to_str().unwrap();
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["--members", "0", "--listen", &address], 3, "Address already in use"),
+        (&["--members", "0", "--kubeconfigs", below], 3, "cannot be made a folder"),
+        (&["--listen", "127.0.0.1:65535"], 2, "not as many ports"),
+        (&["--listen", "here"], 2, "invalid value 'here'"),
+        (&["--speed", "0"], 2, "not from 0.1 to 1000"),
+        (&["--controllers", "all"], 2, "invalid value 'all'"),
+    ];
+    for (arguments, code, says) in cases {
+        let output = Command::new(env!("CARGO_BIN_EXE_capsize")).arg("up").args(arguments).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+        assert!(told.replace("\n  │ ", " ").contains(says), "{arguments:?}: {told}");
+        assert_eq!(told.to_lowercase().matches("error:").count(), 1, "{arguments:?}: {told}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
