@@ -4,7 +4,7 @@ use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use capsize_apiserver::{AdmissionRequest, ApiServer, Limits, Listening};
+use capsize_apiserver::{AdmissionRequest, ApiServer, Builder, Limits, Listening};
 use capsize_clock::Simulation;
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_framework::dialect::objects;
@@ -46,8 +46,11 @@ impl Plan {
             true => reference.admission(&profile.timings),
             false => Arc::new(|_: &AdmissionRequest<'_>| Ok(None)),
         };
-        // As a real server: who looks from outside may look at these.
-        let fleet = Fleet::embedded_with(run, &spec, admission, |server| server.track_updates(true));
+        // As real servers do, since they are looked at from outside.
+        let set_up = |server: Builder| {
+            server.track_updates(true).authentication(true).service_account_controllers(true)
+        };
+        let fleet = Fleet::embedded_with(run, &spec, admission, set_up);
         let servers = self.listen(&fleet).await?;
         let mut controllers = None;
         if self.reference {
