@@ -60,7 +60,7 @@ where
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
             if let Err(failure) = auth::let_in(&server, &mut parts, outside) {
-                return Ok(respond::failure(&failure));
+                return Ok(auth::refusal(&failure));
             }
             let body = match Limited::new(body, BODY_LIMIT).collect().await {
                 Ok(body) => body.to_bytes(),

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use http::HeaderMap;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use super::account::holder;
 use super::attributes::Attributes;
@@ -19,6 +19,7 @@ use super::token::Issuer;
 use super::user::User;
 use crate::failure::Failure;
 use crate::peer::ClientCertificate;
+use crate::respond::{self, ApiBody};
 use crate::server::{ApiServer, Builder, Inner, State};
 
 /// What a server asks of those who send requests.
@@ -162,6 +163,15 @@ pub(crate) fn let_in(server: &ApiServer, parts: &mut Parts, outside: bool) -> Re
     }
     parts.extensions.insert(user);
     Ok(())
+}
+
+/// The answer to a request that is not let in. What is refused is shown back: nobody is to guess that it is HTML.
+pub(crate) fn refusal(failure: &Failure) -> Response<ApiBody> {
+    let mut answer = respond::failure(failure);
+    if failure.code == StatusCode::FORBIDDEN {
+        answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    }
+    answer
 }
 
 /// Who a request is from, as was found out when it was let in.

@@ -16,7 +16,7 @@ mod rule;
 mod token;
 mod user;
 
-pub(crate) use access::{Access, Settings, authenticate_token, decide, grants, let_in, user_of};
+pub(crate) use access::{Access, Settings, authenticate_token, decide, grants, let_in, refusal, user_of};
 pub(crate) use attributes::{Asked, Attributes};
 pub(crate) use bootstrap::objects as bootstrap_objects;
 pub(crate) use grants::Grants;
