@@ -46,6 +46,7 @@ pub(crate) fn request_token(call: &Call<'_>) -> Result<Response<ApiBody>, Failur
     call.query.dry_run("CreateOptions")?;
     object::tidy_metadata(&mut request);
     object::drop_nulls(&mut request);
+    request.as_object_mut().map(|fields| fields.remove("status"));
     if !matches!(meta(&request, "namespace"), "") && meta(&request, "namespace") != call.path.namespace {
         return Err(Failure::namespace_mismatch());
     }

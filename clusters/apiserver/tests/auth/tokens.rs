@@ -148,3 +148,23 @@ fn whoever_checks_tokens_finds_the_key() {
         },
     );
 }
+
+#[test]
+fn a_token_request_tells_who_set_its_fields_and_nothing_of_its_status() {
+    with_server(
+        |builder| builder.track_updates(true),
+        |client| async move {
+            client.with("user-agent", "kubectl/v1").robot().await;
+            let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": null},
+                "status": {"token": "", "expirationTimestamp": null}});
+            let path = "/api/v1/namespaces/default/serviceaccounts/robot/token";
+            let answer = client.with("user-agent", "kubectl/v1").create(path, request).await;
+            let mut entry = answer["metadata"]["managedFields"][0].clone();
+            entry.as_object_mut().unwrap().remove("time");
+            let expected = json!({"manager": "kubectl", "operation": "Update", "subresource": "token",
+                "apiVersion": "authentication.k8s.io/v1", "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:spec": {"f:expirationSeconds": {}}}});
+            assert_eq!(entry, expected);
+        },
+    );
+}
