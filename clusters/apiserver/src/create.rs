@@ -62,7 +62,7 @@ impl Writer<'_> {
         self.check_escalation(kind, &object, None)?;
         crd::check_accepts_creates(self.state, kind, &name)?;
         if let Some(existing) = self.stored(kind, namespace, &name) {
-            let failure = Failure::already_exists(kind, &name, is_terminating(&existing.object));
+            let failure = Failure::already_exists(kind, &name, is_terminating(&existing.object()));
             return Err(if generated { failure.with_retry_after(1) } else { failure });
         }
         if dry_run {
@@ -97,7 +97,7 @@ impl Writer<'_> {
         let namespaces = crate::builtin::builtin("", "v1", "namespaces");
         let found = self.stored(namespaces, "", namespace);
         let found = found.ok_or_else(|| Failure::not_found(namespaces, namespace))?;
-        if !is_terminating(&found.object) {
+        if !is_terminating(&found.object()) {
             return Ok(());
         }
         let why =

@@ -53,12 +53,13 @@ impl Writer<'_> {
         options: &DeleteOptions,
     ) -> Result<Deleted, Failure> {
         let stored = self.stored(kind, namespace, name).ok_or_else(|| Failure::not_found(kind, name))?;
-        check_preconditions(kind, name, &stored.object, options)?;
+        let before = stored.object();
+        check_preconditions(kind, name, &before, options)?;
         if kind.is_immortal(name) {
             return Err(Failure::forbidden(kind, name, "this namespace may not be deleted"));
         }
-        self.admit_delete(kind, &stored.object, options.dry_run)?;
-        let mut object = stored.object.clone();
+        self.admit_delete(kind, &before, options.dry_run)?;
+        let mut object = Value::clone(&before);
         propagate(kind, &mut object, options.propagation);
         self.hold_definition(kind, &mut object);
         let grace = grace_seconds(kind, &object, options);
@@ -70,7 +71,7 @@ impl Writer<'_> {
             return Ok(Deleted::Gone(gone));
         }
         self.mark(kind, &mut object, grace);
-        if object == stored.object || options.dry_run {
+        if object == *before || options.dry_run {
             return Ok(Deleted::Pending(stored));
         }
         Ok(Deleted::Pending(self.put(kind, object)))

@@ -201,6 +201,11 @@ impl Failure {
         Self::invalid_of("meta.k8s.io", kind, "", std::slice::from_ref(cause))
     }
 
+    /// As [`Failure::invalid_options`], for the options of lists and watches.
+    pub(crate) fn invalid_list_options(causes: &[Cause]) -> Self {
+        Self::invalid_of("meta.k8s.io", "ListOptions", "", causes)
+    }
+
     /// What has no kind in the table breaks its rules.
     pub(crate) fn invalid_of(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
         let mut told: Vec<String> = Vec::new();

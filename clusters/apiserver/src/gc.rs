@@ -55,6 +55,12 @@ pub(crate) fn references(object: &Value) -> impl Iterator<Item = &Value> {
     object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
 }
 
+/// Whether an owner stays until its dependents are gone.
+fn waits_for_dependents(owner: &Version) -> bool {
+    let owner = owner.object();
+    is_terminating(&owner) && finalizers(&owner).contains(&FOREGROUND)
+}
+
 /// What is known of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
@@ -70,10 +76,10 @@ enum Owner {
 impl Writer<'_> {
     /// What follows for dependents from a write of an object that is still there.
     pub(crate) fn collect_stored(&mut self, kind: &Arc<Kind>, version: &Version) {
-        let object = &version.object;
         if !self.server.garbage_collector || !self.is_current(kind, version) {
             return;
         }
+        let object = &*version.object();
         if is_terminating(object) && finalizers(object).contains(&ORPHAN) {
             return self.orphan_dependents(kind, version);
         }
@@ -88,14 +94,14 @@ impl Writer<'_> {
         if !self.server.garbage_collector {
             return;
         }
-        for (kind, dependent) in self.dependents(meta(&version.object, "uid")) {
+        let object = &*version.object();
+        for (kind, dependent) in self.dependents(meta(object, "uid")) {
             self.collect(&kind, &dependent);
         }
         // An owner may have waited for this dependent.
-        for owner in references(&version.object) {
-            if let Some((kind, stored)) = self.find_owner(&version.object, owner)
-                && is_terminating(&stored.object)
-                && finalizers(&stored.object).contains(&FOREGROUND)
+        for owner in references(object) {
+            if let Some((kind, stored)) = self.find_owner(object, owner)
+                && waits_for_dependents(&stored)
             {
                 self.delete_dependents_first(&kind, &stored);
             }
@@ -103,7 +109,7 @@ impl Writer<'_> {
     }
 
     fn is_current(&self, kind: &Kind, version: &Version) -> bool {
-        let stored = self.state.store.get(&kind.storage, &store::object_key(&version.object));
+        let stored = self.state.store.get(&kind.storage, &store::object_key(&version.object()));
         stored.is_some_and(|stored| stored.revision == version.revision)
     }
 
@@ -121,7 +127,7 @@ impl Writer<'_> {
         let kind = self.owner_kind(reference)?;
         let namespace = if kind.traits.namespaced { meta(dependent, "namespace") } else { "" };
         let stored = self.stored(&kind, namespace, reference["name"].as_str()?)?;
-        (meta(&stored.object, "uid") == reference["uid"]).then_some((kind, stored))
+        (meta(&stored.object(), "uid") == reference["uid"]).then_some((kind, stored))
     }
 
     fn owner_kind(&self, reference: &Value) -> Option<Arc<Kind>> {
@@ -138,18 +144,14 @@ impl Writer<'_> {
         }
         match self.find_owner(dependent, reference) {
             None => Owner::Absent,
-            Some((_, owner))
-                if is_terminating(&owner.object) && finalizers(&owner.object).contains(&FOREGROUND) =>
-            {
-                Owner::WaitsForDependents
-            }
+            Some((_, owner)) if waits_for_dependents(&owner) => Owner::WaitsForDependents,
             Some(_) => Owner::Present,
         }
     }
 
     /// Deletes an object that no owner holds any more, or drops its references to owners that are gone.
     fn collect(&mut self, kind: &Arc<Kind>, version: &Version) {
-        let object = &version.object;
+        let object = &*version.object();
         let owners: Vec<_> = references(object).map(|reference| self.owner(object, reference)).collect();
         if owners.is_empty() || owners.contains(&Owner::Unknown) || is_terminating(object) {
             return;
@@ -161,7 +163,7 @@ impl Writer<'_> {
                 .map(|(reference, _)| reference.clone())
                 .collect();
             if kept.len() < owners.len() {
-                let mut object = object.clone();
+                let mut object = Value::clone(object);
                 set_meta(&mut object, "ownerReferences", Some(Value::Array(kept)));
                 self.put(kind, object);
             }
@@ -182,9 +184,10 @@ impl Writer<'_> {
 
     /// Lets go of the dependents of an owner that is deleted without them, and then of the owner.
     fn orphan_dependents(&mut self, kind: &Arc<Kind>, owner: &Version) {
-        let uid = meta(&owner.object, "uid");
+        let owned = owner.object();
+        let uid = meta(&owned, "uid");
         for (kind, dependent) in self.dependents(uid) {
-            let mut object = dependent.object.clone();
+            let mut object = Value::clone(&dependent.object());
             let kept: Vec<_> =
                 references(&object).filter(|reference| reference["uid"] != uid).cloned().collect();
             set_meta(&mut object, "ownerReferences", (!kept.is_empty()).then_some(Value::Array(kept)));
@@ -195,7 +198,8 @@ impl Writer<'_> {
 
     /// Deletes the dependents of an owner that waits for them; the owner goes once none of them blocks it.
     fn delete_dependents_first(&mut self, kind: &Arc<Kind>, owner: &Version) {
-        let uid = meta(&owner.object, "uid");
+        let waiting = owner.object();
+        let uid = meta(&waiting, "uid");
         for (kind, dependent) in self.dependents(uid) {
             self.collect(&kind, &dependent);
         }
@@ -203,16 +207,17 @@ impl Writer<'_> {
             references(object)
                 .any(|reference| reference["uid"] == uid && reference["blockOwnerDeletion"] == true)
         };
-        if !self.dependents(uid).iter().any(|(_, dependent)| blocks(&dependent.object)) {
+        if !self.dependents(uid).iter().any(|(_, dependent)| blocks(&dependent.object())) {
             self.release(kind, owner, FOREGROUND);
         }
     }
 
     /// Takes one finalizer off an object as it is stored now.
     pub(crate) fn release(&mut self, kind: &Arc<Kind>, version: &Version, finalizer: &str) {
-        let (namespace, name) = (meta(&version.object, "namespace"), meta(&version.object, "name"));
+        let held = version.object();
+        let (namespace, name) = (meta(&held, "namespace"), meta(&held, "name"));
         let Some(stored) = self.stored(kind, namespace, name) else { return };
-        let mut object = stored.object.clone();
+        let mut object = Value::clone(&stored.object());
         let kept: Vec<_> = finalizers(&object)
             .into_iter()
             .filter(|present| *present != finalizer)

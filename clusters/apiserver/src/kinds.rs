@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::crd::Schema;
 use crate::defaults;
+use crate::encoded::{Encoded, encode};
 use crate::events;
 use crate::object::{drop_nulls, tidy_metadata};
-use crate::respond;
-use crate::store::{Encoded, Version};
+use crate::store::Version;
 
 /// A kind in one version, as discovery names it and requests treat it.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl Kind {
     /// The text of a version of an object, for this version of its kind. Its type fields may be those stored.
     pub(crate) fn encoded<'a>(&self, version: &'a Version) -> Cow<'a, Encoded> {
         if self.is_new_event() {
-            return Cow::Owned(respond::encode(&events::from_core(&version.object)));
+            return Cow::Owned(encode(&events::from_core(&version.object())));
         }
         Cow::Borrowed(version.encoded())
     }

@@ -9,7 +9,7 @@ use crate::builtin::builtin;
 use crate::delete::DeleteOptions;
 use crate::failure::qualified;
 use crate::kinds::Kind;
-use crate::object::{self, finalizers, is_terminating, meta};
+use crate::object::{self, finalizers, is_terminating};
 use crate::store;
 use crate::writer::Writer;
 
@@ -36,21 +36,22 @@ impl Writer<'_> {
             return;
         }
         let Some(stored) = self.stored(namespaces(), "", name) else { return };
-        let mut namespace = stored.object.clone();
+        let before = stored.object();
+        let mut namespace = Value::clone(&before);
         if self.contents(name).is_empty() {
             namespace["spec"] = json!({});
             self.settle(namespaces(), &stored, namespace);
             return;
         }
-        let conditions = self.remaining(name, &stored.object["status"]["conditions"]);
+        let conditions = self.remaining(name, &before["status"]["conditions"]);
         namespace["status"]["conditions"] = conditions;
-        if namespace != stored.object {
+        if namespace != *before {
             self.put(namespaces(), namespace);
         }
     }
 
     fn is_going(&self, name: &str) -> bool {
-        self.stored(namespaces(), "", name).is_some_and(|stored| is_terminating(&stored.object))
+        self.stored(namespaces(), "", name).is_some_and(|stored| is_terminating(&stored.object()))
     }
 
     /// Everything in a namespace: kind, namespace, name.
@@ -59,7 +60,7 @@ impl Writer<'_> {
         let mut found = Vec::new();
         for (storage, table) in self.state.store.tables() {
             let Some(kind) = self.state.kind_of(storage) else { continue };
-            let names = table.range(&prefix).map(|(_, version)| meta(&version.object, "name").to_owned());
+            let names = table.range(&prefix).map(|(key, _)| key[prefix.len()..].to_owned());
             found.extend(names.map(|object| (kind.clone(), name.to_owned(), object)));
         }
         found
@@ -72,7 +73,7 @@ impl Writer<'_> {
         for (kind, namespace, name) in self.contents(name) {
             *kinds.entry(qualified(&kind.plural, &kind.group)).or_default() += 1;
             if let Some(stored) = self.stored(&kind, &namespace, &name) {
-                for finalizer in finalizers(&stored.object) {
+                for finalizer in finalizers(&stored.object()) {
                     *holding.entry(finalizer.to_owned()).or_default() += 1;
                 }
             }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use http::{Response, StatusCode};
-use serde::{Deserialize, Serialize};
 
-use crate::failure::{Cause, Failure};
-use crate::request::{Query, parse_revision};
+use crate::continuation::Continuation;
+use crate::failure::Failure;
+use crate::kinds::Kind;
+use crate::list_options::{ListOptions, Wanted, revision};
 use crate::respond::{self, ApiBody, TypeFields, append};
+use crate::scope::Scope;
 use crate::selector::Selector;
 use crate::service::Call;
 use crate::store::{self, Version};
@@ -21,16 +21,14 @@ pub(crate) const REVISION_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Answers with one object.
 pub(crate) async fn get(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let wanted = call.query.get("resourceVersion");
-    if !matches!(wanted, "" | "0") {
-        let wanted = parse_revision(wanted).map_err(Failure::bad_request)?;
+    let wanted = revision(call.query.get("resourceVersion")).map_err(Failure::internal)?;
+    if wanted > 0 {
         reached(call, wanted).await?;
     }
-    let state = call.server.inner.state();
     let key = store::key(&call.path.namespace, &call.path.name);
-    let version = state.store.get(&call.kind.storage, &key);
+    let version = call.server.inner.state().store.get(&call.kind.storage, &key).cloned();
     let version = version.ok_or_else(|| Failure::not_found(&call.kind, &call.path.name))?;
-    Ok(respond::version(StatusCode::OK, &call.kind, version))
+    Ok(respond::version(StatusCode::OK, &call.kind, &version))
 }
 
 /// Waits until the store has reached `wanted`.
@@ -38,188 +36,168 @@ async fn reached(call: &Call<'_>, wanted: u64) -> Result<(), Failure> {
     if call.server.inner.state().store.revision() >= wanted {
         return Ok(());
     }
-    call.server.inner.clock.sleep(REVISION_PATIENCE).await;
-    let current = call.server.inner.state().store.revision();
-    if current >= wanted { Ok(()) } else { Err(Failure::version_too_large(wanted, current)) }
-}
-
-/// Which state a list shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
-    /// The present one, which must be at least this revision.
-    NotOlderThan(u64),
-    /// The one that was present at this revision.
-    Exact(u64),
-}
-
-/// What a continue token says. Its form is that of the real server.
-#[derive(Serialize, Deserialize)]
-struct Continue {
-    v: String,
-    rv: i64,
-    start: String,
-}
-
-impl Continue {
-    fn token(revision: i64, start: &str) -> String {
-        let token = Self { v: "meta.k8s.io/v1".into(), rv: revision, start: format!("{start}\0") };
-        URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).expect("it has string keys"))
-    }
-
-    fn parse(token: &str) -> Result<Self, Failure> {
-        let bytes = URL_SAFE_NO_PAD.decode(token).ok();
-        let token: Option<Self> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        token.ok_or_else(|| Failure::bad_request("continue key is not valid: it was not made by this server"))
+    let patience = call.server.inner.clock.sleep(REVISION_PATIENCE);
+    tokio::pin!(patience);
+    let mut patient = true;
+    loop {
+        let written = call.server.inner.state().store.written().clone();
+        // Made before the revision is read, so that no write falls between reading and waiting.
+        let write = written.notified();
+        let current = call.server.inner.state().store.revision();
+        if current >= wanted {
+            return Ok(());
+        }
+        if !patient {
+            return Err(Failure::version_too_large(wanted, current));
+        }
+        tokio::select! {
+            biased;
+            () = write => {}
+            () = &mut patience => patient = false,
+        }
     }
 }
 
-/// Which state the query asks for.
-fn wanted(query: &Query) -> Result<Wanted, Failure> {
-    let forbidden = |detail: &str| {
-        Err(Failure::invalid_options("ListOptions", &Cause::forbidden("resourceVersionMatch", detail)))
-    };
-    let (version, matching) = (query.get("resourceVersion"), query.get("resourceVersionMatch"));
-    if !matching.is_empty() {
-        if version.is_empty() {
-            return forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided");
-        }
-        if !query.get("continue").is_empty() {
-            return forbidden("resourceVersionMatch is forbidden when continue is provided");
-        }
-        if !matches!(matching, "Exact" | "NotOlderThan") {
-            let cause =
-                Cause::unsupported("resourceVersionMatch", &matching.into(), &["Exact", "NotOlderThan"]);
-            return Err(Failure::invalid_options("ListOptions", &cause));
-        }
-        if matching == "Exact" && version == "0" {
-            return forbidden(r#"resourceVersionMatch "exact" is forbidden for resourceVersion "0""#);
-        }
-    }
-    if matches!(version, "" | "0") {
-        return Ok(Wanted::NotOlderThan(0));
-    }
-    let revision = parse_revision(version).map_err(|error| {
-        Failure::bad_request(format!(
-            "invalid resource version: resourceVersion: Invalid value: {version:?}: {error}"
-        ))
-    })?;
-    let limited = query.number("limit")?.is_some_and(|limit| limit > 0);
-    let exact = matching == "Exact" || (matching.is_empty() && limited);
-    Ok(if exact { Wanted::Exact(revision) } else { Wanted::NotOlderThan(revision) })
+/// What one page of a list is taken from.
+struct Window<'a> {
+    kind: &'a Kind,
+    scope: Scope,
+    selector: &'a Selector,
+    wanted: Wanted,
+    /// Where the pages before ended, on all but the first.
+    continuation: Option<Continuation>,
+    limit: Option<usize>,
 }
 
 /// One page of a list.
 struct Page {
     revision: u64,
     items: Vec<Arc<Version>>,
-    /// Where the next page starts, and how many objects it and those after it have.
-    next: Option<(String, usize)>,
+    next: Option<Continuation>,
+    /// How many objects there are on the pages after it, where that is told.
+    remaining: Option<usize>,
 }
 
 /// Answers with a list.
 pub(crate) async fn list(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let selector =
-        Selector::parse(call.query.get("labelSelector"), call.query.get("fieldSelector"), &call.kind)?;
-    let mut wanted = wanted(&call.query)?;
-    let mut start = String::new();
-    let token = call.query.get("continue");
-    if !token.is_empty() {
-        if !matches!(call.query.get("resourceVersion"), "" | "0") {
-            return Err(Failure::bad_request(
-                "specifying resource version is not allowed when using continue",
-            ));
+    let options = ListOptions::read(&call.query, &call.kind)?;
+    let scope = Scope::new(&call.kind, &call.path, &options.selector)?;
+    let (wanted, continuation) = match options.continuation {
+        "" => (options.wanted()?, None),
+        token => {
+            let continuation = Continuation::parse(token)?;
+            if !matches!(options.resource_version, "" | "0") {
+                let message = "specifying resource version is not allowed when using continue";
+                return Err(Failure::bad_request(message));
+            }
+            let wanted = continuation.revision.map_or(Wanted::NotOlderThan(0), Wanted::Exact);
+            (wanted, Some(continuation))
         }
-        let token = Continue::parse(token)?;
-        start = token.start;
-        wanted = u64::try_from(token.rv).map_or(Wanted::NotOlderThan(0), Wanted::Exact);
-    }
+    };
     let (Wanted::NotOlderThan(revision) | Wanted::Exact(revision)) = wanted;
     reached(call, revision).await?;
     // The watch cache, which answers for version 0, does not make pages.
-    let unpaged = call.query.get("resourceVersion") == "0";
-    let limit = call.query.number("limit")?.and_then(|limit| usize::try_from(limit).ok());
-    let limit = limit.filter(|limit| *limit > 0 && !unpaged).unwrap_or(usize::MAX);
-    let page = page(call, &selector, wanted, &start, limit)?;
-    Ok(respond::json_bytes(StatusCode::OK, render(call, &selector, &page)))
+    let limit = options.limit.filter(|_| options.resource_version != "0");
+    let window = Window { kind: &call.kind, scope, selector: &options.selector, wanted, continuation, limit };
+    let page = window.page(call)?;
+    Ok(respond::json_bytes(StatusCode::OK, page.render(&call.kind)))
 }
 
-/// Collects the objects of one page.
-fn page(
-    call: &Call<'_>,
-    selector: &Selector,
-    wanted: Wanted,
-    start: &str,
-    limit: usize,
-) -> Result<Page, Failure> {
-    let state = call.server.inner.state();
-    let prefix = match call.path.namespace.as_str() {
-        "" => String::new(),
-        namespace => store::key(namespace, ""),
-    };
-    let current = state.store.revision();
-    let Some(table) = state.store.table(&call.kind.storage) else {
-        let revision = if let Wanted::Exact(revision) = wanted { revision } else { current };
-        return Ok(Page { revision, items: Vec::new(), next: None });
-    };
-    let begins = |key: &str| start.is_empty() || key >= start;
-    let (revision, all): (_, Vec<_>) = match wanted {
-        Wanted::Exact(revision) if revision < current => {
-            let objects =
-                table.at(revision, &prefix).ok_or_else(|| expired(call, start, revision, table.floor()))?;
-            (revision, objects.into_iter().filter(|(key, _)| begins(key)).map(|(_, v)| v).collect())
+impl Window<'_> {
+    /// Takes the objects of one page. Of a list without a limit, only pointers are copied while the state is locked.
+    fn page(&self, call: &Call<'_>) -> Result<Page, Failure> {
+        let state = call.server.inner.state();
+        let current = state.store.revision();
+        let revision = if let Wanted::Exact(revision) = self.wanted { revision } else { current };
+        let page = Page { revision, items: Vec::new(), next: None, remaining: None };
+        let Some(table) = state.store.table(&self.kind.storage) else { return Ok(page) };
+        let start = self.continuation.as_ref().map_or("", |continuation| continuation.start.as_str());
+        let start = format!("{}{start}", self.base());
+        let objects = table.at(revision, self.scope.prefix(), &start).ok_or_else(|| self.expired())?;
+        let objects = objects.filter(|(key, _)| self.scope.covers(key));
+        if let Some(limit) = self.limit {
+            return Ok(self.cut(page, objects, limit));
         }
-        _ => (current, table.range(&prefix).filter(|(key, _)| begins(key)).map(|(_, v)| v.clone()).collect()),
-    };
-    let mut matching = all.into_iter().filter(|version| selector.matches(&version.object));
-    let items: Vec<_> = matching.by_ref().take(limit).collect();
-    let rest = matching.count();
-    let last = items.last().map(|version| store::object_key(&version.object));
-    let next = last.filter(|_| rest > 0).map(|last| (last, rest));
-    Ok(Page { revision, items, next })
+        let all: Vec<_> = objects.map(|(key, version)| (key.clone(), version.clone())).collect();
+        drop(state);
+        let selected = all.into_iter().filter(|(key, version)| self.selector.matches(key, version));
+        Ok(Page { items: selected.map(|(_, version)| version).collect(), ..page })
+    }
+
+    /// Fills a page with the first of the objects that are selected, and tells whether there are more.
+    fn cut<'t>(
+        &self,
+        mut page: Page,
+        mut objects: impl Iterator<Item = (&'t Arc<str>, &'t Arc<Version>)>,
+        limit: usize,
+    ) -> Page {
+        let mut last = None;
+        let selected = objects.by_ref().filter(|(key, version)| self.selector.matches(key, version));
+        for (key, version) in selected.take(limit) {
+            page.items.push(version.clone());
+            last = Some(key);
+        }
+        // With a selector nobody knows whether more will match: that there are more objects is enough.
+        let rest =
+            if self.selector.is_empty() { objects.count() } else { usize::from(objects.next().is_some()) };
+        if let Some(last) = last.filter(|_| rest > 0) {
+            let last = last.strip_prefix(self.base()).unwrap_or(last);
+            page.next = Some(Continuation::behind(last, page.revision));
+            page.remaining = self.selector.is_empty().then_some(rest);
+        }
+        page
+    }
+
+    /// What tokens leave out of keys: all that the keys that can be listed have in common.
+    fn base(&self) -> &str {
+        let prefix = self.scope.prefix();
+        &prefix[..prefix.rfind('/').map_or(0, |slash| slash + 1)]
+    }
+
+    fn expired(&self) -> Failure {
+        let Some(continuation) = &self.continuation else {
+            return Failure::expired("The resourceVersion for the provided list is too old.");
+        };
+        let message = "The provided continue parameter is too old to display a consistent list result. You can start \
+                       a new list without the continue parameter, or use the continue token in this response to \
+                       retrieve the remainder of the results. Continuing with the provided token results in an \
+                       inconsistent list - objects that were created, modified, or deleted between the time the first \
+                       chunk was returned and now may show up in the list.";
+        let token = Continuation { revision: None, start: continuation.start.clone() }.token();
+        Failure::expired(message).with_continue(token)
+    }
 }
 
-fn expired(call: &Call<'_>, start: &str, revision: u64, floor: u64) -> Failure {
-    if call.query.get("continue").is_empty() {
-        return Failure::expired(format!("too old resource version: {revision} ({floor})"));
-    }
-    Failure::expired(
-        "The provided continue parameter is too old to display a consistent list result. You can start a new list \
-         without the continue parameter, or use the continue token in this response to retrieve the remainder of \
-         the results. Continuing with the provided token results in an inconsistent list.",
-    )
-    .with_continue(Continue::token(-1, start.trim_end_matches('\0')))
-}
-
-/// The text of a list, put together from the text of its objects.
-fn render(call: &Call<'_>, selector: &Selector, page: &Page) -> bytes::Bytes {
-    let kind = &call.kind;
-    let api_version = kind.api_version();
-    let rewritten = TypeFields::Rewritten { kind: &kind.kind, api_version: &api_version };
-    let types = match (kind.is_custom(), kind.is_stored_version()) {
-        (false, _) => TypeFields::Omitted,
-        (true, true) => TypeFields::Stored,
-        (true, false) => rewritten,
-    };
-    let mut text = BytesMut::with_capacity(256 + 1024 * page.items.len());
-    let head = format!(
-        r#"{{"kind":"{}","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{}""#,
-        kind.list_kind, page.revision
-    );
-    text.put_slice(head.as_bytes());
-    if let Some((last, rest)) = &page.next {
-        let revision = i64::try_from(page.revision).unwrap_or(i64::MAX);
-        text.put_slice(format!(r#","continue":"{}""#, Continue::token(revision, last)).as_bytes());
-        if selector.is_empty() {
-            text.put_slice(format!(r#","remainingItemCount":{rest}"#).as_bytes());
+impl Page {
+    /// The text of a list, put together from the text of its objects.
+    fn render(&self, kind: &Kind) -> Bytes {
+        let api_version = kind.api_version();
+        let types = match (kind.is_custom(), kind.is_stored_version()) {
+            (false, _) => TypeFields::Omitted,
+            (true, true) => TypeFields::Stored,
+            (true, false) => TypeFields::Rewritten { kind: &kind.kind, api_version: &api_version },
+        };
+        let length: usize = self.items.iter().map(|version| version.encoded().bytes.len() + 32).sum();
+        let mut text = BytesMut::with_capacity(512 + length);
+        let head = format!(
+            r#"{{"kind":"{}","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{}""#,
+            kind.list_kind, self.revision
+        );
+        text.put_slice(head.as_bytes());
+        if let Some(next) = &self.next {
+            text.put_slice(format!(r#","continue":"{}""#, next.token()).as_bytes());
         }
-    }
-    text.put_slice(br#"},"items":["#);
-    for (index, version) in page.items.iter().enumerate() {
-        if index > 0 {
-            text.put_u8(b',');
+        if let Some(remaining) = self.remaining {
+            text.put_slice(format!(r#","remainingItemCount":{remaining}"#).as_bytes());
         }
-        append(&mut text, &kind.encoded(version), &types);
+        text.put_slice(br#"},"items":["#);
+        for (index, version) in self.items.iter().enumerate() {
+            if index > 0 {
+                text.put_u8(b',');
+            }
+            append(&mut text, &kind.encoded(version), &types);
+        }
+        text.put_slice(b"]}");
+        text.freeze()
     }
-    text.put_slice(b"]}");
-    text.freeze()
 }

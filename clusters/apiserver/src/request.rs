@@ -1,5 +1,7 @@
 //! What a request asks for, read from its path, its query and its body.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
@@ -76,6 +78,11 @@ impl Query {
         self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
     }
 
+    /// Whether a parameter is given, if only without a value.
+    pub(crate) fn given(&self, name: &str) -> bool {
+        self.all(name).next().is_some()
+    }
+
     /// Every value of a parameter that may be given more than once.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
@@ -91,12 +98,9 @@ impl Query {
     /// # Errors
     /// A bad request where it is no number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Failure> {
-        match self.get(name) {
-            "" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| {
-                Failure::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
-            }),
-        }
+        let Some(text) = self.all(name).next() else { return Ok(None) };
+        let wrong = |error| Failure::bad_request(unparsable("ParseInt", text, &error));
+        text.parse().map(Some).map_err(wrong)
     }
 
     /// Whether the request is only a rehearsal.
@@ -121,7 +125,18 @@ impl Query {
 /// # Errors
 /// What Go's `ParseUint` would say.
 pub(crate) fn parse_revision(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("strconv.ParseUint: parsing {text:?}: invalid syntax"))
+    // Go takes no sign here.
+    let digits = if text.starts_with('+') { "" } else { text };
+    digits.parse().map_err(|error| unparsable("ParseUint", text, &error))
+}
+
+/// What Go says of a number that it cannot read.
+fn unparsable(function: &str, text: &str, error: &ParseIntError) -> String {
+    let why = match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+        _ => "invalid syntax",
+    };
+    format!("strconv.{function}: parsing {text:?}: {why}")
 }
 
 #[cfg(test)]

@@ -1,21 +1,20 @@
-//! Answers: how objects become JSON text, and the body types that a client reads.
+//! Answers: the body types that a client reads, and the headers that go with them.
 
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use futures::Stream;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
 
+pub(crate) use crate::encoded::{TypeFields, append, encode};
 use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::negotiate::{Form, Media};
-use crate::store::{Encoded, Version};
+use crate::store::Version;
 
 /// The body of an answer: whole, or a watch that goes on until it is cut or times out.
 pub enum ApiBody {
@@ -183,81 +182,4 @@ pub(crate) fn failure(failure: &Failure) -> Response<ApiBody> {
 /// What is not an API path is answered as plain text.
 pub(crate) fn page_not_found() -> Response<ApiBody> {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
-}
-
-/// The fields of an object with `kind` and `apiVersion` in front, as API servers write it.
-struct TypeFirst<'a>(&'a serde_json::Map<String, Value>);
-
-impl Serialize for TypeFirst<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let is_type = |key: &str| matches!(key, "kind" | "apiVersion");
-        let mut map = serializer.serialize_map(None)?;
-        for key in ["kind", "apiVersion"] {
-            if let Some(value) = self.0.get(key) {
-                map.serialize_entry(key, value)?;
-            }
-        }
-        self.0.iter().filter(|(key, _)| !is_type(key)).try_for_each(|(k, v)| map.serialize_entry(k, v))?;
-        map.end()
-    }
-}
-
-/// The JSON text of `object`, `kind` and `apiVersion` first.
-pub(crate) fn encode(object: &Value) -> Encoded {
-    let Some(fields) = object.as_object() else {
-        return Encoded { bytes: Bytes::from(object.to_string()), type_fields: 0 };
-    };
-    let mut text = Vec::with_capacity(512);
-    serde_json::to_writer(&mut text, &TypeFirst(fields)).expect("JSON values have string keys");
-    let quoted = |key: &str| match fields.get(key) {
-        Some(Value::String(value)) => key.len() + value.len() + r#""":"","#.len(),
-        _ => 0,
-    };
-    Encoded { bytes: Bytes::from(text), type_fields: quoted("kind") + quoted("apiVersion") }
-}
-
-/// Where the type fields of an object go when it is written into a list or for another version of its kind.
-pub(crate) enum TypeFields<'a> {
-    /// As they are stored.
-    Stored,
-    /// Left out, as in the lists of built-in kinds.
-    Omitted,
-    /// These.
-    Rewritten { kind: &'a str, api_version: &'a str },
-}
-
-/// Appends an object that is JSON text already, without parsing it again.
-pub(crate) fn append(buffer: &mut BytesMut, object: &Encoded, types: &TypeFields<'_>) {
-    match types {
-        TypeFields::Stored => buffer.put_slice(&object.bytes),
-        TypeFields::Omitted => {
-            buffer.put_u8(b'{');
-            buffer.put_slice(&object.bytes[1 + object.type_fields..]);
-        }
-        TypeFields::Rewritten { kind, api_version } => {
-            buffer.put_slice(format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","#).as_bytes());
-            buffer.put_slice(&object.bytes[1 + object.type_fields..]);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn type_fields_come_first_and_can_be_left_out_or_rewritten() {
-        let encoded = encode(&json!({"apiVersion": "v1", "data": {}, "kind": "ConfigMap", "metadata": {}}));
-        let written = |types| {
-            let mut buffer = BytesMut::new();
-            append(&mut buffer, &encoded, &types);
-            String::from_utf8(buffer.to_vec()).unwrap()
-        };
-        let stored = r#"{"kind":"ConfigMap","apiVersion":"v1","data":{},"metadata":{}}"#;
-        assert_eq!(written(TypeFields::Stored), stored);
-        assert_eq!(written(TypeFields::Omitted), r#"{"data":{},"metadata":{}}"#);
-        let other = TypeFields::Rewritten { kind: "Other", api_version: "a/v2" };
-        assert_eq!(written(other), r#"{"kind":"Other","apiVersion":"a/v2","data":{},"metadata":{}}"#);
-    }
 }

@@ -86,7 +86,7 @@ pub(crate) fn scale(call: &Call<'_>, paths: &ScalePaths) -> Result<Response<ApiB
             let state = call.server.inner.state();
             let stored = state.store.get(&kind.storage, &store::key(&call.path.namespace, &call.path.name));
             let stored = stored.ok_or_else(|| Failure::not_found(kind, &call.path.name))?;
-            return Ok(respond::json(StatusCode::OK, &scale_of(&stored.object, paths)));
+            return Ok(respond::json(StatusCode::OK, &scale_of(&stored.object(), paths)));
         }
         Method::PUT => {
             let body = body::part(call.content_type(), &call.body, &[("autoscaling", "v1", "Scale")])?;
@@ -101,5 +101,5 @@ pub(crate) fn scale(call: &Call<'_>, paths: &ScalePaths) -> Result<Response<ApiB
         }
         _ => return Err(Failure::method_not_allowed()),
     };
-    Ok(respond::json(StatusCode::OK, &scale_of(written.object(), paths)))
+    Ok(respond::json(StatusCode::OK, &scale_of(&written.object(), paths)))
 }

@@ -148,8 +148,8 @@ impl Builder {
         Self { tracks_updates: on, ..self }
     }
 
-    /// How many events a kind's watches can go back; a watch from before that is told 410. 1000 unless said
-    /// otherwise. Nor can they go back for more than five minutes, the time after which a real server compacts.
+    /// How many events a kind's watches can go back; a watch from before that is told 410. 10 000 unless
+    /// said otherwise. Nor can they go back for more than five minutes, the time after which a real server compacts.
     pub fn history_limit(self, events: usize) -> Self {
         Self { history_limit: events, ..self }
     }
@@ -213,7 +213,7 @@ impl ApiServer {
             garbage_collector: true,
             namespace_controller: true,
             tracks_updates: false,
-            history_limit: 1000,
+            history_limit: 10_000,
             access: auth::Settings::default(),
         }
     }

@@ -37,7 +37,8 @@ impl Writer<'_> {
     ) -> Result<Written, Failure> {
         let Change { kind, namespace, name, .. } = *change;
         let stored = self.stored(kind, namespace, name).ok_or_else(|| Failure::not_found(kind, name))?;
-        let old = &*kind.as_served(&stored.object);
+        let before = stored.object();
+        let old = &*kind.as_served(&before);
         let mut object = compute(old)?;
         check_identity(change, old, &mut object)?;
         let owners = object["metadata"]["managedFields"].take();
@@ -93,7 +94,8 @@ impl Writer<'_> {
         if held || graceful {
             return Written::Stored(self.put(kind, object));
         }
-        self.remove(kind, meta(&stored.object, "namespace"), meta(&stored.object, "name"));
+        let before = stored.object();
+        self.remove(kind, meta(&before, "namespace"), meta(&before, "name"));
         Written::Shown(object)
     }
 }

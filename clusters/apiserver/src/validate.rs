@@ -59,7 +59,8 @@ pub(crate) fn metadata(kind: &Kind, object: &Value) -> Vec<Cause> {
             key_problem(key).map(|detail| Cause::invalid("metadata.labels", &key.as_str().into(), detail)),
         );
         causes.extend(
-            label_value_problem(value).map(|detail| Cause::invalid("metadata.labels", value, &detail)),
+            label_value_problem(value.as_str().unwrap_or_default())
+                .map(|detail| Cause::invalid("metadata.labels", value, &detail)),
         );
     }
     for (key, _) in map("annotations") {
@@ -137,7 +138,8 @@ fn name_problem(kind: &Kind, name: &str) -> Option<String> {
     (!form(name)).then(|| message.to_owned())
 }
 
-fn key_problem(key: &str) -> Option<&'static str> {
+/// Why a text is no key of a label, if it is not.
+pub(crate) fn key_problem(key: &str) -> Option<&'static str> {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     match prefix {
         Some("") => return Some("prefix part must be non-empty"),
@@ -153,8 +155,8 @@ fn key_problem(key: &str) -> Option<&'static str> {
     (!is_key_name(name)).then_some(KEY_NAME)
 }
 
-fn label_value_problem(value: &Value) -> Option<String> {
-    let value = value.as_str().unwrap_or_default();
+/// Why a text is no value of a label, if it is not.
+pub(crate) fn label_value_problem(value: &str) -> Option<String> {
     if value.len() > 63 {
         return Some("must be no more than 63 bytes".into());
     }

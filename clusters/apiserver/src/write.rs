@@ -127,7 +127,7 @@ pub(crate) fn delete(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         }
         Deleted::Gone(version) | Deleted::WouldGo(version) => {
             let mut details = json!({"name": call.path.name, "kind": kind.plural,
-                "uid": version.object["metadata"]["uid"]});
+                "uid": version.object()["metadata"]["uid"]});
             if !kind.group.is_empty() {
                 details["group"] = kind.group.as_ref().into();
             }
@@ -153,11 +153,11 @@ pub(crate) fn delete_collection(call: &Call<'_>) -> Result<Response<ApiBody>, Fa
         let matched: Vec<_> = table
             .into_iter()
             .flat_map(|table| table.range(&prefix))
-            .filter(|(_, version)| selector.matches(&version.object))
+            .filter(|(key, version)| selector.matches(key, version))
             .map(|(_, version)| version.clone())
             .collect();
         for version in &matched {
-            let object = &version.object;
+            let object = &*version.object();
             let deleted = writer.delete(
                 kind,
                 object::meta(object, "namespace"),
@@ -169,7 +169,7 @@ pub(crate) fn delete_collection(call: &Call<'_>) -> Result<Response<ApiBody>, Fa
                 _ => {}
             }
         }
-        let items: Vec<_> = matched.iter().map(|version| kind.presented(&version.object, false)).collect();
+        let items: Vec<_> = matched.iter().map(|version| kind.presented(&version.object(), false)).collect();
         let list = json!({"kind": kind.list_kind, "apiVersion": kind.api_version(),
             "metadata": {"resourceVersion": revision.to_string()}, "items": items});
         Ok(respond::json(StatusCode::OK, &list))

@@ -12,6 +12,7 @@ use crate::gc;
 use crate::kinds::Kind;
 use crate::managed_fields::{Tracking, track};
 use crate::object::{self, is_terminating, meta};
+use crate::selector;
 use crate::server::{AdmissionRequest, Inner, State};
 use crate::store::{self, Version};
 use crate::update::Change;
@@ -64,10 +65,10 @@ pub(crate) enum Written {
 
 impl Written {
     /// The object that the client is answered with, as it is stored.
-    pub(crate) fn object(&self) -> &Value {
+    pub(crate) fn object(&self) -> Arc<Value> {
         match self {
-            Self::Stored(version) => &version.object,
-            Self::Shown(object) => object,
+            Self::Stored(version) => version.object(),
+            Self::Shown(object) => Arc::new(object.clone()),
         }
     }
 }
@@ -84,15 +85,15 @@ impl<'a> Writer<'a> {
             if removed {
                 self.removed_definition(&kind, &version);
                 self.collect_removed(&version);
-                self.finalize_namespace(meta(&version.object, "namespace"));
+                self.finalize_namespace(meta(&version.object(), "namespace"));
             } else {
                 self.collect_stored(&kind, &version);
                 self.marked_definition(&kind, &version);
                 if namespaces {
-                    self.empty_namespace(meta(&version.object, "name"));
+                    self.empty_namespace(meta(&version.object(), "name"));
                 }
             }
-            self.provision(&kind, &version.object, removed);
+            self.provision(&kind, &version.object(), removed);
         }
     }
 
@@ -172,15 +173,16 @@ impl<'a> Writer<'a> {
     pub(crate) fn put(&mut self, kind: &Arc<Kind>, object: Value) -> Arc<Version> {
         let object = kind.to_stored(object);
         let key = store::object_key(&object);
-        let before = self.stored_at(kind, &key);
-        let before = before.as_ref().map(|version| &version.object);
+        let before = self.stored_at(kind, &key).map(|version| version.object());
+        let before = before.as_deref();
         let owned = |object: &Value| gc::references(object).next().is_some();
         if owned(&object) || before.is_some_and(owned) {
             self.state.dependents.update(&kind.storage, &key, before, Some(&object));
         }
+        let fields = selector::field_values(kind, &object);
         let matters = owned(&object) || is_terminating(&object) || self.provisions(kind);
         self.forget_grants(kind);
-        let version = self.state.store.put(&kind.storage, key, object);
+        let version = self.state.store.put(&kind.storage, &key, object, fields);
         self.stored_definition(kind, &version);
         if matters {
             self.effects.push_back(Effect { kind: kind.clone(), version: version.clone(), removed: false });
@@ -192,13 +194,13 @@ impl<'a> Writer<'a> {
     pub(crate) fn remove(&mut self, kind: &Arc<Kind>, namespace: &str, name: &str) -> Option<Arc<Version>> {
         let key = store::key(namespace, name);
         let version = self.state.store.remove(&kind.storage, &key)?;
-        self.state.dependents.update(&kind.storage, &key, Some(&version.object), None);
+        self.state.dependents.update(&kind.storage, &key, Some(&version.object()), None);
         self.forget_grants(kind);
         self.effects.push_back(Effect { kind: kind.clone(), version: version.clone(), removed: true });
         Some(version)
     }
 
     fn stored_at(&self, kind: &Kind, key: &str) -> Option<Arc<Version>> {
-        self.state.store.get(&kind.storage, key).cloned()
+        self.state.store.load(&kind.storage, key).cloned()
     }
 }

@@ -1,5 +1,7 @@
 //! Whose a service account's token is, and whether it still holds.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -117,10 +119,10 @@ impl Gone<'_> {
         let Self { state, namespace, .. } = self;
         let account = stored(state, "serviceaccounts", namespace, name)
             .ok_or_else(|| format!("serviceaccounts {name:?} not found"))?;
-        if self.is_deleted(account) {
+        if self.is_deleted(&account) {
             return Err(format!("service account {namespace}/{name} has been deleted"));
         }
-        match meta(account, "uid") {
+        match meta(&account, "uid") {
             stored if stored == uid => Ok(()),
             stored => Err(format!("service account UID ({stored}) does not match claim ({uid})")),
         }
@@ -129,10 +131,10 @@ impl Gone<'_> {
     fn bound(&self, kind: &str, told: &str, claim: &Value) -> Result<(), String> {
         let (name, uid) = (text(&claim["name"]), text(&claim["uid"]));
         let object = stored(self.state, kind, self.namespace, name).ok_or(INVALIDATED)?;
-        if self.is_deleted(object) {
+        if self.is_deleted(&object) {
             return Err(INVALIDATED.into());
         }
-        match meta(object, "uid") {
+        match meta(&object, "uid") {
             stored if stored == uid => Ok(()),
             stored => {
                 Err(format!("{told} UID ({stored}) does not match service account {told} ref claim ({uid})"))
@@ -164,7 +166,7 @@ fn text(value: &Value) -> &str {
 }
 
 /// An object of the core group.
-pub(super) fn stored<'a>(state: &'a State, plural: &str, namespace: &str, name: &str) -> Option<&'a Value> {
+pub(super) fn stored(state: &State, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
     let storage = &builtin("", "v1", plural).storage;
-    state.store.get(storage, &store::key(namespace, name)).map(|version| &version.object)
+    state.store.get(storage, &store::key(namespace, name)).map(|version| version.object())
 }

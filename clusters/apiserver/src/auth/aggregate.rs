@@ -39,7 +39,7 @@ fn aggregated(role: &Value, roles: &[Value]) -> Vec<Value> {
     for selector in role["aggregationRule"]["clusterRoleSelectors"].as_array().into_iter().flatten() {
         let Ok(selector) = label_selector(selector) else { continue };
         let others = roles.iter().filter(|other| other["metadata"]["name"] != role["metadata"]["name"]);
-        for other in others.filter(|other| selector.matches(other)) {
+        for other in others.filter(|other| selector.matches_labels(other)) {
             for rule in other["rules"].as_array().into_iter().flatten() {
                 if !rules.contains(rule) {
                     rules.push(rule.clone());

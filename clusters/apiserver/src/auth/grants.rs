@@ -167,7 +167,7 @@ pub(super) fn rules_of(
     let storage = &builtin(GROUP, "v1", plural).storage;
     let role = state.store.get(storage, &store::key(namespace, name));
     let role = role.ok_or_else(|| format!("{}.{GROUP} {name:?} not found", kind.to_lowercase()))?;
-    Ok(Arc::new(read_rules(&role.object)))
+    Ok(Arc::new(read_rules(&role.object())))
 }
 
 /// The rules of a role.
@@ -178,5 +178,9 @@ pub(super) fn read_rules(role: &Value) -> Vec<Rule> {
 /// All objects of a kind of this group, by namespace and name.
 pub(super) fn objects(state: &State, plural: &str) -> Vec<Value> {
     let table = state.store.table(&builtin(GROUP, "v1", plural).storage);
-    table.into_iter().flat_map(|table| table.range("")).map(|(_, version)| version.object.clone()).collect()
+    table
+        .into_iter()
+        .flat_map(|table| table.range(""))
+        .map(|(_, version)| Value::clone(&version.object()))
+        .collect()
 }

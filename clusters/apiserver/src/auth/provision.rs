@@ -102,7 +102,7 @@ impl Writer<'_> {
     /// Makes what a namespace lacks.
     fn provision_namespace(&mut self, namespace: &str) {
         let found = stored(self.state, "namespaces", "", namespace);
-        if found.is_none_or(is_terminating) {
+        if found.is_none_or(|found| is_terminating(&found)) {
             return;
         }
         let certificates = json!({"ca.crt": *locked(&self.server.access.certificate_authority)});
@@ -131,7 +131,11 @@ impl Writer<'_> {
     fn all(&self, plural: &str, prefix: &str, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
         let table = self.state.store.table(&core(plural).storage);
         let objects = table.into_iter().flat_map(|table| table.range(prefix));
-        objects.map(|(_, version)| &version.object).filter(|object| wanted(object)).cloned().collect()
+        objects
+            .map(|(_, version)| version.object())
+            .filter(|object| wanted(object))
+            .map(|object| Value::clone(&object))
+            .collect()
     }
 
     /// Puts a token into a secret that is to hold one and lacks it.
@@ -140,10 +144,10 @@ impl Writer<'_> {
             return;
         }
         let (namespace, secret_name) = (meta(secret, "namespace"), meta(secret, "name"));
-        let Some(secret) = stored(self.state, "secrets", namespace, secret_name).cloned() else { return };
+        let Some(secret) = stored(self.state, "secrets", namespace, secret_name) else { return };
         let name = secret["metadata"]["annotations"][ACCOUNT_NAME].as_str().unwrap_or_default();
         let Some(account) = stored(self.state, "serviceaccounts", namespace, name) else { return };
-        let uid = meta(account, "uid").to_owned();
+        let uid = meta(&account, "uid").to_owned();
         let access = &self.server.access;
         let claim = |name: &str| format!("{LEGACY_ISSUER}/{name}");
         let token = || {
@@ -151,7 +155,7 @@ impl Writer<'_> {
                 (claim("namespace")): namespace, (claim("secret.name")): secret_name,
                 (claim("service-account.name")): name, (claim("service-account.uid")): uid}))
         };
-        let mut filled = secret.clone();
+        let mut filled = Value::clone(&secret);
         let mut data = filled["data"].as_object().cloned().unwrap_or_default();
         let mut fill = |field: &str, value: &dyn Fn() -> String| {
             data.entry(field).or_insert_with(|| BASE64.encode(value()).into());
@@ -163,7 +167,7 @@ impl Writer<'_> {
         let mut annotations = secret["metadata"]["annotations"].clone();
         annotations[ACCOUNT_UID] = uid.as_str().into();
         set_meta(&mut filled, "annotations", Some(annotations));
-        if filled != secret {
+        if filled != *secret {
             self.put(core("secrets"), filled);
         }
     }

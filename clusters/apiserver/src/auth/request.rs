@@ -77,7 +77,7 @@ fn issue(
     let accounts = builtin("", "v1", "serviceaccounts");
     let account = stored(state, "serviceaccounts", namespace, name)
         .ok_or_else(|| Failure::not_found(accounts, name))?;
-    let (uid, given) = (meta(account, "uid").to_owned(), meta(request, "uid"));
+    let (uid, given) = (meta(&account, "uid").to_owned(), meta(request, "uid"));
     if !given.is_empty() && given != uid {
         let why = format!(
             "the UID in the token request ({given}) does not match the UID of the service account ({uid})"
@@ -155,7 +155,7 @@ fn bound(state: &State, namespace: &str, account: &str, reference: &Value) -> Re
             "cannot bind token for serviceaccount {account:?} to pod running with different serviceaccount name."
         )));
     }
-    let (uid, wanted) = (meta(object, "uid"), text("uid"));
+    let (uid, wanted) = (meta(&object, "uid"), text("uid"));
     if !wanted.is_empty() && wanted != uid {
         let why = format!(
             "the UID in the bound object reference ({wanted}) does not match the UID in record. The object might \
@@ -166,7 +166,7 @@ fn bound(state: &State, namespace: &str, account: &str, reference: &Value) -> Re
     let told = Some(json!({"name": name, "uid": uid}));
     match kind {
         "Pod" => {
-            bound.node = node_of(state, object);
+            bound.node = node_of(state, &object);
             bound.pod = told;
         }
         "Node" => bound.node = told,
@@ -179,5 +179,5 @@ fn bound(state: &State, namespace: &str, account: &str, reference: &Value) -> Re
 fn node_of(state: &State, pod: &Value) -> Option<Value> {
     let name = pod["spec"]["nodeName"].as_str().filter(|name| !name.is_empty())?;
     let node = stored(state, "nodes", "", name);
-    Some(node.map_or_else(|| json!({"name": name}), |node| json!({"name": name, "uid": meta(node, "uid")})))
+    Some(node.map_or_else(|| json!({"name": name}), |node| json!({"name": name, "uid": meta(&node, "uid")})))
 }

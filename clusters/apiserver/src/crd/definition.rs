@@ -30,7 +30,7 @@ pub(crate) fn check_accepts_creates(state: &State, kind: &Kind, name: &str) -> R
     let definitions = crate::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let key = crate::store::key("", &kind.storage);
     let definition = state.store.get(&definitions.storage, &key);
-    if definition.is_some_and(|definition| is_terminating(&definition.object)) {
+    if definition.is_some_and(|definition| is_terminating(&definition.object())) {
         let why = "create not allowed while custom resource definition is terminating";
         return Err(Failure::forbidden(kind, name, why));
     }
@@ -131,22 +131,24 @@ impl Writer<'_> {
         if !is_definition(kind) {
             return;
         }
-        let mut definition = version.object.clone();
+        let stored = version.object();
+        let mut definition = Value::clone(&stored);
         let now = object::time(self.server.clock.now());
         let served = {
             let others = self.state.store.table(&kind.storage).into_iter().flat_map(|table| table.range(""));
-            let others: Vec<&Value> = others
-                .map(|(_, other)| &other.object)
+            let others: Vec<Arc<Value>> = others
+                .map(|(_, other)| other.object())
                 .filter(|other| other["spec"]["group"] == definition["spec"]["group"])
-                .filter(|other| meta(other, "name") != meta(&version.object, "name"))
+                .filter(|other| meta(other, "name") != meta(&stored, "name"))
                 .filter(|other| status::is_true(other, "NamesAccepted"))
                 .collect();
+            let others: Vec<&Value> = others.iter().map(|other| &**other).collect();
             status::update(&mut definition, &others, &now)
         };
-        let kinds = if served { kinds(&version.object) } else { Vec::new() };
-        self.serve(meta(&version.object, "name"), kinds);
-        if definition["status"] != version.object["status"] {
-            if version.object["metadata"]["managedFields"].is_array() {
+        let kinds = if served { kinds(&stored) } else { Vec::new() };
+        self.serve(meta(&stored, "name"), kinds);
+        if definition["status"] != stored["status"] {
+            if stored["metadata"]["managedFields"].is_array() {
                 let by = Tracking {
                     kind,
                     manager: "kube-apiserver",
@@ -154,7 +156,7 @@ impl Writer<'_> {
                     now: &now,
                     all_writes: true,
                 };
-                track(&by, &version.object, &mut definition);
+                track(&by, &stored, &mut definition);
             }
             self.put(kind, definition);
         }
@@ -185,8 +187,8 @@ impl Writer<'_> {
 
     /// After an object was marked: a definition's objects go, and then the definition.
     pub(crate) fn marked_definition(&mut self, kind: &Arc<Kind>, marked: &Version) {
-        if is_definition(kind) && is_terminating(&marked.object) {
-            self.clean_up(meta(&marked.object, "name"));
+        if is_definition(kind) && is_terminating(&marked.object()) {
+            self.clean_up(meta(&marked.object(), "name"));
         }
     }
 
@@ -201,7 +203,8 @@ impl Writer<'_> {
                 .map(|(_, version)| version.clone())
                 .collect();
             for version in objects {
-                let (namespace, name) = (meta(&version.object, "namespace"), meta(&version.object, "name"));
+                let object = version.object();
+                let (namespace, name) = (meta(&object, "namespace"), meta(&object, "name"));
                 // What its finalizers hold stays, and holds the definition.
                 drop(self.delete(&custom, namespace, name, &DeleteOptions::default()));
             }
@@ -214,10 +217,10 @@ impl Writer<'_> {
         let definitions = crate::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
         let Some(stored) = self.stored(definitions, "", storage) else { return };
         let left = self.state.store.table(storage).is_some_and(|table| table.range("").next().is_some());
-        if left || !is_terminating(&stored.object) {
+        if left || !is_terminating(&stored.object()) {
             return;
         }
-        let mut definition = stored.object.clone();
+        let mut definition = Value::clone(&stored.object());
         let kept: Vec<Value> = object::finalizers(&definition)
             .into_iter()
             .filter(|finalizer| *finalizer != CLEANUP)
@@ -231,7 +234,7 @@ impl Writer<'_> {
     /// lets it go.
     pub(crate) fn removed_definition(&mut self, kind: &Arc<Kind>, version: &Version) {
         if is_definition(kind) {
-            let storage = meta(&version.object, "name").to_owned();
+            let storage = meta(&version.object(), "name").to_owned();
             self.serve(&storage, Vec::new());
             self.state.store.close(&storage);
         } else if kind.is_custom() {

@@ -106,7 +106,11 @@ fn verbs(state: &State, kind: &Kind) -> &'static [&'static str] {
     }
     let definitions = crate::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let definition = state.store.get(&definitions.storage, &store::key("", &kind.storage));
-    if definition.is_some_and(|definition| is_terminating(&definition.object)) { TERMINATING } else { CUSTOM }
+    if definition.is_some_and(|definition| is_terminating(&definition.object())) {
+        TERMINATING
+    } else {
+        CUSTOM
+    }
 }
 
 fn subresources(kind: &Kind) -> Vec<Subresource> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::failure::Failure;
+use crate::validate::{key_problem, label_value_problem};
 
 /// One term of a label selector.
 #[derive(Clone, Debug)]
@@ -86,47 +87,51 @@ impl Tokens<'_> {
 pub(super) fn parse_labels(text: &str) -> Result<Vec<Requirement>, Failure> {
     let mut tokens = Tokens { rest: text };
     let mut requirements = Vec::new();
-    if tokens.peek() == Token::End {
-        return Ok(requirements);
-    }
     loop {
-        requirements.push(parse_requirement(&mut tokens)?);
-        match tokens.next() {
+        match tokens.peek() {
+            Token::Word(_) | Token::Symbol("!") => {}
             Token::End => return Ok(requirements),
-            Token::Symbol(",") => {}
-            other => return Err(unexpected(&other, "',' or 'end of string'")),
+            other => return Err(unexpected(&other, ", expected: !, identifier, or 'end of string'")),
+        }
+        let requirement = parse_requirement(&mut tokens);
+        requirements.push(
+            requirement.map_err(|why| Failure::bad_request(format!("unable to parse requirement: {why}")))?,
+        );
+        match (tokens.next(), tokens.peek()) {
+            (Token::End, _) => return Ok(requirements),
+            (Token::Symbol(","), Token::Word(_) | Token::Symbol("!")) => {}
+            (Token::Symbol(","), other) => {
+                return Err(unexpected(&other, ", expected: identifier after ','"));
+            }
+            (other, _) => return Err(unexpected(&other, ", expected: ',' or 'end of string'")),
         }
     }
 }
 
 fn unexpected(found: &Token, expected: &str) -> Failure {
-    Failure::bad_request(format!("found '{}', expected: {expected}", found.shown()))
+    Failure::bad_request(found_instead(found, expected))
 }
 
-fn unparsable(found: &Token, expected: &str) -> Failure {
-    Failure::bad_request(format!(
-        "unable to parse requirement: found '{}', expected: {expected}",
-        found.shown()
-    ))
+fn found_instead(found: &Token, expected: &str) -> String {
+    format!("found '{}'{expected}", found.shown())
 }
 
-fn parse_requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, Failure> {
+fn parse_requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, String> {
     let mut key = tokens.next();
     let absent = key == Token::Symbol("!");
     if absent {
         key = tokens.next();
     }
     let Token::Word(key) = key else {
-        return Err(unexpected(
-            &key,
-            if absent { "identifier" } else { "!, identifier, or 'end of string'" },
-        ));
+        return Err(found_instead(&key, ", expected: identifier"));
     };
-    if absent {
-        return Ok(Requirement { key, test: Test::Absent });
+    if let Some(problem) = key_problem(&key) {
+        return Err(format!("<nil>: Invalid value: {key:?}: {problem}"));
     }
-    if matches!(tokens.peek(), Token::End | Token::Symbol(",")) {
-        return Ok(Requirement { key, test: Test::Exists });
+    // What follows is not looked at where an operator says that the key is absent.
+    let ends = matches!(tokens.peek(), Token::End | Token::Symbol(","));
+    if absent || ends {
+        return Ok(Requirement { key, test: if absent { Test::Absent } else { Test::Exists } });
     }
     let test = match tokens.next() {
         Token::Symbol("=" | "==") => Test::In(BTreeSet::from([parse_value(tokens)?])),
@@ -135,47 +140,86 @@ fn parse_requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, Failure> {
         Token::Symbol("<") => Test::Below(parse_number(tokens)?),
         Token::Word(word) if word == "in" => Test::In(parse_values(tokens)?),
         Token::Word(word) if word == "notin" => Test::NotIn(parse_values(tokens)?),
-        other => return Err(unparsable(&other, "in, notin, =, ==, !=, gt, lt")),
+        other => return Err(found_instead(&other, ", expected: in, notin, =, ==, !=, gt, lt")),
     };
+    if let Test::In(values) | Test::NotIn(values) = &test {
+        check_values(&key, values)?;
+    }
     Ok(Requirement { key, test })
 }
 
+/// Values that no label can have are refused.
+fn check_values(key: &str, values: &BTreeSet<String>) -> Result<(), String> {
+    let problems = values.iter().enumerate().filter_map(|(index, value)| {
+        let problem = label_value_problem(value)?;
+        Some(format!("values[{index}][{key}]: Invalid value: {value:?}: {problem}"))
+    });
+    let problems: Vec<_> = problems.collect();
+    match problems.as_slice() {
+        [] => Ok(()),
+        [problem] => Err(problem.clone()),
+        _ => Err(format!("[{}]", problems.join(", "))),
+    }
+}
+
 /// One value, which may be empty.
-fn parse_value(tokens: &mut Tokens<'_>) -> Result<String, Failure> {
+fn parse_value(tokens: &mut Tokens<'_>) -> Result<String, String> {
     match tokens.peek() {
         Token::End | Token::Symbol(",") => Ok(String::new()),
         Token::Word(word) => {
             tokens.next();
             Ok(word)
         }
-        other => Err(unparsable(&other, "identifier")),
+        other => Err(found_instead(&other, ", expected: identifier")),
     }
 }
 
-fn parse_number(tokens: &mut Tokens<'_>) -> Result<i64, Failure> {
+fn parse_number(tokens: &mut Tokens<'_>) -> Result<i64, String> {
     let value = parse_value(tokens)?;
-    value.parse().map_err(|_| {
-        Failure::bad_request(format!("unable to parse requirement: values[0]: Invalid value: {value:?}: for 'Gt', 'Lt' operators, the value must be an integer"))
-    })
+    let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
+    value.parse().map_err(|_| format!("values[0]: Invalid value: {value:?}: {detail}"))
 }
 
-fn parse_values(tokens: &mut Tokens<'_>) -> Result<BTreeSet<String>, Failure> {
+fn parse_values(tokens: &mut Tokens<'_>) -> Result<BTreeSet<String>, String> {
     let open = tokens.next();
     if open != Token::Symbol("(") {
-        return Err(unparsable(&open, "'('"));
+        return Err(found_instead(&open, " expected: '('"));
     }
     let mut values = BTreeSet::new();
+    match tokens.peek() {
+        Token::Word(_) | Token::Symbol(",") => {}
+        Token::Symbol(")") => {
+            tokens.next();
+            return Ok(BTreeSet::from([String::new()]));
+        }
+        other => return Err(found_instead(&other, ", expected: ',', ')' or identifier")),
+    }
     loop {
         match tokens.next() {
-            Token::Word(word) => drop(values.insert(word)),
-            Token::Symbol(",") => drop(values.insert(String::new())),
-            Token::Symbol(")") => return Ok(values),
-            other => return Err(unparsable(&other, "',', ')' or identifier")),
-        }
-        match tokens.next() {
-            Token::Symbol(",") => {}
-            Token::Symbol(")") => return Ok(values),
-            other => return Err(unparsable(&other, "',' or ')'")),
+            Token::Word(word) => {
+                values.insert(word);
+                match tokens.peek() {
+                    Token::Symbol(",") => {}
+                    Token::Symbol(")") => break,
+                    other => return Err(found_instead(&other, ", expected: ',' or ')'")),
+                }
+            }
+            Token::Symbol(",") => {
+                if values.is_empty() || tokens.peek() == Token::Symbol(",") {
+                    values.insert(String::new());
+                }
+                match tokens.peek() {
+                    Token::Symbol(")") => {
+                        values.insert(String::new());
+                        break;
+                    }
+                    Token::Symbol(",") => drop(tokens.next()),
+                    _ => {}
+                }
+            }
+            other => return Err(found_instead(&other, ", expected: ',', or identifier")),
         }
     }
+    tokens.next();
+    Ok(values)
 }

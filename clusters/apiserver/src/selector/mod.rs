@@ -5,3 +5,4 @@ mod fields;
 mod labels;
 
 pub(crate) use both::Selector;
+pub(crate) use fields::field_values;

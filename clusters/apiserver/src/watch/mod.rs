@@ -1,5 +1,6 @@
 //! Watching a kind: where a watch starts, and what it tells from there on.
 
+mod lines;
 mod start;
 mod stream;
 

@@ -1,65 +1,29 @@
 //! Where a watch starts, by its query.
 
-use crate::failure::{Cause, Failure};
-use crate::request::{Query, parse_revision};
+use crate::failure::Failure;
+use crate::list_options::{ListOptions, revision};
 
 /// Where the query wants a watch to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
-    /// With what is there; a streaming list says in a bookmark where that ends.
-    Present { streaming: bool },
+    /// With what is there, once the server has reached this revision.
+    Present { at_least: u64 },
     /// With the next change.
     Now,
-    /// With the first change after this revision.
+    /// With the first change after this revision, which may be yet to come.
     After(u64),
 }
 
 /// Reads where to start.
 ///
 /// # Errors
-/// Invalid where the parameters do not go together.
-pub(super) fn start(query: &Query) -> Result<Start, Failure> {
-    let forbidden = |field: &str, detail: &str| {
-        Err(Failure::invalid_options("ListOptions", &Cause::forbidden(field, detail)))
-    };
-    let matching = query.get("resourceVersionMatch");
-    let initial = match query.get("sendInitialEvents") {
-        "" => None,
-        _ => Some(query.flag("sendInitialEvents")),
-    };
-    match initial {
-        None if !matching.is_empty() => {
-            return forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-            );
-        }
-        Some(_) if matching != "NotOlderThan" => {
-            return forbidden(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            );
-        }
-        Some(true) if !query.flag("allowWatchBookmarks") => {
-            return forbidden(
-                "allowWatchBookmarks",
-                "sendInitialEvents requires setting allowWatchBookmarks to true",
-            );
-        }
-        _ => {}
-    }
-    let version = query.get("resourceVersion");
-    let unset = matches!(version, "" | "0");
-    let revision = if unset { 0 } else { revision(version)? };
-    Ok(match initial {
-        Some(true) => Start::Present { streaming: true },
-        None if unset => Start::Present { streaming: false },
-        Some(false) if unset => Start::Now,
+/// Internal, as the real server has it, where the resource version is not one.
+pub(super) fn start(options: &ListOptions<'_>) -> Result<Start, Failure> {
+    let revision = revision(options.resource_version).map_err(Failure::internal)?;
+    Ok(match options.send_initial_events {
+        Some(true) => Start::Present { at_least: revision },
+        Some(false) if revision == 0 => Start::Now,
+        None if revision == 0 => Start::Present { at_least: 0 },
         _ => Start::After(revision),
     })
-}
-
-fn revision(text: &str) -> Result<u64, Failure> {
-    parse_revision(text)
-        .map_err(|error| Failure::internal(format!("resourceVersion: Invalid value: {text:?}: {error}")))
 }

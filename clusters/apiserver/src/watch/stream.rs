@@ -1,111 +1,119 @@
 //! Watching: the events of a kind from a revision on, as the selector of the watcher sees them.
 //!
-//! A watch reads the table's log itself and only remembers how far it has come, so a slow one costs writers nothing.
+//! A watch reads the table's log itself and only remembers how far it has come, so a slow one costs writers nothing:
+//! one that has fallen behind the log is told so, and ends.
 
 use std::sync::Arc;
 use std::time::Duration;
+use std::vec;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use http::Response;
 use rand::RngExt;
-use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::lines;
 use super::start::{Start, start};
 use crate::failure::Failure;
 use crate::kinds::Kind;
+use crate::list_options::ListOptions;
 use crate::read::REVISION_PATIENCE;
-use crate::respond::{self, ApiBody, TypeFields, append, encode};
+use crate::respond::{self, ApiBody};
+use crate::scope::Scope;
 use crate::selector::Selector;
 use crate::server::{ApiServer, State};
 use crate::service::Call;
-use crate::store::{self, Event, Version};
+use crate::store::{Event, Version};
 
 /// How often a watch that asked for bookmarks gets one.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
 /// How long before its end a watch that asked for bookmarks gets the last one.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+/// How many events are taken from the log at once.
+const BATCH: usize = 256;
+/// About how much text, in bytes, is made at once.
+const CHUNK: usize = 64 * 1024;
 
 /// One watch.
 struct Watch {
     server: ApiServer,
     kind: Arc<Kind>,
     selector: Selector,
-    /// Keys begin with this; a whole key where one object is watched by name.
-    prefix: String,
+    scope: Scope,
+    /// What is notified of the writes that it may have to tell of.
+    woken: Arc<Notify>,
     /// Everything up to this revision has been sent.
     seen: u64,
     /// The revision at which the watch was opened.
     opened: u64,
-    /// What was there at the start, to be sent first.
-    initial: Option<Bytes>,
+    /// What was there at the start and has not been sent yet.
+    initial: Option<vec::IntoIter<(Arc<str>, Arc<Version>)>>,
+    /// A bookmark says where the initial events end.
+    tells_end: bool,
     stage: Stage,
     deadline: Instant,
     next_bookmark: Option<Instant>,
 }
 
 /// What a watch does next.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Waits until the revision that it shall start from is reached.
-    Ahead { until: Instant },
+    /// Waits until the revision that it shall start with is reached.
+    Ahead { at_least: u64, until: Instant },
     /// Sends changes.
     Live,
+    /// Says why it ends.
+    Refused(Failure),
     /// Has nothing more to say.
     Ended,
 }
 
 /// Answers with the events of a kind.
 pub(crate) fn watch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let fields = call.query.get("fieldSelector");
-    let selector = Selector::parse(call.query.get("labelSelector"), fields, &call.kind)?;
-    let start = start(&call.query)?;
-    let namespace = call.path.namespace.as_str();
-    let by_name = if call.path.name.is_empty() { selector.name() } else { Some(call.path.name.as_str()) };
-    let prefix = match (by_name, namespace) {
-        (Some(name), namespace) if !namespace.is_empty() || !call.kind.traits.namespaced => {
-            store::key(namespace, name)
-        }
-        (_, "") => String::new(),
-        (_, namespace) => store::key(namespace, ""),
-    };
-    let seconds = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
+    let options = ListOptions::read(&call.query, &call.kind)?;
+    let scope = Scope::new(&call.kind, &call.path, &options.selector)?;
+    let start = start(&options)?;
     let mut state = call.server.inner.state();
-    let timeout = match seconds {
-        Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
-        _ => Duration::from_secs(state.chance.random_range(1800..3600)),
+    let timeout = match options.timeout_seconds {
+        Some(seconds) => Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+        None => Duration::from_secs(state.chance.random_range(1800..3600)),
     };
     let current = state.store.revision();
     // The table must be there, so that its writes wake the watch.
-    state.store.table_mut(&call.kind.storage);
+    let table = state.store.table_mut(&call.kind.storage);
+    let (woken, oldest) = (table.woken().clone(), table.oldest());
     let now = Instant::now();
     let (seen, stage) = match start {
-        Start::After(revision) if revision > current => {
-            (revision, Stage::Ahead { until: now + REVISION_PATIENCE })
-        }
+        Start::After(revision) if revision < oldest => (revision, Stage::Refused(too_old(revision, oldest))),
         Start::After(revision) => (revision, Stage::Live),
+        Start::Present { at_least } if at_least > current => {
+            (current, Stage::Ahead { at_least, until: now + REVISION_PATIENCE })
+        }
         Start::Present { .. } | Start::Now => (current, Stage::Live),
     };
     let deadline = now + timeout;
-    let bookmarks = call.query.flag("allowWatchBookmarks");
+    let tells_end = options.bookmarks && options.send_initial_events == Some(true);
+    let next_bookmark = options.bookmarks.then(|| match tells_end {
+        // As soon as the initial events are out, and then as every other.
+        true => deadline.min(now + Duration::from_secs(1)),
+        false => next_bookmark(now, deadline),
+    });
     let mut watch = Watch {
         server: call.server.clone(),
         kind: call.kind.clone(),
-        selector,
-        prefix,
+        selector: options.selector,
+        scope,
+        woken,
         seen,
         opened: current,
         initial: None,
+        tells_end,
         stage,
         deadline,
-        next_bookmark: bookmarks.then(|| match start {
-            // As soon as the initial events are out, and then as every other.
-            Start::Present { streaming: true } => deadline.min(now + Duration::from_secs(1)),
-            _ => next_bookmark(now, deadline),
-        }),
+        next_bookmark,
     };
-    if let Start::Present { streaming } = start {
-        watch.initial = watch.present(&state, streaming);
+    if matches!((&watch.stage, start), (Stage::Live, Start::Present { .. })) {
+        watch.begin(&state);
     }
     drop(state);
     Ok(respond::stream(futures::stream::unfold(watch, |mut watch| async move {
@@ -118,21 +126,27 @@ fn next_bookmark(now: Instant, deadline: Instant) -> Instant {
     if now < last { last.min(now + BOOKMARK_PERIOD) } else { deadline }
 }
 
+fn too_old(revision: u64, oldest: u64) -> Failure {
+    Failure::expired(format!("too old resource version: {revision} ({oldest})"))
+}
+
 impl Watch {
     /// The next lines, or the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            let woken = self.server.inner.state().store.table(&self.kind.storage)?.woken().clone();
+            let woken = match self.stage {
+                // Any write may bring the revision that it waits for.
+                Stage::Ahead { .. } => self.server.inner.state().store.written().clone(),
+                _ => self.woken.clone(),
+            };
             // Made before the log is read, so that no write falls between reading and waiting.
             let wake = woken.notified();
             if let Some(text) = self.ready() {
                 return Some(text);
             }
-            if self.stage == Stage::Ended {
-                return None;
-            }
             let timer = match self.stage {
-                Stage::Ahead { until } => until,
+                Stage::Ended => return None,
+                Stage::Ahead { until, .. } => until,
                 _ => self.next_bookmark.unwrap_or(self.deadline),
             };
             tokio::select! {
@@ -158,124 +172,132 @@ impl Watch {
 
     /// What can be sent without waiting.
     fn ready(&mut self) -> Option<Bytes> {
-        if let Some(initial) = self.initial.take() {
-            return Some(initial);
+        if let Stage::Ahead { at_least, until } = self.stage {
+            self.ahead(at_least, until);
         }
+        if let Some(text) = self.present() {
+            return Some(text);
+        }
+        match &self.stage {
+            Stage::Live => self.changes(),
+            Stage::Refused(failure) => {
+                let text = lines::error(failure);
+                self.stage = Stage::Ended;
+                Some(text)
+            }
+            Stage::Ahead { .. } | Stage::Ended => None,
+        }
+    }
+
+    fn ahead(&mut self, at_least: u64, until: Instant) {
         let server = self.server.clone();
         let state = server.inner.state();
-        match self.stage {
-            Stage::Ahead { until } => self.ahead(&state, until),
-            Stage::Live => self.changes(&state),
-            Stage::Ended => None,
+        let current = state.store.revision();
+        if current >= at_least {
+            self.begin(&state);
+        } else if Instant::now() >= until {
+            self.stage = Stage::Refused(Failure::version_too_large(at_least, current));
         }
     }
 
-    /// The events of what is there now.
-    fn present(&self, state: &State, streaming: bool) -> Option<Bytes> {
+    /// Takes note of what is there now. Only pointers are copied while the state is locked.
+    fn begin(&mut self, state: &State) {
+        let table = state.store.table(&self.kind.storage).into_iter();
+        let objects = table.flat_map(|table| table.range(self.scope.prefix()));
+        let objects = objects.filter(|(key, _)| self.scope.covers(key));
+        let objects: Vec<_> = objects.map(|(key, version)| (key.clone(), version.clone())).collect();
+        self.initial = Some(objects.into_iter());
+        self.seen = state.store.revision();
+        self.stage = Stage::Live;
+    }
+
+    /// The next events of what was there at the start.
+    fn present(&mut self) -> Option<Bytes> {
+        let mut objects = self.initial.take()?;
         let mut text = BytesMut::new();
-        let table = state.store.table(&self.kind.storage)?;
-        for (key, version) in table.range(&self.prefix) {
-            if self.covers(key) && self.selector.matches(&version.object) {
-                self.line(&mut text, "ADDED", version);
+        for (key, version) in objects.by_ref() {
+            if self.selector.matches(&key, &version) {
+                lines::put_line(&mut text, &self.kind, "ADDED", &version);
+            }
+            if text.len() >= CHUNK {
+                self.initial = Some(objects);
+                return Some(text.freeze());
             }
         }
-        if streaming {
-            text.put_slice(&self.bookmark(true));
+        if self.tells_end {
+            text.extend_from_slice(&lines::bookmark(&self.kind, self.seen, true));
         }
         (!text.is_empty()).then(|| text.freeze())
     }
 
-    fn ahead(&mut self, state: &State, until: Instant) -> Option<Bytes> {
-        let current = state.store.revision();
-        if current >= self.seen {
-            self.stage = Stage::Live;
-            return self.changes(state);
-        }
-        (Instant::now() >= until).then(|| self.error(&Failure::version_too_large(self.seen, current)))
-    }
-
-    fn changes(&mut self, state: &State) -> Option<Bytes> {
-        let table = state.store.table(&self.kind.storage)?;
-        let Some(events) = table.since(self.seen) else {
-            let message = format!("too old resource version: {} ({})", self.seen, table.floor());
-            return Some(self.error(&Failure::expired(message)));
-        };
-        let mut text = BytesMut::new();
-        for event in events {
-            self.event(&mut text, event);
-        }
-        self.seen = self.seen.max(state.store.revision());
-        if table.is_closed_since(self.opened) {
-            self.stage = Stage::Ended;
-        }
-        (!text.is_empty()).then(|| text.freeze())
-    }
-
-    /// Whether `key` is watched. A prefix that is a whole key must be met exactly.
-    fn covers(&self, key: &str) -> bool {
-        self.prefix.is_empty() || self.prefix.ends_with('/') || self.prefix == key
-    }
-
-    /// Writes an event as this watch sees it: an object that stops matching leaves.
-    fn event(&self, text: &mut BytesMut, event: &Event) {
-        if !event.key.starts_with(&self.prefix) || !self.covers(&event.key) {
-            return;
-        }
-        let matched = event.before.as_ref().filter(|before| self.selector.matches(&before.object));
-        let matches = !event.deleted && self.selector.matches(&event.after.object);
-        match (matched, matches) {
-            (None, true) => self.line(text, "ADDED", &event.after),
-            (Some(_), true) => self.line(text, "MODIFIED", &event.after),
-            (Some(_), false) if event.deleted => self.line(text, "DELETED", &event.after),
-            (Some(before), false) => self.line(text, "DELETED", &before.at(event.revision)),
-            (None, false) => {}
+    /// What was written since, as far as it is to be told.
+    fn changes(&mut self) -> Option<Bytes> {
+        loop {
+            let events = match self.take_events() {
+                Ok(events) if events.is_empty() => return None,
+                Ok(events) => events,
+                Err(failure) => {
+                    self.stage = Stage::Ended;
+                    return Some(lines::error(&failure));
+                }
+            };
+            let mut text = BytesMut::new();
+            for (index, event) in events.iter().enumerate() {
+                if text.len() >= CHUNK {
+                    // The rest is taken again when this has been read.
+                    self.seen = events[index - 1].revision;
+                    self.stage = Stage::Live;
+                    break;
+                }
+                let Some((told, version)) = lines::seen(&self.selector, event) else { continue };
+                match event.line.get().filter(|_| told == lines::plain_type(event)) {
+                    Some(line) if events.len() == 1 => return Some(line.clone()),
+                    Some(line) => text.extend_from_slice(line),
+                    None => lines::put_line(&mut text, &self.kind, told, &version),
+                }
+            }
+            if !text.is_empty() {
+                return Some(text.freeze());
+            }
         }
     }
 
-    fn line(&self, text: &mut BytesMut, event_type: &str, version: &Version) {
-        text.put_slice(format!(r#"{{"type":"{event_type}","object":"#).as_bytes());
-        let encoded = self.kind.encoded(version);
-        if self.kind.is_stored_version() {
-            append(text, &encoded, &TypeFields::Stored);
-        } else {
-            let api_version = self.kind.api_version();
-            append(
-                text,
-                &encoded,
-                &TypeFields::Rewritten { kind: &self.kind.kind, api_version: &api_version },
-            );
+    /// Takes the next events from the log. One that comes alone, as most do, brings the line that all who are sent it
+    /// share.
+    fn take_events(&mut self) -> Result<Vec<Event>, Failure> {
+        let server = self.server.clone();
+        let state = server.inner.state();
+        let Some(table) = state.store.table(&self.kind.storage) else { return Ok(Vec::new()) };
+        let events = table.since(self.seen).ok_or_else(|| too_old(self.seen, table.floor()))?;
+        let events: Vec<_> = events.filter(|event| self.scope.covers(&event.key)).take(BATCH).collect();
+        match events.last() {
+            Some(last) if events.len() == BATCH => self.seen = last.revision,
+            _ => {
+                self.seen = self.seen.max(state.store.revision());
+                if table.is_closed_since(self.opened) {
+                    self.stage = Stage::Ended;
+                }
+            }
         }
-        text.put_slice(b"}\n");
-    }
-
-    fn error(&mut self, failure: &Failure) -> Bytes {
-        self.stage = Stage::Ended;
-        envelope("ERROR", &failure.status())
+        if let [event] = events[..]
+            && self.kind.is_stored_version()
+            && !self.kind.is_new_event()
+        {
+            event.line.get_or_init(|| {
+                let mut text = BytesMut::new();
+                lines::put_line(&mut text, &self.kind, lines::plain_type(event), &event.after);
+                text.freeze()
+            });
+        }
+        Ok(events.into_iter().cloned().collect())
     }
 
     /// The bookmark that is due at `now`, if one is; sets when the next one is.
     fn bookmark_due(&mut self, now: Instant) -> Option<Bytes> {
-        let due = self.next_bookmark.filter(|due| *due <= now && now < self.deadline)?;
+        let live = matches!(self.stage, Stage::Live);
+        let due = self.next_bookmark.filter(|due| live && *due <= now && now < self.deadline)?;
         self.next_bookmark = Some(next_bookmark(due, self.deadline));
         self.seen = self.seen.max(self.server.inner.state().store.revision());
-        Some(self.bookmark(false))
+        Some(lines::bookmark(&self.kind, self.seen, false))
     }
-
-    fn bookmark(&self, end_of_initial: bool) -> Bytes {
-        let mut metadata = json!({"resourceVersion": self.seen.to_string()});
-        if end_of_initial {
-            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
-        }
-        let object =
-            json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata});
-        envelope("BOOKMARK", &object)
-    }
-}
-
-fn envelope(event_type: &str, object: &Value) -> Bytes {
-    let mut text = BytesMut::new();
-    text.put_slice(format!(r#"{{"type":"{event_type}","object":"#).as_bytes());
-    text.put_slice(&encode(object).bytes);
-    text.put_slice(b"}\n");
-    text.freeze()
 }

@@ -1,0 +1,182 @@
+//! Objects as JSON text: made once a version, and put into answers without being read again.
+
+use std::ops::Range;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// An object as JSON text whose first two fields are `kind` and `apiVersion`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Encoded {
+    pub bytes: Bytes,
+    /// How much of the front the brace and the two type fields with their commas take.
+    front: u32,
+    /// Where the value of `metadata.resourceVersion` is; empty where there is none.
+    revision: Range<u32>,
+    /// Where the value of `metadata.labels` is; empty where there is none.
+    labels: Range<u32>,
+}
+
+impl Encoded {
+    /// The labels as JSON text; empty where there are none.
+    pub(crate) fn labels(&self) -> &[u8] {
+        &self.bytes[span(&self.labels)]
+    }
+
+    /// The same object with another resource version.
+    pub(crate) fn with_revision(&self, revision: u64) -> Self {
+        let old = span(&self.revision);
+        let new = format!("\"{revision}\"");
+        let mut text = BytesMut::with_capacity(self.bytes.len() - old.len() + new.len());
+        text.put_slice(&self.bytes[..old.start]);
+        text.put_slice(new.as_bytes());
+        text.put_slice(&self.bytes[old.end..]);
+        let grown = position(new.len()).wrapping_sub(position(old.len()));
+        let shift = |at: u32| if at > self.revision.start { at.wrapping_add(grown) } else { at };
+        Self {
+            bytes: text.freeze(),
+            front: self.front,
+            revision: self.revision.start..shift(self.revision.end),
+            labels: shift(self.labels.start)..shift(self.labels.end),
+        }
+    }
+}
+
+fn span(range: &Range<u32>) -> Range<usize> {
+    range.start as usize..range.end as usize
+}
+
+/// A place in an object's text. Bodies are bounded far below what it can hold.
+fn position(at: usize) -> u32 {
+    u32::try_from(at).expect("an object is shorter than 4 GiB")
+}
+
+fn write<T: Serialize + ?Sized>(text: &mut Vec<u8>, value: &T) {
+    serde_json::to_writer(text, value).expect("JSON values have string keys");
+}
+
+/// Writes one field of an object, and the comma before it; where its value is.
+fn field(text: &mut Vec<u8>, name: &str, value: impl FnOnce(&mut Vec<u8>)) -> Range<u32> {
+    if text.last() != Some(&b'{') {
+        text.push(b',');
+    }
+    write(text, name);
+    text.push(b':');
+    let start = position(text.len());
+    value(text);
+    start..position(text.len())
+}
+
+/// The JSON text of `object`, `kind` and `apiVersion` first, as API servers write it.
+pub(crate) fn encode(object: &Value) -> Encoded {
+    let mut text = Vec::with_capacity(1024);
+    let mut encoded = Encoded::default();
+    let Some(fields) = object.as_object() else {
+        write(&mut text, object);
+        return Encoded { bytes: text.into(), ..encoded };
+    };
+    text.push(b'{');
+    let types = ["kind", "apiVersion"];
+    for name in types {
+        if let Some(value) = fields.get(name) {
+            field(&mut text, name, |text| write(text, value));
+        }
+    }
+    let others = fields.iter().filter(|(name, _)| !types.contains(&name.as_str()));
+    let comma = usize::from(text.len() > 1 && others.clone().next().is_some());
+    encoded.front = position(text.len() + comma);
+    for (name, value) in others {
+        match value {
+            Value::Object(metadata) if name == "metadata" => {
+                field(&mut text, name, |text| write_metadata(text, metadata, &mut encoded));
+            }
+            value => drop(field(&mut text, name, |text| write(text, value))),
+        }
+    }
+    text.push(b'}');
+    // A copy has the right length, and leaves no room behind it unused.
+    encoded.bytes = Bytes::copy_from_slice(&text);
+    encoded
+}
+
+fn write_metadata(text: &mut Vec<u8>, metadata: &Map<String, Value>, encoded: &mut Encoded) {
+    text.push(b'{');
+    for (name, value) in metadata {
+        let place = field(text, name, |text| write(text, value));
+        match name.as_str() {
+            "resourceVersion" => encoded.revision = place,
+            "labels" => encoded.labels = place,
+            _ => {}
+        }
+    }
+    text.push(b'}');
+}
+
+/// Where the type fields of an object go when it is written into a list or for another version of its kind.
+pub(crate) enum TypeFields<'a> {
+    /// As they are stored.
+    Stored,
+    /// Left out, as in the lists of built-in kinds.
+    Omitted,
+    /// These.
+    Rewritten { kind: &'a str, api_version: &'a str },
+}
+
+/// Appends an object that is JSON text already, without parsing it again.
+pub(crate) fn append(buffer: &mut BytesMut, object: &Encoded, types: &TypeFields<'_>) {
+    match types {
+        TypeFields::Stored => return buffer.put_slice(&object.bytes),
+        TypeFields::Omitted => buffer.put_u8(b'{'),
+        TypeFields::Rewritten { kind, api_version } => {
+            buffer.put_slice(format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","#).as_bytes());
+        }
+    }
+    buffer.put_slice(&object.bytes[object.front as usize..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn type_fields_come_first_and_can_be_left_out_or_rewritten() {
+        let encoded = encode(&json!({"apiVersion": "v1", "data": {}, "kind": "ConfigMap", "metadata": {}}));
+        let written = |types| {
+            let mut buffer = BytesMut::new();
+            append(&mut buffer, &encoded, &types);
+            String::from_utf8(buffer.to_vec()).unwrap()
+        };
+        let stored = r#"{"kind":"ConfigMap","apiVersion":"v1","data":{},"metadata":{}}"#;
+        assert_eq!(written(TypeFields::Stored), stored);
+        assert_eq!(written(TypeFields::Omitted), r#"{"data":{},"metadata":{}}"#);
+        let other = TypeFields::Rewritten { kind: "Other", api_version: "a/v2" };
+        assert_eq!(written(other), r#"{"kind":"Other","apiVersion":"a/v2","data":{},"metadata":{}}"#);
+    }
+
+    #[test]
+    fn another_revision_changes_nothing_else() {
+        let object = |labels: Value, revision: &str| {
+            json!({"kind": "Pod", "apiVersion": "v1",
+                "metadata": {"labels": labels, "name": "a", "resourceVersion": revision, "uid": "u"}, "spec": {}})
+        };
+        for labels in [json!({"a": "1"}), json!({})] {
+            let before = encode(&object(labels.clone(), "99"));
+            for revision in [7, 99, 100, 123_456] {
+                let after = before.with_revision(revision);
+                assert_eq!(after.bytes, encode(&object(labels.clone(), &revision.to_string())).bytes);
+                assert_eq!(after.labels(), labels.to_string().as_bytes());
+                assert_eq!(after.with_revision(5).bytes, before.with_revision(5).bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn text_reads_back_as_the_object_that_was_written() {
+        let object = json!({"kind": "A", "apiVersion": "b/v1", "metadata": {"name": "x\"\u{1}é"}, "n": [1, -2, 0.5, null]});
+        assert_eq!(serde_json::from_slice::<Value>(&encode(&object).bytes).unwrap(), object);
+        assert_eq!(encode(&json!({})).bytes, "{}");
+        assert_eq!(encode(&json!({"kind": "A"})).bytes, r#"{"kind":"A"}"#);
+    }
+}

@@ -1,0 +1,9 @@
+//! What the server keeps: the versions of its objects, and the log of what was written.
+
+mod objects;
+mod table;
+mod version;
+
+pub(crate) use objects::{Store, key, object_key};
+pub(crate) use table::Event;
+pub(crate) use version::{SEPARATOR, Version};

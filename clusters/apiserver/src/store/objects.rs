@@ -1,0 +1,151 @@
+//! The store: every object's present version, one revision sequence, and how many trees of objects are kept.
+//!
+//! It knows keys and versions only. What a write means, and whether it may happen, is decided by its callers.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use capsize_clock::Clock;
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::table::Table;
+use super::version::Version;
+
+/// How much text, in bytes, the objects may have whose trees are kept: those that were written last.
+const TREES: usize = 256 * 1024;
+
+/// The objects of one server.
+#[derive(Debug)]
+pub(crate) struct Store {
+    tables: BTreeMap<Arc<str>, Table>,
+    revision: u64,
+    clock: Clock,
+    history_limit: usize,
+    recent: RefCell<Recent>,
+    written: Arc<Notify>,
+}
+
+/// The versions whose trees are kept, oldest first.
+#[derive(Debug, Default)]
+struct Recent {
+    versions: VecDeque<Arc<Version>>,
+    /// The length of their text.
+    bytes: usize,
+}
+
+impl Recent {
+    fn keep(&mut self, version: Arc<Version>) {
+        self.bytes += version.encoded().bytes.len();
+        self.versions.push_back(version);
+        while self.bytes > TREES
+            && self.versions.len() > 1
+            && let Some(oldest) = self.versions.pop_front()
+        {
+            self.bytes -= oldest.encoded().bytes.len();
+            oldest.drop_tree();
+        }
+    }
+}
+
+/// The key of an object in its table; keys sort as etcd's do.
+pub(crate) fn key(namespace: &str, name: &str) -> String {
+    let mut key = String::with_capacity(namespace.len() + 1 + name.len());
+    key.push_str(namespace);
+    key.push('/');
+    key.push_str(name);
+    key
+}
+
+/// The key that `object` has by its metadata.
+pub(crate) fn object_key(object: &Value) -> String {
+    let metadata = &object["metadata"];
+    key(metadata["namespace"].as_str().unwrap_or_default(), metadata["name"].as_str().unwrap_or_default())
+}
+
+impl Store {
+    /// An empty store that keeps at most `history_limit` events a table, and none for longer than real servers do.
+    pub(crate) fn new(clock: Clock, history_limit: usize) -> Self {
+        let (recent, written) = (RefCell::default(), Arc::default());
+        Self { tables: BTreeMap::new(), revision: 1, clock, history_limit, recent, written }
+    }
+
+    /// The revision of the last write.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// What is notified of every write.
+    pub(crate) fn written(&self) -> &Arc<Notify> {
+        &self.written
+    }
+
+    /// The table called `storage`, which need not exist yet.
+    pub(crate) fn table(&self, storage: &str) -> Option<&Table> {
+        self.tables.get(storage)
+    }
+
+    /// The tables that exist, by name.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (&Arc<str>, &Table)> {
+        self.tables.iter()
+    }
+
+    /// The table called `storage`, made where it does not exist.
+    pub(crate) fn table_mut(&mut self, storage: &Arc<str>) -> &mut Table {
+        if !self.tables.contains_key(storage) {
+            self.tables.insert(storage.clone(), Table::default());
+        }
+        self.tables.get_mut(storage).expect("it was just made")
+    }
+
+    /// The object under `key`.
+    pub(crate) fn get(&self, storage: &str, key: &str) -> Option<&Arc<Version>> {
+        self.tables.get(storage)?.get(key)
+    }
+
+    /// The object under `key`, whose tree is kept for a while: for those who are about to write.
+    pub(crate) fn load(&self, storage: &str, key: &str) -> Option<&Arc<Version>> {
+        let version = self.get(storage, key)?;
+        if version.keep_tree() {
+            self.recent.borrow_mut().keep(version.clone());
+        }
+        Some(version)
+    }
+
+    /// Writes `object` under `key` at the next revision and wakes the table's watches. `fields` are the values that
+    /// it can be selected by.
+    pub(crate) fn put(
+        &mut self,
+        storage: &Arc<str>,
+        key: &str,
+        object: Value,
+        fields: Box<str>,
+    ) -> Arc<Version> {
+        self.revision += 1;
+        let version = Version::new(object, self.revision, fields);
+        let (at, limit) = (self.clock.elapsed(), self.history_limit);
+        self.table_mut(storage).put(key, version.clone(), at, limit);
+        self.recent.get_mut().keep(version.clone());
+        self.written.notify_waiters();
+        version
+    }
+
+    /// Ends the watches of the table called `storage`, once they have told what there is to tell.
+    pub(crate) fn close(&mut self, storage: &str) {
+        if let Some(table) = self.tables.get_mut(storage) {
+            table.close(self.revision);
+        }
+    }
+
+    /// Removes the object under `key` at the next revision; its last state, with that revision, comes back.
+    pub(crate) fn remove(&mut self, storage: &str, key: &str) -> Option<Arc<Version>> {
+        let table = self.tables.get_mut(storage)?;
+        let (at, limit) = (self.clock.elapsed(), self.history_limit);
+        let version = table.remove(key, self.revision + 1, at, limit)?;
+        self.revision += 1;
+        self.recent.get_mut().keep(version.clone());
+        self.written.notify_waiters();
+        Some(version)
+    }
+}

@@ -1,0 +1,150 @@
+//! One version of one object: its text, which is kept, and its tree, which is there only while it is in use.
+//!
+//! A tree takes about ten times the room of its text. The store decides how many are kept.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::encoded::{Encoded, encode};
+
+/// What parts the noted values of [`Version::field`]; it is in no name, address or reason.
+pub(crate) const SEPARATOR: &str = "\0";
+
+/// One version of one object. It never changes; readers share it.
+#[derive(Debug)]
+pub(crate) struct Version {
+    /// The revision of the write that made it; for the last state of a deleted object, that of the delete.
+    pub revision: u64,
+    encoded: Encoded,
+    /// What field selectors can ask for, in the order of the kind's selectable fields.
+    fields: Box<str>,
+    tree: Mutex<Option<Arc<Value>>>,
+}
+
+/// A text in JSON, copied only where it has escapes.
+#[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl std::borrow::Borrow<str> for Text<'_> {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The labels of a version.
+#[derive(Debug, Default)]
+pub(crate) struct Labels<'a>(BTreeMap<Text<'a>, Text<'a>>);
+
+impl Labels<'_> {
+    /// The value of a label.
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(|value| &*value.0)
+    }
+}
+
+impl Version {
+    /// A version with its tree, as `object` is stored at `revision`. `fields` are the values to select by, parted by
+    /// [`SEPARATOR`].
+    pub(crate) fn new(mut object: Value, revision: u64, fields: Box<str>) -> Arc<Self> {
+        object["metadata"]["resourceVersion"] = Value::String(revision.to_string());
+        let encoded = encode(&object);
+        Arc::new(Self { revision, encoded, fields, tree: Mutex::new(Some(Arc::new(object))) })
+    }
+
+    /// The same object as if written at `revision`: how a watch sees it leave. It takes the tree along.
+    pub(crate) fn leaving(&self, revision: u64) -> Arc<Self> {
+        let tree = self.tree().take().map(|mut tree| {
+            Arc::make_mut(&mut tree)["metadata"]["resourceVersion"] = Value::String(revision.to_string());
+            tree
+        });
+        let (encoded, fields) = (self.encoded.with_revision(revision), self.fields.clone());
+        Arc::new(Self { revision, encoded, fields, tree: Mutex::new(tree) })
+    }
+
+    /// The object as it is served, with `apiVersion` and `kind` of the version that is stored. Reads the text where
+    /// the tree is not kept.
+    pub(crate) fn object(&self) -> Arc<Value> {
+        let kept = self.tree().clone();
+        kept.unwrap_or_else(|| Arc::new(self.parse()))
+    }
+
+    /// Keeps the tree from now on; whether it was not kept before.
+    pub(crate) fn keep_tree(&self) -> bool {
+        let mut tree = self.tree();
+        let absent = tree.is_none();
+        if absent {
+            *tree = Some(Arc::new(self.parse()));
+        }
+        absent
+    }
+
+    /// Keeps the tree no longer.
+    pub(crate) fn drop_tree(&self) {
+        let tree = mem::take(&mut *self.tree());
+        drop(tree);
+    }
+
+    /// The object as JSON text, made once, whatever the number of readers.
+    pub(crate) fn encoded(&self) -> &Encoded {
+        &self.encoded
+    }
+
+    /// The value of the selectable field at `index`; empty where the object has none.
+    pub(crate) fn field(&self, index: usize) -> &str {
+        self.fields.split(SEPARATOR).nth(index).unwrap_or_default()
+    }
+
+    /// The labels, read from the text alone.
+    pub(crate) fn labels(&self) -> Labels<'_> {
+        Labels(serde_json::from_slice(self.encoded.labels()).unwrap_or_default())
+    }
+
+    fn parse(&self) -> Value {
+        serde_json::from_slice(&self.encoded.bytes).expect("the server wrote it")
+    }
+
+    fn tree(&self) -> MutexGuard<'_, Option<Arc<Value>>> {
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn labels_and_fields_need_no_tree() {
+        let object =
+            json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"labels": {"a/b": "1", "é": "\"q\""}}});
+        let version = Version::new(object, 7, "n1\0\0Running".into());
+        version.drop_tree();
+        assert_eq!(version.labels().get("a/b"), Some("1"));
+        assert_eq!(version.labels().get("é"), Some("\"q\""));
+        assert_eq!(version.labels().get("c"), None);
+        assert_eq!([0, 1, 2, 3].map(|index| version.field(index)), ["n1", "", "Running", ""]);
+    }
+
+    #[test]
+    fn a_tree_that_is_not_kept_is_read_again() {
+        let version = Version::new(json!({"kind": "A", "metadata": {"name": "x"}}), 7, "".into());
+        let before = version.object();
+        version.drop_tree();
+        assert_eq!(version.object(), before);
+        assert!(version.keep_tree() && !version.keep_tree());
+    }
+
+    #[test]
+    fn an_object_leaves_with_the_revision_of_its_delete() {
+        let leaving = Version::new(json!({"kind": "A", "metadata": {"name": "x"}}), 7, "".into()).leaving(12);
+        let tree = leaving.object();
+        leaving.drop_tree();
+        assert_eq!((tree["metadata"]["resourceVersion"].as_str(), leaving.revision), (Some("12"), 12));
+        assert_eq!(leaving.object(), tree);
+    }
+}

@@ -1,0 +1,96 @@
+//! The lines of a watch: what is told of an event, of a bookmark, and of an error.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::{Value, json};
+
+use crate::defaults::empty_form;
+use crate::failure::Failure;
+use crate::kinds::Kind;
+use crate::respond::{TypeFields, append, encode};
+use crate::selector::Selector;
+use crate::store::{Event, Version};
+
+/// What is told of an event to a watch without a selector.
+pub(super) fn plain_type(event: &Event) -> &'static str {
+    match (&event.before, event.deleted) {
+        (_, true) => "DELETED",
+        (None, false) => "ADDED",
+        (Some(_), false) => "MODIFIED",
+    }
+}
+
+/// What is told of an event to a watch with `selector`: an object that stops matching leaves, as it was before but
+/// with the revision of the event. `None` where nothing is told.
+pub(super) fn seen(selector: &Selector, event: &Event) -> Option<(&'static str, Arc<Version>)> {
+    if selector.is_empty() {
+        return Some((plain_type(event), event.after.clone()));
+    }
+    let selected = |version: &Arc<Version>| selector.matches(&event.key, version);
+    let before = event.before.as_ref().filter(|before| selected(before));
+    let after = !event.deleted && selected(&event.after);
+    Some(match (before, after) {
+        (None, true) => ("ADDED", event.after.clone()),
+        (Some(_), true) => ("MODIFIED", event.after.clone()),
+        (Some(_), false) if event.deleted => ("DELETED", event.after.clone()),
+        (Some(before), false) => ("DELETED", before.leaving(event.revision)),
+        (None, false) => return None,
+    })
+}
+
+/// Writes the line of an object.
+pub(super) fn put_line(text: &mut BytesMut, kind: &Kind, event_type: &str, version: &Version) {
+    let encoded = kind.encoded(version);
+    text.reserve(encoded.bytes.len() + 128);
+    put_head(text, event_type);
+    let api_version = kind.api_version();
+    let rewritten = TypeFields::Rewritten { kind: &kind.kind, api_version: &api_version };
+    append(text, &encoded, if kind.is_stored_version() { &TypeFields::Stored } else { &rewritten });
+    text.put_slice(b"}\n");
+}
+
+fn put_head(text: &mut BytesMut, event_type: &str) {
+    text.put_slice(br#"{"type":""#);
+    text.put_slice(event_type.as_bytes());
+    text.put_slice(br#"","object":"#);
+}
+
+fn envelope(event_type: &str, object: &Value) -> Bytes {
+    let mut text = BytesMut::new();
+    put_head(&mut text, event_type);
+    text.put_slice(&encode(object).bytes);
+    text.put_slice(b"}\n");
+    text.freeze()
+}
+
+/// The line that ends a watch.
+pub(super) fn error(failure: &Failure) -> Bytes {
+    envelope("ERROR", &failure.status())
+}
+
+/// The line that says that all up to `revision` has been told; `ends_initial` where those were the initial events.
+pub(super) fn bookmark(kind: &Kind, revision: u64, ends_initial: bool) -> Bytes {
+    let mut object = blank(kind);
+    object["kind"] = kind.kind.as_ref().into();
+    object["apiVersion"] = kind.api_version().into();
+    object["metadata"] = json!({"resourceVersion": revision.to_string()});
+    if ends_initial {
+        object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+    }
+    envelope("BOOKMARK", &object)
+}
+
+/// An object of which nothing is set, as Go writes the types of built-in kinds.
+fn blank(kind: &Kind) -> Value {
+    let mut blank = empty_form(kind);
+    match (&*kind.group, &*kind.plural) {
+        ("apps", "deployments" | "replicasets" | "statefulsets") => blank["spec"]["replicas"] = 0.into(),
+        ("rbac.authorization.k8s.io", "roles" | "clusterroles") => blank["rules"] = Value::Null,
+        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
+            blank["roleRef"] = json!({"apiGroup": "", "kind": "", "name": ""});
+        }
+        _ => {}
+    }
+    blank
+}
