@@ -81,13 +81,16 @@ impl Issuer {
         let parts: Vec<&str> = token.split('.').collect();
         let [head, body, signature] = parts.as_slice() else { return Ok(None) };
         let decoded = |part: &str| BASE64.decode(part).ok();
-        let claims: Option<Value> = decoded(body).and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let Some(claims) = claims else { return Ok(None) };
+        let read = |part: &str| decoded(part).and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+        let (Some(claims), Some(named)) = (read(body), read(head)) else { return Ok(None) };
         let issuer = claims["iss"].as_str().unwrap_or_default();
         if issuer != self.url && issuer != LEGACY_ISSUER {
             return Ok(None);
         }
         let Some(signature) = decoded(signature) else { return Ok(None) };
+        if named["kid"].as_str().is_some_and(|id| id != self.key().id) {
+            return Err("invalid signature, no keys found".into());
+        }
         let broken = || "go-jose/go-jose: error in cryptographic primitive".to_owned();
         let signature = Signature::from_slice(&signature).map_err(|_| broken())?;
         let signed = &token.as_bytes()[..head.len() + 1 + body.len()];
