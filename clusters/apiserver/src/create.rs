@@ -51,6 +51,7 @@ impl Writer<'_> {
             object = changed;
             kind.normalize(&mut object);
         }
+        self.note_requester(kind, &mut object);
         set_meta(&mut object, "uid", Some(uid(&mut self.state.chance).into()));
         set_meta(&mut object, "creationTimestamp", Some(object::time(self.server.clock.now())));
         let mut causes = validate::metadata(kind, &object);

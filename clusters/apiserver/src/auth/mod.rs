@@ -12,6 +12,7 @@ mod impersonate;
 mod openid;
 mod provision;
 mod request;
+mod requester;
 mod rule;
 mod token;
 mod user;

@@ -90,3 +90,23 @@ fn clients_inside_the_process_are_administrators_without_credentials() {
         assert_eq!(ask(eve.request("GET", "/api/v1/pods", &Value::Null)).await, 403);
     });
 }
+
+#[test]
+fn a_request_for_a_certificate_says_who_made_it() {
+    with_server(with_rbac, |client| async move {
+        let root = client.bearing("root");
+        let bind = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "b"},
+            "subjects": [{"kind": "User", "name": "eve", "apiGroup": "rbac.authorization.k8s.io"}],
+            "roleRef": {"kind": "ClusterRole", "name": "cluster-admin", "apiGroup": "rbac.authorization.k8s.io"}});
+        root.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", bind).await;
+        let request = json!({"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest",
+            "metadata": {"name": "c"}, "spec": {"request": "LS0t", "signerName": "example.com/signer", "username": "root",
+            "usages": ["client auth"]}});
+        let path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+        let spec = client.bearing("eve's").create(path, request).await["spec"].take();
+        assert_eq!(
+            (&spec["username"], &spec["groups"]),
+            (&json!("eve"), &json!(["dev", "system:authenticated"]))
+        );
+    });
+}

@@ -1,0 +1,23 @@
+//! A request for a certificate says who made it.
+
+use serde_json::Value;
+
+use super::user::User;
+use crate::kinds::Kind;
+use crate::object::child;
+use crate::writer::Writer;
+
+impl Writer<'_> {
+    /// Notes in a new certificate signing request who it is from, whatever it says itself.
+    pub(crate) fn note_requester(&self, kind: &Kind, object: &mut Value) {
+        if kind.plural != "certificatesigningrequests" || kind.group != "certificates.k8s.io" {
+            return;
+        }
+        let Some(spec) = child(object, "spec").as_object_mut() else { return };
+        spec.retain(|field, _| !matches!(field.as_str(), "username" | "uid" | "groups" | "extra"));
+        let info = self.user.map_or_else(|| User::admin().info(), User::info);
+        if let Value::Object(info) = info {
+            spec.extend(info);
+        }
+    }
+}
