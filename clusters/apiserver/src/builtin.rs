@@ -96,6 +96,7 @@ static ROWS: &[Row] = &[
     scaled(in_all(row("apps", "v1", "Deployment", "deployments", &["deploy"], WORKLOAD))),
     scaled(in_all(row("apps", "v1", "ReplicaSet", "replicasets", &["rs"], WORKLOAD))),
     scaled(in_all(row("apps", "v1", "StatefulSet", "statefulsets", &["sts"], WORKLOAD))),
+    in_all(row("autoscaling", "v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", &["hpa"], WITH_STATUS)),
     in_all(row("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", &["hpa"], WITH_STATUS)),
     in_all(row("batch", "v1", "CronJob", "cronjobs", &["cj"], WORKLOAD)),
     in_all(row("batch", "v1", "Job", "jobs", &[], WORKLOAD)),
@@ -146,7 +147,8 @@ fn kind(row: &Row) -> Kind {
     Kind {
         group: row.group.into(),
         version: row.version.into(),
-        stored_version: row.version.into(),
+        // Autoscalers are kept as version 2.
+        stored_version: if row.group == "autoscaling" { "v2" } else { row.version }.into(),
         kind: row.kind.into(),
         list_kind: format!("{}List", row.kind).into(),
         plural: row.plural.into(),

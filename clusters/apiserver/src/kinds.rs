@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::autoscaler;
 use crate::crd::Schema;
 use crate::defaults;
 use crate::encoded::{Encoded, encode};
@@ -52,6 +53,15 @@ pub(crate) struct Traits {
     pub returns_deleted: bool,
     /// A create keeps the status that it was sent.
     pub keeps_status: bool,
+}
+
+/// The kinds whose objects are stored in the shape of another.
+#[derive(Clone, Copy, Debug)]
+enum OtherShape {
+    /// Of `events.k8s.io`, as those of the core group.
+    Event,
+    /// Of version 1, as those of version 2.
+    Autoscaler,
 }
 
 /// Where `/scale` reads and writes, as paths from the object's root.
@@ -122,22 +132,39 @@ impl Kind {
         self.group == "events.k8s.io"
     }
 
+    /// Which kind this is of those whose objects are stored in the shape of another.
+    fn other_shape(&self) -> Option<OtherShape> {
+        if self.is_new_event() {
+            return Some(OtherShape::Event);
+        }
+        (!self.is_custom() && !self.is_stored_version()).then_some(OtherShape::Autoscaler)
+    }
+
     /// An object of this kind as it is stored.
     pub(crate) fn to_stored(&self, object: Value) -> Value {
-        if self.is_new_event() { events::to_core(&object) } else { object }
+        match self.other_shape() {
+            Some(OtherShape::Event) => events::to_core(&object),
+            Some(OtherShape::Autoscaler) => autoscaler::from_version_1(&object),
+            None => object,
+        }
     }
 
     /// A stored object as one of this kind.
     pub(crate) fn as_served<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
-        if self.is_new_event() { Cow::Owned(events::from_core(object)) } else { Cow::Borrowed(object) }
+        match self.other_shape() {
+            Some(OtherShape::Event) => Cow::Owned(events::from_core(object)),
+            Some(OtherShape::Autoscaler) => Cow::Owned(autoscaler::to_version_1(object)),
+            None => Cow::Borrowed(object),
+        }
     }
 
     /// The text of a version of an object, for this version of its kind. Its type fields may be those stored.
     pub(crate) fn encoded<'a>(&self, version: &'a Version) -> Cow<'a, Encoded> {
-        if self.is_new_event() {
-            return Cow::Owned(encode(&events::from_core(&version.object())));
+        match self.other_shape() {
+            Some(_) => Cow::Owned(encode(&self.as_served(&version.object()))),
+            None => version.encoded(),
         }
-        Cow::Borrowed(version.encoded())
+    }
     }
 
     /// An object as this version of its kind is served; with `typed`, or where the kind is custom, with its type.

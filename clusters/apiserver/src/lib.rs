@@ -41,6 +41,7 @@
 //! to `capsize-clusters`.
 
 mod auth;
+mod autoscaler;
 mod body;
 mod builtin;
 mod cel;

@@ -1,0 +1,106 @@
+//! Autoscalers have two shapes, one a version, and one storage: they are kept as version 2.
+//!
+//! Version 1 knows of one metric, the use of CPUs. What it has no fields for goes into annotations and comes back from
+//! them; their names are those of real servers, what they hold is as version 2 writes it.
+
+use serde_json::{Map, Value, json};
+
+/// The annotation, and where in version 2 its value belongs.
+const CARRIED: [(&str, &str, &str); 4] = [
+    ("autoscaling.alpha.kubernetes.io/metrics", "spec", "metrics"),
+    ("autoscaling.alpha.kubernetes.io/behavior", "spec", "behavior"),
+    ("autoscaling.alpha.kubernetes.io/current-metrics", "status", "currentMetrics"),
+    ("autoscaling.alpha.kubernetes.io/conditions", "status", "conditions"),
+];
+
+/// The use of CPUs that a metric is about, in percent: as wanted under `target`, as found under `current`.
+fn cpu_of<'a>(metric: &'a Value, under: &str) -> Option<&'a Value> {
+    let resource = &metric["resource"];
+    let is_cpu = metric["type"] == "Resource" && resource["name"] == "cpu";
+    Some(&resource[under]["averageUtilization"]).filter(|percent| is_cpu && percent.is_number())
+}
+
+fn cpu_metric(under: &str, percent: &Value) -> Value {
+    let mut value = json!({"averageUtilization": percent});
+    if under == "target" {
+        value["type"] = "Utilization".into();
+    }
+    json!({"type": "Resource", "resource": {"name": "cpu", under: value}})
+}
+
+/// Where the metric of version 1 is: part of the object, its field, the list of version 2, how it is told there.
+const CPU: [(&str, &str, &str, &str); 2] = [
+    ("spec", "targetCPUUtilizationPercentage", "metrics", "target"),
+    ("status", "currentCPUUtilizationPercentage", "currentMetrics", "current"),
+];
+
+/// An autoscaler of version 2 as version 1 shows it.
+pub(crate) fn to_version_1(object: &Value) -> Value {
+    let mut old = object.clone();
+    old["apiVersion"] = "autoscaling/v1".into();
+    for (part, field, list, under) in CPU {
+        let Some(Value::Array(mut metrics)) = old[part].get(list).cloned() else { continue };
+        if let Some(at) = metrics.iter().position(|metric| cpu_of(metric, under).is_some()) {
+            let metric = metrics.remove(at);
+            old[part][field] = cpu_of(&metric, under).cloned().unwrap_or_default();
+        }
+        old[part][list] = metrics.into();
+    }
+    for (annotation, part, field) in CARRIED {
+        let carried =
+            old.get_mut(part).and_then(Value::as_object_mut).and_then(|fields| fields.remove(field));
+        let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        if let Some(value) = carried.filter(|value| !is_empty(value)) {
+            old["metadata"]["annotations"][annotation] = value.to_string().into();
+        }
+    }
+    old
+}
+
+/// An autoscaler of version 1 as it is kept.
+pub(crate) fn from_version_1(object: &Value) -> Value {
+    let mut new = object.clone();
+    new["apiVersion"] = "autoscaling/v2".into();
+    for (annotation, part, field) in CARRIED {
+        let annotations = new.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+        let carried = annotations.and_then(|all| all.remove(annotation));
+        let value = carried.as_ref().and_then(Value::as_str).and_then(|text| serde_json::from_str(text).ok());
+        if let Some(value) = value {
+            new[part][field] = value;
+        }
+    }
+    if new["metadata"]["annotations"].as_object().is_some_and(Map::is_empty)
+        && let Some(metadata) = new["metadata"].as_object_mut()
+    {
+        metadata.remove("annotations");
+    }
+    for (part, field, list, under) in CPU {
+        let Some(percent) =
+            new.get_mut(part).and_then(Value::as_object_mut).and_then(|fields| fields.remove(field))
+        else {
+            continue;
+        };
+        let mut metrics = new[part][list].as_array().cloned().unwrap_or_default();
+        metrics.insert(0, cpu_metric(under, &percent));
+        new[part][list] = metrics.into();
+    }
+    new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_version_1_has_no_fields_for_comes_back() {
+        let pods =
+            json!({"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"averageValue": "1"}}});
+        let kept = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
+            "spec": {"maxReplicas": 3, "metrics": [cpu_metric("target", &json!(80)), pods], "behavior": {"scaleUp": {}}},
+            "status": {"currentMetrics": [cpu_metric("current", &json!(10))], "conditions": [{"type": "AbleToScale"}]}});
+        let old = to_version_1(&kept);
+        assert_eq!(old["spec"], json!({"maxReplicas": 3, "targetCPUUtilizationPercentage": 80}));
+        assert_eq!(old["status"], json!({"currentCPUUtilizationPercentage": 10}));
+        assert_eq!(from_version_1(&old), kept);
+    }
+}
