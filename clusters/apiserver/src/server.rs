@@ -11,6 +11,7 @@ use crate::builtin::BUILTIN;
 use crate::failure::Failure;
 use crate::gc::Dependents;
 use crate::kinds::{self, Kind};
+use crate::metrics::Metrics;
 use crate::service::ApiService;
 use crate::store::Store;
 use crate::writer::{Manager, NewObject, Writer};
@@ -53,6 +54,7 @@ pub(crate) struct Inner {
     pub namespace_controller: bool,
     pub tracks_updates: bool,
     pub access: Access,
+    pub metrics: Metrics,
     state: Mutex<State>,
 }
 
@@ -176,6 +178,7 @@ impl Builder {
                 namespace_controller: self.namespace_controller,
                 tracks_updates: self.tracks_updates,
                 access,
+                metrics: Metrics::default(),
                 state: Mutex::new(state),
             }),
         };

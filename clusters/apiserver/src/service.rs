@@ -17,7 +17,7 @@ use crate::request::{Query, ResourcePath, Target, parse_path};
 use crate::respond::{self, ApiBody};
 use crate::server::ApiServer;
 use crate::writer::Writer;
-use crate::{auth, discovery, negotiate, read, review, watch, write};
+use crate::{auth, discovery, negotiate, read, review, shape, watch, write};
 
 /// The largest body that is read, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -69,7 +69,11 @@ where
                 }
                 Err(error) => return Ok(respond::failure(&Failure::bad_request(error.to_string()))),
             };
-            Ok(handle(&server, &parts, body).await.unwrap_or_else(|failure| respond::failure(&failure)))
+            let answer = handle(&server, &parts, body).await;
+            let answer = answer.unwrap_or_else(|failure| respond::failure(&failure));
+            let watches = matches!(answer.body(), ApiBody::Watch(_));
+            server.inner.metrics.answered(&parts.method, watches, answer.status());
+            Ok(answer)
         })
     }
 }
@@ -118,8 +122,13 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
     let form = negotiate::form(parts, &query, &kind, path.name.is_empty())?;
     let call = Call { server, kind, path, query, parts, body };
     let deprecation = call.kind.schema.as_ref().and_then(|schema| schema.deprecation.clone());
+    let shaping = shape::shaping(&call, form)?;
     let answer = if reviewed.is_some() { review::answer(&call) } else { dispatch(call).await };
     let answer = answer.unwrap_or_else(|failure| respond::failure(&failure));
+    let answer = match shaping {
+        Some(shaping) => shaping.apply(answer),
+        None => answer,
+    };
     let answer = respond::with_warnings(answer, deprecation.as_slice());
     Ok(respond::in_media(answer, form))
 }

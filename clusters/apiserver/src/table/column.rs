@@ -1,0 +1,65 @@
+//! The columns of a table, and how a printer is written down.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// What a column is called and what its cells are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Column {
+    pub name: &'static str,
+    /// A type of OpenAPI, or `date`.
+    pub kind: &'static str,
+    pub format: &'static str,
+    pub description: &'static str,
+    /// 0 is always shown, more only to who asks for a wide table.
+    pub priority: u8,
+}
+
+impl Column {
+    /// As it is written into a table.
+    pub(super) fn definition(&self) -> Value {
+        json!({"name": self.name, "type": self.kind, "format": self.format,
+            "description": self.description, "priority": self.priority})
+    }
+}
+
+pub(super) const fn text(name: &'static str, description: &'static str) -> Column {
+    Column { name, kind: "string", format: "", description, priority: 0 }
+}
+
+pub(super) const fn integer(name: &'static str, description: &'static str) -> Column {
+    Column { kind: "integer", ..text(name, description) }
+}
+
+pub(super) const fn boolean(name: &'static str, description: &'static str) -> Column {
+    Column { kind: "boolean", ..text(name, description) }
+}
+
+/// Only in wide tables.
+pub(super) const fn wide(column: Column) -> Column {
+    Column { priority: 1, ..column }
+}
+
+/// The name of the object.
+pub(super) const NAME: Column =
+    Column { format: "name", ..text("Name", "The name, unique within a namespace.") };
+/// The time since the object was made.
+pub(super) const AGE: Column = text("Age", "How long ago the object was made.");
+pub(super) const CONTAINERS: Column = wide(text("Containers", "The names of the containers."));
+pub(super) const IMAGES: Column = wide(text("Images", "The images of the containers."));
+pub(super) const SELECTOR: Column = wide(text("Selector", "The labels of the pods that belong to it."));
+
+/// How the objects of a kind are shown.
+pub(super) struct Printer {
+    pub columns: &'static [Column],
+    /// The cells of an object at that time, one a column.
+    pub cells: fn(&Value, Timestamp) -> Vec<Value>,
+}
+
+/// For kinds that have no columns of their own.
+pub(super) static DEFAULT: Printer = Printer {
+    columns: &[NAME, Column { kind: "date", ..text("Created At", "When the object was made.") }],
+    cells: |object, _| {
+        vec![object["metadata"]["name"].clone(), object["metadata"]["creationTimestamp"].clone()]
+    },
+};

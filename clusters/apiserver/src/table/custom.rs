@@ -1,0 +1,174 @@
+//! The columns of custom kinds, which their definitions give as paths into the object.
+//!
+//! The paths are of kubectl's dialect of JSONPath; they are brought into the form of RFC 9535.
+
+use jiff::Timestamp;
+use jsonpath_rust::JsonPath as _;
+use serde_json::{Value, json};
+
+use super::cells::{name, since, str_of};
+use super::column::NAME;
+
+/// A column of a custom kind.
+#[derive(Debug)]
+pub(super) struct CustomColumn {
+    kind: String,
+    /// In the form of RFC 9535.
+    path: String,
+}
+
+/// The columns of a version of a custom kind: as they are written into a table, and how their cells are found.
+pub(super) fn columns(definition: Option<&Value>, version: &str) -> (Vec<Value>, Vec<CustomColumn>) {
+    let versions = definition.and_then(|definition| definition["spec"]["versions"].as_array());
+    let version = versions.into_iter().flatten().find(|known| known["name"] == version);
+    let given = version.and_then(|version| version["additionalPrinterColumns"].as_array());
+    let age = [json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp",
+        "description": "How long ago the object was made."})];
+    let given = given.filter(|list| !list.is_empty()).map_or(&age[..], Vec::as_slice);
+    let definition = |column: &Value| {
+        let path = str_of(&column["jsonPath"]);
+        let description = match str_of(&column["description"]) {
+            "" => format!("Custom resource definition column (in JSONPath format): {path}"),
+            description => description.to_owned(),
+        };
+        json!({"name": column["name"], "type": column["type"], "format": str_of(&column["format"]),
+            "description": description, "priority": column["priority"].as_i64().unwrap_or_default()})
+    };
+    let column = |column: &Value| CustomColumn {
+        kind: str_of(&column["type"]).to_owned(),
+        path: standard_path(str_of(&column["jsonPath"])),
+    };
+    let definitions = std::iter::once(NAME.definition()).chain(given.iter().map(definition)).collect();
+    (definitions, given.iter().map(column).collect())
+}
+
+/// The cells of a custom object.
+pub(super) fn cells(columns: &[CustomColumn], object: &Value, now: Timestamp) -> Vec<Value> {
+    let cell = |column: &CustomColumn| {
+        let found = object.query(&column.path).ok().and_then(|found| found.first().copied());
+        found.map_or(Value::Null, |value| cell(&column.kind, value, now))
+    };
+    std::iter::once(name(object)).chain(columns.iter().map(cell)).collect()
+}
+
+/// A value as a cell of that type; null where it is of another.
+fn cell(kind: &str, value: &Value, now: Timestamp) -> Value {
+    match (kind, value) {
+        ("string", Value::Null) => Value::Null,
+        ("string", Value::String(_)) => value.clone(),
+        ("string", other) => other.to_string().into(),
+        #[expect(clippy::cast_possible_truncation, reason = "the fraction is what is to be cut off")]
+        ("integer", Value::Number(number)) => {
+            number.as_i64().or_else(|| number.as_f64().map(|number| number as i64)).into()
+        }
+        ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => value.clone(),
+        ("date", Value::String(_)) => since(value, now).into(),
+        _ => Value::Null,
+    }
+}
+
+/// A path of kubectl's dialect, where names may hold hyphens and escaped dots, as one of RFC 9535.
+fn standard_path(path: &str) -> String {
+    let mut standard = "$".to_owned();
+    let mut rest = path.trim().trim_start_matches('{').trim_end_matches('}').trim_start_matches('$');
+    while let Some(first) = rest.chars().next() {
+        if first == '[' {
+            let end = bracket_end(rest);
+            standard += &rest[..end].replace("\\.", ".");
+            rest = &rest[end..];
+            continue;
+        }
+        rest = rest.strip_prefix('.').unwrap_or(rest);
+        if let Some(below) = rest.strip_prefix('.') {
+            standard += "..";
+            rest = below;
+        }
+        let (name, after) = field(rest);
+        match name.as_str() {
+            "" if after.len() == rest.len() && !after.starts_with('[') => return standard,
+            "" => {}
+            "*" => standard += "[*]",
+            name => standard += &format!("['{}']", name.replace('\\', "\\\\").replace('\'', "\\'")),
+        }
+        rest = after;
+    }
+    standard
+}
+
+/// The name at the front of a path, and what comes after it.
+fn field(path: &str) -> (String, &str) {
+    let mut name = String::new();
+    let mut letters = path.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '.' | '[' => return (name, &path[at..]),
+            '\\' => name.extend(letters.next().map(|(_, escaped)| escaped)),
+            letter => name.push(letter),
+        }
+    }
+    (name, "")
+}
+
+/// Where the bracket at the front of a path ends; brackets in quotes do not count.
+fn bracket_end(path: &str) -> usize {
+    let (mut quote, mut depth) = (None, 0);
+    for (at, letter) in path.char_indices() {
+        match (quote, letter) {
+            (Some(open), letter) if open == letter => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '[') => depth += 1,
+            (None, ']') if depth == 1 => return at + 1,
+            (None, ']') => depth -= 1,
+            (None, _) => {}
+        }
+    }
+    path.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_kubectl_lead_where_they_should() {
+        let object = json!({"spec": {"a-b": 1, "list": [{"x": "p"}, {"x": "q"}]},
+            "metadata": {"labels": {"example.com/a": "b"}},
+            "status": {"conditions": [{"type": "Synced", "status": "False"}, {"type": "Ready", "status": "True"}]}});
+        let table = [
+            (".spec.a-b", json!(1)),
+            (".spec.list[0].x", json!("p")),
+            (".spec.list[-1].x", json!("q")),
+            (".spec.list[*].x", json!("p")),
+            (r".metadata.labels.example\.com/a", json!("b")),
+            (r".metadata.labels['example\.com/a']", json!("b")),
+            (r#".status.conditions[?(@.type=="Ready")].status"#, json!("True")),
+            (".status.conditions[?(@.type=='Ready')].status", json!("True")),
+            (".spec.none", Value::Null),
+            (".spec.list[", Value::Null),
+            ("..type", json!("Synced")),
+        ];
+        for (path, expected) in table {
+            let standard = standard_path(path);
+            let found = object.query(&standard).ok().and_then(|found| found.first().copied());
+            assert_eq!(found.unwrap_or(&Value::Null), &expected, "{path} is {standard}");
+        }
+    }
+
+    #[test]
+    fn a_cell_of_another_type_is_empty() {
+        let now = "2026-01-01T00:01:00Z".parse().unwrap();
+        let table = [
+            ("string", json!(1.5), json!("1.5")),
+            ("string", json!(["a"]), json!(r#"["a"]"#)),
+            ("integer", json!(2.7), json!(2)),
+            ("integer", json!("2"), Value::Null),
+            ("boolean", json!(true), json!(true)),
+            ("date", json!("2026-01-01T00:00:00Z"), json!("60s")),
+            ("date", json!("soon"), json!("<invalid>")),
+        ];
+        for (kind, value, expected) in table {
+            assert_eq!(cell(kind, &value, now), expected, "{kind} {value}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Objects as tables: the columns that `kubectl get` prints, a row an object.
+
+mod build;
+mod cells;
+mod cluster;
+mod column;
+mod custom;
+mod network;
+mod pod;
+mod policy;
+mod printers;
+mod storage;
+mod workload;
+
+pub(crate) use build::{Include, Tables};

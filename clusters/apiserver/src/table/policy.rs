@@ -1,0 +1,201 @@
+//! The rows of what allows and forbids: roles, budgets, webhooks, policies, requests for certificates.
+
+use jiff::SignedDuration;
+use serde_json::Value;
+
+use super::cells::{age, count, human, int_of, items, name, or, or_none, scalar, str_of};
+use super::column::{AGE, NAME, Printer, integer, text, wide};
+
+pub(super) static BUDGETS: Printer = Printer {
+    columns: &[
+        NAME,
+        text("Min Available", "The least number of pods that must stay."),
+        text("Max Unavailable", "The greatest number of pods that may be gone."),
+        integer("Allowed Disruptions", "How many pods may go now."),
+        AGE,
+    ],
+    cells: |object, now| {
+        let bound = |field: &str| match &object["spec"][field] {
+            Value::Null => Value::from("N/A"),
+            value => scalar(value).into(),
+        };
+        let allowed = int_of(&object["status"]["disruptionsAllowed"]).into();
+        vec![name(object), bound("minAvailable"), bound("maxUnavailable"), allowed, age(object, now)]
+    },
+};
+
+pub(super) static BINDINGS: Printer = Printer {
+    columns: &[
+        NAME,
+        text("Role", "The role that is given."),
+        AGE,
+        wide(text("Users", "The users that it is given to.")),
+        wide(text("Groups", "The groups that it is given to.")),
+        wide(text("ServiceAccounts", "The service accounts that it is given to.")),
+    ],
+    cells: |object, now| {
+        let role = &object["roleRef"];
+        let subjects = |kind: &str| {
+            let of = items(&object["subjects"]).filter(|subject| subject["kind"] == kind);
+            let text = of.map(|subject| match kind {
+                "ServiceAccount" => format!("{}/{}", str_of(&subject["namespace"]), str_of(&subject["name"])),
+                _ => str_of(&subject["name"]).to_owned(),
+            });
+            Value::from(text.collect::<Vec<_>>().join(", "))
+        };
+        let role = format!("{}/{}", str_of(&role["kind"]), str_of(&role["name"]));
+        let [users, groups, accounts] = ["User", "Group", "ServiceAccount"].map(subjects);
+        vec![name(object), role.into(), age(object, now), users, groups, accounts]
+    },
+};
+
+pub(super) static WEBHOOKS: Printer = Printer {
+    columns: &[NAME, integer("Webhooks", "How many webhooks it has."), AGE],
+    cells: |object, now| vec![name(object), count(&object["webhooks"]).into(), age(object, now)],
+};
+
+pub(super) static VALIDATING_POLICIES: Printer = Printer {
+    columns: &[
+        NAME,
+        integer("Validations", "How many rules it has."),
+        text("ParamKind", "The kind of its parameters."),
+        AGE,
+    ],
+    cells: |object, now| {
+        let spec = &object["spec"];
+        vec![name(object), count(&spec["validations"]).into(), parameter_kind(spec), age(object, now)]
+    },
+};
+
+pub(super) static MUTATING_POLICIES: Printer = Printer {
+    columns: &[
+        NAME,
+        integer("Mutations", "How many changes it makes."),
+        text("ParamKind", "The kind of its parameters."),
+        AGE,
+    ],
+    cells: |object, now| {
+        let spec = &object["spec"];
+        vec![name(object), count(&spec["mutations"]).into(), parameter_kind(spec), age(object, now)]
+    },
+};
+
+fn parameter_kind(spec: &Value) -> Value {
+    match &spec["paramKind"] {
+        Value::Null => "<unset>".into(),
+        kind => format!("{}/{}", str_of(&kind["apiVersion"]), str_of(&kind["kind"])).into(),
+    }
+}
+
+pub(super) static POLICY_BINDINGS: Printer = Printer {
+    columns: &[
+        NAME,
+        text("PolicyName", "The policy that is put to use."),
+        text("ParamRef", "The object with its parameters."),
+        AGE,
+    ],
+    cells: |object, now| {
+        let spec = &object["spec"];
+        let reference = match &spec["paramRef"] {
+            Value::Null => "<unset>".to_owned(),
+            reference => match (str_of(&reference["namespace"]), or(&reference["name"], "*")) {
+                ("", name) => name.to_owned(),
+                (namespace, name) => format!("{namespace}/{name}"),
+            },
+        };
+        vec![name(object), str_of(&spec["policyName"]).into(), reference.into(), age(object, now)]
+    },
+};
+
+pub(super) static CERTIFICATES: Printer = Printer {
+    columns: &[
+        NAME,
+        AGE,
+        text("SignerName", "Who is to sign it."),
+        text("Requestor", "Who asked for it."),
+        text("RequestedDuration", "How long it is to be valid."),
+        text("Condition", "Whether it was approved and signed."),
+    ],
+    cells: |object, now| {
+        let (spec, status) = (&object["spec"], &object["status"]);
+        let duration = spec["expirationSeconds"].as_i64();
+        let duration = duration.map_or_else(|| "<none>".to_owned(), |s| human(SignedDuration::from_secs(s)));
+        let has = |kind: &str| items(&status["conditions"]).any(|condition| condition["type"] == kind);
+        let mut told = match (has("Denied"), has("Approved")) {
+            (true, _) => "Denied",
+            (false, true) => "Approved",
+            (false, false) => "Pending",
+        }
+        .to_owned();
+        if has("Failed") {
+            told += ",Failed";
+        }
+        if !str_of(&status["certificate"]).is_empty() {
+            told += ",Issued";
+        }
+        vec![
+            name(object),
+            age(object, now),
+            or_none(&spec["signerName"]).into(),
+            str_of(&spec["username"]).into(),
+            duration.into(),
+            told.into(),
+        ]
+    },
+};
+
+pub(super) static FLOWS: Printer = Printer {
+    columns: &[
+        NAME,
+        text("PriorityLevel", "The level that its requests are handled at."),
+        integer("MatchingPrecedence", "Which of several is taken: the lowest."),
+        text("DistinguisherMethod", "What tells one flow from another."),
+        AGE,
+        text("MissingPL", "Whether the level is missing."),
+    ],
+    cells: |object, now| {
+        let spec = &object["spec"];
+        let dangling =
+            items(&object["status"]["conditions"]).find(|condition| condition["type"] == "Dangling");
+        vec![
+            name(object),
+            str_of(&spec["priorityLevelConfiguration"]["name"]).into(),
+            int_of(&spec["matchingPrecedence"]).into(),
+            or_none(&spec["distinguisherMethod"]["type"]).into(),
+            age(object, now),
+            dangling.map_or("?", |condition| str_of(&condition["status"])).into(),
+        ]
+    },
+};
+
+pub(super) static LEVELS: Printer = Printer {
+    columns: &[
+        NAME,
+        text("Type", "Whether its requests are limited."),
+        text("NominalConcurrencyShares", "Its share of requests at a time."),
+        text("Queues", "How many queues it has."),
+        text("HandSize", "How many queues a flow may use."),
+        text("QueueLengthLimit", "How long a queue may be."),
+        AGE,
+    ],
+    cells: |object, now| {
+        let spec = &object["spec"];
+        let shown =
+            |value: &Value| Value::from(if value.is_null() { "<none>".to_owned() } else { scalar(value) });
+        let limited = &spec["limited"];
+        let queuing = &limited["limitResponse"]["queuing"];
+        let shares = match &limited["nominalConcurrencyShares"] {
+            Value::Null => &spec["exempt"]["nominalConcurrencyShares"],
+            shares => shares,
+        };
+        vec![
+            name(object),
+            str_of(&spec["type"]).into(),
+            shown(shares),
+            shown(&queuing["queues"]),
+            shown(&queuing["handSize"]),
+            shown(&queuing["queueLengthLimit"]),
+            age(object, now),
+        ]
+    },
+};

@@ -1,0 +1,62 @@
+//! Which built-in kinds are shown how.
+
+use super::column::{DEFAULT, Printer};
+use super::{cluster, network, pod, policy, storage, workload};
+
+/// The printer of a built-in kind, by its group and plural.
+#[rustfmt::skip]
+pub(super) fn printer(group: &str, plural: &str) -> &'static Printer {
+    match (group, plural) {
+        ("", "configmaps") => &storage::CONFIG_MAPS,
+        ("", "endpoints") => &network::ENDPOINTS,
+        ("" | "events.k8s.io", "events") => &cluster::EVENTS,
+        ("", "namespaces") => &cluster::NAMESPACES,
+        ("", "nodes") => &cluster::NODES,
+        ("", "persistentvolumeclaims") => &storage::CLAIMS,
+        ("", "persistentvolumes") => &storage::VOLUMES,
+        ("", "pods") => &pod::PODS,
+        ("", "podtemplates") => &workload::POD_TEMPLATES,
+        ("", "replicationcontrollers") => &workload::REPLICATION_CONTROLLERS,
+        ("", "resourcequotas") => &storage::QUOTAS,
+        ("", "secrets") => &storage::SECRETS,
+        ("", "serviceaccounts") => &storage::ACCOUNTS,
+        ("", "services") => &network::SERVICES,
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicies") => &policy::MUTATING_POLICIES,
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies") => &policy::VALIDATING_POLICIES,
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings" | "validatingadmissionpolicybindings") => &policy::POLICY_BINDINGS,
+        ("admissionregistration.k8s.io", _) => &policy::WEBHOOKS,
+        ("apiregistration.k8s.io", "apiservices") => &cluster::SERVICES_OF_OTHERS,
+        ("apps", "controllerrevisions") => &workload::REVISIONS,
+        ("apps", "daemonsets") => &workload::DAEMON_SETS,
+        ("apps", "deployments") => &workload::DEPLOYMENTS,
+        ("apps", "replicasets") => &workload::REPLICA_SETS,
+        ("apps", "statefulsets") => &workload::STATEFUL_SETS,
+        ("autoscaling", "horizontalpodautoscalers") => &workload::AUTOSCALERS,
+        ("batch", "cronjobs") => &workload::CRON_JOBS,
+        ("batch", "jobs") => &workload::JOBS,
+        ("certificates.k8s.io", "certificatesigningrequests") => &policy::CERTIFICATES,
+        ("coordination.k8s.io", "leases") => &cluster::LEASES,
+        ("discovery.k8s.io", "endpointslices") => &network::ENDPOINT_SLICES,
+        ("flowcontrol.apiserver.k8s.io", "flowschemas") => &policy::FLOWS,
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => &policy::LEVELS,
+        ("networking.k8s.io", "ingressclasses") => &network::INGRESS_CLASSES,
+        ("networking.k8s.io", "ingresses") => &network::INGRESSES,
+        ("networking.k8s.io", "ipaddresses") => &network::ADDRESSES,
+        ("networking.k8s.io", "networkpolicies") => &network::NETWORK_POLICIES,
+        ("networking.k8s.io", "servicecidrs") => &network::SERVICE_RANGES,
+        ("node.k8s.io", "runtimeclasses") => &cluster::RUNTIMES,
+        ("policy", "poddisruptionbudgets") => &policy::BUDGETS,
+        ("rbac.authorization.k8s.io", "clusterrolebindings" | "rolebindings") => &policy::BINDINGS,
+        ("resource.k8s.io", "resourceclaims") => &storage::RESOURCE_CLAIMS,
+        ("resource.k8s.io", "resourceslices") => &storage::SLICES,
+        ("resource.k8s.io", _) => &workload::NAME_AND_AGE,
+        ("scheduling.k8s.io", "priorityclasses") => &storage::PRIORITIES,
+        ("storage.k8s.io", "csidrivers") => &storage::DRIVERS,
+        ("storage.k8s.io", "csinodes") => &storage::NODE_DRIVERS,
+        ("storage.k8s.io", "csistoragecapacities") => &storage::CAPACITIES,
+        ("storage.k8s.io", "storageclasses") => &storage::CLASSES,
+        ("storage.k8s.io", "volumeattachments") => &storage::ATTACHMENTS,
+        ("storage.k8s.io", "volumeattributesclasses") => &storage::ATTRIBUTES_CLASSES,
+        _ => &DEFAULT,
+    }
+}
