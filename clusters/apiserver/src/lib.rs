@@ -65,6 +65,7 @@ mod metrics;
 mod namespace;
 mod negotiate;
 mod object;
+mod openapi;
 mod patch;
 mod peer;
 mod read;

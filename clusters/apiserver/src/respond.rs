@@ -130,22 +130,27 @@ pub(crate) fn in_media(response: Response<ApiBody>, form: Form) -> Response<ApiB
 
 /// An answer that clients may keep until it changes; where they have it already, only that they do.
 pub(crate) fn cacheable(request: &HeaderMap, response: Response<ApiBody>) -> Response<ApiBody> {
-    let (mut parts, body) = response.into_parts();
-    let tag = match &body {
-        ApiBody::Whole(Some(bytes)) => HeaderValue::from_str(&format!("\"{}\"", hash(bytes))).ok(),
-        _ => None,
+    let tag = match response.body() {
+        ApiBody::Whole(Some(bytes)) => hash(bytes),
+        _ => String::new(),
     };
-    let known = tag.is_some() && tag.as_ref() == request.get(header::IF_NONE_MATCH);
-    if let Some(tag) = tag {
-        parts.headers.insert(header::ETAG, tag);
+    let mut response = tagged(request, response, &tag);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
+    response
+}
+
+/// An answer that goes by `tag`; where the client has it already, only that it does.
+pub(crate) fn tagged(request: &HeaderMap, mut response: Response<ApiBody>, tag: &str) -> Response<ApiBody> {
+    let tag = HeaderValue::from_str(&format!("\"{tag}\"")).ok();
+    if tag.is_some() && tag.as_ref() == request.get(header::IF_NONE_MATCH) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.body_mut() = ApiBody::Whole(None);
+        response.headers_mut().remove(header::CONTENT_TYPE);
     }
-    parts.headers.insert(header::VARY, HeaderValue::from_static("Accept"));
-    parts.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
-    if known {
-        parts.status = StatusCode::NOT_MODIFIED;
-        parts.headers.remove(header::CONTENT_TYPE);
-    }
-    Response::from_parts(parts, if known { ApiBody::Whole(None) } else { body })
+    let headers = response.headers_mut();
+    headers.extend(tag.map(|tag| (header::ETAG, tag)));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    response
 }
 
 /// What tells one document from another: its SHA-512 in capital hexadecimal digits.

@@ -1,7 +1,7 @@
 //! Requests for what is no resource: the lists of discovery, the version, and where the rest of them go.
 
 use http::request::Parts;
-use http::{Method, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 use super::aggregated;
@@ -11,9 +11,13 @@ use crate::failure::Failure;
 use crate::health;
 use crate::kinds::api_version;
 use crate::negotiate;
+use crate::openapi;
 use crate::request::{Query, ResourcePath};
 use crate::respond::{self, ApiBody};
 use crate::server::{ApiServer, State};
+
+/// The media type of metrics.
+const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 /// Answers a request for a path that is no resource.
 ///
@@ -26,8 +30,16 @@ pub(crate) fn answer(
 ) -> Result<Response<ApiBody>, Failure> {
     let words: Vec<&str> = path.iter().map(String::as_str).collect();
     let query = Query::parse(parts.uri.query().unwrap_or_default());
+    if let ["openapi", path @ ..] = words.as_slice() {
+        return Ok(openapi::answer(server, parts, path, &query));
+    }
     let state = server.inner.state();
     let body = match words.as_slice() {
+        ["metrics"] => {
+            let mut answer = respond::text(StatusCode::OK, server.inner.metrics.text(&state.store));
+            answer.headers_mut().insert(header::CONTENT_TYPE, PROMETHEUS);
+            return Ok(answer);
+        }
         ["readyz" | "healthz" | "livez", ..] => return Ok(health::answer(state.ready, &words, &query)),
         [] => Some(paths(&state)),
         ["version"] => Some(version()),
@@ -93,7 +105,8 @@ fn paths(state: &State) -> Value {
         paths.extend(group.versions.iter().map(|version| format!("/apis/{}/{version}", group.name)));
     }
     paths.extend(health::paths());
-    paths.extend(["/metrics", "/openapi/v2", "/openapi/v3", "/version"].map(str::to_owned));
+    let documents = ["/metrics", "/openapi/v2", "/openapi/v3", "/version"].map(str::to_owned);
+    paths.extend(documents);
     paths.sort();
     json!({"paths": paths})
 }

@@ -6,3 +6,4 @@ mod groups;
 mod resources;
 
 pub(crate) use answer::{answer, unknown};
+pub(crate) use resources::{Resource, Subresource, built_in_resources, resources};

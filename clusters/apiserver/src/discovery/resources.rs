@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
+use crate::builtin::{BUILTIN, builtin};
 use crate::kinds::Kind;
 use crate::object::is_terminating;
 use crate::review::REVIEWS;
@@ -78,13 +79,24 @@ static SUBRESOURCES: &[Row] = &[
 
 /// The resources of a group version, in the order in which they are told; empty where it is not served.
 pub(crate) fn resources(state: &State, group: &str, version: &str) -> Vec<Resource> {
-    let kinds = state.kinds().filter(|kind| kind.group == group && kind.version == version);
-    let mut all: Vec<_> = kinds.map(|kind| stored(state, kind)).chain(virtual_ones(group, version)).collect();
+    let custom = state.custom.iter().filter(|kind| kind.group == group && kind.version == version);
+    let custom = custom.map(|kind| stored(kind, if is_going(state, kind) { TERMINATING } else { CUSTOM }));
+    let mut all: Vec<_> = built_in_resources(group, version).into_iter().chain(custom).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
 }
 
-fn stored(state: &State, kind: &Kind) -> Resource {
+/// Those of them that are the same on every server.
+pub(crate) fn built_in_resources(group: &str, version: &str) -> Vec<Resource> {
+    let kinds = BUILTIN.iter().filter(|kind| kind.group == group && kind.version == version);
+    let verbs = |kind: &Kind| if kind.is_core("namespaces") { NAMESPACES } else { ALL };
+    let mut all: Vec<_> =
+        kinds.map(|kind| stored(kind, verbs(kind))).chain(virtual_ones(group, version)).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+fn stored(kind: &Kind, verbs: &'static [&'static str]) -> Resource {
     let texts = |list: &[std::borrow::Cow<'static, str>]| list.iter().map(ToString::to_string).collect();
     Resource {
         name: kind.plural.to_string(),
@@ -92,7 +104,7 @@ fn stored(state: &State, kind: &Kind) -> Resource {
         kind: kind.kind.to_string(),
         namespaced: kind.traits.namespaced,
         custom: kind.is_custom(),
-        verbs: verbs(state, kind),
+        verbs,
         short_names: texts(&kind.short_names),
         categories: texts(&kind.categories),
         storage_hash: Some(storage_hash(kind)),
@@ -100,17 +112,11 @@ fn stored(state: &State, kind: &Kind) -> Resource {
     }
 }
 
-fn verbs(state: &State, kind: &Kind) -> &'static [&'static str] {
-    if !kind.is_custom() {
-        return if kind.is_core("namespaces") { NAMESPACES } else { ALL };
-    }
-    let definitions = crate::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+/// Whether the definition of a custom kind is being deleted.
+fn is_going(state: &State, kind: &Kind) -> bool {
+    let definitions = builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let definition = state.store.get(&definitions.storage, &store::key("", &kind.storage));
-    if definition.is_some_and(|definition| is_terminating(&definition.object())) {
-        TERMINATING
-    } else {
-        CUSTOM
-    }
+    definition.is_some_and(|definition| is_terminating(&definition.object()))
 }
 
 fn subresources(kind: &Kind) -> Vec<Subresource> {
@@ -172,7 +178,6 @@ fn storage_hash(kind: &Kind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtin::builtin;
 
     #[test]
     fn the_hash_of_a_storage_is_that_of_real_servers() {
