@@ -61,6 +61,12 @@ pub(crate) fn to_version_1(object: &Value) -> Value {
 pub(crate) fn from_version_1(object: &Value) -> Value {
     let mut new = object.clone();
     new["apiVersion"] = "autoscaling/v2".into();
+    if object["spec"]["targetCPUUtilizationPercentage"].is_number()
+        && let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut)
+    {
+        // What defaults have put there for want of a metric.
+        spec.remove("metrics");
+    }
     for (annotation, part, field) in CARRIED {
         let annotations = new.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
         let carried = annotations.and_then(|all| all.remove(annotation));
@@ -87,6 +93,11 @@ pub(crate) fn from_version_1(object: &Value) -> Value {
     new
 }
 
+/// Moves what defaults have added in the form of version 2 to where version 1 has it.
+pub(crate) fn settle_version_1(object: &mut Value) {
+    *object = to_version_1(&from_version_1(object));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +113,16 @@ mod tests {
         assert_eq!(old["spec"], json!({"maxReplicas": 3, "targetCPUUtilizationPercentage": 80}));
         assert_eq!(old["status"], json!({"currentCPUUtilizationPercentage": 10}));
         assert_eq!(from_version_1(&old), kept);
+    }
+
+    #[test]
+    fn a_default_metric_gives_way_to_the_one_that_is_set() {
+        let default = json!([cpu_metric("target", &json!(80))]);
+        let mut set = json!({"spec": {"targetCPUUtilizationPercentage": 50, "metrics": default}});
+        settle_version_1(&mut set);
+        assert_eq!(set["spec"], json!({"targetCPUUtilizationPercentage": 50}));
+        let mut unset = json!({"spec": {"metrics": default}});
+        settle_version_1(&mut unset);
+        assert_eq!(unset["spec"], json!({"targetCPUUtilizationPercentage": 80}));
     }
 }

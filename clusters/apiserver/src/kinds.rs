@@ -123,6 +123,9 @@ impl Kind {
             None => {
                 drop_nulls(object);
                 defaults::set_defaults(self, object);
+                if let Some(OtherShape::Autoscaler) = self.other_shape() {
+                    autoscaler::settle_version_1(object);
+                }
             }
         }
     }

@@ -42,7 +42,7 @@ pub(crate) fn shaping(call: &Call<'_>, form: Form) -> Result<Option<Shaping>, Fa
         Shape::Table(version) => {
             let include = Include::read(call.query.get("includeObject"))?;
             let of_scales = call.path.subresource == "scale";
-            let definition = definition(&call.server, &call.kind);
+            let definition = definition(call.server, &call.kind);
             Into::Table(Tables::new(&call.kind, definition.as_ref(), of_scales, version, include))
         }
     };

@@ -162,6 +162,7 @@ fn a_list_is_not_one_object_nor_the_other_way_round() {
             );
         }
         let gone = get(&server, &format!("{MAPS}/none"), TABLE).await;
+        assert_eq!(gone.headers["content-type"], "application/json");
         assert_eq!((gone.status.as_u16(), &gone.body["kind"]), (404, &json!("Status")));
         let page = get(&server, MAPS, "text/html").await;
         let listed = page.body["message"].as_str().unwrap();

@@ -71,9 +71,8 @@ fn embed(schema: &mut Value, is_root: bool) {
             schema["properties"][field] = json!({"type": "string", "description": description});
         }
     }
-    match schema.get_mut("properties") {
-        Some(Value::Object(properties)) => properties.values_mut().for_each(|schema| embed(schema, false)),
-        _ => {}
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.values_mut().for_each(|schema| embed(schema, false));
     }
     for field in ["items", "additionalProperties"] {
         if let Some(below) = schema.get_mut(field).filter(|below| below.is_object()) {

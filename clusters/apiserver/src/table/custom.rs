@@ -1,6 +1,6 @@
 //! The columns of custom kinds, which their definitions give as paths into the object.
 //!
-//! The paths are of kubectl's dialect of JSONPath; they are brought into the form of RFC 9535.
+//! The paths are of kubectl's dialect of `JSONPath`; they are brought into the form of RFC 9535.
 
 use jiff::Timestamp;
 use jsonpath_rust::JsonPath as _;
