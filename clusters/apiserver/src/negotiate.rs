@@ -14,6 +14,9 @@ pub(crate) const MEDIA: &str = "application/json, application/yaml, application/
 const STREAMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf, \
                        application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
+/// The media types of a watch.
+const WATCHES: &str = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+
 /// The media types that answers can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Media {
@@ -141,7 +144,12 @@ pub(crate) fn form(parts: &Parts, query: &Query, kind: &Kind, streams: bool) -> 
         let shape = shape(clause)?;
         Some(Form { media, shape, pretty: pretty || clause.parameter("pretty") == "1" })
     });
-    found.ok_or_else(|| Failure::only_accepted("application/json, application/yaml"))
+    let form = found.ok_or_else(|| Failure::only_accepted(MEDIA))?;
+    let watches = streams && (query.flag("watch") || parts.uri.path().contains("/watch/"));
+    if watches && form.media == Media::Yaml {
+        return Err(Failure::only_accepted(WATCHES));
+    }
+    Ok(form)
 }
 
 /// The form of an answer that is about no object.
@@ -157,7 +165,7 @@ pub(crate) fn plain(parts: &Parts, query: &Query) -> Result<Form, Failure> {
     check_routed(&clauses, MEDIA)?;
     // The parameters are for objects.
     let media = clauses.iter().find_map(media);
-    let media = media.ok_or_else(|| Failure::only_accepted("application/json, application/yaml"))?;
+    let media = media.ok_or_else(|| Failure::only_accepted(MEDIA))?;
     Ok(Form { media, shape: Shape::Whole, pretty })
 }
 
@@ -182,6 +190,10 @@ fn media(clause: &Clause<'_>) -> Option<Media> {
 }
 
 fn shape(clause: &Clause<'_>) -> Option<Shape> {
+    // Another version of the API as the one that is asked is not to be had, nor another stream than that of a watch.
+    if !clause.parameter("sv").is_empty() || !matches!(clause.parameter("stream"), "" | "watch") {
+        return None;
+    }
     let [kind, group, version] = ["as", "g", "v"].map(|name| clause.parameter(name));
     if kind.is_empty() && group.is_empty() && version.is_empty() {
         return Some(Shape::Whole);
@@ -244,6 +256,8 @@ mod tests {
             ("text/html", Err(406)),
             ("application/*", Err(406)),
             ("application/json;as=Table;v=v9;g=meta.k8s.io", Err(406)),
+            ("application/json;stream=watch", Ok((Media::Json, Shape::Whole))),
+            ("application/json;stream=other", Err(406)),
         ];
         for (accept, expected) in table {
             assert_eq!(chosen(accept), expected, "{accept}");

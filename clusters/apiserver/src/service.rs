@@ -121,7 +121,10 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let form = negotiate::form(parts, &query, &kind, path.name.is_empty())?;
     let call = Call { server, kind, path, query, parts, body };
-    let deprecation = call.kind.schema.as_ref().and_then(|schema| schema.deprecation.clone());
+    let deprecation = match &call.kind.schema {
+        Some(schema) => schema.deprecation.clone(),
+        None => discovery::deprecation(&call.kind).map(str::to_owned),
+    };
     let shaping = shape::shaping(&call, form)?;
     let answer = if reviewed.is_some() { review::answer(&call) } else { dispatch(call).await };
     let answer = answer.unwrap_or_else(|failure| respond::failure(&failure));

@@ -9,7 +9,7 @@ use super::groups::{self, group_versions};
 use super::resources::{Resource, resources};
 use crate::failure::Failure;
 use crate::health;
-use crate::kinds::api_version;
+use crate::kinds::{Kind, api_version};
 use crate::negotiate;
 use crate::openapi;
 use crate::request::{Query, ResourcePath};
@@ -63,6 +63,12 @@ pub(crate) fn answer(
     }
 }
 
+/// What clients that use a built-in kind are warned of.
+pub(crate) fn deprecation(kind: &Kind) -> Option<&'static str> {
+    kind.is_core("endpoints")
+        .then_some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+}
+
 /// Answers a request for a resource that there is not: a group version that is served says so in a status.
 ///
 /// # Errors
@@ -86,7 +92,9 @@ pub(crate) fn unknown(
             let metadata = json!({"resourceVersion": server.inner.state().store.revision().to_string()});
             let list =
                 json!({"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": metadata, "items": []});
-            Ok(respond::in_media(respond::json(StatusCode::OK, &list), negotiate::plain(parts, &query)?))
+            let answer =
+                respond::in_media(respond::json(StatusCode::OK, &list), negotiate::plain(parts, &query)?);
+            Ok(respond::with_warnings(answer, &["v1 ComponentStatus is deprecated in v1.19+".to_owned()]))
         }
         _ => Err(Failure::no_resource()),
     }

@@ -5,5 +5,5 @@ mod answer;
 mod groups;
 mod resources;
 
-pub(crate) use answer::{answer, unknown};
+pub(crate) use answer::{answer, deprecation, unknown};
 pub(crate) use resources::{Resource, Subresource, built_in_resources, resources};
