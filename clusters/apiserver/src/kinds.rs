@@ -165,9 +165,8 @@ impl Kind {
     pub(crate) fn encoded<'a>(&self, version: &'a Version) -> Cow<'a, Encoded> {
         match self.other_shape() {
             Some(_) => Cow::Owned(encode(&self.as_served(&version.object()))),
-            None => version.encoded(),
+            None => Cow::Borrowed(version.encoded()),
         }
-    }
     }
 
     /// An object as this version of its kind is served; with `typed`, or where the kind is custom, with its type.

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::builtin::builtin;
+use crate::encoded::encode;
 use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::negotiate::{Form, Shape};
@@ -64,7 +65,7 @@ fn definition(server: &ApiServer, kind: &Kind) -> Option<Value> {
     let key = store::key("", &kind.storage);
     let state = server.inner.state();
     kind.is_custom()
-        .then(|| state.store.get(&definitions.storage, &key).map(|version| version.object.clone()))?
+        .then(|| state.store.get(&definitions.storage, &key).map(|version| Value::clone(&version.object())))?
 }
 
 /// An object without all but its metadata, in that version of `meta.k8s.io`.
@@ -130,7 +131,7 @@ impl Shaping {
                 )));
             }
         };
-        Ok(respond::encode(&shaped).bytes)
+        Ok(encode(&shaped).bytes)
     }
 
     /// Whole lines of a watch. `headed` tells whether the columns have been sent.
@@ -160,7 +161,7 @@ impl Shaping {
             }
         };
         let mut text = format!(r#"{{"type":"{event_type}","object":"#).into_bytes();
-        text.extend_from_slice(&respond::encode(&shaped).bytes);
+        text.extend_from_slice(&encode(&shaped).bytes);
         text.push(b'}');
         text
     }

@@ -40,10 +40,11 @@ impl Custom {
         let state = server.inner.state();
         let served = |name: &str| state.custom.iter().any(|kind| &*kind.storage == name);
         let table = state.store.table(&definitions.storage);
-        let objects = table.into_iter().flat_map(|table| table.range("")).map(|(_, version)| &version.object);
+        let objects =
+            table.into_iter().flat_map(|table| table.range("")).map(|(_, version)| version.object());
         let objects =
             objects.filter(|object| served(object["metadata"]["name"].as_str().unwrap_or_default()));
-        let kinds = objects.flat_map(custom::kinds).collect();
+        let kinds = objects.flat_map(|object| custom::kinds(&object)).collect();
         let mut versions: Vec<(String, String)> =
             state.custom.iter().map(|kind| (kind.group.to_string(), kind.version.to_string())).collect();
         versions.dedup();
