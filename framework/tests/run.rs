@@ -35,7 +35,21 @@ impl Implementation for Idle {
                 "propagationpolicies",
                 "Namespaced",
             ),
+            definition(
+                "policy.karmada.io",
+                "v1alpha1",
+                "ClusterPropagationPolicy",
+                "clusterpropagationpolicies",
+                "Cluster",
+            ),
             definition("work.karmada.io", "v1alpha2", "ResourceBinding", "resourcebindings", "Namespaced"),
+            definition(
+                "work.karmada.io",
+                "v1alpha2",
+                "ClusterResourceBinding",
+                "clusterresourcebindings",
+                "Cluster",
+            ),
             definition("work.karmada.io", "v1alpha1", "Work", "works", "Namespaced"),
         ]
     }
