@@ -14,7 +14,7 @@ use clap::Args;
 
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
-use crate::{bench_https, conformance, output, targets};
+use crate::{bench_api, bench_https, conformance, output, targets};
 
 /// How many idle members are started to measure one.
 const MEMBERS: usize = 200;
@@ -23,10 +23,10 @@ const MEMBERS: usize = 200;
 const MEASURED: &str = "eviction/partition";
 
 /// A figure and what was promised of it.
-struct Row {
-    what: &'static str,
-    figure: String,
-    promise: &'static str,
+pub(crate) struct Row {
+    pub what: &'static str,
+    pub figure: String,
+    pub promise: &'static str,
 }
 
 /// Measure the figures that are promised, on this machine
@@ -40,6 +40,7 @@ impl Bench {
     /// When stdout does not take it.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let mut rows = idle_member();
+        rows.extend(bench_api::rows());
         rows.extend(simulated_rate()?);
         rows.push(Row {
             what: "creates a second over HTTPS, 16 connections",
@@ -106,12 +107,12 @@ async fn fleet(run: Simulation, members: usize) -> Fleet {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
 /// The resident memory of this process; only Linux tells.
-fn resident_kib() -> Option<u64> {
+pub(crate) fn resident_kib() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.split_whitespace().next()?.parse().ok()

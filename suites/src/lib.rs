@@ -2,6 +2,7 @@
 //! framework; what a scenario means and what must hold is left to the latter.
 
 pub mod bench;
+mod bench_api;
 pub mod bench_https;
 pub mod check;
 pub mod cli;
