@@ -201,7 +201,9 @@ fn authenticate(inner: &Inner, parts: &Parts, outside: bool) -> Result<User, Fai
 /// The token of a request, if it has one.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
-    let (scheme, token) = value.split_once(' ')?;
+    // What follows the token is not looked at, and a token behind two spaces is none.
+    let mut parts = value.split(' ');
+    let (scheme, token) = (parts.next()?, parts.next()?);
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
@@ -247,4 +249,25 @@ pub(crate) fn grants(state: &mut State) -> Arc<Grants> {
     let grants = Arc::new(Grants::read(state));
     state.grants = Some(grants.clone());
     grants
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_is_the_word_after_bearer() {
+        let table = [
+            ("Bearer t", Some("t")),
+            ("bEARER t", Some("t")),
+            ("Bearer t more", Some("t")),
+            ("Bearer  t", None),
+            ("Bearer", None),
+            ("Basic t", None),
+        ];
+        for (value, expected) in table {
+            let headers = HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
+            assert_eq!(bearer(&headers), expected, "{value:?}");
+        }
+    }
 }
