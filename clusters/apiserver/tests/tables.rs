@@ -46,7 +46,7 @@ async fn get(server: &ApiServer, path: &str, accept: &str) -> support::Answer {
     support::send(server, request("GET", path, accept, &Value::Null)).await
 }
 
-/// The events of a watch that ends after two seconds, in which `action` is done.
+/// The events of a watch that ends after five seconds, in which `action` is done.
 async fn watch<F: Future>(
     server: &ApiServer,
     run: &Simulation,
@@ -54,7 +54,7 @@ async fn watch<F: Future>(
     accept: &str,
     action: F,
 ) -> Vec<Value> {
-    let path = format!("{path}?watch=1&timeoutSeconds=2&allowWatchBookmarks=true");
+    let path = format!("{path}?watch=1&timeoutSeconds=5&allowWatchBookmarks=true");
     let response = support::open(server, request("GET", &path, accept, &Value::Null)).await;
     let reading = tokio::spawn(response.into_body().collect());
     run.clock.sleep(Duration::from_millis(100)).await;
