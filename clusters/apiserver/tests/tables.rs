@@ -46,7 +46,7 @@ async fn get(server: &ApiServer, path: &str, accept: &str) -> support::Answer {
     support::send(server, request("GET", path, accept, &Value::Null)).await
 }
 
-/// The events of a watch that ends after five seconds, in which `action` is done.
+/// The events, but for bookmarks, of a watch that ends after five seconds, in which `action` is done.
 async fn watch<F: Future>(
     server: &ApiServer,
     run: &Simulation,
@@ -60,7 +60,17 @@ async fn watch<F: Future>(
     run.clock.sleep(Duration::from_millis(100)).await;
     action.await;
     let bytes = reading.await.unwrap().unwrap().to_bytes();
-    serde_json::Deserializer::from_slice(&bytes).into_iter().map(Result::unwrap).collect()
+    let events = serde_json::Deserializer::from_slice(&bytes).into_iter().map(Result::unwrap);
+    // When bookmarks come is for others to say; they have the shape of all events.
+    let (bookmarks, events): (Vec<Value>, Vec<Value>) =
+        events.partition(|event: &Value| event["type"] == "BOOKMARK");
+    for bookmark in &bookmarks {
+        assert_eq!(bookmark["object"]["kind"], events[0]["object"]["kind"]);
+        assert!(bookmark["object"]["metadata"]["resourceVersion"].is_string(), "{bookmark}");
+        assert_eq!(bookmark["object"]["rows"].as_array().map_or(0, Vec::len), 0);
+    }
+    assert!(!bookmarks.is_empty());
+    events
 }
 
 #[test]
