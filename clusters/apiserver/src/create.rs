@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use crate::crd;
-use crate::defaults;
 use crate::failure::{Cause, Failure};
 use crate::kinds::Kind;
 use crate::object::{self, generated_name, is_terminating, meta, set_meta, uid};
@@ -45,7 +44,7 @@ impl Writer<'_> {
             self.track_create(kind, &new.manager, &mut object);
         }
         if !kind.is_custom() {
-            defaults::prepare_create(kind, &mut object, &mut self.state.chance);
+            self.default_admission(kind, &mut object)?;
         }
         if let Some(changed) = self.admit(kind, "", &object, None, dry_run)? {
             object = changed;
@@ -54,6 +53,9 @@ impl Writer<'_> {
         self.note_requester(kind, &mut object);
         set_meta(&mut object, "uid", Some(uid(&mut self.state.chance).into()));
         set_meta(&mut object, "creationTimestamp", Some(object::time(self.server.clock.now())));
+        if !kind.is_custom() {
+            self.prepare_create(kind, &mut object)?;
+        }
         let mut causes = validate::metadata(kind, &object);
         causes.extend(validate::object(kind, &object, None));
         let name = meta(&object, "name").to_owned();

@@ -131,6 +131,30 @@ impl Failure {
         }
     }
 
+    /// As [`Failure::conflict`], on a resource that is no kind of its own.
+    pub(crate) fn conflict_on(resource: &str, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {why}");
+        let details = details("", resource, name);
+        Self { details: Some(details), ..Self::new(StatusCode::CONFLICT, "Conflict", message) }
+    }
+
+    /// The client is to come back later, after so many seconds where they are known.
+    pub(crate) fn too_many_requests(message: &str, seconds: Option<u64>) -> Self {
+        let failure = Self {
+            details: Some(Map::new()),
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message)
+        };
+        match seconds {
+            Some(seconds) => failure.with_retry_after(seconds),
+            None => failure,
+        }
+    }
+
+    /// What would answer cannot be reached.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
+    }
+
     /// The writer read an older version.
     pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
         let why =
@@ -198,7 +222,12 @@ impl Failure {
 
     /// The query parameters, which have a kind of their own, break its rules.
     pub(crate) fn invalid_options(kind: &str, cause: &Cause) -> Self {
-        Self::invalid_of("meta.k8s.io", kind, "", std::slice::from_ref(cause))
+        Self::all_invalid_options(kind, std::slice::from_ref(cause))
+    }
+
+    /// As [`Failure::invalid_options`], for all that is wrong with them.
+    pub(crate) fn all_invalid_options(kind: &str, causes: &[Cause]) -> Self {
+        Self::invalid_of("meta.k8s.io", kind, "", causes)
     }
 
     /// As [`Failure::invalid_options`], for the options of lists and watches.
@@ -259,6 +288,14 @@ impl Failure {
     /// The answer cannot be shown in the form that the client wants.
     pub(crate) fn cannot_show(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    /// The patch has more operations than are taken.
+    pub(crate) fn too_many_operations(most: usize, given: usize) -> Self {
+        let message = format!(
+            "Request entity too large: The allowed maximum operations in a JSON patch is {most}, got {given}"
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
     }
 
     /// The body is larger than `limit` bytes.

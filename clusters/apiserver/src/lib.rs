@@ -40,6 +40,7 @@
 //! garbage collection and the termination of namespaces. What happens inside a cluster (pods, readiness) is left
 //! to `capsize-clusters`.
 
+mod allocate;
 mod auth;
 mod autoscaler;
 mod body;
@@ -68,10 +69,13 @@ mod object;
 mod openapi;
 mod patch;
 mod peer;
+mod pods;
+mod quantity;
 mod read;
 mod request;
 mod respond;
 mod review;
+mod rules;
 mod scale;
 mod scope;
 mod selector;
@@ -80,6 +84,7 @@ mod server;
 mod service;
 mod shape;
 mod store;
+mod strategy;
 mod table;
 mod topology;
 mod topology_table;

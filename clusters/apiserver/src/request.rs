@@ -29,6 +29,13 @@ pub(crate) struct ResourcePath {
     pub watch: bool,
 }
 
+impl ResourcePath {
+    /// Whether it is the collection that takes Bindings.
+    pub(crate) fn is_binding(&self) -> bool {
+        self.plural == "bindings" && self.group.is_empty() && self.version == "v1" && self.name.is_empty()
+    }
+}
+
 /// Reads a path.
 pub(crate) fn parse_path(path: &str) -> Target {
     let segments: Vec<String> = path

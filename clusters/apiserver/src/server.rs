@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use capsize_clock::{Clock, Stream};
 
+use crate::allocate::Allocated;
 use crate::auth::{self, Access, Grants};
 use crate::builtin::BUILTIN;
 use crate::failure::Failure;
@@ -64,6 +65,7 @@ pub(crate) struct State {
     /// The kinds that definitions have made, sorted by [`Kind::path`].
     pub custom: Vec<Arc<Kind>>,
     pub dependents: Dependents,
+    pub allocated: Allocated,
     pub chance: Stream,
     pub ready: bool,
     /// The roles and bindings as they are asked for; none since one of them was written.
@@ -156,7 +158,7 @@ impl Builder {
         Self { history_limit: events, ..self }
     }
 
-    /// The server, with the namespaces that every cluster has.
+    /// The server, with the namespaces and the service that every cluster has.
     #[must_use]
     pub fn build(self) -> ApiServer {
         let access = self.access.finish(self.chance.clone());
@@ -165,6 +167,7 @@ impl Builder {
             store: Store::new(self.clock, self.history_limit),
             custom: Vec::new(),
             dependents: Dependents::default(),
+            allocated: Allocated::default(),
             chance: self.chance,
             ready: true,
             grants: None,
@@ -184,8 +187,13 @@ impl Builder {
         };
         let namespace =
             |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        let namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"].map(namespace);
-        server.install(namespaces.into()).expect("these are valid");
+        let mut objects: Vec<_> =
+            ["default", "kube-system", "kube-public", "kube-node-lease"].map(namespace).into();
+        objects.push(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kubernetes",
+            "namespace": "default", "labels": {"component": "apiserver", "provider": "kubernetes"}},
+            "spec": {"clusterIP": "10.96.0.1",
+                "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}]}}));
+        server.install(objects).expect("these are valid");
         if rbac {
             server.install(auth::bootstrap_objects()).expect("these are valid");
         }

@@ -17,7 +17,7 @@ use crate::request::{Query, ResourcePath, Target, parse_path};
 use crate::respond::{self, ApiBody};
 use crate::server::ApiServer;
 use crate::writer::Writer;
-use crate::{auth, discovery, negotiate, read, review, shape, watch, write};
+use crate::{auth, discovery, negotiate, pods, read, review, shape, watch, write};
 
 /// The largest body that is read, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -105,7 +105,9 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
             return answer.unwrap_or_else(|| discovery::answer(server, parts, &segments));
         }
     };
-    let found = server.inner.state().kind(&path.group, &path.version, &path.plural).cloned();
+    // A Binding is no kind of its own: it is a part of the pod that it names.
+    let plural = if path.is_binding() { "pods" } else { &path.plural };
+    let found = server.inner.state().kind(&path.group, &path.version, plural).cloned();
     let reviewed = if found.is_none() { review::kind(&path) } else { None };
     let Some(kind) = found.as_ref().or(reviewed).cloned() else {
         return discovery::unknown(server, parts, &path);
@@ -139,6 +141,9 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
 async fn dispatch(call: Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let collection = call.path.name.is_empty();
     let homeless = call.kind.traits.namespaced && call.path.namespace.is_empty();
+    if call.path.is_binding() {
+        return pods::bind_by_name(&call);
+    }
     if !call.path.subresource.is_empty() {
         return write::subresource(&call);
     }

@@ -35,7 +35,7 @@ impl<'a> Shape<'a> {
     pub(crate) fn of(kind: &'a Kind) -> Self {
         match &kind.schema {
             Some(schema) => Self::Custom(&schema.root),
-            None => Self::BuiltIn(topology_table::root(&kind.group, &kind.plural)),
+            None => Self::BuiltIn(topology_table::root(&kind.group, &kind.version, &kind.plural)),
         }
     }
 
@@ -95,8 +95,9 @@ impl<'a> Shape<'a> {
     pub(crate) fn list(self) -> ListForm {
         let texts = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
         match self {
+            Self::BuiltIn(Form::Keyed { keys: [], .. }) => ListForm::Atomic,
             Self::BuiltIn(Form::Keyed { keys, .. }) => ListForm::Keyed(texts(keys)),
-            Self::BuiltIn(Form::Set) => ListForm::Set,
+            Self::BuiltIn(Form::Set | Form::ReplacedSet) => ListForm::Set,
             Self::Custom(node) => match &node.list {
                 ListType::Atomic => ListForm::Atomic,
                 ListType::Set => ListForm::Set,

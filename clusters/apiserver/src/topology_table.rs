@@ -13,10 +13,13 @@ pub(crate) enum Form {
     Map,
     /// A map, a struct or a list that is one whole.
     Atomic,
-    /// A list whose items are told apart by `keys`; `merge_key` is the one that strategic merge patch goes by.
+    /// A list whose items are told apart by `keys`; `merge_key` is the one that strategic merge patch goes by. Without
+    /// keys the list is one whole to server-side apply.
     Keyed { item: &'static Form, keys: &'static [&'static str], merge_key: &'static str },
     /// A list of plain values without order.
     Set,
+    /// As a set, but strategic merge patch replaces it.
+    ReplacedSet,
 }
 
 static NOTHING: Type = Type(&[]);
@@ -47,13 +50,23 @@ static OBJECT_META: Type = Type(&[
     ("ownerReferences", keyed(&PLAIN, &["uid"])),
 ]);
 
+/// A list that only strategic merge patch merges.
+const fn merged_by(item: &'static Form, merge_key: &'static str) -> Form {
+    Form::Keyed { item, keys: &[], merge_key }
+}
+
+/// What is named whole, such as a reference to another object.
+static WHOLE: Form = Form::Atomic;
+const REFERENCE: Form = Form::Atomic;
+
 static RESOURCES: Type = Type(&[("limits", MAP), ("requests", MAP), ("claims", keyed(&PLAIN, &["name"]))]);
 static ENV_FIELDS: Type = Type(&[("valueFrom", Form::Struct(&VALUE_FROM))]);
 static VALUE_FROM: Type = Type(&[
-    ("configMapKeyRef", Form::Atomic),
-    ("secretKeyRef", Form::Atomic),
-    ("fieldRef", Form::Atomic),
-    ("resourceFieldRef", Form::Atomic),
+    ("configMapKeyRef", REFERENCE),
+    ("secretKeyRef", REFERENCE),
+    ("fieldRef", REFERENCE),
+    ("resourceFieldRef", REFERENCE),
+    ("fileKeyRef", REFERENCE),
 ]);
 static CONTAINER_FIELDS: Type = Type(&[
     ("env", keyed(&ENV, &["name"])),
@@ -63,33 +76,68 @@ static CONTAINER_FIELDS: Type = Type(&[
     ("resources", Form::Struct(&RESOURCES)),
 ]);
 static SPREAD_FIELDS: Type = Type(&[("labelSelector", Form::Atomic)]);
+static NODE_AFFINITY: Type = Type(&[("requiredDuringSchedulingIgnoredDuringExecution", Form::Atomic)]);
+static AFFINITY: Type = Type(&[("nodeAffinity", Form::Struct(&NODE_AFFINITY))]);
+static SECRET_REF: Type = Type(&[("secretRef", REFERENCE)]);
+static CSI_SOURCE: Type = Type(&[("nodePublishSecretRef", REFERENCE), ("volumeAttributes", MAP)]);
+static FLEX_SOURCE: Type = Type(&[("secretRef", REFERENCE), ("options", MAP)]);
+static EPHEMERAL: Type = Type(&[("volumeClaimTemplate", Form::Struct(&CLAIM_TEMPLATE))]);
+static CLAIM_TEMPLATE: Type =
+    Type(&[("metadata", Form::Struct(&OBJECT_META)), ("spec", Form::Struct(&CLAIM_SPEC))]);
+static VOLUME_FIELDS: Type = Type(&[
+    ("csi", Form::Struct(&CSI_SOURCE)),
+    ("flexVolume", Form::Struct(&FLEX_SOURCE)),
+    ("ephemeral", Form::Struct(&EPHEMERAL)),
+    ("cephfs", Form::Struct(&SECRET_REF)),
+    ("cinder", Form::Struct(&SECRET_REF)),
+    ("iscsi", Form::Struct(&SECRET_REF)),
+    ("rbd", Form::Struct(&SECRET_REF)),
+    ("scaleIO", Form::Struct(&SECRET_REF)),
+    ("storageos", Form::Struct(&SECRET_REF)),
+]);
+static VOLUME: Form = Form::Struct(&VOLUME_FIELDS);
 static POD_SPEC: Type = Type(&[
     ("containers", keyed(&CONTAINER, &["name"])),
     ("initContainers", keyed(&CONTAINER, &["name"])),
     ("ephemeralContainers", keyed(&CONTAINER, &["name"])),
-    ("imagePullSecrets", keyed(&PLAIN, &["name"])),
+    ("imagePullSecrets", keyed(&WHOLE, &["name"])),
     ("schedulingGates", keyed(&PLAIN, &["name"])),
-    ("volumes", keyed(&PLAIN, &["name"])),
+    ("volumes", keyed(&VOLUME, &["name"])),
     ("resourceClaims", keyed(&PLAIN, &["name"])),
+    ("resources", Form::Struct(&RESOURCES)),
     ("hostAliases", keyed(&PLAIN, &["ip"])),
     ("topologySpreadConstraints", keyed_by(&SPREAD, &["topologyKey", "whenUnsatisfiable"], "topologyKey")),
+    ("affinity", Form::Struct(&AFFINITY)),
     ("nodeSelector", Form::Atomic),
     ("overhead", MAP),
 ]);
 static POD_TEMPLATE: Type =
     Type(&[("metadata", Form::Struct(&OBJECT_META)), ("spec", Form::Struct(&POD_SPEC))]);
-static CLAIM_SPEC: Type = Type(&[
-    ("selector", Form::Atomic),
-    ("dataSource", Form::Atomic),
-    ("resources", Form::Struct(&RESOURCES)),
+static CLAIM_SPEC: Type =
+    Type(&[("selector", Form::Atomic), ("dataSource", REFERENCE), ("resources", Form::Struct(&RESOURCES))]);
+static CLAIM_STATUS: Type = Type(&[
+    ("conditions", CONDITIONS),
+    ("capacity", MAP),
+    ("allocatedResources", MAP),
+    ("allocatedResourceStatuses", MAP),
+]);
+static VOLUME_AFFINITY: Type = Type(&[("required", Form::Atomic)]);
+static PERSISTENT_CSI: Type = Type(&[("volumeAttributes", MAP)]);
+static PERSISTENT_SPEC: Type = Type(&[
+    ("capacity", MAP),
+    ("nodeAffinity", Form::Struct(&VOLUME_AFFINITY)),
+    ("csi", Form::Struct(&PERSISTENT_CSI)),
 ]);
 
 static WORKLOAD_SPEC: Type = Type(&[("selector", Form::Atomic), ("template", Form::Struct(&POD_TEMPLATE))]);
 static CONDITIONED: Type = Type(&[("conditions", CONDITIONS)]);
+static UNCOUNTED: Type = Type(&[("succeeded", Form::ReplacedSet), ("failed", Form::ReplacedSet)]);
+static JOB_STATUS: Type =
+    Type(&[("conditions", merged_by(&PLAIN, "type")), ("uncountedTerminatedPods", Form::Struct(&UNCOUNTED))]);
 static POD_STATUS: Type = Type(&[
     ("conditions", CONDITIONS),
     ("podIPs", keyed(&PLAIN, &["ip"])),
-    ("hostIPs", keyed_by(&PLAIN, &["ip"], "ip")),
+    ("hostIPs", merged_by(&PLAIN, "ip")),
     ("resourceClaimStatuses", keyed(&PLAIN, &["name"])),
 ]);
 static NODE_SPEC: Type = Type(&[("podCIDRs", Form::Set)]);
@@ -106,14 +154,34 @@ static WEBHOOK_FIELDS: Type = Type(&[
     ("namespaceSelector", Form::Atomic),
     ("objectSelector", Form::Atomic),
 ]);
+static POLICY_SPEC: Type = Type(&[
+    ("paramKind", REFERENCE),
+    ("matchConstraints", Form::Atomic),
+    ("matchConditions", keyed(&PLAIN, &["name"])),
+    ("variables", keyed(&PLAIN, &["name"])),
+]);
+static POLICY_BINDING_SPEC: Type = Type(&[
+    ("paramRef", REFERENCE),
+    ("matchResources", Form::Atomic),
+    ("validationActions", Form::ReplacedSet),
+]);
 static BUDGET_SPEC: Type = Type(&[("selector", Form::Atomic)]);
+static BUDGET_STATUS: Type = Type(&[("conditions", CONDITIONS), ("disruptedPods", MAP)]);
 static SCALER_SPEC: Type = Type(&[("scaleTargetRef", Form::Struct(&NOTHING))]);
+static OLD_SCALER_SPEC: Type = Type(&[("scaleTargetRef", REFERENCE)]);
 static CRON_SPEC: Type = Type(&[("jobTemplate", Form::Struct(&JOB_TEMPLATE))]);
 static JOB_TEMPLATE: Type =
     Type(&[("metadata", Form::Struct(&OBJECT_META)), ("spec", Form::Struct(&WORKLOAD_SPEC))]);
-static STATEFUL_SPEC: Type = Type(&[("selector", Form::Atomic), ("template", Form::Struct(&POD_TEMPLATE))]);
 static CSI_NODE_SPEC: Type = Type(&[("drivers", keyed(&PLAIN, &["name"]))]);
-static QUOTA: Type = Type(&[("hard", MAP), ("used", MAP)]);
+static CSI_DRIVER_SPEC: Type = Type(&[("volumeLifecycleModes", Form::ReplacedSet)]);
+static QUOTA: Type = Type(&[("hard", MAP), ("used", MAP), ("scopeSelector", Form::Atomic)]);
+static TRAFFIC_SPEC: Type = Type(&[("podSelector", Form::Atomic)]);
+static INGRESS_BACKEND: Type = Type(&[("resource", REFERENCE)]);
+static INGRESS_SPEC: Type = Type(&[("defaultBackend", Form::Struct(&INGRESS_BACKEND))]);
+static REQUEST_SPEC: Type = Type(&[("extra", MAP)]);
+static RUNTIME_OVERHEAD: Type = Type(&[("podFixed", MAP)]);
+static RUNTIME_SCHEDULING: Type = Type(&[("nodeSelector", Form::Atomic)]);
+static DEVICES_STATUS: Type = Type(&[("reservedFor", keyed(&PLAIN, &["uid"]))]);
 
 /// Declares the form of whole objects of a kind from those of their fields.
 macro_rules! roots {
@@ -126,48 +194,87 @@ roots! {
     ANY: [];
     DATA: ["data" => MAP, "binaryData" => MAP, "stringData" => MAP];
     WORKLOAD: ["spec" => Form::Struct(&WORKLOAD_SPEC), "status" => Form::Struct(&CONDITIONED)];
-    STATEFUL: ["spec" => Form::Struct(&STATEFUL_SPEC), "status" => Form::Struct(&CONDITIONED)];
+    JOB: ["spec" => Form::Struct(&WORKLOAD_SPEC), "status" => Form::Struct(&JOB_STATUS)];
     CRON: ["spec" => Form::Struct(&CRON_SPEC)];
+    REVISION: ["data" => Form::Atomic];
     POD: ["spec" => Form::Struct(&POD_SPEC), "status" => Form::Struct(&POD_STATUS)];
     TEMPLATE: ["template" => Form::Struct(&POD_TEMPLATE)];
     NODE: ["spec" => Form::Struct(&NODE_SPEC), "status" => Form::Struct(&NODE_STATUS)];
     SERVICE: ["spec" => Form::Struct(&SERVICE_SPEC), "status" => Form::Struct(&CONDITIONED)];
-    ACCOUNT: ["secrets" => keyed(&PLAIN, &["name"]), "imagePullSecrets" => keyed(&PLAIN, &["name"])];
+    ACCOUNT: ["secrets" => keyed(&WHOLE, &["name"]), "imagePullSecrets" => keyed(&WHOLE, &["name"])];
     WEBHOOKS: ["webhooks" => keyed(&WEBHOOK, &["name"])];
-    BUDGET: ["spec" => Form::Struct(&BUDGET_SPEC), "status" => Form::Struct(&CONDITIONED)];
+    ADMISSION_POLICY: ["spec" => Form::Struct(&POLICY_SPEC), "status" => Form::Struct(&CONDITIONED)];
+    ADMISSION_BINDING: ["spec" => Form::Struct(&POLICY_BINDING_SPEC)];
+    BUDGET: ["spec" => Form::Struct(&BUDGET_SPEC), "status" => Form::Struct(&BUDGET_STATUS)];
     SCALER: ["spec" => Form::Struct(&SCALER_SPEC), "status" => Form::Struct(&CONDITIONED)];
-    CLAIMS: ["spec" => Form::Struct(&CLAIM_SPEC), "status" => Form::Struct(&CONDITIONED)];
+    OLD_SCALER: ["spec" => Form::Struct(&OLD_SCALER_SPEC)];
+    CLAIMS: ["spec" => Form::Struct(&CLAIM_SPEC), "status" => Form::Struct(&CLAIM_STATUS)];
+    PERSISTENT: ["spec" => Form::Struct(&PERSISTENT_SPEC)];
     WITH_CONDITIONS: ["status" => Form::Struct(&CONDITIONED)];
+    REQUEST: ["spec" => Form::Struct(&REQUEST_SPEC), "status" => Form::Struct(&CONDITIONED)];
     QUOTAS: ["spec" => Form::Struct(&QUOTA), "status" => Form::Struct(&QUOTA)];
+    STORAGE: ["parameters" => MAP];
     CSI_NODE: ["spec" => Form::Struct(&CSI_NODE_SPEC)];
-    EVENT: ["involvedObject" => Form::Atomic, "regarding" => Form::Atomic, "related" => Form::Atomic];
+    CSI_DRIVER: ["spec" => Form::Struct(&CSI_DRIVER_SPEC)];
+    CSI_CAPACITY: ["nodeTopology" => Form::Atomic];
+    EVENT: ["involvedObject" => REFERENCE, "regarding" => REFERENCE, "related" => REFERENCE];
+    BINDING: ["roleRef" => REFERENCE];
+    TRAFFIC: ["spec" => Form::Struct(&TRAFFIC_SPEC)];
+    INGRESS: ["spec" => Form::Struct(&INGRESS_SPEC)];
+    RUNTIME: ["overhead" => Form::Struct(&RUNTIME_OVERHEAD), "scheduling" => Form::Struct(&RUNTIME_SCHEDULING)];
+    DEVICES: ["status" => Form::Struct(&DEVICES_STATUS)];
 }
 
 /// The form of the objects of a built-in kind.
-pub(crate) fn root(group: &str, plural: &str) -> &'static Form {
+pub(crate) fn root(group: &str, version: &str, plural: &str) -> &'static Form {
     match (group, plural) {
-        ("", "configmaps" | "secrets") => &DATA,
-        ("", "pods") => &POD,
-        ("", "podtemplates") => &TEMPLATE,
-        ("", "nodes") => &NODE,
-        ("", "services") => &SERVICE,
-        ("", "serviceaccounts") => &ACCOUNT,
-        ("", "namespaces") => &WITH_CONDITIONS,
-        ("", "persistentvolumeclaims") => &CLAIMS,
-        ("", "resourcequotas") => &QUOTAS,
-        ("" | "events.k8s.io", "events") => &EVENT,
-        ("apps", "statefulsets") => &STATEFUL,
-        ("apps" | "batch", "deployments" | "replicasets" | "daemonsets" | "jobs")
-        | ("", "replicationcontrollers") => &WORKLOAD,
+        ("", plural) => core_root(plural),
+        ("events.k8s.io", "events") => &EVENT,
+        ("apps", "controllerrevisions") => &REVISION,
+        ("apps", _) => &WORKLOAD,
+        ("batch", "jobs") => &JOB,
         ("batch", "cronjobs") => &CRON,
         (
             "admissionregistration.k8s.io",
             "mutatingwebhookconfigurations" | "validatingwebhookconfigurations",
         ) => &WEBHOOKS,
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies" | "mutatingadmissionpolicies") => {
+            &ADMISSION_POLICY
+        }
+        ("admissionregistration.k8s.io", _) => &ADMISSION_BINDING,
         ("policy", "poddisruptionbudgets") => &BUDGET,
+        ("autoscaling", _) if version == "v1" => &OLD_SCALER,
         ("autoscaling", _) => &SCALER,
-        ("apiextensions.k8s.io" | "apiregistration.k8s.io", _) => &WITH_CONDITIONS,
+        ("apiextensions.k8s.io" | "apiregistration.k8s.io" | "flowcontrol.apiserver.k8s.io", _)
+        | ("networking.k8s.io", "servicecidrs") => &WITH_CONDITIONS,
+        ("certificates.k8s.io", _) => &REQUEST,
+        ("networking.k8s.io", "ingresses") => &INGRESS,
+        ("networking.k8s.io", "networkpolicies") => &TRAFFIC,
+        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => &BINDING,
+        ("node.k8s.io", _) => &RUNTIME,
+        ("resource.k8s.io", "resourceclaims") => &DEVICES,
+        ("storage.k8s.io", "storageclasses" | "volumeattributesclasses") => &STORAGE,
         ("storage.k8s.io", "csinodes") => &CSI_NODE,
+        ("storage.k8s.io", "csidrivers") => &CSI_DRIVER,
+        ("storage.k8s.io", "csistoragecapacities") => &CSI_CAPACITY,
+        _ => &ANY,
+    }
+}
+
+fn core_root(plural: &str) -> &'static Form {
+    match plural {
+        "configmaps" | "secrets" => &DATA,
+        "pods" => &POD,
+        "podtemplates" => &TEMPLATE,
+        "replicationcontrollers" => &WORKLOAD,
+        "nodes" => &NODE,
+        "services" => &SERVICE,
+        "serviceaccounts" => &ACCOUNT,
+        "namespaces" => &WITH_CONDITIONS,
+        "persistentvolumeclaims" => &CLAIMS,
+        "persistentvolumes" => &PERSISTENT,
+        "resourcequotas" => &QUOTAS,
+        "events" => &EVENT,
         _ => &ANY,
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::failure::{Cause, Failure};
 use crate::kinds::Kind;
 use crate::object::{finalizers, is_terminating, meta, set_meta};
+use crate::pods;
 use crate::request::parse_revision;
 use crate::store::Version;
 use crate::validate;
@@ -41,6 +42,7 @@ impl Writer<'_> {
         let old = &*kind.as_served(&before);
         let mut object = compute(old)?;
         check_identity(change, old, &mut object)?;
+        let parts = pods::restore(change.subresource, old, &mut object);
         let owners = object["metadata"]["managedFields"].take();
         restore(change, old, &mut object);
         kind.normalize(&mut object);
@@ -53,8 +55,13 @@ impl Writer<'_> {
             kind.normalize(&mut object);
         }
         self.check_escalation(kind, &object, Some(old))?;
+        if kind.is_core("services") && change.subresource.is_empty() {
+            self.allocate(kind, &mut object, Some(old))?;
+        }
         let mut causes = validate::metadata_update(kind, old, &object);
-        if change.subresource != "status" || kind.is_custom() {
+        causes.extend(parts);
+        let partial = change.subresource == "status" || pods::PARTS.contains(&change.subresource);
+        if !partial || kind.is_custom() {
             causes.extend(validate::object(kind, &object, Some(old)));
         }
         if !causes.is_empty() {
@@ -78,10 +85,11 @@ impl Writer<'_> {
         if change.manager.tracked {
             return set_meta(object, "managedFields", Some(given.clone()).filter(|given| !given.is_null()));
         }
-        let reset =
-            given.as_array().is_some_and(|list| list.iter().all(|entry| entry == &serde_json::json!({})));
-        let kept = old["metadata"].get("managedFields").filter(|_| !reset).cloned();
-        set_meta(object, "managedFields", kept);
+        // One empty entry clears the list. What else is sent takes its place, unless nothing is.
+        let reset = given.as_array().is_some_and(|list| *list == [serde_json::json!({})]);
+        let sent = given.as_array().is_some_and(|list| !list.is_empty()) && change.subresource.is_empty();
+        let kept = if sent { Some(given) } else { old["metadata"].get("managedFields") };
+        set_meta(object, "managedFields", kept.filter(|_| !reset).cloned());
         if !reset {
             self.track_update(change, old, object);
         }
@@ -144,7 +152,7 @@ fn check_identity(change: &Change<'_>, old: &Value, object: &mut Value) -> Resul
 /// Puts back what an update of this endpoint may not change.
 fn restore(change: &Change<'_>, old: &Value, object: &mut Value) {
     let kind = change.kind;
-    if change.subresource == "status" {
+    if matches!(change.subresource, "status" | "approval") {
         restore_all_but_status(kind, old, object);
     } else if kind.traits.status {
         restore_field(old, object, "status");

@@ -4,113 +4,49 @@ use serde_json::Value;
 
 use crate::crd;
 use crate::create::nameless;
-use crate::defaults;
 use crate::failure::Cause;
 use crate::kinds::Kind;
-use crate::object::{finalizers, is_terminating, meta};
+use crate::object::{FOREGROUND, ORPHAN, finalizers, is_terminating, meta};
+pub(crate) use crate::rules::text::{is_label, is_subdomain};
+use crate::rules::{self, At, text};
 
-const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
-    '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-    '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
-    start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
-    '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const KEY_NAME: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
-    with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
-    '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or \
-    '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex \
-    used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+/// The most bytes that the annotations of an object may have together.
+const MOST_ANNOTATIONS: usize = 256 * 1024;
 
-// No regular expressions here: the caches of a static one are shared by all threads, and whether a thread makes one
-// of its own would decide the hash keys that a simulation on it draws next.
-
-/// Whether `text` is made of alphanumeric characters and, except at its ends, of what `inner` allows.
-fn is_word(text: &str, alphanumeric: fn(&u8) -> bool, inner: &[u8]) -> bool {
-    let ends = text.bytes().next().zip(text.bytes().last());
-    ends.is_some_and(|(first, last)| alphanumeric(&first) && alphanumeric(&last))
-        && text.bytes().all(|byte| alphanumeric(&byte) || inner.contains(&byte))
-}
-
-pub(crate) fn is_label(text: &str) -> bool {
-    is_word(text, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit(), b"-")
-}
-
-pub(crate) fn is_subdomain(text: &str) -> bool {
-    text.split('.').all(is_label)
-}
-
-fn is_key_name(text: &str) -> bool {
-    is_word(text, u8::is_ascii_alphanumeric, b"-_.")
-}
-
-/// What is wrong with the metadata of an object.
+/// What is wrong with the metadata of a new object.
 pub(crate) fn metadata(kind: &Kind, object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    match meta(object, "name") {
-        "" => causes.push(nameless()),
-        name => causes.extend(
-            name_problem(kind, name).map(|detail| Cause::invalid("metadata.name", &name.into(), &detail)),
-        ),
-    }
-    let map = |field: &str| object["metadata"][field].as_object().into_iter().flatten();
-    for (key, value) in map("labels") {
-        causes.extend(
-            key_problem(key).map(|detail| Cause::invalid("metadata.labels", &key.as_str().into(), detail)),
-        );
-        causes.extend(
-            label_value_problem(value.as_str().unwrap_or_default())
-                .map(|detail| Cause::invalid("metadata.labels", value, &detail)),
-        );
-    }
-    for (key, _) in map("annotations") {
-        let problem = key_problem(&key.to_lowercase());
-        causes.extend(
-            problem.map(|detail| Cause::invalid("metadata.annotations", &key.as_str().into(), detail)),
-        );
-    }
-    let size: usize =
-        map("annotations").map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum();
-    if size > 256 * 1024 {
-        let message = "Too long: may not be more than 262144 bytes".to_owned();
-        causes.push(Cause::new("FieldValueTooLong", "metadata.annotations", message));
-    }
-    for (index, finalizer) in finalizers(object).iter().enumerate() {
-        let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(finalizer);
-        if !standard && !finalizer.contains('/') {
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            causes.push(Cause::invalid(
-                format!("metadata.finalizers[{index}]"),
-                &(*finalizer).into(),
-                detail,
-            ));
-        }
-    }
-    causes.extend(owner_problems(object));
+    let mut causes = names(kind, object);
+    causes.extend(common(object));
+    causes.extend(kube_finalizers(kind, object));
     causes
 }
 
-/// What is wrong with a change of the metadata.
+/// What is wrong with a change of the metadata. Most of it is told twice, as real servers do: by the rules of all
+/// updates, and by those of the kind's, which begin with the same.
 pub(crate) fn metadata_update(kind: &Kind, old: &Value, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     if is_terminating(old) {
         let before = finalizers(old);
-        let added: Vec<_> = finalizers(object).into_iter().filter(|f| !before.contains(f)).collect();
+        let mut added: Vec<_> = finalizers(object).into_iter().filter(|f| !before.contains(f)).collect();
+        added.sort_unstable();
+        added.dedup();
         if !added.is_empty() {
             let added: Vec<_> = added.iter().map(|finalizer| format!("{finalizer:?}")).collect();
             let detail = format!(
                 "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
                 added.join(", ")
             );
-            // Told twice, by the rules of the metadata and by those of their update.
-            causes.extend(vec![Cause::forbidden("metadata.finalizers", &detail); 2]);
+            causes.push(Cause::forbidden("metadata.finalizers", &detail));
         }
     } else if is_terminating(object) {
         let value = &object["metadata"]["deletionTimestamp"];
         causes.push(Cause::invalid("metadata.deletionTimestamp", value, "field is immutable"));
     }
-    causes.extend(metadata(kind, object));
-    causes
+    causes.extend(common(object));
+    let mut told = causes.clone();
+    told.append(&mut causes);
+    told.extend(kube_finalizers(kind, object));
+    told
 }
 
 /// What the rules of the kind itself say of an object; `old` is what it replaces.
@@ -121,67 +57,159 @@ pub(crate) fn object(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<Ca
     if kind.plural == "customresourcedefinitions" {
         return crd::definition_problems(object, old);
     }
-    defaults::problems(kind, object, old)
+    rules::problems(kind, object, old)
 }
 
-fn name_problem(kind: &Kind, name: &str) -> Option<String> {
-    if kind.group == "rbac.authorization.k8s.io" {
-        let bad = matches!(name, "." | "..") || name.contains(['/', '%']);
-        return bad.then(|| "may not contain '/' or '%', nor be '.' or '..'".into());
-    }
-    let label = kind.group.is_empty() && matches!(&*kind.plural, "namespaces" | "services");
-    let (form, message, longest): (fn(&str) -> bool, _, _) =
-        if label { (is_label, LABEL, 63) } else { (is_subdomain, SUBDOMAIN, 253) };
-    if name.len() > longest {
-        return Some(format!("must be no more than {longest} bytes"));
-    }
-    (!form(name)).then(|| message.to_owned())
-}
-
-/// Why a text is no key of a label, if it is not.
-pub(crate) fn key_problem(key: &str) -> Option<&'static str> {
-    let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
-    match prefix {
-        Some("") => return Some("prefix part must be non-empty"),
-        Some(prefix) if !is_subdomain(prefix) => return Some(SUBDOMAIN),
-        _ => {}
-    }
-    if name.is_empty() {
-        return Some("name part must be non-empty");
-    }
-    if name.len() > 63 {
-        return Some("name part must be no more than 63 bytes");
-    }
-    (!is_key_name(name)).then_some(KEY_NAME)
-}
-
-/// Why a text is no value of a label, if it is not.
-pub(crate) fn label_value_problem(value: &str) -> Option<String> {
-    if value.len() > 63 {
-        return Some("must be no more than 63 bytes".into());
-    }
-    (!value.is_empty() && !is_key_name(value)).then(|| LABEL_VALUE.to_owned())
-}
-
-fn owner_problems(object: &Value) -> Vec<Cause> {
-    let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+/// What is wrong with the name, and with what it was made from.
+fn names(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    let mut controllers = 0;
-    for (index, owner) in owners.enumerate() {
-        for field in ["apiVersion", "kind", "name", "uid"] {
-            if owner[field].as_str().unwrap_or_default().is_empty() {
-                let path = format!("metadata.ownerReferences[{index}].{field}");
-                causes.push(Cause::invalid(path, &"".into(), "must not be empty"));
-            }
-        }
-        controllers += usize::from(owner["controller"].as_bool().unwrap_or(false));
+    let prefix = meta(object, "generateName");
+    if !prefix.is_empty() {
+        // What ends in a hyphen is judged as if something followed.
+        let masked = match prefix.strip_suffix('-') {
+            Some(rest) if !rest.is_empty() => format!("{rest}a"),
+            _ => prefix.to_owned(),
+        };
+        let problems = name_problems(kind, &masked);
+        causes
+            .extend(problems.iter().map(|why| Cause::invalid("metadata.generateName", &prefix.into(), why)));
     }
-    if controllers > 1 {
-        let references = &object["metadata"]["ownerReferences"];
-        let detail = "Only one reference can have Controller set to true";
-        causes.push(Cause::invalid("metadata.ownerReferences", references, detail));
+    match meta(object, "name") {
+        "" => causes.push(nameless()),
+        name => causes.extend(
+            name_problems(kind, name).iter().map(|why| Cause::invalid("metadata.name", &name.into(), why)),
+        ),
     }
     causes
+}
+
+/// Why an object of a kind cannot have that name.
+pub(crate) fn name_problems(kind: &Kind, name: &str) -> Vec<String> {
+    match (&*kind.group, &*kind.plural) {
+        ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => text::path_segment(name),
+        ("", "namespaces" | "services") => text::label(name),
+        _ => text::subdomain(name),
+    }
+}
+
+/// What holds for the metadata of new and of changed objects.
+fn common(object: &Value) -> Vec<Cause> {
+    let root = At::root(object);
+    let metadata = root.field("metadata");
+    let mut causes = Vec::new();
+    metadata.field("generation").not_negative(&mut causes);
+    rules::labels(&metadata.field("labels"), &mut causes);
+    annotations(&metadata.field("annotations"), &mut causes);
+    owners(&metadata.field("ownerReferences"), &mut causes);
+    let listed = finalizers(object);
+    let at = metadata.field("finalizers");
+    for finalizer in &listed {
+        let problem = text::label_key(finalizer);
+        causes.extend(problem.map(|why| Cause::invalid(at.path(), &(*finalizer).into(), why)));
+    }
+    if listed.contains(&FOREGROUND) && listed.contains(&ORPHAN) {
+        causes.push(at.invalid(&format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set")));
+    }
+    causes
+}
+
+/// The annotations of an object or a template.
+pub(crate) fn annotations(at: &At<'_>, causes: &mut Vec<Cause>) {
+    let map = || at.value.as_object().into_iter().flatten();
+    for (key, _) in map() {
+        let problem = text::label_key(&key.to_lowercase());
+        causes.extend(problem.map(|why| Cause::invalid(at.path(), &key.as_str().into(), why)));
+    }
+    let size: usize = map().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum();
+    if size > MOST_ANNOTATIONS {
+        causes.push(at.too_long(MOST_ANNOTATIONS));
+    }
+}
+
+/// Built-in kinds want finalizers that are standard or say whose they are.
+fn kube_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
+    if kind.is_custom() {
+        return Vec::new();
+    }
+    let listed = finalizers(object);
+    let bare = listed.iter().enumerate().filter(|(_, finalizer)| {
+        !["kubernetes", ORPHAN, FOREGROUND].contains(finalizer) && !finalizer.contains('/')
+    });
+    bare.map(|(index, finalizer)| {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        Cause::invalid(format!("metadata.finalizers[{index}]"), &(*finalizer).into(), detail)
+    })
+    .collect()
+}
+
+/// Owners are named in full, and one of them at most is the controller. Paths are told without the index.
+fn owners(at: &At<'_>, causes: &mut Vec<Cause>) {
+    let mut controller: Option<String> = None;
+    for owner in at.items() {
+        let text = |field: &str| owner.value[field].as_str().unwrap_or_default();
+        let version = text("apiVersion").rsplit('/').next().unwrap_or_default();
+        let needed = [
+            ("apiVersion", version, "version must not be empty"),
+            ("kind", text("kind"), "must not be empty"),
+            ("name", text("name"), "must not be empty"),
+            ("uid", text("uid"), "must not be empty"),
+        ];
+        for (field, given, detail) in needed {
+            if given.is_empty() {
+                causes.push(Cause::invalid(at.field(field).path(), &text(field).into(), detail));
+            }
+        }
+        if text("apiVersion") == "v1" && text("kind") == "Event" {
+            let detail = "/v1, Kind=Event is disallowed from being an owner";
+            causes.push(Cause::invalid(at.path(), owner.value, detail));
+        }
+        if owner.value["controller"] == true {
+            let name = format!("{}/{}", text("kind"), text("name"));
+            match &controller {
+                None => controller = Some(name),
+                Some(first) => causes.push(at.invalid(&format!(
+                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} \
+                     and {name}"
+                ))),
+            }
+        }
+    }
+}
+
+/// What the client is warned of in the metadata that it sent: duplicate owners, which are dropped, and finalizers
+/// of custom kinds that do not say whose they are.
+pub(crate) fn tidy(kind: &Kind, object: &mut Value) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(owners) = object["metadata"].get_mut("ownerReferences").and_then(Value::as_array_mut) {
+        let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
+        let mut twice = Vec::new();
+        for owner in owners.drain(..) {
+            if kept.contains(&owner) {
+                twice.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+            } else {
+                kept.push(owner);
+            }
+        }
+        *owners = kept;
+        if !twice.is_empty() {
+            warnings.push(format!(
+                ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, \
+                 and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+                twice.join(", ")
+            ));
+        }
+    }
+    if kind.is_custom() {
+        let standard = ["kubernetes", ORPHAN, FOREGROUND];
+        let bare = finalizers(object).into_iter().filter(|f| !f.contains('/') && !standard.contains(f));
+        warnings.extend(bare.map(|finalizer| {
+            format!(
+                "metadata.finalizers: {finalizer:?}: prefer a domain-qualified finalizer name including a path (/) to \
+                 avoid accidental conflicts with other finalizer writers"
+            )
+        }));
+    }
+    warnings
 }
 
 #[cfg(test)]
@@ -200,8 +228,19 @@ mod tests {
         ];
         for (group, version, plural, name, good) in table {
             let kind = crate::builtin::builtin(group, version, plural);
-            assert_eq!(name_problem(kind, name).is_none(), good, "{plural} {name}");
+            assert_eq!(name_problems(kind, name).is_empty(), good, "{plural} {name}");
         }
+    }
+
+    #[test]
+    fn a_bad_prefix_of_a_name_is_told_beside_the_name_made_from_it() {
+        let kind = crate::builtin::builtin("", "v1", "configmaps");
+        let told = |prefix: &str| {
+            let object = json!({"metadata": {"generateName": prefix, "name": format!("{prefix}x")}});
+            metadata(kind, &object).into_iter().map(|cause| cause.field).collect::<Vec<_>>()
+        };
+        assert_eq!(told("a-"), [""; 0]);
+        assert_eq!(told("A-"), ["metadata.generateName", "metadata.name"]);
     }
 
     #[test]
@@ -210,5 +249,29 @@ mod tests {
         let causes =
             |finalizer| metadata(kind, &json!({"metadata": {"name": "a", "finalizers": [finalizer]}})).len();
         assert_eq!((causes("orphan"), causes("a.b/c"), causes("bare")), (0, 0, 1));
+    }
+
+    #[test]
+    fn one_owner_at_most_is_the_controller() {
+        let kind = crate::builtin::builtin("", "v1", "configmaps");
+        let owner = |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": true});
+        let told =
+            |owners: Value| metadata(kind, &json!({"metadata": {"name": "a", "ownerReferences": owners}}));
+        assert!(told(json!([owner("a")])).is_empty());
+        let both = told(json!([owner("a"), owner("b")]));
+        assert!(both[0].message.ends_with("in references for Pod/a and Pod/b"), "{both:?}");
+        let empty = told(json!([{}])).into_iter().map(|cause| cause.field).collect::<Vec<_>>();
+        let fields = ["apiVersion", "kind", "name", "uid"];
+        assert_eq!(empty, fields.map(|field| format!("metadata.ownerReferences.{field}")));
+    }
+
+    #[test]
+    fn an_owner_that_is_told_twice_is_kept_once_with_a_warning() {
+        let kind = crate::builtin::builtin("", "v1", "configmaps");
+        let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1"});
+        let mut object = json!({"metadata": {"ownerReferences": [owner, owner]}});
+        let warnings = tidy(kind, &mut object);
+        assert!(warnings[0].ends_with("duplicate UID(s) observed: 1"));
+        assert_eq!(object["metadata"]["ownerReferences"], json!([owner]));
     }
 }

@@ -5,34 +5,41 @@ use serde_json::{Value, json};
 
 use crate::auth;
 use crate::body;
+use crate::continuation::Continuation;
 use crate::delete::{DeleteOptions, Deleted};
 use crate::failure::{Cause, Failure};
 use crate::field_validation::{self, Mode};
 use crate::kinds::Kind;
 use crate::object;
 use crate::patch;
+use crate::pods;
 use crate::respond::{self, ApiBody};
+use crate::rules;
 use crate::scale;
 use crate::selector::Selector;
 use crate::service::Call;
 use crate::store;
 use crate::update::Change;
+use crate::validate;
 use crate::writer::{Manager, NewObject, Written};
 
 /// POST to a collection.
 pub(crate) fn create(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let (object, warnings) = body::decode(call, "CreateOptions")?;
+    let (mut object, mut warnings) = body::decode(call, "CreateOptions")?;
+    warnings.extend(validate::tidy(&call.kind, &mut object));
     let dry_run = call.query.dry_run("CreateOptions")?;
     let manager = Manager { name: &manager(call, "CreateOptions")?, tracked: false };
     let new =
         NewObject { kind: &call.kind, namespace: &call.path.namespace, name: "", object, dry_run, manager };
     let written = call.writing(|writer| writer.create(new))?;
+    warnings.extend(rules::warnings(&call.kind, &written.object(), None));
     Ok(respond::with_warnings(written.answer(StatusCode::CREATED, &call.kind), &warnings))
 }
 
 /// PUT to an object.
 pub(crate) fn update(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let (object, warnings) = body::decode(call, "UpdateOptions")?;
+    let (mut object, mut warnings) = body::decode(call, "UpdateOptions")?;
+    warnings.extend(validate::tidy(&call.kind, &mut object));
     let manager = manager(call, "UpdateOptions")?;
     let change = change(call, call.query.dry_run("UpdateOptions")?, true, &manager);
     let answer = call.writing(|writer| {
@@ -55,7 +62,9 @@ pub(crate) fn check_fields(
     object: &mut Value,
 ) -> Result<Vec<String>, Failure> {
     let mode = Mode::read(call.query.get("fieldValidation"), options)?;
-    field_validation::check(&call.kind, mode, &call.path.subresource, object)
+    let mut warnings = field_validation::check(&call.kind, mode, &call.path.subresource, object)?;
+    warnings.extend(validate::tidy(&call.kind, object));
+    Ok(warnings)
 }
 
 /// PATCH of an object.
@@ -97,6 +106,11 @@ pub(crate) fn manager(call: &Call<'_>, options: &str) -> Result<String, Failure>
             &Cause::new("FieldValueTooLong", "fieldManager", message),
         ));
     }
+    if let Some((at, control)) = given.char_indices().find(|(_, c)| c.is_control()) {
+        let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(control));
+        let cause = Cause::invalid("fieldManager", &given.into(), &detail);
+        return Err(Failure::invalid_options(options, &cause));
+    }
     let agent = call.parts.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
     let agent = agent.and_then(|agent| agent.split('/').next()).unwrap_or("unknown");
     Ok(if given.is_empty() { agent.chars().take(LONGEST).collect() } else { given.to_owned() })
@@ -120,29 +134,43 @@ pub(crate) fn delete(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let kind = &call.kind;
     let deleted =
         call.writing(|writer| writer.delete(kind, &call.path.namespace, &call.path.name, &options))?;
-    Ok(match deleted {
-        Deleted::Pending(version) => respond::version(StatusCode::OK, kind, &version),
-        Deleted::Gone(version) | Deleted::WouldGo(version) if kind.traits.returns_deleted => {
-            respond::version(StatusCode::OK, kind, &version)
+    let waiting = if options.cascades { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let gone = |object: &Value| {
+        if kind.traits.returns_deleted {
+            return None;
         }
-        Deleted::Gone(version) | Deleted::WouldGo(version) => {
-            let mut details = json!({"name": call.path.name, "kind": kind.plural,
-                "uid": version.object()["metadata"]["uid"]});
-            if !kind.group.is_empty() {
-                details["group"] = kind.group.as_ref().into();
-            }
-            let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
-                "details": details});
-            respond::json(StatusCode::OK, &status)
+        let mut details =
+            json!({"name": call.path.name, "kind": kind.plural, "uid": object["metadata"]["uid"]});
+        if !kind.group.is_empty() {
+            details["group"] = kind.group.as_ref().into();
+        }
+        let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+            "details": details});
+        Some(respond::json(StatusCode::OK, &status))
+    };
+    Ok(match deleted {
+        Deleted::Pending(version) => respond::version(waiting, kind, &version),
+        Deleted::WouldWait(object) => respond::json(waiting, &kind.presented(&object, true)),
+        Deleted::Gone(version) => {
+            gone(&version.object()).unwrap_or_else(|| respond::version(StatusCode::OK, kind, &version))
+        }
+        Deleted::WouldGo(object) => {
+            gone(&object).unwrap_or_else(|| respond::json(StatusCode::OK, &kind.presented(&object, true)))
         }
     })
 }
 
-/// DELETE of a collection: what the selectors match, one by one.
+/// DELETE of a collection: what the selectors match, one by one, and at most as many as one page of a list has.
 pub(crate) fn delete_collection(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let options = DeleteOptions::read(&body::delete_options(call)?, &call.query)?;
     let kind = &call.kind;
     let selector = Selector::parse(call.query.get("labelSelector"), call.query.get("fieldSelector"), kind)?;
+    let limit = call.query.number("limit")?.and_then(|limit| usize::try_from(limit).ok());
+    let limit = limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
+    let start = match call.query.get("continue") {
+        "" => String::new(),
+        token => Continuation::parse(token)?.start,
+    };
     let prefix = match call.path.namespace.as_str() {
         "" => String::new(),
         namespace => store::key(namespace, ""),
@@ -150,12 +178,13 @@ pub(crate) fn delete_collection(call: &Call<'_>) -> Result<Response<ApiBody>, Fa
     call.writing(|writer| {
         let revision = writer.state.store.revision();
         let table = writer.state.store.table(&kind.storage);
-        let matched: Vec<_> = table
+        let mut matching = table
             .into_iter()
             .flat_map(|table| table.range(&prefix))
-            .filter(|(key, version)| selector.matches(key, version))
-            .map(|(_, version)| version.clone())
-            .collect();
+            .filter(|(key, version)| key[prefix.len()..] >= *start && selector.matches(key, version))
+            .map(|(_, version)| version.clone());
+        let matched: Vec<_> = matching.by_ref().take(limit).collect();
+        let rest = matching.count();
         for version in &matched {
             let object = &*version.object();
             let deleted = writer.delete(
@@ -169,9 +198,18 @@ pub(crate) fn delete_collection(call: &Call<'_>) -> Result<Response<ApiBody>, Fa
                 _ => {}
             }
         }
-        let items: Vec<_> = matched.iter().map(|version| kind.presented(&version.object(), false)).collect();
-        let list = json!({"kind": kind.list_kind, "apiVersion": kind.api_version(),
-            "metadata": {"resourceVersion": revision.to_string()}, "items": items});
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        if let Some(last) = matched.last().filter(|_| rest > 0) {
+            let key = store::object_key(&last.object());
+            metadata["continue"] = Continuation::behind(&key[prefix.len()..], revision).token().into();
+            if selector.is_empty() {
+                metadata["remainingItemCount"] = rest.into();
+            }
+        }
+        let items: Vec<_> =
+            matched.iter().map(|version| kind.presented(&kind.as_served(&version.object()), false)).collect();
+        let list = json!({"kind": kind.list_kind, "apiVersion": kind.api_version(), "metadata": metadata,
+            "items": items});
         Ok(respond::json(StatusCode::OK, &list))
     })
 }
@@ -185,10 +223,16 @@ pub(crate) fn subresource(call: &Call<'_>) -> Result<Response<ApiBody>, Failure>
     if call.path.subresource == "token" && kind.is_core("serviceaccounts") {
         return auth::request_token(call);
     }
+    if !kind.is_custom()
+        && let Some(answer) = of_pods(call)
+    {
+        return answer;
+    }
     let known = match call.path.subresource.as_str() {
         "status" => kind.traits.status,
         "finalize" => kind.is_core("namespaces"),
-        _ => false,
+        "approval" => kind.group == "certificates.k8s.io" && !kind.is_custom(),
+        part => kind.is_core("pods") && pods::PARTS.contains(&part),
     };
     if !known {
         return Err(if kind.is_custom() {
@@ -208,6 +252,26 @@ pub(crate) fn subresource(call: &Call<'_>) -> Result<Response<ApiBody>, Failure>
         Method::PUT => update(call),
         Method::PATCH => patch(call),
         _ => Err(Failure::method_not_allowed()),
+    }
+}
+
+/// Requests on the subresources of pods, and on those that reach through the server to what runs.
+fn of_pods(call: &Call<'_>) -> Option<Result<Response<ApiBody>, Failure>> {
+    let kind = &call.kind;
+    let first = call.path.subresource.split('/').next().unwrap_or_default();
+    let only = |answer: fn(&Call<'_>) -> Result<Response<ApiBody>, Failure>| {
+        if call.parts.method == Method::POST { answer(call) } else { Err(Failure::method_not_allowed()) }
+    };
+    match first {
+        "binding" if kind.is_core("pods") => Some(only(pods::bind)),
+        "eviction" if kind.is_core("pods") => Some(only(pods::evict)),
+        "log" | "exec" | "attach" | "portforward" if kind.is_core("pods") => {
+            Some(pods::through_kubelet(call))
+        }
+        "proxy" if ["pods", "services", "nodes"].iter().any(|plural| kind.is_core(plural)) => {
+            Some(pods::through_kubelet(call))
+        }
+        _ => None,
     }
 }
 

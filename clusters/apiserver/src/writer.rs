@@ -115,7 +115,7 @@ impl<'a> Writer<'a> {
     /// Notes in an object who set what changed in it. An object of which nothing is known stays so until it is
     /// applied.
     pub(crate) fn track_update(&self, change: &Change<'_>, old: &Value, object: &mut Value) {
-        if change.manager.tracked || !old["metadata"]["managedFields"].is_array() {
+        if change.manager.tracked || !object["metadata"]["managedFields"].is_array() {
             return;
         }
         let now = object::time(self.server.clock.now());
@@ -180,6 +180,9 @@ impl<'a> Writer<'a> {
             self.state.dependents.update(&kind.storage, &key, before, Some(&object));
         }
         let fields = selector::field_values(kind, &object);
+        if kind.is_core("services") {
+            self.state.allocated.update(before, Some(&object));
+        }
         let matters = owned(&object) || is_terminating(&object) || self.provisions(kind);
         self.forget_grants(kind);
         let version = self.state.store.put(&kind.storage, &key, object, fields);
@@ -196,6 +199,9 @@ impl<'a> Writer<'a> {
         let version = self.state.store.remove(&kind.storage, &key)?;
         self.state.dependents.update(&kind.storage, &key, Some(&version.object()), None);
         self.forget_grants(kind);
+        if kind.is_core("services") {
+            self.state.allocated.update(Some(&version.object()), None);
+        }
         self.effects.push_back(Effect { kind: kind.clone(), version: version.clone(), removed: true });
         Some(version)
     }

@@ -94,7 +94,7 @@ fn the_scale_of_a_deployment_has_its_selector() {
     with_server(|server| async move {
         let api: Api<Deployment> = Api::default_namespaced(server.client());
         let deployment = json!({"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}},
-            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c"}]}}}});
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
         api.create(&PostParams::default(), &serde_json::from_value(deployment).unwrap()).await.unwrap();
         let scale = api.get_scale("web").await.unwrap();
         assert_eq!(scale.status.unwrap().selector.as_deref(), Some("app=web"));

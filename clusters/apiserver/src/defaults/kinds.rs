@@ -2,17 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rand::RngExt;
 use serde_json::{Value, json};
 
-use capsize_clock::Stream;
-
-use super::pod;
+use super::{batch, pod, workload};
 use crate::kinds::Kind;
 use crate::object::child;
 
 /// Sets a field that is not set.
-pub(super) fn default(object: &mut Value, field: &str, value: impl FnOnce() -> Value) {
+pub(crate) fn default(object: &mut Value, field: &str, value: impl FnOnce() -> Value) {
     let Some(fields) = object.as_object_mut() else { return };
     if fields.get(field).is_none_or(Value::is_null) {
         fields.insert(field.to_owned(), value());
@@ -29,32 +26,38 @@ pub(super) fn objects<'a>(object: &'a mut Value, list: &str) -> impl Iterator<It
 pub(crate) fn set_defaults(kind: &Kind, object: &mut Value) {
     match (&*kind.group, &*kind.plural) {
         ("", "pods") => {
-            default(child(object, "spec"), "enableServiceLinks", || true.into());
-            pod::spec(child(object, "spec"));
+            pod::of_pod(child(object, "spec"));
             times(object, &["lastProbeTime", "lastTransitionTime"]);
         }
+        ("", "podtemplates") => pod::spec(child(child(object, "template"), "spec")),
+        ("", "replicationcontrollers") => workload::replication_controller(object),
         ("apps", plural @ ("deployments" | "replicasets" | "statefulsets" | "daemonsets")) => {
-            workload(plural, object);
+            workload::set_defaults(plural, object);
         }
-        ("batch", "jobs") => job(child(object, "spec")),
-        ("batch", "cronjobs") => {
-            let spec = child(object, "spec");
-            default(spec, "concurrencyPolicy", || "Allow".into());
-            default(spec, "suspend", || false.into());
-            default(spec, "successfulJobsHistoryLimit", || 3.into());
-            default(spec, "failedJobsHistoryLimit", || 1.into());
-            default(object, "status", || json!({}));
-        }
+        ("batch", "jobs") => batch::job(object),
+        ("batch", "cronjobs") => batch::cron_job(object),
         ("", "namespaces") => {
             let name = crate::object::meta(object, "name").to_owned();
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
         }
         ("", "services") => service(object),
+        ("", "endpoints") => {
+            for subset in objects(object, "subsets") {
+                objects(subset, "ports").for_each(|port| default(port, "protocol", || "TCP".into()));
+            }
+        }
         ("", "secrets") => secret(object),
         ("", "nodes") => node(object),
         ("", "events") => event(object, ["source", "firstTimestamp", "lastTimestamp"]),
         ("events.k8s.io", "events") => {
             event(object, ["deprecatedSource", "deprecatedFirstTimestamp", "deprecatedLastTimestamp"]);
+        }
+        ("", "persistentvolumeclaims") => batch::claim(object),
+        ("", "persistentvolumes") => {
+            let spec = child(object, "spec");
+            default(spec, "persistentVolumeReclaimPolicy", || "Retain".into());
+            default(spec, "volumeMode", || "Filesystem".into());
+            pod::host_path(spec);
         }
         ("discovery.k8s.io", _) => {
             objects(object, "endpoints").for_each(|endpoint| default(endpoint, "conditions", || json!({})));
@@ -63,89 +66,28 @@ pub(crate) fn set_defaults(kind: &Kind, object: &mut Value) {
                 default(port, "protocol", || "TCP".into());
             }
         }
-        ("autoscaling", _) => {
-            let target = json!({"type": "Utilization", "averageUtilization": 80});
-            let metrics = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
-            default(child(object, "spec"), "minReplicas", || 1.into());
-            default(child(object, "spec"), "metrics", || metrics);
-            default(object, "status", || json!({"desiredReplicas": 0}));
-            default(child(object, "status"), "currentMetrics", || Value::Null);
-        }
+        ("autoscaling", _) => batch::scaler(object),
         ("apiextensions.k8s.io", _) => crate::crd::default_definition(object),
-        ("rbac.authorization.k8s.io", "roles" | "clusterroles") => default(object, "rules", || Value::Null),
+        ("networking.k8s.io", "networkpolicies") => policy(child(object, "spec")),
+        ("rbac.authorization.k8s.io", plural) => access(plural, object),
+        ("scheduling.k8s.io", "priorityclasses") => {
+            default(object, "value", || 0.into());
+            default(object, "preemptionPolicy", || "PreemptLowerPriority".into());
+        }
+        ("storage.k8s.io", "storageclasses") => {
+            default(object, "reclaimPolicy", || "Delete".into());
+            default(object, "volumeBindingMode", || "Immediate".into());
+        }
         _ => {}
     }
 }
 
 /// A time of a condition that is not set is written as null.
-fn times(object: &mut Value, fields: &[&str]) {
+pub(super) fn times(object: &mut Value, fields: &[&str]) {
     let Some(status) = object.get_mut("status") else { return };
     for condition in objects(status, "conditions") {
         fields.iter().for_each(|field| default(condition, field, || Value::Null));
     }
-}
-
-fn workload(plural: &str, object: &mut Value) {
-    let spec = child(object, "spec");
-    if plural != "daemonsets" {
-        default(spec, "replicas", || 1.into());
-    }
-    if plural != "replicasets" {
-        default(spec, "revisionHistoryLimit", || 10.into());
-    }
-    let strategy = if plural == "deployments" { "strategy" } else { "updateStrategy" };
-    if plural != "replicasets" {
-        let strategy = child(spec, strategy);
-        default(strategy, "type", || "RollingUpdate".into());
-        if strategy["type"] == "RollingUpdate" {
-            let rolling = child(strategy, "rollingUpdate");
-            match plural {
-                "deployments" => {
-                    default(rolling, "maxUnavailable", || "25%".into());
-                    default(rolling, "maxSurge", || "25%".into());
-                }
-                "statefulsets" => default(rolling, "partition", || 0.into()),
-                _ => {
-                    default(rolling, "maxUnavailable", || 1.into());
-                    default(rolling, "maxSurge", || 0.into());
-                }
-            }
-        }
-    }
-    match plural {
-        "deployments" => default(spec, "progressDeadlineSeconds", || 600.into()),
-        "statefulsets" => {
-            default(spec, "podManagementPolicy", || "OrderedReady".into());
-            default(spec, "serviceName", || "".into());
-            default(
-                spec,
-                "persistentVolumeClaimRetentionPolicy",
-                || json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
-            );
-        }
-        _ => {}
-    }
-    pod::spec(child(child(spec, "template"), "spec"));
-    let status = child(object, "status");
-    let counts: &[&str] = match plural {
-        "deployments" => &[],
-        "replicasets" => &["replicas"],
-        "statefulsets" => &["replicas", "availableReplicas"],
-        _ => &["currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"],
-    };
-    counts.iter().for_each(|field| default(status, field, || 0.into()));
-    let all: &[&str] = &["lastTransitionTime", "lastUpdateTime"];
-    times(object, if plural == "deployments" { all } else { &all[..1] });
-}
-
-fn job(spec: &mut Value) {
-    default(spec, "completions", || 1.into());
-    default(spec, "parallelism", || 1.into());
-    default(spec, "backoffLimit", || 6.into());
-    default(spec, "completionMode", || "NonIndexed".into());
-    default(spec, "suspend", || false.into());
-    default(spec, "podReplacementPolicy", || "TerminatingOrFailed".into());
-    pod::spec(child(child(spec, "template"), "spec"));
 }
 
 fn service(object: &mut Value) {
@@ -160,7 +102,43 @@ fn service(object: &mut Value) {
         let number = port["port"].clone();
         default(port, "targetPort", || number);
     }
+    let balanced = spec["type"] == "LoadBalancer";
+    if balanced {
+        default(spec, "allocateLoadBalancerNodePorts", || true.into());
+    }
+    if balanced || spec["type"] == "NodePort" {
+        default(spec, "externalTrafficPolicy", || "Cluster".into());
+    }
+    if spec["sessionAffinity"] == "ClientIP" {
+        let lasting = child(child(spec, "sessionAffinityConfig"), "clientIP");
+        default(lasting, "timeoutSeconds", || 10_800.into());
+    }
     default(child(object, "status"), "loadBalancer", || json!({}));
+}
+
+/// A policy that does not say which way it is for is for what comes in, and for what goes out where it names that.
+fn policy(spec: &mut Value) {
+    let outward = spec["egress"].as_array().is_some_and(|rules| !rules.is_empty());
+    default(spec, "policyTypes", || if outward { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) });
+    default(spec, "podSelector", || json!({}));
+    for rules in ["ingress", "egress"] {
+        for rule in objects(spec, rules) {
+            objects(rule, "ports").for_each(|port| default(port, "protocol", || "TCP".into()));
+        }
+    }
+}
+
+fn access(plural: &str, object: &mut Value) {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    if matches!(plural, "roles" | "clusterroles") {
+        return default(object, "rules", || Value::Null);
+    }
+    default(child(object, "roleRef"), "apiGroup", || GROUP.into());
+    for subject in objects(object, "subjects") {
+        if matches!(subject["kind"].as_str(), Some("User" | "Group")) {
+            default(subject, "apiGroup", || GROUP.into());
+        }
+    }
 }
 
 /// Text that is to be encoded is, and is not kept.
@@ -185,7 +163,10 @@ fn node(object: &mut Value) {
         "operatingSystem",
         "architecture",
     ];
-    default(object, "spec", || json!({}));
+    let spec = child(object, "spec");
+    if let Some(range) = spec["podCIDR"].as_str().map(str::to_owned) {
+        default(spec, "podCIDRs", || json!([range]));
+    }
     let status = child(object, "status");
     default(status, "daemonEndpoints", || json!({"kubeletEndpoint": {"Port": 0}}));
     INFO.iter().for_each(|field| default(child(status, "nodeInfo"), field, || "".into()));
@@ -200,49 +181,5 @@ fn event(object: &mut Value, fields: [&str; 3]) {
     if fields[0] == "source" {
         default(object, "reportingComponent", || "".into());
         default(object, "reportingInstance", || "".into());
-    }
-}
-
-/// What the strategy of a kind and the default admission plugins set on a create, beyond the defaults.
-pub(crate) fn prepare_create(kind: &Kind, object: &mut Value, chance: &mut Stream) {
-    match (&*kind.group, &*kind.plural) {
-        ("", "namespaces") => {
-            default(child(object, "spec"), "finalizers", || json!(["kubernetes"]));
-            object["status"] = json!({"phase": "Active"});
-        }
-        ("", "pods") => {
-            pod::admit(object);
-            object["status"] =
-                json!({"phase": "Pending", "qosClass": pod::quality_of_service(&object["spec"])});
-        }
-        ("", "nodes") => {
-            // A node takes no pods before it is known to be ready.
-            let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
-            let mut taints = object["spec"]["taints"].as_array().cloned().unwrap_or_default();
-            if !taints
-                .iter()
-                .any(|present| present["key"] == taint["key"] && present["effect"] == taint["effect"])
-            {
-                taints.push(taint);
-            }
-            object["spec"]["taints"] = Value::Array(taints);
-        }
-        ("", "services") if object["spec"]["type"] != "ExternalName" => {
-            let [third, fourth] = [chance.random_range(0..=255_u8), chance.random_range(1..=254_u8)];
-            default(child(object, "spec"), "clusterIP", || format!("10.96.{third}.{fourth}").into());
-            let address = object["spec"]["clusterIP"].clone();
-            default(child(object, "spec"), "clusterIPs", || json!([address]));
-            default(child(object, "spec"), "ipFamilies", || json!(["IPv4"]));
-            default(child(object, "spec"), "ipFamilyPolicy", || "SingleStack".into());
-        }
-        ("apiextensions.k8s.io", _) => {
-            let versions = object["spec"]["versions"].as_array().into_iter().flatten();
-            let stored =
-                versions.filter(|version| version["storage"] == true).map(|version| version["name"].clone());
-            object["status"] = json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""},
-                "storedVersions": stored.collect::<Vec<_>>()});
-        }
-        ("", "persistentvolumeclaims") => object["status"] = json!({"phase": "Pending"}),
-        _ => {}
     }
 }

@@ -1,10 +1,11 @@
-//! What the server fills in for built-in kinds, and the rules that it holds them to.
+//! What the server fills in for built-in kinds.
 
+mod batch;
 mod empty;
 mod kinds;
 mod pod;
-mod rules;
+mod workload;
 
 pub(crate) use empty::empty_form;
-pub(crate) use kinds::{prepare_create, set_defaults};
-pub(crate) use rules::problems;
+pub(crate) use kinds::{default, set_defaults};
+pub(crate) use pod::{quality_of_service, tolerate_lost_nodes};

@@ -79,11 +79,11 @@ impl Tracking<'_> {
     }
 }
 
-/// Writes into `new` who owns what after a write that is no apply. `old` is the object before, or the empty form of
-/// its kind where it is created.
+/// Writes into `new`, which says who owned what before, who owns what after a write that is no apply. `old` is the
+/// object before, or the empty form of its kind where it is created.
 pub(crate) fn track(tracking: &Tracking<'_>, old: &Value, new: &mut Value) {
     let comparison = tracking.compare(old, new);
-    let mut all = entries::read(old);
+    let mut all = entries::read(new);
     if !comparison.is_empty() {
         let taken = comparison.added.clone().union(comparison.modified.clone());
         let own = tracking.entry(false, taken.clone());
@@ -105,20 +105,23 @@ pub(crate) fn track(tracking: &Tracking<'_>, old: &Value, new: &mut Value) {
     set_meta(new, "managedFields", entries::write(all));
 }
 
-/// Folds the oldest updaters into one where there are too many.
+/// Folds the oldest updaters of a version into one where there are too many updaters.
 fn fold_oldest(all: &mut Vec<Entry>) {
     let (mut updaters, appliers): (Vec<_>, Vec<_>) =
         std::mem::take(all).into_iter().partition(|entry| !entry.applied);
-    updaters.sort_by_key(|entry| entry.time.as_str().unwrap_or_default().to_owned());
-    while updaters.len() > MOST_UPDATERS {
-        let oldest = updaters.remove(0);
-        match updaters
-            .iter_mut()
-            .find(|entry| entry.manager == ANCIENT && entry.api_version == oldest.api_version)
-        {
-            Some(ancient) => ancient.set = std::mem::take(&mut ancient.set).union(oldest.set),
-            None => {
-                updaters.insert(0, Entry { manager: ANCIENT.into(), subresource: String::new(), ..oldest });
+    updaters.sort_by_key(|entry| (entry.time.as_str().unwrap_or_default().to_owned(), entry.manager.clone()));
+    let mut next = 0;
+    while updaters.len() > MOST_UPDATERS && next < updaters.len() {
+        let first = updaters[..next].iter().position(|entry| entry.api_version == updaters[next].api_version);
+        match first {
+            None => next += 1,
+            Some(first) => {
+                let merged = updaters.remove(next);
+                let ancient = &mut updaters[first];
+                ancient.manager = ANCIENT.into();
+                ancient.subresource = String::new();
+                ancient.set = std::mem::take(&mut ancient.set).union(merged.set);
+                ancient.time = merged.time;
             }
         }
     }
@@ -200,4 +203,30 @@ fn conflict(conflicts: &[(&Entry, FieldSet)]) -> Failure {
         })
         .collect();
     Failure::apply_conflict(&told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin::builtin;
+
+    #[test]
+    fn the_oldest_of_too_many_updaters_become_one() {
+        let kind = builtin("", "v1", "configmaps");
+        let mut object = json!({"metadata": {}});
+        for number in 0..14 {
+            let (old, name, now) = (object.clone(), format!("m{number:02}"), json!(format!("{number:02}")));
+            object["data"][&name] = "x".into();
+            let tracking = Tracking { kind, manager: &name, subresource: "", now: &now, all_writes: true };
+            track(&tracking, &old, &mut object);
+        }
+        let entries = entries::read(&object);
+        let names: Vec<_> = entries.iter().map(|entry| entry.manager.as_str()).collect();
+        assert_eq!(names[..2], [ANCIENT, "m05"]);
+        assert_eq!(names.len(), MOST_UPDATERS);
+        assert_eq!(entries[0].time, "04");
+        let owned = ["m00", "m01", "m02", "m03", "m04"]
+            .map(|name| entries[0].set.reaches(&["f:data".into(), format!("f:{name}")]));
+        assert_eq!(owned, [true; 5]);
+    }
 }

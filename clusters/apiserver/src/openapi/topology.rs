@@ -17,7 +17,7 @@ static RETAINED: [(&str, &str, &str); 3] = [
 
 /// Marks the definition called `name`, of the objects of a kind, and what it refers to.
 pub(super) fn mark(definitions: &mut BTreeMap<String, Value>, name: &str, kind: &Kind) {
-    mark_form(definitions, name, topology_table::root(&kind.group, &kind.plural));
+    mark_form(definitions, name, topology_table::root(&kind.group, &kind.version, &kind.plural));
     for (definition, field, strategy) in RETAINED {
         if let Some(field) =
             definitions.get_mut(definition).and_then(|schema| schema["properties"].get_mut(field))
@@ -49,8 +49,11 @@ fn mark_field(schema: &mut Value, form: &Form) {
     let is_list = schema["type"] == "array";
     match form {
         Form::Keyed { keys, merge_key, .. } => {
-            schema["x-kubernetes-list-type"] = "map".into();
-            schema["x-kubernetes-list-map-keys"] = json!(keys);
+            let whole = keys.is_empty();
+            schema["x-kubernetes-list-type"] = if whole { "atomic" } else { "map" }.into();
+            if !whole {
+                schema["x-kubernetes-list-map-keys"] = json!(keys);
+            }
             schema["x-kubernetes-patch-strategy"] = "merge".into();
             schema["x-kubernetes-patch-merge-key"] = (*merge_key).into();
         }
@@ -58,6 +61,7 @@ fn mark_field(schema: &mut Value, form: &Form) {
             schema["x-kubernetes-list-type"] = "set".into();
             schema["x-kubernetes-patch-strategy"] = "merge".into();
         }
+        Form::ReplacedSet => schema["x-kubernetes-list-type"] = "set".into(),
         Form::Atomic if is_list => schema["x-kubernetes-list-type"] = "atomic".into(),
         Form::Atomic => schema["x-kubernetes-map-type"] = "atomic".into(),
         Form::Struct(_) | Form::Map => {}

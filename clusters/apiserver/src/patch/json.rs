@@ -16,12 +16,11 @@ pub(super) fn read(body: &Bytes) -> Result<json_patch::Patch, Failure> {
             "error decoding patch: json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp"
         )));
     }
-    let patch: json_patch::Patch =
-        serde_json::from_value(operations).map_err(|_| Failure::unprocessable())?;
-    if patch.0.len() > MOST_OPERATIONS {
-        return Err(Failure::too_large(MOST_OPERATIONS));
+    let count = operations.as_array().map_or(0, Vec::len);
+    if count > MOST_OPERATIONS {
+        return Err(Failure::too_many_operations(MOST_OPERATIONS, count));
     }
-    Ok(patch)
+    serde_json::from_value(operations).map_err(|_| Failure::unprocessable())
 }
 
 pub(super) fn apply(patch: &json_patch::Patch, object: &mut Value) -> Result<(), Failure> {

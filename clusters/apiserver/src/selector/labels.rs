@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::failure::Failure;
-use crate::validate::{key_problem, label_value_problem};
+use crate::rules::text::{label_key as key_problem, label_value as label_value_problem};
 
 /// One term of a label selector.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::table::Own;
+use crate::quantity::Quantity;
 
 /// How Go calls what a JSON value is.
 pub(crate) fn described(value: &Value) -> &'static str {
@@ -33,7 +34,13 @@ pub(super) fn settle(own: Own, value: &mut Value) -> Result<(), String> {
             if !value.is_string() {
                 *value = value.to_string().into();
             }
-            check_quantity(value.as_str().unwrap_or_default())?;
+            let text = value.as_str().unwrap_or_default();
+            check_quantity(text)?;
+            // More than can be counted stays as it is written.
+            let canonical = Quantity::parse(text).map(|quantity| quantity.to_string());
+            if let Some(canonical) = canonical.filter(|canonical| canonical != text) {
+                *value = canonical.into();
+            }
         }
         Own::Time | Own::MicroTime => {
             let text = value.as_str().ok_or_else(|| no_text(value))?;
@@ -125,7 +132,7 @@ mod tests {
     fn own_types_take_what_go_takes_and_write_one_form() {
         let table = [
             (Own::Quantity, json!(2), json!("2")),
-            (Own::Quantity, json!("0.5Gi"), json!("0.5Gi")),
+            (Own::Quantity, json!("0.5Gi"), json!("512Mi")),
             (Own::Quantity, json!("-1e3"), json!("-1e3")),
             (Own::Time, json!("2026-01-02T03:04:05Z"), json!("2026-01-02T03:04:05Z")),
             (Own::Time, json!("2026-01-02T03:04:05.678+01:00"), json!("2026-01-02T02:04:05Z")),

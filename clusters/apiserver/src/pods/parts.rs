@@ -1,0 +1,28 @@
+//! The parts of a pod that have endpoints of their own: a write there changes nothing else.
+
+use serde_json::Value;
+
+use crate::defaults::quality_of_service;
+use crate::failure::Cause;
+use crate::rules::{added_ephemeral, resized};
+
+/// Leaves of a write to a part of a pod only that part; what is wrong with it comes back.
+pub(crate) fn restore(subresource: &str, old: &Value, pod: &mut Value) -> Vec<Cause> {
+    let (mut restored, mut causes) = match subresource {
+        "ephemeralcontainers" => added_ephemeral(old, pod),
+        "resize" => resized(old, pod),
+        _ => return Vec::new(),
+    };
+    if subresource == "resize" && quality_of_service(&restored["spec"]) != quality_of_service(&old["spec"]) {
+        let shown = quality_of_service(&restored["spec"]).into();
+        causes.push(Cause::invalid("spec", &shown, "Pod QOS Class may not change as a result of resizing"));
+    }
+    // Who owns what and which version was read is told beside the part.
+    for field in ["managedFields", "resourceVersion", "uid"] {
+        if let Some(value) = pod["metadata"].get(field) {
+            restored["metadata"][field] = value.clone();
+        }
+    }
+    *pod = restored;
+    causes
+}
