@@ -19,10 +19,6 @@ fn no_controller_can_be_done_without() {
         ("work-status", "eviction/partition"),
         ("taint-manager", "eviction/partition"),
         ("graceful-eviction", "eviction/replacement-slow"),
-        ("cluster-scheduler", "eviction/cluster-scoped"),
-        ("cluster-binding", "eviction/cluster-scoped"),
-        ("cluster-taint-manager", "eviction/cluster-scoped"),
-        ("cluster-graceful-eviction", "eviction/cluster-scoped"),
     ];
     let (cases, profile) = (conformance::cases().unwrap(), targets::find("reference").unwrap());
     let unnoticed = rows.iter().filter(|(controller, id)| {
