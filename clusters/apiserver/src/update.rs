@@ -217,5 +217,10 @@ fn spec_changed(kind: &Kind, old: &Value, object: &Value) -> bool {
         fields.filter(|(field, _)| counts(field)).count()
     };
     let same = |(field, value): (&String, &Value)| !counts(field) || object.get(field) == Some(value);
+    // What is noted on a Deployment counts as well: rollouts go by it.
+    let noted = |value: &Value| value["metadata"].get("annotations").cloned();
+    if kind.group == "apps" && kind.plural == "deployments" && noted(old) != noted(object) {
+        return true;
+    }
     part(old) != part(object) || !old.as_object().is_some_and(|fields| fields.iter().all(same))
 }

@@ -35,7 +35,8 @@ impl Tracking<'_> {
             applied,
             api_version: self.kind.api_version(),
             subresource: self.subresource.to_owned(),
-            time: self.now.clone(),
+            // A real server notes no time of who scales.
+            time: if self.subresource == "scale" { Value::Null } else { self.now.clone() },
             set,
         }
     }
@@ -95,7 +96,7 @@ pub(crate) fn track(tracking: &Tracking<'_>, old: &Value, new: &mut Value) {
             match all.iter_mut().find(|entry| entry.is_of(&own)) {
                 Some(entry) => {
                     entry.set = std::mem::take(&mut entry.set).union(taken);
-                    entry.time = tracking.now.clone();
+                    entry.time = own.time;
                 }
                 None => all.push(own),
             }

@@ -19,6 +19,7 @@ use crate::writer::{Manager, NewObject};
 /// A bad request, a conflict with another manager, or what any write can be answered with.
 pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiBody>, Failure> {
     let mut config = read(call, &change)?;
+    let applied = (change.manager.name == "kubectl").then(|| format!("{config}\n"));
     let warnings = write::check_fields(call, "PatchOptions", &mut config)?;
     let force = call.query.flag("force") && call.query.get("force").parse().unwrap_or(false);
     let name = change.manager.name;
@@ -29,8 +30,11 @@ pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiB
         let all_writes = writer.server.tracks_updates;
         let tracking = Tracking { kind, manager: name, subresource, now: &now, all_writes };
         if writer.stored(kind, namespace, object_name).is_some() {
-            let written =
-                writer.update(&change, |old| managed_fields::apply(&tracking, Some(old), &config, force))?;
+            let written = writer.update(&change, |old| {
+                let mut object = managed_fields::apply(&tracking, Some(old), &config, force)?;
+                follow_last_applied(applied.as_deref(), &mut object);
+                Ok(object)
+            })?;
             return Ok(written.answer(StatusCode::OK, kind));
         }
         if !subresource.is_empty() {
@@ -46,6 +50,20 @@ pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiB
         Ok(written.answer(StatusCode::CREATED, kind))
     })?;
     Ok(respond::with_warnings(answer, &warnings))
+}
+
+/// Where kubectl's client-side apply keeps what it applied last.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Keeps what client-side apply goes by in step with what kubectl applies on the server's side.
+fn follow_last_applied(applied: Option<&str>, object: &mut Value) {
+    let annotations = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
+    let last = annotations.and_then(|annotations| annotations.get_mut(LAST_APPLIED));
+    if let (Some(applied), Some(last)) =
+        (applied, last.filter(|last| last.as_str().is_some_and(|last| !last.is_empty())))
+    {
+        *last = applied.into();
+    }
 }
 
 /// The configuration that a body carries.
