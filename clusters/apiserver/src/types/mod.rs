@@ -4,6 +4,8 @@ mod check;
 mod own;
 mod table;
 mod wire;
+#[cfg(test)]
+mod wire_test;
 
 pub(crate) use check::check;
 pub(crate) use own::described;
