@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
+#[path = "support/compare.rs"]
+mod compare;
+#[path = "support/revisions.rs"]
+mod revisions;
 mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,7 +18,6 @@ use capsize_apiserver::{ApiServer, User};
 use capsize_clock::{Seed, Simulation, simulate};
 use http::Request;
 use http_body_util::BodyExt;
-use regex::Regex;
 use serde_json::{Value, json};
 
 /// Recorded cases that are not answered alike yet, and why.
@@ -175,133 +177,9 @@ impl Replay {
     }
 
     fn compare(&mut self, title: &str, recorded: &Value, answered: &Value) {
-        pair_revisions(recorded, answered, &mut self.revisions);
-        let (mut recorded, mut answered) = (recorded.clone(), answered.clone());
-        even(&mut recorded);
-        even(&mut answered);
-        let mut found = Vec::new();
-        differences("", &recorded, &answered, &mut found);
+        revisions::pair(recorded, answered, &mut self.revisions);
+        let found = compare::differences(recorded, answered);
         self.differences.extend(found.into_iter().map(|difference| format!("{title}: {difference}")));
-    }
-
-    /// Revisions must come in the same order, and be equal where those recorded are.
-    fn compare_revisions(&mut self) {
-        for (index, (recorded, answered)) in self.revisions.iter().enumerate() {
-            for (other_recorded, other_answered) in &self.revisions[..index] {
-                if recorded.cmp(other_recorded) != answered.cmp(other_answered) {
-                    self.differences.push(format!(
-                        "revisions {other_recorded}, {recorded} became {other_answered}, {answered}"
-                    ));
-                }
-            }
-        }
-    }
-}
-
-/// Collects the revisions of objects that stand for each other. Those of lists are the store's, and are left out.
-fn pair_revisions(recorded: &Value, answered: &Value, pairs: &mut Vec<(u64, u64)>) {
-    let revision =
-        |value: &Value| value["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
-    if let (Some(recorded), Some(answered), true) =
-        (revision(recorded), revision(answered), recorded["items"].is_null())
-    {
-        pairs.push((recorded, answered));
-    }
-    match (recorded, answered) {
-        (Value::Object(a), Value::Object(b)) => {
-            a.iter()
-                .filter_map(|(key, a)| Some((a, b.get(key)?)))
-                .for_each(|(a, b)| pair_revisions(a, b, pairs));
-        }
-        (Value::Array(a), Value::Array(b)) => a.iter().zip(b).for_each(|(a, b)| pair_revisions(a, b, pairs)),
-        _ => {}
-    }
-}
-
-/// What two servers choose for themselves in the middle of a text, after the part that is kept.
-static CHOSEN: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    let patterns = [
-        "()[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}",
-        r"(record \(|current: )[0-9]+",
-        "()Key: /[a-z]*/",
-        // What Go's own readers of JSON and YAML say of broken text.
-        "(json parse error|converting YAML to JSON|error decoding patch|cannot be handled as a [A-Za-z]+: json): .*",
-    ];
-    patterns.map(|pattern| Regex::new(pattern).unwrap()).into()
-});
-
-/// Makes equal what two servers choose for themselves: uids, times, name suffixes, addresses, revisions.
-fn even(value: &mut Value) {
-    if let Some(prefix) = value["generateName"].as_str().map(str::to_owned) {
-        value["name"] = prefix.into();
-    }
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields.iter_mut() {
-                let chosen = matches!(
-                    name.as_str(),
-                    "gitCommit"
-                        | "gitTreeState"
-                        | "goVersion"
-                        | "compiler"
-                        | "uid"
-                        | "creationTimestamp"
-                        | "deletionTimestamp"
-                        | "time"
-                        | "lastTransitionTime"
-                        | "clusterIP"
-                        | "clusterIPs"
-                        | "resourceVersion"
-                );
-                if chosen && !value.is_null() {
-                    *value = json!("-");
-                } else {
-                    even(value);
-                }
-            }
-        }
-        Value::Array(list) => {
-            list.iter_mut().for_each(even);
-            // The entries of managedFields come in the order of their times.
-            if list.iter().any(|entry| entry["fieldsType"].is_string()) {
-                list.sort_by_key(|entry| {
-                    (
-                        entry["operation"].to_string(),
-                        entry["manager"].to_string(),
-                        entry["subresource"].to_string(),
-                    )
-                });
-            }
-        }
-        Value::String(text) => {
-            for pattern in CHOSEN.iter() {
-                if let std::borrow::Cow::Owned(evened) = pattern.replace_all(text, "$1-") {
-                    *text = evened;
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Lists every place where two values differ.
-fn differences(path: &str, recorded: &Value, answered: &Value, found: &mut Vec<String>) {
-    match (recorded, answered) {
-        (Value::Object(a), Value::Object(b)) => {
-            let absent = json!("(absent)");
-            for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))) {
-                let (a, b) = (a.get(key).unwrap_or(&absent), b.get(key).unwrap_or(&absent));
-                differences(&format!("{path}.{key}"), a, b, found);
-            }
-        }
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            a.iter()
-                .zip(b)
-                .enumerate()
-                .for_each(|(i, (a, b))| differences(&format!("{path}[{i}]"), a, b, found));
-        }
-        _ if recorded == answered => {}
-        _ => found.push(format!("{path}: recorded {recorded}, answered {answered}")),
     }
 }
 
@@ -329,7 +207,7 @@ fn replay(case: &Value) -> Vec<String> {
         for (index, step) in case["steps"].as_array().unwrap().iter().enumerate() {
             replay.step(&index.to_string(), step).await;
         }
-        replay.compare_revisions();
+        replay.differences.extend(revisions::disorder(&replay.revisions));
         replay.differences
     })
 }

@@ -1,0 +1,101 @@
+//! The comparison of what a real server answered with what this one does.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+/// What two servers choose for themselves in the middle of a text, after the part that is kept.
+static CHOSEN: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let patterns = [
+        "()[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}",
+        r"(record \(|current: )[0-9]+",
+        "()Key: /[a-z]*/",
+        // What Go's own readers of JSON and YAML say of broken text.
+        "(json parse error|converting YAML to JSON|error decoding patch|cannot be handled as a [A-Za-z]+: json): .*",
+    ];
+    patterns.map(|pattern| Regex::new(pattern).unwrap()).into()
+});
+
+/// Makes equal what two servers choose for themselves: uids, times, name suffixes, addresses, revisions.
+fn even(value: &mut Value) {
+    if let Some(prefix) = value["generateName"].as_str().map(str::to_owned) {
+        value["name"] = prefix.into();
+    }
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                let chosen = matches!(
+                    name.as_str(),
+                    "gitCommit"
+                        | "gitTreeState"
+                        | "goVersion"
+                        | "compiler"
+                        | "uid"
+                        | "token"
+                        | "expirationTimestamp"
+                        | "creationTimestamp"
+                        | "deletionTimestamp"
+                        | "time"
+                        | "lastTransitionTime"
+                        | "clusterIP"
+                        | "clusterIPs"
+                        | "resourceVersion"
+                );
+                if chosen && !value.is_null() {
+                    *value = json!("-");
+                } else {
+                    even(value);
+                }
+            }
+        }
+        Value::Array(list) => {
+            list.iter_mut().for_each(even);
+            // The entries of managedFields come in the order of their times.
+            if list.iter().any(|entry| entry["fieldsType"].is_string()) {
+                list.sort_by_key(|entry| {
+                    (
+                        entry["operation"].to_string(),
+                        entry["manager"].to_string(),
+                        entry["subresource"].to_string(),
+                    )
+                });
+            }
+        }
+        Value::String(text) => {
+            for pattern in CHOSEN.iter() {
+                if let std::borrow::Cow::Owned(evened) = pattern.replace_all(text, "$1-") {
+                    *text = evened;
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Every place where two values differ, but for what two servers choose for themselves.
+pub(crate) fn differences(recorded: &Value, answered: &Value) -> Vec<String> {
+    let (mut recorded, mut answered) = (recorded.clone(), answered.clone());
+    even(&mut recorded);
+    even(&mut answered);
+    let mut found = Vec::new();
+    collect("", &recorded, &answered, &mut found);
+    found
+}
+
+fn collect(path: &str, recorded: &Value, answered: &Value, found: &mut Vec<String>) {
+    match (recorded, answered) {
+        (Value::Object(a), Value::Object(b)) => {
+            let absent = json!("(absent)");
+            for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))) {
+                let (a, b) = (a.get(key).unwrap_or(&absent), b.get(key).unwrap_or(&absent));
+                collect(&format!("{path}.{key}"), a, b, found);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            a.iter().zip(b).enumerate().for_each(|(i, (a, b))| collect(&format!("{path}[{i}]"), a, b, found));
+        }
+        _ if recorded == answered => {}
+        _ => found.push(format!("{path}: recorded {recorded}, answered {answered}")),
+    }
+}
