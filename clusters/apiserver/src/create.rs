@@ -46,24 +46,33 @@ impl Writer<'_> {
         if !kind.is_custom() {
             self.default_admission(kind, &mut object)?;
         }
+        let name = meta(&object, "name").to_owned();
+        if generated && self.consultation.is_some() {
+            // Webhooks that may change an object see it before it has its name.
+            set_meta(&mut object, "name", None);
+        }
         if let Some(changed) = self.admit(kind, "", &object, None, dry_run)? {
             object = changed;
             kind.normalize(&mut object);
         }
+        if generated && meta(&object, "name").is_empty() {
+            set_meta(&mut object, "name", Some(name.into()));
+        }
         self.note_requester(kind, &mut object);
         set_meta(&mut object, "uid", Some(uid(&mut self.state.chance).into()));
-        set_meta(&mut object, "creationTimestamp", Some(object::time(self.server.clock.now())));
+        set_meta(&mut object, "creationTimestamp", Some(object::time(self.now())));
         if !kind.is_custom() {
             self.prepare_create(kind, &mut object)?;
         }
         let mut causes = validate::metadata(kind, &object);
-        causes.extend(validate::object(kind, &object, None));
+        causes.extend(self.check_object(kind, &object, None));
         let name = meta(&object, "name").to_owned();
         if !causes.is_empty() {
             return Err(Failure::invalid(kind, &name, &causes));
         }
         self.check_escalation(kind, &object, None)?;
         crd::check_accepts_creates(self.state, kind, &name)?;
+        self.admit_validated(kind, "", &object, None, dry_run)?;
         if let Some(existing) = self.stored(kind, namespace, &name) {
             let failure = Failure::already_exists(kind, &name, is_terminating(&existing.object()));
             return Err(if generated { failure.with_retry_after(1) } else { failure });

@@ -15,6 +15,8 @@ pub(crate) struct Failure {
     pub details: Option<Map<String, Value>>,
     /// Where a list that has expired can go on, though not consistently.
     pub continue_token: Option<String>,
+    /// The whole body of the answer, where somebody else made it.
+    pub given: Option<Box<Value>>,
 }
 
 /// One thing wrong with an object: a cause in the details of a status.
@@ -67,7 +69,7 @@ pub(crate) fn qualified(name: &str, group: &str) -> String {
 
 impl Failure {
     fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, continue_token: None }
+        Self { code, reason, message: message.into(), details: None, continue_token: None, given: None }
     }
 
     fn of(code: StatusCode, reason: &'static str, kind: &Kind, name: &str, message: String) -> Self {
@@ -315,6 +317,19 @@ impl Failure {
         Self { details: Some(Map::new()), ..Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message) }
     }
 
+    /// An error of the server's own, with the reason that clients know it by.
+    pub(crate) fn internal_error(why: &str) -> Self {
+        let message = format!("Internal error occurred: {why}");
+        let failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message);
+        Self { details: Some(Map::from_iter([("causes".to_owned(), json!([{"message": why}]))])), ..failure }
+    }
+
+    /// What a webhook has to say: the code, the message, and the body that holds both.
+    pub(crate) fn told(code: u16, message: String, body: Value) -> Self {
+        let code = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST);
+        Self { given: Some(Box::new(body)), ..Self::new(code, "", message) }
+    }
+
     /// The revision is no longer kept.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(StatusCode::GONE, "Expired", message)
@@ -360,6 +375,9 @@ impl Failure {
 
     /// The body of the answer.
     pub(crate) fn status(&self) -> Value {
+        if let Some(body) = &self.given {
+            return (**body).clone();
+        }
         let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "code": self.code.as_u16()});
         if !self.reason.is_empty() {

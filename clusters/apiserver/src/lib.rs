@@ -92,6 +92,7 @@ mod types;
 mod update;
 mod validate;
 mod watch;
+mod webhook;
 mod write;
 mod writer;
 
@@ -102,3 +103,4 @@ pub use respond::ApiBody;
 pub use serve::{Authority, Identity, Limits, ListenError, Listener, Listening};
 pub use server::{Admission, AdmissionRequest, ApiServer, Builder, InstallError};
 pub use service::ApiService;
+pub use webhook::{WebhookCall, WebhookTransport};

@@ -15,6 +15,7 @@ use crate::kinds::{self, Kind};
 use crate::metrics::Metrics;
 use crate::service::ApiService;
 use crate::store::Store;
+use crate::webhook::{Transports, WebhookTransport, Webhooks};
 use crate::writer::{Manager, NewObject, Writer};
 
 /// What an admission function is asked about.
@@ -56,6 +57,7 @@ pub(crate) struct Inner {
     pub tracks_updates: bool,
     pub access: Access,
     pub metrics: Metrics,
+    pub transports: Transports,
     state: Mutex<State>,
 }
 
@@ -70,6 +72,8 @@ pub(crate) struct State {
     pub ready: bool,
     /// The roles and bindings as they are asked for; none since one of them was written.
     pub grants: Option<Arc<Grants>>,
+    /// The admission webhooks, as they are configured.
+    pub webhooks: Arc<Webhooks>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -115,6 +119,7 @@ pub struct Builder {
     garbage_collector: bool,
     namespace_controller: bool,
     tracks_updates: bool,
+    transports: Transports,
     history_limit: usize,
     pub(crate) access: auth::Settings,
 }
@@ -134,6 +139,19 @@ impl Builder {
     /// Asks `admission` before every write.
     pub fn admission(self, admission: Admission) -> Self {
         Self { admission: Some(admission), ..self }
+    }
+
+    /// Where a service listens that webhooks are reached by: `service` is its `namespace/name`, `url` begins with
+    /// `https://` and has no path. Services that are not named here are looked up as `name.namespace.svc`.
+    pub fn webhook_service(mut self, service: impl Into<String>, url: impl Into<String>) -> Self {
+        self.transports.services.insert(service.into(), url.into());
+        self
+    }
+
+    /// Calls webhooks by `transport`, and not over HTTPS: in the same process, on the simulation's clock.
+    pub fn webhook_transport(mut self, transport: WebhookTransport) -> Self {
+        self.transports.given = Some(transport);
+        self
     }
 
     /// Whether dependents go when their owners do. On unless said otherwise.
@@ -171,6 +189,7 @@ impl Builder {
             chance: self.chance,
             ready: true,
             grants: None,
+            webhooks: Arc::default(),
         };
         let server = ApiServer {
             inner: Arc::new(Inner {
@@ -182,6 +201,7 @@ impl Builder {
                 tracks_updates: self.tracks_updates,
                 access,
                 metrics: Metrics::default(),
+                transports: self.transports,
                 state: Mutex::new(state),
             }),
         };
@@ -224,6 +244,7 @@ impl ApiServer {
             garbage_collector: true,
             namespace_controller: true,
             tracks_updates: false,
+            transports: Transports::default(),
             history_limit: 10_000,
             access: auth::Settings::default(),
         }

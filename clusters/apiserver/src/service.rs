@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use crate::kinds::Kind;
 use crate::request::{Query, ResourcePath, Target, parse_path};
 use crate::respond::{self, ApiBody};
 use crate::server::ApiServer;
+use crate::webhook::Consultation;
 use crate::writer::Writer;
 use crate::{auth, discovery, negotiate, pods, read, review, shape, watch, write};
 
@@ -87,6 +88,15 @@ pub(crate) struct Call<'a> {
     pub query: Query,
     pub parts: &'a Parts,
     pub body: Bytes,
+    /// What a write leaves beside its answer.
+    pub aside: Mutex<Aside>,
+}
+
+/// What a write leaves beside its answer: what it has to ask webhooks, and what the client is warned of.
+#[derive(Debug, Default)]
+pub(crate) struct Aside {
+    consultation: Option<Consultation>,
+    warnings: Vec<String>,
 }
 
 impl Call<'_> {
@@ -122,14 +132,24 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
     }
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let form = negotiate::form(parts, &query, &kind, path.name.is_empty())?;
-    let call = Call { server, kind, path, query, parts, body };
+    let call = Call { server, kind, path, query, parts, body, aside: Mutex::default() };
     let deprecation = match &call.kind.schema {
         Some(schema) => schema.deprecation.clone(),
         None => discovery::deprecation(&call.kind).map(str::to_owned),
     };
     let shaping = shape::shaping(&call, form)?;
-    let answer = if reviewed.is_some() { review::answer(&call) } else { dispatch(call).await };
+    let answer = loop {
+        let answer = if reviewed.is_some() { review::answer(&call) } else { dispatch(&call).await };
+        // A write that waits for webhooks has changed nothing, and runs again once they have answered.
+        let questions = call.aside().consultation.as_mut().and_then(Consultation::questions);
+        let Some(questions) = questions else { break answer };
+        let answers = questions.ask(&server.inner.transports).await;
+        if let Some(consultation) = &mut call.aside().consultation {
+            consultation.record(answers);
+        }
+    };
     let answer = answer.unwrap_or_else(|failure| respond::failure(&failure));
+    let answer = call.aside().warn(answer);
     let answer = match shaping {
         Some(shaping) => shaping.apply(answer),
         None => answer,
@@ -138,25 +158,25 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
     Ok(respond::in_media(answer, form))
 }
 
-async fn dispatch(call: Call<'_>) -> Result<Response<ApiBody>, Failure> {
+async fn dispatch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let collection = call.path.name.is_empty();
     let homeless = call.kind.traits.namespaced && call.path.namespace.is_empty();
     if call.path.is_binding() {
         return pods::bind_by_name(&call);
     }
     if !call.path.subresource.is_empty() {
-        return write::subresource(&call);
+        return write::subresource(call);
     }
     match call.parts.method {
-        Method::GET if call.path.watch => watch::watch(&call),
-        Method::GET if collection && call.query.flag("watch") => watch::watch(&call),
-        Method::GET if collection => read::list(&call).await,
-        Method::GET => read::get(&call).await,
-        Method::POST if collection && !homeless => write::create(&call),
-        Method::PUT if !collection => write::update(&call),
-        Method::PATCH if !collection => write::patch(&call),
-        Method::DELETE if !collection => write::delete(&call),
-        Method::DELETE if !homeless => write::delete_collection(&call),
+        Method::GET if call.path.watch => watch::watch(call),
+        Method::GET if collection && call.query.flag("watch") => watch::watch(call),
+        Method::GET if collection => read::list(call).await,
+        Method::GET => read::get(call).await,
+        Method::POST if collection && !homeless => write::create(call),
+        Method::PUT if !collection => write::update(call),
+        Method::PATCH if !collection => write::patch(call),
+        Method::DELETE if !collection => write::delete(call),
+        Method::DELETE if !homeless => write::delete_collection(call),
         _ => Err(Failure::method_not_allowed()),
     }
 }
@@ -165,10 +185,34 @@ impl Call<'_> {
     /// Runs `action` with the server's state locked.
     pub(crate) fn writing<T>(&self, action: impl FnOnce(&mut Writer<'_>) -> T) -> T {
         let mut state = self.server.inner.state();
+        let mut aside = self.aside();
+        if aside.consultation.is_none() && !state.webhooks.is_empty() {
+            let webhooks = state.webhooks.clone();
+            aside.consultation = Some(Consultation::of(self, webhooks, &mut state.chance));
+        }
+        let chance = aside.consultation.as_ref().map(|consultation| consultation.chance.clone());
+        let chance = chance.map(|chance| std::mem::replace(&mut state.chance, chance));
         let mut writer = Writer::new(&self.server.inner, &mut state);
         writer.user = self.parts.extensions.get();
+        writer.consultation = aside.consultation.as_mut();
         let result = action(&mut writer);
         writer.finish();
+        aside.warnings = writer.warnings;
+        if let Some(chance) = chance {
+            state.chance = chance;
+        }
         result
+    }
+
+    fn aside(&self) -> MutexGuard<'_, Aside> {
+        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Aside {
+    fn warn(&self, answer: Response<ApiBody>) -> Response<ApiBody> {
+        let answer = respond::with_warnings(answer, &self.warnings);
+        let told = self.consultation.as_ref().map(|consultation| consultation.warnings.as_slice());
+        respond::with_warnings(answer, told.unwrap_or_default())
     }
 }

@@ -62,7 +62,7 @@ impl Writer<'_> {
         causes.extend(parts);
         let partial = change.subresource == "status" || pods::PARTS.contains(&change.subresource);
         if !partial || kind.is_custom() {
-            causes.extend(validate::object(kind, &object, Some(old)));
+            causes.extend(self.check_object(kind, &object, Some(old)));
         }
         if !causes.is_empty() {
             return Err(Failure::invalid(kind, name, &causes));
@@ -71,6 +71,7 @@ impl Writer<'_> {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
             set_meta(&mut object, "generation", Some((generation + 1).into()));
         }
+        self.admit_validated(kind, change.subresource, &object, Some(old), change.dry_run)?;
         if object == *old {
             return Ok(Written::Stored(stored));
         }

@@ -9,6 +9,7 @@ use crate::kinds::Kind;
 use crate::object::{FOREGROUND, ORPHAN, finalizers, is_terminating, meta};
 pub(crate) use crate::rules::text::{is_label, is_subdomain};
 use crate::rules::{self, At, text};
+use crate::webhook;
 
 /// The most bytes that the annotations of an object may have together.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
@@ -49,10 +50,10 @@ pub(crate) fn metadata_update(kind: &Kind, old: &Value, object: &Value) -> Vec<C
     told
 }
 
-/// What the rules of the kind itself say of an object; `old` is what it replaces.
+/// What the rules of a built-in kind say of an object; `old` is what it replaces.
 pub(crate) fn object(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<Cause> {
-    if let Some(schema) = &kind.schema {
-        return crd::check_object(kind, schema, object, old, false).causes;
+    if kind.group == "admissionregistration.k8s.io" {
+        return webhook::configuration_problems(kind, object, old);
     }
     if kind.plural == "customresourcedefinitions" {
         return crd::definition_problems(object, old);

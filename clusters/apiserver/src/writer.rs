@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::auth::User;
+use crate::crd;
 use crate::defaults::empty_form;
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use crate::gc;
 use crate::kinds::Kind;
 use crate::managed_fields::{Tracking, track};
@@ -16,6 +18,8 @@ use crate::selector;
 use crate::server::{AdmissionRequest, Inner, State};
 use crate::store::{self, Version};
 use crate::update::Change;
+use crate::validate;
+use crate::webhook::{Consultation, Subject, Webhooks};
 
 /// A write in progress. The state is locked for as long as it lives.
 pub(crate) struct Writer<'a> {
@@ -23,6 +27,10 @@ pub(crate) struct Writer<'a> {
     pub state: &'a mut State,
     /// Who writes, where that decides what may be written.
     pub user: Option<&'a User>,
+    /// What webhooks say of the write, where there are any to be asked.
+    pub consultation: Option<&'a mut Consultation>,
+    /// What the client is to be warned of.
+    pub warnings: Vec<String>,
     effects: VecDeque<Effect>,
 }
 
@@ -75,11 +83,13 @@ impl Written {
 
 impl<'a> Writer<'a> {
     pub(crate) fn new(server: &'a Inner, state: &'a mut State) -> Self {
-        Self { server, state, user: None, effects: VecDeque::new() }
+        Self { server, state, user: None, consultation: None, warnings: Vec::new(), effects: VecDeque::new() }
     }
 
     /// Does what follows from the writes so far, and from what that writes in turn.
     pub(crate) fn finish(&mut self) {
+        // What the server does by itself is not put before webhooks.
+        self.consultation = None;
         while let Some(Effect { kind, version, removed }) = self.effects.pop_front() {
             let namespaces = kind.is_core("namespaces");
             if removed {
@@ -105,7 +115,7 @@ impl<'a> Writer<'a> {
     /// Notes in a new object who set its fields.
     pub(crate) fn track_create(&self, kind: &Kind, manager: &Manager<'_>, object: &mut Value) {
         if self.server.tracks_updates {
-            let now = object::time(self.server.clock.now());
+            let now = object::time(self.now());
             let tracking =
                 Tracking { kind, manager: manager.name, subresource: "", now: &now, all_writes: true };
             track(&tracking, &empty_form(kind), object);
@@ -118,7 +128,7 @@ impl<'a> Writer<'a> {
         if change.manager.tracked || !object["metadata"]["managedFields"].is_array() {
             return;
         }
-        let now = object::time(self.server.clock.now());
+        let now = object::time(self.now());
         let Change { kind, subresource, .. } = *change;
         let all_writes = self.server.tracks_updates;
         let tracking = Tracking { kind, manager: change.manager.name, subresource, now: &now, all_writes };
@@ -127,7 +137,7 @@ impl<'a> Writer<'a> {
 
     /// Asks the admission function about an object that is to be stored; what it changed the object to, if it did.
     pub(crate) fn admit(
-        &self,
+        &mut self,
         kind: &Kind,
         subresource: &str,
         object: &Value,
@@ -137,12 +147,62 @@ impl<'a> Writer<'a> {
         let operation = if old.is_some() { "UPDATE" } else { "CREATE" };
         let changed = self.ask(kind, operation, subresource, Some(object), old, dry_run)?;
         changed.as_ref().map_or(Ok(()), object::check_shape)?;
-        Ok(changed)
+        if self.consultation.is_none() {
+            return Ok(changed);
+        }
+        let object = Some(changed.as_ref().unwrap_or(object));
+        let patched =
+            self.consult_mutating(Subject { kind, subresource, operation, object, old, dry_run })?;
+        Ok(patched.or(changed))
+    }
+
+    /// Asks the webhooks that can only refuse about an object that is about to be stored.
+    pub(crate) fn admit_validated(
+        &mut self,
+        kind: &Kind,
+        subresource: &str,
+        object: &Value,
+        old: Option<&Value>,
+        dry_run: bool,
+    ) -> Result<(), Failure> {
+        let operation = if old.is_some() { "UPDATE" } else { "CREATE" };
+        self.consult_validating(Subject { kind, subresource, operation, object: Some(object), old, dry_run })
     }
 
     /// Asks the admission function whether a delete may be.
-    pub(crate) fn admit_delete(&self, kind: &Kind, old: &Value, dry_run: bool) -> Result<(), Failure> {
-        self.ask(kind, "DELETE", "", None, Some(old), dry_run).map(drop)
+    pub(crate) fn admit_delete(&mut self, kind: &Kind, old: &Value, dry_run: bool) -> Result<(), Failure> {
+        self.ask(kind, "DELETE", "", None, Some(old), dry_run)?;
+        let subject =
+            Subject { kind, subresource: "", operation: "DELETE", object: None, old: Some(old), dry_run };
+        self.consult_mutating(subject)?;
+        self.consult_validating(subject)
+    }
+
+    /// What the rules of its kind say of an object; what they only warn of is noted.
+    pub(crate) fn check_object(&mut self, kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+        let Some(schema) = &kind.schema else { return validate::object(kind, object, old) };
+        let found = crd::check_object(kind, schema, object, old);
+        self.warnings.extend(found.warnings);
+        found.causes
+    }
+
+    /// The time of the write.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.consultation.as_ref().map_or_else(|| self.server.clock.now(), |consultation| consultation.now)
+    }
+
+    /// Reads the webhooks anew where they may have changed.
+    fn configured(&mut self, kind: &Kind) {
+        if kind.group == "admissionregistration.k8s.io" {
+            let stored = |plural: &str| -> Vec<Arc<Value>> {
+                let kind = crate::builtin::builtin("admissionregistration.k8s.io", "v1", plural);
+                let table = self.state.store.table(&kind.storage).into_iter();
+                table.flat_map(|table| table.range("")).map(|(_, version)| version.object()).collect()
+            };
+            let mutating = stored("mutatingwebhookconfigurations");
+            let hooks = Webhooks::read(&mutating, &stored("validatingwebhookconfigurations"));
+            self.state.webhooks = Arc::new(hooks);
+        }
     }
 
     fn ask(
@@ -186,7 +246,8 @@ impl<'a> Writer<'a> {
         let matters = owned(&object) || is_terminating(&object) || self.provisions(kind);
         self.forget_grants(kind);
         let version = self.state.store.put(&kind.storage, &key, object, fields);
-        self.stored_definition(kind, &version);
+        self.stored_definition(kind, &version, before);
+        self.configured(kind);
         if matters {
             self.effects.push_back(Effect { kind: kind.clone(), version: version.clone(), removed: false });
         }
@@ -202,6 +263,7 @@ impl<'a> Writer<'a> {
         if kind.is_core("services") {
             self.state.allocated.update(Some(&version.object()), None);
         }
+        self.configured(kind);
         self.effects.push_back(Effect { kind: kind.clone(), version: version.clone(), removed: true });
         Some(version)
     }

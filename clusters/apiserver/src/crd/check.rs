@@ -18,19 +18,13 @@ const BLOCKING: [&str; 5] = [
     "FieldValueNotSupported",
 ];
 
-/// What is wrong with a custom object. `old` is what it replaces, and `status` whether only its status is written.
-pub(crate) fn check_object(
-    kind: &Kind,
-    schema: &Schema,
-    object: &Value,
-    old: Option<&Value>,
-    status: bool,
-) -> Found {
+/// What is wrong with a custom object; `old` is what it replaces.
+pub(crate) fn check_object(kind: &Kind, schema: &Schema, object: &Value, old: Option<&Value>) -> Found {
     let mut causes = Vec::new();
     let root = &schema.root;
     root.validate(object, old, "", &mut causes);
     if let Some(scale) = &kind.scale {
-        check_scale(scale, object, status, &mut causes);
+        check_scale(scale, object, &mut causes);
     }
     if root.has_embedded {
         root.check_embedded(object, "", &mut causes);
@@ -60,7 +54,7 @@ pub(crate) fn check_object(
 }
 
 /// The fields that `/scale` reads have to be numbers and texts.
-fn check_scale(scale: &ScalePaths, object: &Value, status: bool, causes: &mut Vec<Cause>) {
+fn check_scale(scale: &ScalePaths, object: &Value, causes: &mut Vec<Cause>) {
     let told = |path: &[String]| format!(".{}", path.join("."));
     let found = |path: &[String], wanted: &str| -> Result<Option<&Value>, String> {
         let mut value = object;
@@ -98,9 +92,7 @@ fn check_scale(scale: &ScalePaths, object: &Value, status: bool, causes: &mut Ve
             Ok(_) => None,
         });
     };
-    if !status {
-        number(&scale.spec_replicas);
-    }
+    number(&scale.spec_replicas);
     number(&scale.status_replicas);
     if let Some(path) = &scale.selector
         && let Err(error) = found(path, "string")

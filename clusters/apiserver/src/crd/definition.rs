@@ -53,6 +53,20 @@ pub(crate) fn default_definition(definition: &mut Value) {
     if definition["spec"]["conversion"].is_null() {
         definition["spec"]["conversion"] = json!({"strategy": "None"});
     }
+    // From its first write on, objects may be stored in the version that is named for it.
+    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    let storage: Vec<_> = versions
+        .filter(|version| version["storage"] == true)
+        .map(|version| version["name"].clone())
+        .collect();
+    let stored = definition.get_mut("status").and_then(|status| status.get_mut("storedVersions"));
+    if let Some(stored) = stored.and_then(Value::as_array_mut) {
+        for name in storage {
+            if !stored.contains(&name) {
+                stored.push(name);
+            }
+        }
+    }
 }
 
 /// The kinds that a definition makes, one a served version.
@@ -126,12 +140,14 @@ fn kind(spec: &Value, version: &Value) -> Kind {
 }
 
 impl Writer<'_> {
-    /// After a definition was stored: its kinds are served from now on, and its status says so.
-    pub(crate) fn stored_definition(&mut self, kind: &Arc<Kind>, version: &Version) {
+    /// After a definition was stored in the place of another: its kinds are served from now on, and its status says
+    /// so. Watches of what it was before end.
+    pub(crate) fn stored_definition(&mut self, kind: &Arc<Kind>, version: &Version, before: Option<&Value>) {
         if !is_definition(kind) {
             return;
         }
         let stored = version.object();
+        let same = before.is_some_and(|before| before["spec"] == stored["spec"]);
         let mut definition = Value::clone(&stored);
         let now = object::time(self.server.clock.now());
         let served = {
@@ -145,8 +161,15 @@ impl Writer<'_> {
             let others: Vec<&Value> = others.iter().map(|other| &**other).collect();
             status::update(&mut definition, &others, &now)
         };
-        let kinds = if served { kinds(&stored) } else { Vec::new() };
-        self.serve(meta(&stored, "name"), kinds);
+        let storage = meta(&stored, "name");
+        let is_served = self.state.custom.iter().any(|kind| &*kind.storage == storage);
+        if !same || served != is_served {
+            let kinds = if served { kinds(&stored) } else { Vec::new() };
+            self.serve(storage, kinds);
+        }
+        if before.is_some() && !same {
+            self.state.store.close(storage);
+        }
         if definition["status"] != stored["status"] {
             if stored["metadata"]["managedFields"].is_array() {
                 let by = Tracking {
@@ -209,7 +232,23 @@ impl Writer<'_> {
                 drop(self.delete(&custom, namespace, name, &DeleteOptions::default()));
             }
         }
+        self.told_of_cleaning(storage);
         self.release_definition(storage);
+    }
+
+    /// Says of a definition whose objects do not go at once that they are being deleted.
+    fn told_of_cleaning(&mut self, storage: &str) {
+        let definitions = crate::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+        let Some(stored) = self.stored(definitions, "", storage) else { return };
+        let left = self.state.store.table(storage).is_some_and(|table| table.range("").next().is_some());
+        let mut definition = Value::clone(&stored.object());
+        let condition = json!({"type": "Terminating", "status": "True", "reason": "InstanceDeletionInProgress",
+            "message": "CustomResource deletion is in progress",
+            "lastTransitionTime": object::time(self.server.clock.now())});
+        if left && !status::has_reason(&definition, &condition) {
+            status::set_condition(&mut definition, condition);
+            self.put(definitions, definition);
+        }
     }
 
     /// Removes the finalizer of a definition that is going and has no objects left.

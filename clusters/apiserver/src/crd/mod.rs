@@ -1,9 +1,12 @@
 //! Custom kinds: from their definitions, by their structural schemas.
 
+mod approval;
 mod check;
 mod default;
+mod defaults_of;
 mod definition;
 mod formats;
+mod keywords;
 mod problems;
 mod prune;
 mod rule_problems;
@@ -13,6 +16,7 @@ mod status;
 mod structural;
 mod typed;
 mod validate;
+mod version;
 
 pub(crate) use check::check_object;
 pub(crate) use definition::{check_accepts_creates, default_definition};

@@ -11,7 +11,7 @@ impl Node {
         self.prune_fields(object, path, &["apiVersion", "kind", "metadata"], dropped);
     }
 
-    fn prune(&self, value: &mut Value, path: &str, dropped: &mut Vec<String>) {
+    pub(super) fn prune(&self, value: &mut Value, path: &str, dropped: &mut Vec<String>) {
         if self.embedded_resource {
             return self.prune_object(value, path, dropped);
         }

@@ -2,46 +2,66 @@
 
 use serde_json::{Value, json};
 
+use super::approval::{self, Approval};
+
 /// A condition of a definition: its type, status, reason and message.
 type Condition = (&'static str, bool, &'static str, String);
 
-/// What is in the way of a name: the reason that the condition gives, and what it says.
-fn conflict(definition: &Value, others: &[&Value]) -> Option<(&'static str, String)> {
-    let names = |definition: &Value, field: &str| -> Vec<Value> {
-        match &definition["spec"]["names"][field] {
+/// Which names of a definition are free: those accepted now, and what is in the way of the others, as the condition
+/// tells it. `before` are the names that were accepted earlier.
+fn accept(definition: &Value, before: &Value, others: &[&Value]) -> (Value, Option<(&'static str, String)>) {
+    const RESOURCES: [&str; 3] = ["plural", "singular", "shortNames"];
+    let names = |names: &Value, field: &str| -> Vec<Value> {
+        match &names[field] {
             Value::Array(list) => list.clone(),
             Value::Null => Vec::new(),
             name => vec![name.clone()],
         }
     };
-    let resources = |definition: &Value| {
-        ["plural", "singular", "shortNames"]
-            .iter()
-            .flat_map(|field| names(definition, field))
-            .collect::<Vec<_>>()
+    let taken = |fields: &[&str]| -> Vec<Value> {
+        let of = |other: &&Value| -> Vec<Value> {
+            fields.iter().flat_map(|field| names(&other["spec"]["names"], field)).collect()
+        };
+        others.iter().flat_map(of).collect()
     };
-    let kinds = |definition: &Value| {
-        ["kind", "listKind"].iter().flat_map(|field| names(definition, field)).collect::<Vec<_>>()
-    };
-    let taken_resources: Vec<_> = others.iter().flat_map(|other| resources(other)).collect();
-    let taken_kinds: Vec<_> = others.iter().flat_map(|other| kinds(other)).collect();
+    let (resources, kinds) = (taken(&RESOURCES), taken(&["kind", "listKind"]));
     let checks = [
-        ("plural", "PluralConflict", &taken_resources),
-        ("singular", "SingularConflict", &taken_resources),
-        ("shortNames", "ShortNamesConflict", &taken_resources),
-        ("kind", "KindConflict", &taken_kinds),
-        ("listKind", "ListKindConflict", &taken_kinds),
+        ("plural", "PluralConflict", &resources),
+        ("singular", "SingularConflict", &resources),
+        ("shortNames", "ShortNamesConflict", &resources),
+        ("kind", "KindConflict", &kinds),
+        ("listKind", "ListKindConflict", &kinds),
     ];
-    checks.into_iter().find_map(|(field, reason, taken)| {
-        let name = names(definition, field).into_iter().find(|name| taken.contains(name))?;
-        Some((reason, format!("{name} is already in use")))
-    })
+    let wanted = &definition["spec"]["names"];
+    let mut accepted = before.clone();
+    let mut conflict = None;
+    for (field, reason, taken) in checks {
+        let known = names(before, field);
+        let clash =
+            names(wanted, field).into_iter().find(|name| taken.contains(name) && !known.contains(name));
+        match clash {
+            // The last one is told.
+            Some(name) => conflict = Some((reason, format!("{name} is already in use"))),
+            None if wanted[field].is_null() => {
+                accepted.as_object_mut().map(|names| names.remove(field));
+            }
+            None => accepted[field] = wanted[field].clone(),
+        }
+    }
+    if !wanted["categories"].is_null() {
+        accepted["categories"] = wanted["categories"].clone();
+    }
+    (accepted, conflict)
 }
 
 /// Brings the status of a definition up to date. `others` are the established definitions of its group. Says whether
 /// it is served.
 pub(super) fn update(definition: &mut Value, others: &[&Value], now: &Value) -> bool {
-    let conflict = conflict(definition, others);
+    let before = match &definition["status"]["acceptedNames"] {
+        names @ Value::Object(_) => names.clone(),
+        _ => json!({"plural": "", "kind": ""}),
+    };
+    let (accepted, conflict) = accept(definition, &before, others);
     let served = conflict.is_none() || is_true(definition, "Established");
     let conditions: [Condition; 2] = match conflict {
         None => [
@@ -58,9 +78,7 @@ pub(super) fn update(definition: &mut Value, others: &[&Value], now: &Value) -> 
     }
     let spec = definition["spec"].clone();
     let status = &mut definition["status"];
-    if conditions[0].1 {
-        status["acceptedNames"] = spec["names"].clone();
-    }
+    status["acceptedNames"] = accepted;
     let versions = spec["versions"].as_array().into_iter().flatten();
     let mut stored = status["storedVersions"].as_array().cloned().unwrap_or_default();
     for version in versions.filter(|version| version["storage"] == true) {
@@ -69,7 +87,11 @@ pub(super) fn update(definition: &mut Value, others: &[&Value], now: &Value) -> 
         }
     }
     status["storedVersions"] = Value::Array(stored);
-    for (kind, holds, reason, message) in conditions {
+    let approval = approval::of(definition).map(|(approval, message)| {
+        let holds = approval == Approval::Approved;
+        ("KubernetesAPIApprovalPolicyConformant", holds, approval.reason(), message)
+    });
+    for (kind, holds, reason, message) in conditions.into_iter().chain(approval) {
         if is_true(definition, kind) != holds || condition(definition, kind).is_none() {
             let status = if holds { "True" } else { "False" };
             let condition = json!({"type": kind, "status": status, "reason": reason, "message": message,
@@ -87,6 +109,12 @@ fn condition<'a>(definition: &'a Value, kind: &str) -> Option<&'a Value> {
 /// Whether a condition of a definition holds.
 pub(super) fn is_true(definition: &Value, kind: &str) -> bool {
     condition(definition, kind).is_some_and(|condition| condition["status"] == "True")
+}
+
+/// Whether a definition has a condition of this type, for this reason.
+pub(super) fn has_reason(definition: &Value, wanted: &Value) -> bool {
+    let found = wanted["type"].as_str().and_then(|kind| condition(definition, kind));
+    found.is_some_and(|found| found["reason"] == wanted["reason"])
 }
 
 /// Sets a condition; those of other types stay in their order.
@@ -117,7 +145,11 @@ mod tests {
         assert!(!update(&mut second, &[&first], &json!("now")));
         let reasons: Vec<_> =
             second["status"]["conditions"].as_array().unwrap().iter().map(|c| &c["reason"]).collect();
-        assert_eq!(reasons, ["KindConflict", "NotAccepted"]);
+        assert_eq!(reasons, ["ListKindConflict", "NotAccepted"]);
+        assert_eq!(
+            second["status"]["acceptedNames"],
+            json!({"plural": "gadgets", "kind": "", "singular": "gadget"})
+        );
         assert!(update(&mut second, &[], &json!("now")));
         assert_eq!(second["status"]["acceptedNames"]["kind"], "Widget");
     }

@@ -67,6 +67,7 @@ pub(crate) fn set_defaults(kind: &Kind, object: &mut Value) {
             }
         }
         ("autoscaling", _) => batch::scaler(object),
+        ("admissionregistration.k8s.io", _) => crate::webhook::default_configuration(kind, object),
         ("apiextensions.k8s.io", _) => crate::crd::default_definition(object),
         ("networking.k8s.io", "networkpolicies") => policy(child(object, "spec")),
         ("rbac.authorization.k8s.io", plural) => access(plural, object),

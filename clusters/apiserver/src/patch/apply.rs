@@ -26,7 +26,7 @@ pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiB
     let change = Change { manager: Manager { tracked: true, ..change.manager }, ..change };
     let Change { kind, namespace, name: object_name, subresource, dry_run, manager, .. } = change;
     let answer = call.writing(|writer| {
-        let now = object::time(writer.server.clock.now());
+        let now = object::time(writer.now());
         let all_writes = writer.server.tracks_updates;
         let tracking = Tracking { kind, manager: name, subresource, now: &now, all_writes };
         if writer.stored(kind, namespace, object_name).is_some() {

@@ -1,0 +1,17 @@
+//! Admission webhooks: who is asked about which write, what they are asked, and what becomes of their answers.
+
+mod admit;
+mod configuration;
+mod consultation;
+mod hook;
+mod https;
+mod review;
+mod subject;
+mod transport;
+
+pub(crate) use configuration::{configuration_problems, default_configuration};
+pub(crate) use consultation::Consultation;
+pub(crate) use hook::Webhooks;
+pub(crate) use subject::Subject;
+pub(crate) use transport::Transports;
+pub use transport::{WebhookCall, WebhookTransport};

@@ -1,0 +1,86 @@
+//! How webhooks are reached: where their services listen, and what carries a request there.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::hook::Hook;
+use super::https;
+
+/// One request to a webhook: an `AdmissionReview` to be sent by POST.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookCall {
+    /// Where to, with the time limit in the query as `timeout=10s`.
+    pub url: String,
+    /// The name that the certificate of the webhook has to be for; empty where it is the URL's host.
+    pub server_name: String,
+    /// The certificates, in PEM, that the webhook's has to be signed by.
+    pub ca_bundle: Vec<u8>,
+    /// The review, as JSON.
+    pub body: Bytes,
+}
+
+/// Carries a request to a webhook and its answer back; the error says what went wrong.
+pub type WebhookTransport =
+    Arc<dyn Fn(WebhookCall) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send>> + Send + Sync>;
+
+/// What a server knows of how its webhooks are reached.
+#[derive(Clone, Default)]
+pub(crate) struct Transports {
+    /// In the place of HTTPS.
+    pub given: Option<WebhookTransport>,
+    /// The URLs of services, by `namespace/name`.
+    pub services: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for Transports {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transports").field("services", &self.services).finish_non_exhaustive()
+    }
+}
+
+impl Transports {
+    /// Calls a webhook, for as long as it is given.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub(super) async fn call(&self, hook: &Hook, body: Bytes) -> Result<Bytes, String> {
+        if hook.review_version.is_none() {
+            let told = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+            return Err(format!("could not create admission objects: {told}"));
+        }
+        let call = self.locate(hook, body);
+        let url = call.url.clone();
+        let answer = match &self.given {
+            Some(transport) => tokio::time::timeout(hook.timeout, transport(call)).await,
+            None => tokio::time::timeout(hook.timeout, https::post(call)).await,
+        };
+        let answer = answer.unwrap_or_else(|_| Err("context deadline exceeded".into()));
+        answer.map_err(|error| format!("failed to call webhook: Post {url:?}: {error}"))
+    }
+
+    fn locate(&self, hook: &Hook, body: Bytes) -> WebhookCall {
+        let query = format!("?timeout={}", shown(hook.timeout));
+        let ca_bundle = hook.ca_bundle.clone();
+        let Some((service, port)) = &hook.service else {
+            let url = format!("{}{query}", hook.url);
+            return WebhookCall { url, server_name: String::new(), ca_bundle, body };
+        };
+        let (namespace, name) = service.split_once('/').unwrap_or_default();
+        let server_name = format!("{name}.{namespace}.svc");
+        let base = match self.services.get(service) {
+            Some(base) => base.trim_end_matches('/').to_owned(),
+            None => format!("https://{server_name}:{port}"),
+        };
+        let url = format!("{base}{}{query}", hook.path);
+        WebhookCall { url, server_name, ca_bundle, body }
+    }
+}
+
+/// A length of time as Go writes whole seconds.
+fn shown(time: Duration) -> String {
+    format!("{}s", time.as_secs())
+}
