@@ -46,6 +46,8 @@ where
     match api.create(&PostParams::default(), &object).await {
         Ok(_) => {}
         Err(Error::Api(status)) if status.is_already_exists() => {}
+        // The runtime is stopping, and the client with it.
+        Err(Error::Service(_)) => {}
         // The objects are ours and so is the server: no input of a user leads here.
         Err(error) => panic!("an embedded API server refuses a Node or its Lease: {error}"),
     }

@@ -212,7 +212,7 @@ impl Builder {
         objects.push(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kubernetes",
             "namespace": "default", "labels": {"component": "apiserver", "provider": "kubernetes"}},
             "spec": {"clusterIP": "10.96.0.1",
-                "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}]}}));
+                "ipFamilyPolicy": "SingleStack", "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}]}}));
         server.install(objects).expect("these are valid");
         if rbac {
             server.install(auth::bootstrap_objects()).expect("these are valid");
@@ -273,7 +273,7 @@ impl ApiServer {
         self.inner.state().ready = ready;
     }
 
-    /// Creates objects without a client, in order, as an administrator would.
+    /// Creates objects without a client, in order, as the server itself would: it owns their fields.
     ///
     /// # Errors
     /// Names the first object that is refused; those before it have been created.
@@ -303,7 +303,7 @@ impl Writer<'_> {
             namespace if namespace.is_empty() && kind.traits.namespaced => "default".to_owned(),
             namespace => namespace,
         };
-        let manager = Manager { name: "capsize", tracked: false };
+        let manager = Manager { name: "kube-apiserver", tracked: false };
         let new = NewObject { kind: &kind, namespace: &namespace, name: "", object, dry_run: false, manager };
         self.create(new).map(drop)
     }

@@ -195,7 +195,7 @@ fn a_definition_takes_its_objects_with_it() {
         server.install(vec![definition()]).unwrap();
         let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &widgets());
         api.create(&PostParams::default(), &DynamicObject::new("a", &widgets())).await.unwrap();
-        let events = api.watch(&WatchParams::default(), "0").await.unwrap().boxed();
+        let events = api.watch(&WatchParams::default().disable_bookmarks(), "0").await.unwrap().boxed();
         let definitions: Api<DynamicObject> = Api::all_with(
             server.client(),
             &ApiResource::from_gvk(&GroupVersionKind::gvk(

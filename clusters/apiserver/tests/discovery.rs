@@ -157,7 +157,7 @@ fn groups_come_in_the_order_of_their_priorities() {
         let names: Vec<_> =
             list["groups"].as_array().unwrap().iter().map(|group| group["name"].as_str().unwrap()).collect();
         assert_eq!(names[..3], ["apiregistration.k8s.io", "apps", "events.k8s.io"]);
-        assert_eq!(names[names.len() - 2..], ["resource.k8s.io", "example.com"]);
+        assert_eq!(names[names.len() - 2..], ["flowcontrol.apiserver.k8s.io", "example.com"]);
     });
 }
 

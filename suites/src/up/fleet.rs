@@ -38,6 +38,7 @@ impl Plan {
     /// # Errors
     /// When an address cannot be had.
     pub(super) async fn start(&self, run: Simulation) -> Result<Upright, Trouble> {
+        nth(self.listen, self.members)?;
         let names = (1..=self.members).map(|number| format!("member{number}"));
         let spec = FleetSpec { members: names.map(MemberSpec::named).collect() };
         let reference = Reference::default();

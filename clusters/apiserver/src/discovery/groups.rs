@@ -31,8 +31,8 @@ static ORDER: &[&str] = &[
     "coordination.k8s.io",
     "node.k8s.io",
     "discovery.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
     "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
 ];
 
 /// A group and its versions, the most preferred first.

@@ -6,6 +6,9 @@ use crate::defaults::quality_of_service;
 use crate::failure::Cause;
 use crate::rules::{added_ephemeral, resized};
 
+/// The subresources of pods that are parts of them, to be read and updated.
+pub(crate) const PARTS: [&str; 2] = ["ephemeralcontainers", "resize"];
+
 /// Leaves of a write to a part of a pod only that part; what is wrong with it comes back.
 pub(crate) fn restore(subresource: &str, old: &Value, pod: &mut Value) -> Vec<Cause> {
     let (mut restored, mut causes) = match subresource {

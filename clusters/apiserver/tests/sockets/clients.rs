@@ -22,7 +22,7 @@ fn config_map(name: &str) -> ConfigMap {
 async fn creates_and_watches(client: Client) {
     let api: Api<ConfigMap> = Api::default_namespaced(client);
     api.create(&PostParams::default(), &config_map("first")).await.unwrap();
-    let mut events = pin!(api.watch(&WatchParams::default(), "0").await.unwrap());
+    let mut events = pin!(api.watch(&WatchParams::default().disable_bookmarks(), "0").await.unwrap());
     api.create(&PostParams::default(), &config_map("second")).await.unwrap();
     for expected in ["first", "second"] {
         match events.try_next().await.unwrap() {

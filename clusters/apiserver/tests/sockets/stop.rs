@@ -17,7 +17,7 @@ use crate::support::{CONFIG_MAPS, PATIENCE, fill, get, http, http2, https};
 async fn a_stop_ends_watches_as_if_their_time_were_over() {
     let (server, listening) = https(Limits::default()).await;
     let api: Api<ConfigMap> = Api::default_namespaced(listening.client().await.unwrap());
-    let mut over_1 = pin!(api.watch(&WatchParams::default(), "0").await.unwrap());
+    let mut over_1 = pin!(api.watch(&WatchParams::default().disable_bookmarks(), "0").await.unwrap());
     let over_2 = get(&http2(&listening).await, &format!("{CONFIG_MAPS}?watch=true")).await;
     fill(&server, 1).await;
     assert!(matches!(over_1.try_next().await.unwrap(), Some(WatchEvent::Added(_))));

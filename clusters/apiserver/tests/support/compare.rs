@@ -17,8 +17,30 @@ static CHOSEN: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     patterns.map(|pattern| Regex::new(pattern).unwrap()).into()
 });
 
+/// A whole cell of a table that two servers choose for themselves: an age, or the address of a service.
+static CELL: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^(<invalid>|([0-9]+[smhdy])+|10\.96\.[0-9]+\.[0-9]+)$").unwrap());
+
+/// Makes equal what two servers choose for themselves in a table, and takes out what recordings do not have: what
+/// its columns are for.
+fn even_table(table: &mut serde_json::Map<String, Value>) {
+    let columns = table.get_mut("columnDefinitions").and_then(Value::as_array_mut);
+    for column in columns.into_iter().flatten().filter_map(Value::as_object_mut) {
+        column.remove("description");
+    }
+    let rows = table.get_mut("rows").and_then(Value::as_array_mut);
+    for cell in rows.into_iter().flatten().filter_map(|row| row["cells"].as_array_mut()).flatten() {
+        if cell.as_str().is_some_and(|text| CELL.is_match(text)) {
+            *cell = json!("-");
+        }
+    }
+}
+
 /// Makes equal what two servers choose for themselves: uids, times, name suffixes, addresses, revisions.
 fn even(value: &mut Value) {
+    if value["kind"] == "Table" {
+        value.as_object_mut().into_iter().for_each(even_table);
+    }
     if let Some(prefix) = value["generateName"].as_str().map(str::to_owned) {
         value["name"] = prefix.into();
     }
