@@ -83,6 +83,7 @@ cat >"$work/node.yaml" <<'YAML'
 apiVersion: v1
 kind: Node
 metadata: {name: node-1}
+status: {conditions: [{type: Ready, status: "True", reason: KubeletReady}]}
 YAML
 
 check "get namespaces" 'kube-system +Active' k get namespaces
@@ -144,12 +145,12 @@ check "replace" 'replaced' bash -c "'$kubectl' get configmap config -o yaml | '$
 set_status web 2
 check "rollout status" 'successfully rolled out' k rollout status deployment/web --timeout=30s
 check "rollout restart" 'restarted' k rollout restart deployment/web
-check "wait --for a condition" 'condition met' k wait --for=jsonpath='{.metadata.name}'=web deployment/web --timeout=30s
 
 check "create node" 'node/node-1 created' k create -f "$work/node.yaml"
 check "taint nodes" 'tainted' k taint nodes node-1 failing=yes:NoExecute
 check "taint is there" 'failing' k get node node-1 -o 'jsonpath={.spec.taints[*].key}'
 check "taint removed" 'untainted' k taint nodes node-1 failing:NoExecute-
+check "wait --for=condition" 'condition met' k wait --for=condition=Ready node/node-1 --timeout=30s
 check "cordon" 'cordoned' k cordon node-1
 check "cordon is seen" 'SchedulingDisabled' k get nodes
 check "uncordon" 'uncordoned' k uncordon node-1
@@ -196,7 +197,12 @@ done
 check "delete pod --now" 'deleted' k delete pod box --now --timeout=30s
 check "delete -l" 'deleted' k delete deployments -l app=web
 check "delete namespace" 'deleted' k delete namespace other --timeout=30s
-check "wait --for=delete" '' k wait --for=delete namespace/other --timeout=30s
+k create configmap going >/dev/null
+k wait --for=delete configmap/going --timeout=30s >"$work/wait.txt" 2>&1 &
+waiter=$!
+sleep 1 # An old kubectl has to find the object before it goes.
+check "delete what is waited for" 'deleted' k delete configmap going
+check "wait --for=delete" '' bash -c "tail --pid=$waiter -f /dev/null && ! grep -i error '$work/wait.txt'"
 expect 1 "delete what is not there" 'NotFound' k delete configmap none
 check "delete --ignore-not-found" '' k delete configmap none --ignore-not-found
 
