@@ -162,7 +162,7 @@ async fn dispatch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let collection = call.path.name.is_empty();
     let homeless = call.kind.traits.namespaced && call.path.namespace.is_empty();
     if call.path.is_binding() {
-        return pods::bind_by_name(&call);
+        return pods::bind_by_name(call);
     }
     if !call.path.subresource.is_empty() {
         return write::subresource(call);
