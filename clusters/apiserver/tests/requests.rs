@@ -287,8 +287,8 @@ fn is_proper(status: StatusCode, body: &Value) -> bool {
 }
 
 proptest! {
-    // About as long as a minute on one core, with what is compiled for tests.
-    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 2000, ..ProptestConfig::default() })]
+    // PROPTEST_CASES says how many; CI asks for a minute of them.
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
     fn any_request_gets_an_answer(requests in prop::collection::vec(raw(), 1..40)) {
