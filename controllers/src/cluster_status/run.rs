@@ -97,8 +97,7 @@ async fn write(
     readiness: Option<Readiness>,
     collected: Option<Collected>,
 ) -> Result<(), Error> {
-    let before = cluster.status.clone().unwrap_or_default();
-    let mut status = before.clone();
+    let mut status = cluster.status.clone().unwrap_or_default();
     if let Some(Readiness { ready, reason, message }) = readiness {
         let now: Timestamp = context.clock.now_in_seconds();
         set_condition(&mut status.conditions, CONDITION_READY, ready, reason, message, now);
@@ -106,7 +105,7 @@ async fn write(
     if let Some(collected) = collected {
         collected.put_into(&mut status);
     }
-    if status == before && cluster.status.is_some() {
+    if cluster.status.as_ref() == Some(&status) {
         return Ok(());
     }
     let change = json!({
