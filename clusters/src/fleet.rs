@@ -41,6 +41,18 @@ pub struct MemberSpec {
     pub nodes: usize,
     /// How long replicas take to become ready in it.
     pub start_up: StartUp,
+    /// Who reaches out to whom.
+    pub sync: SyncMode,
+}
+
+/// Who reaches out to whom, of the control plane and a member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SyncMode {
+    /// The control plane, to the member's API server.
+    #[default]
+    Push,
+    /// An agent in the member, to the control plane.
+    Pull,
 }
 
 impl MemberSpec {
@@ -55,6 +67,7 @@ impl MemberSpec {
             labels: BTreeMap::new(),
             nodes: 1,
             start_up: StartUp::After(Duration::from_millis(1500)),
+            sync: SyncMode::Push,
         }
     }
 }
@@ -93,6 +106,12 @@ impl Fleet {
         &self.control_plane
     }
 
+    /// A client that reaches the control plane as what runs in `member` does, through the link.
+    #[must_use]
+    pub fn client_from(&self, member: &Member) -> Client {
+        member.link.wrap_back(self.control_plane.service()).client()
+    }
+
     /// The member called `name`.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&Member> {
@@ -121,7 +140,7 @@ impl Member {
         let api = set_up(ApiServer::builder(run.clock, seed.stream("api")).name(&spec.name)).build();
         let link = Link::new(run.clock);
         let start_up = StartUpSetting::new(spec.start_up);
-        let remote = link.client(api.service());
+        let remote = link.wrap(api.service()).client();
         let mut inside = JoinSet::new();
         inside.spawn(inside::run_deployments(api.client(), start_up.clone(), seed.stream("start-up")));
         inside.spawn(nodes::run_nodes(api.client(), run.clock, node_names(spec)));

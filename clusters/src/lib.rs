@@ -1,7 +1,7 @@
 //! Fleets of member clusters, the links to them, and what goes on inside a member.
 //!
 //! The link is where the network is broken: every request and every watch between the control plane and a
-//! member passes it. What runs in a fleet (controllers) and what it must keep (guarantees) is left to others.
+//! member passes it, whoever of the two asks. What runs in a fleet (controllers) and what it must keep (guarantees) is left to others.
 
 mod body;
 mod fleet;
@@ -10,6 +10,6 @@ mod link;
 mod nodes;
 
 pub use body::LinkBody;
-pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec};
+pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, SyncMode};
 pub use inside::StartUp;
 pub use link::{Direction, Link, LinkError, LinkFault, LinkGuard, LinkService};

@@ -29,9 +29,9 @@ use crate::body::LinkBody;
 pub enum Direction {
     /// Nothing passes either way.
     Both,
-    /// Requests vanish on their way to the member: it never sees them.
+    /// What goes to the member vanishes: it never sees requests.
     ToMember,
-    /// Answers vanish on their way back: the member does what it is asked, and nobody hears of it.
+    /// What comes from the member vanishes: it does what it is asked, and nobody hears of it.
     FromMember,
 }
 
@@ -66,9 +66,34 @@ pub enum LinkError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Condition {
     refused: bool,
-    swallows_requests: bool,
-    swallows_answers: bool,
+    swallows_to_member: bool,
+    swallows_from_member: bool,
     delay: Duration,
+}
+
+impl Condition {
+    fn swallows(self, to: End) -> bool {
+        match to {
+            End::Member => self.swallows_to_member,
+            End::ControlPlane => self.swallows_from_member,
+        }
+    }
+}
+
+/// An end of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Member,
+    ControlPlane,
+}
+
+impl End {
+    fn other(self) -> Self {
+        match self {
+            Self::Member => Self::ControlPlane,
+            Self::ControlPlane => Self::Member,
+        }
+    }
 }
 
 /// The link to one member. Clones are the same link.
@@ -126,8 +151,8 @@ fn sum<'a>(faults: impl Iterator<Item = &'a LinkFault>) -> Condition {
         match *fault {
             LinkFault::Refuse => sum.refused = true,
             LinkFault::BlackHole { direction } => {
-                sum.swallows_requests |= direction != Direction::FromMember;
-                sum.swallows_answers |= direction != Direction::ToMember;
+                sum.swallows_to_member |= direction != Direction::FromMember;
+                sum.swallows_from_member |= direction != Direction::ToMember;
             }
             LinkFault::Delay(more) => sum.delay += more,
         }
@@ -154,46 +179,35 @@ impl Link {
         LinkGuard { shared: Arc::clone(&self.shared), id }
     }
 
-    /// `service` as it is reached through this link.
+    /// `service`, which is in the member, as the control plane reaches it.
     #[must_use]
     pub fn wrap<S>(&self, service: S) -> LinkService<S> {
-        LinkService { link: self.clone(), inner: service }
+        LinkService { link: self.clone(), at: End::Member, inner: service }
     }
 
-    /// A client whose requests to `service` pass this link, with the retries that `kube::Client` has by default.
+    /// `service`, which is the control plane's, as the member reaches it.
     #[must_use]
-    pub fn client<S, B>(&self, service: S) -> kube::Client
-    where
-        S: Service<Request<kube::client::Body>, Response = Response<B>, Error = Infallible>,
-        S: Clone + Send + 'static,
-        S::Future: Send + 'static,
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
-        let service = ServiceBuilder::new()
-            .layer(RetryLayer::new(RetryPolicy::server_retry()))
-            .map_err(BoxError::from)
-            .service(self.wrap(service));
-        kube::Client::new(service, "default")
+    pub fn wrap_back<S>(&self, service: S) -> LinkService<S> {
+        LinkService { link: self.clone(), at: End::ControlPlane, inner: service }
     }
 
-    /// Ends when a message has come over to the member, or with an error when the connection broke under it.
-    async fn carry_request(&self) -> Result<(), LinkError> {
+    /// Ends when a request has come over, or with an error when the connection broke under it.
+    async fn carry_request(&self, to: End) -> Result<(), LinkError> {
         if self.shared.condition().refused {
             return Err(LinkError::Refused);
         }
-        self.carry(|condition| condition.swallows_requests).await
+        self.carry(|condition| condition.swallows(to)).await
     }
 
-    /// As [`Self::carry_request`], the other way.
-    async fn carry_answer(&self) -> Result<(), LinkError> {
-        self.carry(|condition| condition.swallows_answers).await
+    /// As [`Self::carry_request`], for what comes back, on a connection that is open.
+    async fn carry_answer(&self, to: End) -> Result<(), LinkError> {
+        self.carry(|condition| condition.swallows(to)).await
     }
 
     /// Ends when a message on an open stream has come over. TCP needs both ways for that: without the
     /// acknowledgements the sender stops.
     pub(crate) async fn carry_event(&self) -> Result<(), LinkError> {
-        self.carry(|condition| condition.swallows_answers || condition.swallows_requests).await
+        self.carry(|condition| condition.swallows_from_member || condition.swallows_to_member).await
     }
 
     async fn carry(&self, swallows: impl Fn(&Condition) -> bool) -> Result<(), LinkError> {
@@ -231,7 +245,28 @@ impl Drop for LinkGuard {
 #[derive(Clone, Debug)]
 pub struct LinkService<S> {
     link: Link,
+    /// Where the service is.
+    at: End,
     inner: S,
+}
+
+impl<S> LinkService<S> {
+    /// A client whose requests pass the link, with the retries that `kube::Client` has by default.
+    #[must_use]
+    pub fn client<B>(self) -> kube::Client
+    where
+        S: Service<Request<kube::client::Body>, Response = Response<B>, Error = Infallible>,
+        S: Clone + Send + 'static,
+        S::Future: Send + 'static,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let service = ServiceBuilder::new()
+            .layer(RetryLayer::new(RetryPolicy::server_retry()))
+            .map_err(BoxError::from)
+            .service(self);
+        kube::Client::new(service, "default")
+    }
 }
 
 impl<S, R, B> Service<Request<R>> for LinkService<S>
@@ -251,16 +286,16 @@ where
     }
 
     fn call(&mut self, request: Request<R>) -> Self::Future {
-        let link = self.link.clone();
+        let (link, at) = (self.link.clone(), self.at);
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         Box::pin(async move {
-            link.carry_request().await?;
+            link.carry_request(at).await?;
             let response = match inner.call(request).await {
                 Ok(response) => response,
                 Err(never) => match never {},
             };
-            link.carry_answer().await?;
+            link.carry_answer(at.other()).await?;
             Ok(response.map(|body| LinkBody::new(link, body)))
         })
     }

@@ -7,6 +7,7 @@ use crate::failure::{Cause, Failure};
 use crate::kinds::Kind;
 use crate::object::{self, generated_name, is_terminating, meta, set_meta, uid};
 use crate::validate;
+use crate::webhook::Subject;
 use crate::writer::{NewObject, Writer, Written};
 
 /// How often a generated name is drawn again because it is taken.
@@ -51,7 +52,7 @@ impl Writer<'_> {
             // Webhooks that may change an object see it before it has its name.
             set_meta(&mut object, "name", None);
         }
-        if let Some(changed) = self.admit(kind, "", &object, None, dry_run)? {
+        if let Some(changed) = self.admit(Subject::write(kind, "", &object, None, dry_run))? {
             object = changed;
             kind.normalize(&mut object);
         }
@@ -72,7 +73,7 @@ impl Writer<'_> {
         }
         self.check_escalation(kind, &object, None)?;
         crd::check_accepts_creates(self.state, kind, &name)?;
-        self.admit_validated(kind, "", &object, None, dry_run)?;
+        self.consult_validating(Subject::write(kind, "", &object, None, dry_run))?;
         if let Some(existing) = self.stored(kind, namespace, &name) {
             let failure = Failure::already_exists(kind, &name, is_terminating(&existing.object()));
             return Err(if generated { failure.with_retry_after(1) } else { failure });

@@ -9,6 +9,7 @@ use crate::failure::{Cause, Failure};
 use crate::kinds::Kind;
 use crate::object::{self, FOREGROUND, ORPHAN, finalizers, is_terminating, meta, set_meta};
 use crate::store::Version;
+use crate::webhook::Subject;
 use crate::writer::Writer;
 
 /// The options of a delete, from its body or its query.
@@ -72,7 +73,9 @@ impl Writer<'_> {
         if kind.is_immortal(name) {
             return Err(Failure::forbidden(kind, name, "this namespace may not be deleted"));
         }
-        self.admit_delete(kind, &before, options.dry_run)?;
+        let subject = Subject::delete(kind, &before, options.dry_run);
+        self.admit(subject)?;
+        self.consult_validating(subject)?;
         let mut object = Value::clone(&before);
         let grace = match grace(kind, &object, options) {
             Grace::GoesOn => return Ok(Deleted::Pending(stored)),

@@ -6,6 +6,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::kinds::Kind;
+
 /// An object as JSON text whose first two fields are `kind` and `apiVersion`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Encoded {
@@ -114,25 +116,50 @@ fn write_metadata(text: &mut Vec<u8>, metadata: &Map<String, Value>, encoded: &m
 }
 
 /// Where the type fields of an object go when it is written into a list or for another version of its kind.
-pub(crate) enum TypeFields<'a> {
+#[derive(Debug)]
+pub(crate) enum TypeFields {
     /// As they are stored.
     Stored,
     /// Left out, as in the lists of built-in kinds.
     Omitted,
     /// These.
-    Rewritten { kind: &'a str, api_version: &'a str },
+    Rewritten { kind: Box<str>, api_version: Box<str> },
+}
+
+impl TypeFields {
+    /// Those of `kind` as it is served.
+    pub(crate) fn served(kind: &Kind) -> Self {
+        match kind.is_stored_version() {
+            true => Self::Stored,
+            false => Self::Rewritten { kind: (&*kind.kind).into(), api_version: kind.api_version().into() },
+        }
+    }
 }
 
 /// Appends an object that is JSON text already, without parsing it again.
-pub(crate) fn append(buffer: &mut BytesMut, object: &Encoded, types: &TypeFields<'_>) {
+pub(crate) fn append(buffer: &mut BytesMut, object: &Encoded, types: &TypeFields) {
     match types {
         TypeFields::Stored => return buffer.put_slice(&object.bytes),
         TypeFields::Omitted => buffer.put_u8(b'{'),
         TypeFields::Rewritten { kind, api_version } => {
-            buffer.put_slice(format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","#).as_bytes());
+            for part in [r#"{"kind":""#, kind, r#"","apiVersion":""#, api_version, r#"","#] {
+                buffer.put_slice(part.as_bytes());
+            }
         }
     }
     buffer.put_slice(&object.bytes[object.front as usize..]);
+}
+
+/// How many bytes [`append`] adds.
+pub(crate) fn appended_len(object: &Encoded, types: &TypeFields) -> usize {
+    let rest = object.bytes.len() - object.front as usize;
+    match types {
+        TypeFields::Stored => object.bytes.len(),
+        TypeFields::Omitted => 1 + rest,
+        TypeFields::Rewritten { kind, api_version } => {
+            r#"{"kind":"","apiVersion":"","#.len() + kind.len() + api_version.len() + rest
+        }
+    }
 }
 
 #[cfg(test)]
@@ -151,7 +178,7 @@ mod tests {
         let stored = r#"{"kind":"ConfigMap","apiVersion":"v1","data":{},"metadata":{}}"#;
         assert_eq!(written(TypeFields::Stored), stored);
         assert_eq!(written(TypeFields::Omitted), r#"{"data":{},"metadata":{}}"#);
-        let other = TypeFields::Rewritten { kind: "Other", api_version: "a/v2" };
+        let other = TypeFields::Rewritten { kind: "Other".into(), api_version: "a/v2".into() };
         assert_eq!(written(other), r#"{"kind":"Other","apiVersion":"a/v2","data":{},"metadata":{}}"#);
     }
 

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use http::{Response, StatusCode};
 
 use crate::continuation::Continuation;
 use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::list_options::{ListOptions, Wanted, revision};
-use crate::respond::{self, ApiBody, TypeFields, append};
+use crate::long_list::LongList;
+use crate::respond::{self, ApiBody, TypeFields};
 use crate::scope::Scope;
 use crate::selector::Selector;
 use crate::service::Call;
@@ -100,7 +101,7 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> 
     let limit = options.limit.filter(|_| options.resource_version != "0");
     let window = Window { kind: &call.kind, scope, selector: &options.selector, wanted, continuation, limit };
     let page = window.page(call)?;
-    Ok(respond::json_bytes(StatusCode::OK, page.render(&call.kind)))
+    Ok(respond::list(page.render(&call.kind)))
 }
 
 impl Window<'_> {
@@ -169,35 +170,22 @@ impl Window<'_> {
 }
 
 impl Page {
-    /// The text of a list, put together from the text of its objects.
-    fn render(&self, kind: &Kind) -> Bytes {
+    /// The list, whose text is put together from the text of its objects.
+    fn render(&self, kind: &Kind) -> LongList {
         let api_version = kind.api_version();
-        let types = match (kind.is_custom(), kind.is_stored_version()) {
-            (false, _) => TypeFields::Omitted,
-            (true, true) => TypeFields::Stored,
-            (true, false) => TypeFields::Rewritten { kind: &kind.kind, api_version: &api_version },
-        };
-        let length: usize = self.items.iter().map(|version| version.encoded().bytes.len() + 32).sum();
-        let mut text = BytesMut::with_capacity(512 + length);
-        let head = format!(
+        let mut head = format!(
             r#"{{"kind":"{}","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{}""#,
             kind.list_kind, self.revision
         );
-        text.put_slice(head.as_bytes());
         if let Some(next) = &self.next {
-            text.put_slice(format!(r#","continue":"{}""#, next.token()).as_bytes());
+            head.push_str(&format!(r#","continue":"{}""#, next.token()));
         }
         if let Some(remaining) = self.remaining {
-            text.put_slice(format!(r#","remainingItemCount":{remaining}"#).as_bytes());
+            head.push_str(&format!(r#","remainingItemCount":{remaining}"#));
         }
-        text.put_slice(br#"},"items":["#);
-        for (index, version) in self.items.iter().enumerate() {
-            if index > 0 {
-                text.put_u8(b',');
-            }
-            append(&mut text, &kind.encoded(version), &types);
-        }
-        text.put_slice(b"]}");
-        text.freeze()
+        head.push_str(r#"},"items":["#);
+        let types = if kind.is_custom() { TypeFields::served(kind) } else { TypeFields::Omitted };
+        let items = self.items.iter().map(|version| kind.encoded(version).into_owned());
+        LongList::new(Bytes::from(head), items.collect(), types)
     }
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 pub(crate) use crate::encoded::{TypeFields, append, encode};
 use crate::failure::Failure;
 use crate::kinds::Kind;
+use crate::long_list::LongList;
 use crate::negotiate::{Form, Media};
 use crate::store::Version;
 
@@ -20,6 +21,8 @@ use crate::store::Version;
 pub enum ApiBody {
     /// All of the body at once; `None` once it has been read.
     Whole(Option<Bytes>),
+    /// A long list, whose text is made while it is read.
+    List(ListBody),
     /// The events of a watch, one or more whole lines a frame.
     Watch(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
@@ -28,7 +31,21 @@ impl std::fmt::Debug for ApiBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Whole(bytes) => f.debug_tuple("Whole").field(bytes).finish(),
+            Self::List(list) => f.debug_tuple("List").field(&list.0.left()).finish(),
             Self::Watch(_) => f.write_str("Watch"),
+        }
+    }
+}
+
+/// What is left to read of a long list.
+pub struct ListBody(LongList);
+
+impl ApiBody {
+    /// The same body, whole unless it is a watch.
+    pub(crate) fn gathered(self) -> Self {
+        match self {
+            Self::List(ListBody(list)) => Self::Whole(Some(list.collect::<Vec<_>>().concat().into())),
+            body => body,
         }
     }
 }
@@ -43,18 +60,24 @@ impl Body for ApiBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let next = match &mut *self {
             Self::Whole(bytes) => Poll::Ready(bytes.take()),
+            Self::List(list) => Poll::Ready(list.0.next()),
             Self::Watch(events) => events.as_mut().poll_next(context),
         };
         next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(None))
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::List(list) => list.0.left() == 0,
+            Self::Watch(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Self::List(list) => SizeHint::with_exact(list.0.left()),
             Self::Watch(_) => SizeHint::default(),
         }
     }
@@ -64,7 +87,11 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 fn whole(code: StatusCode, content_type: HeaderValue, bytes: Bytes) -> Response<ApiBody> {
-    let mut response = Response::new(ApiBody::Whole(Some(bytes)));
+    answer(code, content_type, ApiBody::Whole(Some(bytes)))
+}
+
+fn answer(code: StatusCode, content_type: HeaderValue, body: ApiBody) -> Response<ApiBody> {
+    let mut response = Response::new(body);
     *response.status_mut() = code;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, content_type);
@@ -75,6 +102,12 @@ fn whole(code: StatusCode, content_type: HeaderValue, bytes: Bytes) -> Response<
 /// JSON text as the whole answer.
 pub(crate) fn json_bytes(code: StatusCode, bytes: Bytes) -> Response<ApiBody> {
     whole(code, JSON, bytes)
+}
+
+/// A list as the answer.
+pub(crate) fn list(mut list: LongList) -> Response<ApiBody> {
+    let body = if list.is_short() { ApiBody::Whole(list.next()) } else { ApiBody::List(ListBody(list)) };
+    answer(StatusCode::OK, JSON, body)
 }
 
 /// An object as the whole answer.
@@ -89,8 +122,7 @@ pub(crate) fn version(code: StatusCode, kind: &Kind, version: &Version) -> Respo
         return json_bytes(code, encoded.bytes.clone());
     }
     let mut text = BytesMut::with_capacity(encoded.bytes.len() + 64);
-    let api_version = kind.api_version();
-    append(&mut text, &encoded, &TypeFields::Rewritten { kind: &kind.kind, api_version: &api_version });
+    append(&mut text, &encoded, &TypeFields::served(kind));
     json_bytes(code, text.freeze())
 }
 
@@ -112,7 +144,7 @@ pub(crate) fn in_media(response: Response<ApiBody>, form: Form) -> Response<ApiB
     }
     let is_json = response.headers().get(header::CONTENT_TYPE) == Some(&JSON);
     let (mut parts, body) = response.into_parts();
-    let body = match body {
+    let body = match body.gathered() {
         ApiBody::Whole(Some(bytes)) if is_json => {
             let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
             let text = if form.media == Media::Yaml {

@@ -81,7 +81,7 @@ impl Shaping {
             return response;
         }
         let (parts, body) = response.into_parts();
-        let body = match body {
+        let body = match body.gathered() {
             ApiBody::Whole(Some(bytes)) => match self.whole(&bytes) {
                 Ok(bytes) => ApiBody::Whole(Some(bytes)),
                 Err(failure) => return respond::failure(&failure),

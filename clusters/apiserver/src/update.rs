@@ -11,6 +11,7 @@ use crate::pods;
 use crate::request::parse_revision;
 use crate::store::Version;
 use crate::validate;
+use crate::webhook::Subject;
 use crate::writer::{Manager, Writer, Written};
 
 /// What is to be updated, and how.
@@ -48,7 +49,8 @@ impl Writer<'_> {
         kind.normalize(&mut object);
         self.own(change, old, &owners, &mut object);
         let owned = object["metadata"].get("managedFields").cloned();
-        if let Some(changed) = self.admit(kind, change.subresource, &object, Some(old), change.dry_run)? {
+        let subject = Subject::write(kind, change.subresource, &object, Some(old), change.dry_run);
+        if let Some(changed) = self.admit(subject)? {
             object = changed;
             restore(change, old, &mut object);
             set_meta(&mut object, "managedFields", owned);
@@ -71,7 +73,8 @@ impl Writer<'_> {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
             set_meta(&mut object, "generation", Some((generation + 1).into()));
         }
-        self.admit_validated(kind, change.subresource, &object, Some(old), change.dry_run)?;
+        let subject = Subject::write(kind, change.subresource, &object, Some(old), change.dry_run);
+        self.consult_validating(subject)?;
         if object == *old {
             return Ok(Written::Stored(stored));
         }

@@ -15,7 +15,7 @@ use crate::kinds::Kind;
 use crate::managed_fields::{Tracking, track};
 use crate::object::{self, is_terminating, meta};
 use crate::selector;
-use crate::server::{AdmissionRequest, Inner, State};
+use crate::server::{Inner, State};
 use crate::store::{self, Version};
 use crate::update::Change;
 use crate::validate;
@@ -135,47 +135,16 @@ impl<'a> Writer<'a> {
         track(&tracking, old, object);
     }
 
-    /// Asks the admission function about an object that is to be stored; what it changed the object to, if it did.
-    pub(crate) fn admit(
-        &mut self,
-        kind: &Kind,
-        subresource: &str,
-        object: &Value,
-        old: Option<&Value>,
-        dry_run: bool,
-    ) -> Result<Option<Value>, Failure> {
-        let operation = if old.is_some() { "UPDATE" } else { "CREATE" };
-        let changed = self.ask(kind, operation, subresource, Some(object), old, dry_run)?;
+    /// Asks the admission function and the webhooks that may change an object; what they changed it to, if they did.
+    pub(crate) fn admit(&mut self, subject: Subject<'_>) -> Result<Option<Value>, Failure> {
+        let Some(admission) = &self.server.admission else {
+            return self.consult_mutating(subject);
+        };
+        let changed = admission(&subject.in_process()).map_err(|message| Failure::denied(&message))?;
         changed.as_ref().map_or(Ok(()), object::check_shape)?;
-        if self.consultation.is_none() {
-            return Ok(changed);
-        }
-        let object = Some(changed.as_ref().unwrap_or(object));
         let patched =
-            self.consult_mutating(Subject { kind, subresource, operation, object, old, dry_run })?;
+            self.consult_mutating(Subject { object: changed.as_ref().or(subject.object), ..subject })?;
         Ok(patched.or(changed))
-    }
-
-    /// Asks the webhooks that can only refuse about an object that is about to be stored.
-    pub(crate) fn admit_validated(
-        &mut self,
-        kind: &Kind,
-        subresource: &str,
-        object: &Value,
-        old: Option<&Value>,
-        dry_run: bool,
-    ) -> Result<(), Failure> {
-        let operation = if old.is_some() { "UPDATE" } else { "CREATE" };
-        self.consult_validating(Subject { kind, subresource, operation, object: Some(object), old, dry_run })
-    }
-
-    /// Asks the admission function whether a delete may be.
-    pub(crate) fn admit_delete(&mut self, kind: &Kind, old: &Value, dry_run: bool) -> Result<(), Failure> {
-        self.ask(kind, "DELETE", "", None, Some(old), dry_run)?;
-        let subject =
-            Subject { kind, subresource: "", operation: "DELETE", object: None, old: Some(old), dry_run };
-        self.consult_mutating(subject)?;
-        self.consult_validating(subject)
     }
 
     /// What the rules of its kind say of an object; what they only warn of is noted.
@@ -203,30 +172,6 @@ impl<'a> Writer<'a> {
             let hooks = Webhooks::read(&mutating, &stored("validatingwebhookconfigurations"));
             self.state.webhooks = Arc::new(hooks);
         }
-    }
-
-    fn ask(
-        &self,
-        kind: &Kind,
-        operation: &str,
-        subresource: &str,
-        object: Option<&Value>,
-        old: Option<&Value>,
-        dry_run: bool,
-    ) -> Result<Option<Value>, Failure> {
-        let Some(admission) = &self.server.admission else {
-            return Ok(None);
-        };
-        let request = AdmissionRequest {
-            operation,
-            group: &kind.group,
-            kind: &kind.kind,
-            subresource,
-            object,
-            old,
-            dry_run,
-        };
-        admission(&request).map_err(|message| Failure::denied(&message))
     }
 
     /// Stores an object. What follows is done by [`Writer::finish`].

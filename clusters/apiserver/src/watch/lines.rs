@@ -44,9 +44,7 @@ pub(super) fn put_line(text: &mut BytesMut, kind: &Kind, event_type: &str, versi
     let encoded = kind.encoded(version);
     text.reserve(encoded.bytes.len() + 128);
     put_head(text, event_type);
-    let api_version = kind.api_version();
-    let rewritten = TypeFields::Rewritten { kind: &kind.kind, api_version: &api_version };
-    append(text, &encoded, if kind.is_stored_version() { &TypeFields::Stored } else { &rewritten });
+    append(text, &encoded, &TypeFields::served(kind));
     text.put_slice(b"}\n");
 }
 

@@ -1,4 +1,4 @@
-//! What webhooks are asked about: one write, and whether a webhook is for it.
+//! What admission is asked about: one write, and whether a webhook is for it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::cel;
 use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::object::meta;
-use crate::server::State;
+use crate::server::{AdmissionRequest, State};
 use crate::store;
 
 /// One write.
@@ -23,6 +23,39 @@ pub(crate) struct Subject<'a> {
     /// `None` for a create.
     pub old: Option<&'a Value>,
     pub dry_run: bool,
+}
+
+impl<'a> Subject<'a> {
+    /// What stores `object` in the place of `old`, or creates it.
+    pub(crate) fn write(
+        kind: &'a Kind,
+        subresource: &'a str,
+        object: &'a Value,
+        old: Option<&'a Value>,
+        dry_run: bool,
+    ) -> Self {
+        let operation = if old.is_some() { "UPDATE" } else { "CREATE" };
+        Self { kind, subresource, operation, object: Some(object), old, dry_run }
+    }
+
+    /// What deletes `old`.
+    pub(crate) fn delete(kind: &'a Kind, old: &'a Value, dry_run: bool) -> Self {
+        Self { kind, subresource: "", operation: "DELETE", object: None, old: Some(old), dry_run }
+    }
+
+    /// The same as an admission function in this process is asked about it.
+    pub(crate) fn in_process(&self) -> AdmissionRequest<'a> {
+        let Self { kind, subresource, operation, object, old, dry_run } = *self;
+        AdmissionRequest {
+            operation,
+            group: &kind.group,
+            kind: &kind.kind,
+            subresource,
+            object,
+            old,
+            dry_run,
+        }
+    }
 }
 
 impl Subject<'_> {

@@ -1,0 +1,27 @@
+//! What the server answers, seen from outside. One program: each more would be linked and compiled anew.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
+
+mod apply;
+mod auth;
+mod client;
+mod collection;
+mod custom;
+mod discovery;
+mod hostile;
+mod kube_rs;
+mod kube_rs_kinds;
+mod kubectl;
+mod lists;
+mod model;
+mod openapi;
+mod pods;
+mod recordings;
+mod requests;
+mod sockets;
+mod support;
+mod tables;
+mod watching;
+mod webhooks;
+mod webhooks_https;
+mod wire;

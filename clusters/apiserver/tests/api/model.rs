@@ -1,0 +1,247 @@
+//! The server against a model that is a map and a log: versions, conflicts, finalizers, and what watches see.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use capsize_apiserver::ApiServer;
+use capsize_clock::{Seed, simulate};
+use http::Request;
+use http_body_util::BodyExt;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Create { name: usize, value: u8, held: bool },
+    Put { name: usize, value: u8, version: Given },
+    Release { name: usize },
+    Delete { name: usize },
+}
+
+/// Which version a writer says that it has read.
+#[derive(Clone, Copy, Debug)]
+enum Given {
+    Present,
+    Old,
+    None,
+}
+
+/// What the model knows of an object.
+#[derive(Clone, Debug, PartialEq)]
+struct Known {
+    value: u8,
+    held: bool,
+    terminating: bool,
+    revision: u64,
+}
+
+/// An event as a watch tells it: its type, the object's name, value and revision.
+type Told = (String, String, u8, u64);
+
+/// The map and the log. The log has each object before and after.
+#[derive(Default)]
+struct Model {
+    objects: BTreeMap<String, Known>,
+    log: Vec<(String, Option<Known>, Option<Known>, u64)>,
+}
+
+impl Model {
+    fn write(&mut self, name: &str, after: Option<Known>, revision: u64) {
+        let before = self.objects.get(name).cloned();
+        match &after {
+            Some(known) => drop(self.objects.insert(name.to_owned(), known.clone())),
+            None => drop(self.objects.remove(name)),
+        }
+        self.log.push((name.to_owned(), before, after, revision));
+    }
+
+    fn revision(&self) -> u64 {
+        self.log.last().map_or(0, |entry| entry.3)
+    }
+
+    /// What a watch from `start` on must tell of the objects that `selected` holds for.
+    fn events(&self, start: u64, selected: impl Fn(&Known) -> bool) -> Vec<Told> {
+        let mut events = Vec::new();
+        for (name, before, after, revision) in self.log.iter().filter(|entry| entry.3 > start) {
+            let was = before.as_ref().filter(|known| selected(known));
+            let is = after.as_ref().filter(|known| selected(known));
+            let (told, value) = match (was, is) {
+                (None, Some(known)) => ("ADDED", known.value),
+                (Some(_), Some(known)) => ("MODIFIED", known.value),
+                (Some(known), None) => ("DELETED", known.value),
+                (None, None) => continue,
+            };
+            events.push((told.to_owned(), name.clone(), value, *revision));
+        }
+        events
+    }
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let given = prop_oneof![Just(Given::Present), Just(Given::Old), Just(Given::None)];
+    prop_oneof![
+        (0..3_usize, 0..3_u8, any::<bool>()).prop_map(|(name, value, held)| Operation::Create {
+            name,
+            value,
+            held
+        }),
+        (0..3_usize, 0..3_u8, given).prop_map(|(name, value, version)| Operation::Put {
+            name,
+            value,
+            version
+        }),
+        (0..3_usize).prop_map(|name| Operation::Release { name }),
+        (0..3_usize).prop_map(|name| Operation::Delete { name }),
+    ]
+}
+
+fn object(name: &str, known: &Known, revision: Option<u64>) -> Value {
+    let finalizers = if known.held { json!(["example.com/hold"]) } else { json!([]) };
+    let value = known.value.to_string();
+    let mut object = json!({"metadata": {"name": name, "finalizers": finalizers, "labels": {"v": value}},
+        "data": {"v": value}});
+    if let Some(revision) = revision {
+        object["metadata"]["resourceVersion"] = revision.to_string().into();
+    }
+    object
+}
+
+async fn ask(server: &ApiServer, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+    let request = Request::builder().method(method).uri(path).header("content-type", content);
+    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let answer = support::send(server, request.body(body).unwrap()).await;
+    assert!(answer.headers.contains_key("content-type"));
+    (answer.status.as_u16(), answer.body)
+}
+
+fn revision_of(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+}
+
+/// The store's revision, as a list tells it.
+async fn latest(server: &ApiServer) -> u64 {
+    revision_of(&ask(server, "GET", MAPS, &Value::Null).await.1)
+}
+
+/// Does one operation on both, and checks that they agree on what it comes to.
+async fn step(server: &ApiServer, model: &mut Model, operation: &Operation) {
+    let before = latest(server).await;
+    match operation {
+        Operation::Create { name, value, held } => {
+            let name = format!("o{name}");
+            let mut known = Known { value: *value, held: *held, terminating: false, revision: 0 };
+            let (status, answer) = ask(server, "POST", MAPS, &object(&name, &known, None)).await;
+            let free = !model.objects.contains_key(&name);
+            assert_eq!(status, if free { 201 } else { 409 });
+            if free {
+                known.revision = revision_of(&answer);
+                let revision = known.revision;
+                model.write(&name, Some(known), revision);
+            }
+        }
+        Operation::Put { name, value, version } => {
+            let name = format!("o{name}");
+            let present = model.objects.get(&name).cloned();
+            let known =
+                present.clone().unwrap_or(Known { value: 0, held: false, terminating: false, revision: 1 });
+            let changed = Known { value: *value, ..known.clone() };
+            let given = match version {
+                Given::Present => Some(known.revision),
+                Given::Old => Some(known.revision - 1),
+                Given::None => None,
+            };
+            let (status, answer) =
+                ask(server, "PUT", &format!("{MAPS}/{name}"), &object(&name, &changed, given)).await;
+            let expected = match (&present, version) {
+                (None, _) => 404,
+                (Some(_), Given::Old) => 409,
+                (Some(_), _) => 200,
+            };
+            assert_eq!(status, expected, "{answer}");
+            if status == 200 && changed != known {
+                let revision = revision_of(&answer);
+                model.write(&name, Some(Known { revision, ..changed }), revision);
+            }
+        }
+        Operation::Release { name } => {
+            let name = format!("o{name}");
+            let patch = json!({"metadata": {"finalizers": null}});
+            let (status, answer) = ask(server, "PATCH", &format!("{MAPS}/{name}"), &patch).await;
+            let Some(known) = model.objects.get(&name).cloned() else { return assert_eq!(status, 404) };
+            assert_eq!(status, 200);
+            if known.terminating {
+                model.write(&name, None, before + 1);
+            } else if known.held {
+                let revision = revision_of(&answer);
+                model.write(&name, Some(Known { held: false, revision, ..known }), revision);
+            }
+        }
+        Operation::Delete { name } => {
+            let name = format!("o{name}");
+            let (status, answer) = ask(server, "DELETE", &format!("{MAPS}/{name}"), &Value::Null).await;
+            let Some(known) = model.objects.get(&name).cloned() else { return assert_eq!(status, 404) };
+            assert_eq!(status, 200);
+            if !known.held {
+                assert_eq!(answer["kind"], "Status");
+                model.write(&name, None, before + 1);
+            } else if !known.terminating {
+                let revision = revision_of(&answer);
+                model.write(&name, Some(Known { terminating: true, revision, ..known }), revision);
+            }
+        }
+    }
+    // Every write has the next revision, and what changed nothing wrote nothing.
+    let wrote = model.revision().max(before);
+    assert_eq!(latest(server).await, wrote);
+    assert!(wrote <= before + 1);
+}
+
+async fn watched(server: &ApiServer, start: u64, selector: &str) -> Vec<Told> {
+    let path = format!("{MAPS}?watch=true&timeoutSeconds=1&resourceVersion={start}&labelSelector={selector}");
+    let response = support::open(server, Request::get(path).body(Bytes::new()).unwrap()).await;
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    let events = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>().map(Result::unwrap);
+    events
+        .map(|event| {
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            let object = &event["object"];
+            let value = text(&object["data"]["v"]).parse().unwrap();
+            (text(&event["type"]), text(&object["metadata"]["name"]), value, revision_of(object))
+        })
+        .collect()
+}
+
+/// Does all operations, and compares list and watches with the model from several starts.
+async fn compare(server: &ApiServer, operations: &[Operation]) {
+    let mut model = Model::default();
+    let first = latest(server).await;
+    for operation in operations {
+        step(server, &mut model, operation).await;
+    }
+    let list = ask(server, "GET", MAPS, &Value::Null).await.1;
+    let listed: Vec<_> =
+        list["items"].as_array().unwrap().iter().map(|item| item["metadata"]["name"].clone()).collect();
+    assert_eq!(listed, model.objects.keys().map(|name| json!(name)).collect::<Vec<_>>());
+    for start in [first, u64::midpoint(first, model.revision().max(first)), latest(server).await] {
+        assert_eq!(watched(server, start, "").await, model.events(start, |_| true), "from {start}");
+        let selected = model.events(start, |known| known.value == 1);
+        assert_eq!(watched(server, start, "v%3D1").await, selected, "v=1 from {start}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_server_is_a_map_and_a_log(operations in prop::collection::vec(operation(), 1..40)) {
+        simulate(Seed(1), |run| async move {
+            let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
+            compare(&server, &operations).await;
+        });
+    }
+}

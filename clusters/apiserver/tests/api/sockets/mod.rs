@@ -1,0 +1,7 @@
+//! The server over real sockets.
+
+mod clients;
+mod limits;
+mod stop;
+mod support;
+mod wire;
