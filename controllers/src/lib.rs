@@ -4,22 +4,30 @@
 //! [`rules`], pure functions behind one trait; each controller has a folder and does nothing but read, ask the rules
 //! and write. It knows Kubernetes and the clock: where control plane and members run is left to whoever starts it.
 
-mod admission;
+mod agent;
 pub mod api;
+mod application_failover;
 mod binding;
 mod cluster;
 mod cluster_status;
+mod dependencies;
 mod detector;
 mod execution;
 mod graceful_eviction;
+mod hpa;
 mod machinery;
+mod namespace_sync;
 pub mod rules;
 mod scheduler;
+mod services;
 mod settings;
 mod start;
 mod taint_manager;
+mod taint_policy;
+mod webhook;
 mod work_status;
 
-pub use admission::admit;
+pub use agent::Agent;
 pub use settings::Settings;
-pub use start::{Controllers, MemberClients, Running};
+pub use start::{CONTROLLERS, Controllers, MemberClients, Running};
+pub use webhook::{Identity, IdentityError, Webhooks, Write, admit, review};

@@ -1,13 +1,14 @@
 //! Every flag of the real controllers that has to do with time, with its real default.
 //!
 //! Sources: karmada-io/karmada v1.5.0 `cmd/controller-manager/app/options/options.go`, `cmd/webhook/app/options/
-//! options.go`, `pkg/sharedcli/ratelimiterflag`. All members are pushed to: the agent of the Pull mode, and its leases, are left out.
+//! options.go`, `cmd/agent/app/options/options.go`, `pkg/sharedcli/ratelimiterflag`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::api::{DEFAULT_SCHEDULER, PurgeMode};
 /// The times that failover goes by. Written as seconds, with fractions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -30,9 +31,20 @@ pub struct Settings {
     /// The same for a member that has not reported yet. Of meaning for Pull members only.
     #[serde(with = "seconds")]
     pub cluster_startup_grace_period: Duration,
+    /// How long a Pull member's Lease says that it holds.
+    #[serde(with = "seconds")]
+    pub cluster_lease_duration: Duration,
+    /// How often the agent renews the Lease, as a part of that.
+    pub cluster_lease_renew_interval_fraction: f64,
     /// From the end of readiness to the taint that drives workloads out.
     #[serde(with = "seconds")]
     pub failover_eviction_timeout: Duration,
+    /// How many workloads each of the taint manager's workers looks at in a second (`--resource-eviction-rate`, 0.5 as
+    /// from 1.16); no bound where nothing is said.
+    pub resource_eviction_rate: Option<f64>,
+    /// What becomes of copies on clusters with a taint that evicts, where the policy does not say
+    /// (`--no-execute-taint-eviction-purge-mode`, as from 1.14). Nothing said is gracefully.
+    pub no_execute_taint_eviction_purge_mode: Option<PurgeMode>,
     /// How old an eviction task gets at most.
     #[serde(with = "seconds")]
     pub graceful_eviction_timeout: Duration,
@@ -52,7 +64,7 @@ pub struct Settings {
     /// every probe, which is most of all that they do.
     #[serde(with = "seconds")]
     pub api_collection_period: Duration,
-    /// From one search for the kinds that policies select to the next, where one was not found.
+    /// From one look at which of the kinds that are asked for the control plane serves to the next.
     #[serde(with = "seconds")]
     pub discovery_period: Duration,
     /// First delay before something that failed is tried again; doubled with each failure.
@@ -61,6 +73,15 @@ pub struct Settings {
     /// Longest delay before something that failed is tried again.
     #[serde(with = "seconds")]
     pub rate_limiter_max_delay: Duration,
+    /// Namespaces that members do not get, and out of which nothing is propagated; `.*` stands for anything.
+    pub skipped_propagating_namespaces: Vec<String>,
+    /// Whether a `ClusterTaintPolicy` may have taints of effect NoExecute.
+    pub allow_no_execute_taint_policy: bool,
+    /// Kinds that are not propagated, beside those that never are: `group`, `group/version` and
+    /// `group/version/kind,kind`, with `;` between them.
+    pub skipped_propagating_apis: String,
+    /// The name of the scheduler; bindings that name another are not its own.
+    pub scheduler_name: String,
     /// Controllers that are not started (`--controllers=*,-NAME`). Those of cluster-scoped bindings are called as the
     /// others with `cluster-` in front.
     pub disabled_controllers: BTreeSet<String>,
@@ -75,7 +96,11 @@ impl Default for Settings {
             cluster_monitor_period: Duration::from_secs(5),
             cluster_monitor_grace_period: Duration::from_secs(40),
             cluster_startup_grace_period: Duration::from_secs(60),
+            cluster_lease_duration: Duration::from_secs(40),
+            cluster_lease_renew_interval_fraction: 0.25,
             failover_eviction_timeout: Duration::from_secs(300),
+            resource_eviction_rate: None,
+            no_execute_taint_eviction_purge_mode: None,
             graceful_eviction_timeout: Duration::from_secs(600),
             not_ready_toleration: Duration::from_secs(300),
             unreachable_toleration: Duration::from_secs(300),
@@ -85,6 +110,10 @@ impl Default for Settings {
             discovery_period: Duration::from_secs(30),
             rate_limiter_base_delay: Duration::from_millis(5),
             rate_limiter_max_delay: Duration::from_secs(1000),
+            skipped_propagating_namespaces: vec!["kube-.*".into()],
+            allow_no_execute_taint_policy: false,
+            skipped_propagating_apis: String::new(),
+            scheduler_name: DEFAULT_SCHEDULER.into(),
             disabled_controllers: BTreeSet::new(),
         }
     }

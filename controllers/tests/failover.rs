@@ -3,6 +3,7 @@
 mod world;
 
 use capsize_clusters::{LinkFault, StartUp};
+use capsize_controllers::Settings;
 use kube::ResourceExt;
 use world::{World, one_to_two, two_of_four, world};
 
@@ -297,5 +298,21 @@ fn a_changed_template_reaches_the_targets_and_not_what_is_leaving() {
         let spec = world.really("m2").await.unwrap().spec.unwrap();
         assert_eq!((spec.replicas, spec.paused), (Some(3), Some(true)));
         assert_eq!(world.work("m1").await.unwrap().spec, before);
+    });
+}
+
+#[test]
+fn evictions_go_at_the_pace_that_is_set() {
+    world(7, |mut world| async move {
+        world.restart_with(Settings { resource_eviction_rate: Some(0.5), ..Settings::default() });
+        world.configure(9).await;
+        world.until("all are placed", 5, || async { world.bound_to("m1").await == 9 }).await;
+        world.set_taint("m1", Some("NoExecute")).await;
+        world.sleep(1).await;
+        // Three workers, each of which rests two seconds after every one of them.
+        for left in [6, 3, 0] {
+            assert_eq!(world.bound_to("m1").await, left);
+            world.sleep(2).await;
+        }
     });
 }

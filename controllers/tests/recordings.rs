@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_controllers::api::{
-    Cluster, Placement, ResourceBinding, ResourceBindingSpec, TAINT_NOT_READY, TAINT_UNREACHABLE,
+    Cluster, Placement, PurgeMode, ResourceBinding, ResourceBindingSpec, TAINT_NOT_READY, TAINT_UNREACHABLE,
     TargetCluster, Work, cluster_of,
 };
 use capsize_controllers::rules::{
-    Behaviour, Due, Reference, Release, aggregated_status, carriers, evict, eviction_due, health, manifest,
-    no_execute_taints, no_schedule_taints, reflected_status, schedule,
+    Delivery, Due, Neighbours, Reference, Release, Scene, aggregated_status, carriers, evict, eviction_due,
+    health, manifest, no_execute_taints, no_schedule_taints, reflected_status, schedule, taint_task,
 };
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -118,15 +118,24 @@ fn bindings_are_scheduled_as_recorded() {
             let scheduled =
                 before.spec.clusters != after.spec.clusters && leaving(&before.spec) == leaving(&after.spec);
             if scheduled {
-                let rules = Release(Behaviour::of(&history.release));
+                let rules = Release::of(&history.release);
                 let status = before.status.clone().unwrap_or_default();
-                let placed =
-                    schedule(&rules, &before.spec, &status, clusters, Timestamp::UNIX_EPOCH).unwrap();
+                let scene = Scene { clusters, neighbours: Neighbours::default(), now: Timestamp::UNIX_EPOCH };
+                let placed = schedule(&rules, &before.spec, &status, &scene).unwrap();
                 assert_eq!(by_name(&placed.targets), by_name(&after.spec.clusters), "{}", history.name);
             }
             scheduled
         });
         assert!(judged > 0, "{}", history.name);
+    }
+}
+
+/// What the tasks of the taint manager of this release say by default.
+fn purge_mode(release: &str) -> Option<PurgeMode> {
+    match release {
+        release if release.starts_with("v1.5.") => None,
+        release if release.starts_with("v1.13.") => Some(PurgeMode::Graciously),
+        _ => Some(PurgeMode::Gracefully),
     }
 }
 
@@ -139,14 +148,15 @@ fn evictions_are_due_and_look_as_recorded() {
                 leaving(&after.spec).into_iter().find(|cluster| !leaving(&before.spec).contains(cluster));
             let Some(cluster) = new else { return false };
             let mut spec = before.spec.clone();
-            assert!(evict(&mut spec, cluster), "{}", history.name);
+            let task = taint_task(None, purge_mode(&history.release), &before.spec.clusters, None).unwrap();
+            assert!(evict(&mut spec, cluster, task), "{}", history.name);
             assert_eq!(by_name(&spec.clusters), by_name(&after.spec.clusters), "{}", history.name);
             let (ours, theirs) =
                 (spec.graceful_eviction_tasks.last(), after.spec.graceful_eviction_tasks.last());
             let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
             assert_eq!(
-                (&ours.reason, &ours.producer),
-                (&theirs.reason, &theirs.producer),
+                (&ours.reason, &ours.producer, ours.purge_mode),
+                (&theirs.reason, &theirs.producer, theirs.purge_mode),
                 "{}",
                 history.name
             );
@@ -215,7 +225,17 @@ fn works_say_what_was_recorded() {
                     binding.metadata.name.as_deref().unwrap(),
                 );
                 templates.iter().filter(|template| template["metadata"]["name"] == name).any(|template| {
-                    let ours = Value::Object(manifest(&Reference, template, binding, target, &[]).unwrap());
+                    let delivery = Delivery {
+                        template,
+                        binding: Some(binding),
+                        cluster,
+                        replicas: Some(target.replicas),
+                        completions: None,
+                        overriders: &[],
+                        state: &BTreeMap::new(),
+                        conflicts: None,
+                    };
+                    let ours = Value::Object(manifest(&Reference, &delivery).unwrap());
                     // Labels and annotations are those of release 1.5.
                     if history.release.starts_with("v1.5.") {
                         ours == recorded

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Placement;
+use super::{ConflictResolution, DispatchSuspension, FailoverBehavior, Placement, PurgeMode};
 
 /// What is to be placed, where it is placed, and what is leaving.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,9 @@ use super::Placement;
 pub struct ResourceBindingSpec {
     /// The template.
     pub resource: ObjectReference,
+    /// Whether what the workload depends on goes with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub propagate_deps: bool,
     /// What one replica needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replica_requirements: Option<ReplicaRequirements>,
@@ -38,15 +41,33 @@ pub struct ResourceBindingSpec {
     /// What is leaving, and not before others can stand in for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graceful_eviction_tasks: Vec<GracefulEvictionTask>,
+    /// Other bindings whose workloads depend on the template, and which it follows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub required_by: Vec<BindingSnapshot>,
     /// Who schedules.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scheduler_name: String,
+    /// How the workload leaves a cluster; as from 1.6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failover: Option<FailoverBehavior>,
+    /// What becomes of objects that members already have; as from 1.7.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflict_resolution: Option<ConflictResolution>,
     /// When somebody last asked for a placement from scratch; as from 1.10.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reschedule_triggered_at: Option<Time>,
     /// What is not done for the time being.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspension: Option<Suspension>,
+    /// Members keep what they have when the template goes; as from 1.12.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preserve_resources_on_deletion: Option<bool>,
+    /// The groups that it is in by its placement's affinity for workloads; as from 1.17.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload_affinity_groups: Option<WorkloadAffinityGroups>,
+    /// Its parts, where it has several pod templates; as from 1.15.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub components: Vec<Component>,
 }
 
 /// The same for a template without a namespace.
@@ -70,9 +91,37 @@ pub struct ReplicaRequirements {
     pub resource_request: BTreeMap<String, Quantity>,
 }
 
+/// Groups of workloads, as `key=value` of the label that makes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadAffinityGroups {
+    /// Of those that are to be together; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub affinity_group: String,
+    /// Of those that are to be apart; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub anti_affinity_group: String,
+}
+
+/// One of several kinds of pods that make a workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Component {
+    /// What it is called.
+    pub name: String,
+    /// How many pods of it there are.
+    pub replicas: i32,
+    /// What each of them needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replica_requirements: Option<ReplicaRequirements>,
+}
+
 /// What is not done for a binding for the time being.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Suspension {
+    /// To which members nothing is written.
+    #[serde(flatten)]
+    pub dispatch: DispatchSuspension,
     /// The scheduler leaves it alone; as from 1.13.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scheduling: bool,
@@ -115,6 +164,9 @@ pub struct TargetCluster {
 pub struct GracefulEvictionTask {
     /// The cluster to leave.
     pub from_cluster: String,
+    /// What becomes of the old copy; gracefully, where nothing is said. As from 1.12.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purge_mode: Option<PurgeMode>,
     /// Replicas it had there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
@@ -125,9 +177,34 @@ pub struct GracefulEvictionTask {
     pub message: String,
     /// Who asked for it.
     pub producer: String,
+    /// How old the task gets at most, in the place of what the controller's flag says; as from 1.6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace_period_seconds: Option<i32>,
+    /// `true`: it stays as long as that; `false`: it ends now. A person's word, or that of a policy; as from 1.6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suppress_deletion: Option<bool>,
+    /// What the new copy is told of the old one, as labels; as from 1.12.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub preserved_label_state: BTreeMap<String, String>,
+    /// The targets before the eviction, where a state is preserved; as from 1.12.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clusters_before_failover: Vec<String>,
     /// Since when; set by the graceful eviction controller, and counted from by its timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<Time>,
+}
+
+/// Where another binding's workload is placed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BindingSnapshot {
+    /// The namespace of the binding.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its targets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<TargetCluster>,
 }
 
 /// What became of a binding.
@@ -157,8 +234,8 @@ pub struct BindingStatus {
 pub struct AggregatedStatus {
     /// The member.
     pub cluster_name: String,
-    /// The part of the object's status that is reported.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The part of the object's status that is reported; some kinds have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::work::free_form")]
     pub status: Option<Map<String, Value>>,
     /// Whether the manifest was written to the member.

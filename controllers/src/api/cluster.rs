@@ -47,6 +47,39 @@ pub struct ClusterSpec {
     /// What keeps workloads away from the cluster, or drives them out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
+    /// Grades that nodes are sorted into by what is free on them, the smallest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resource_models: Vec<ResourceModel>,
+}
+
+/// A grade of nodes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceModel {
+    /// Its number, from 0.
+    pub grade: i64,
+    /// What is free on a node of it, resource by resource.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<ResourceModelRange>,
+}
+
+/// How much of a resource is free.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceModelRange {
+    /// The resource.
+    pub name: String,
+    /// As much as this.
+    pub min: Quantity,
+    /// But not as much as this.
+    pub max: Quantity,
+}
+
+/// How many nodes there are of a grade.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AllocatableModeling {
+    /// The number of the grade.
+    pub grade: i64,
+    /// How many nodes.
+    pub count: i64,
 }
 
 /// Where a secret is.
@@ -113,6 +146,7 @@ pub struct NodeSummary {
 
 /// Capacity of a member.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ResourceSummary {
     /// What pods may use on the ready nodes, by resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -123,6 +157,9 @@ pub struct ResourceSummary {
     /// What pods on nodes ask for, by resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub allocated: BTreeMap<String, Quantity>,
+    /// How many nodes of each grade there are; nothing where the Cluster has no grades.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allocatable_modelings: Vec<AllocatableModeling>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -143,6 +180,12 @@ impl Cluster {
         let old =
             std::iter::once(&self.spec.zone).filter(|zone| self.spec.zones.is_empty() && !zone.is_empty());
         self.spec.zones.iter().chain(old).map(String::as_str).collect()
+    }
+
+    /// Whether an agent in the member speaks for it, rather than the control plane reaching out to it.
+    #[must_use]
+    pub fn pulls(&self) -> bool {
+        self.spec.sync_mode == "Pull"
     }
 
     /// Whether `Ready` is `True`.

@@ -15,7 +15,7 @@ pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     condition(conditions, type_).is_some_and(|condition| condition.status == "True")
 }
 
-/// Sets the condition of this type. Its time of transition is `now` only where its status differs.
+/// Sets the condition of this type to `True` or `False`. Its time of transition is `now` only where its status differs.
 pub fn set_condition(
     conditions: &mut Vec<Condition>,
     type_: &str,
@@ -24,7 +24,28 @@ pub fn set_condition(
     message: &str,
     now: Timestamp,
 ) {
-    let status = if holds { "True" } else { "False" };
+    set_status(conditions, type_, if holds { "True" } else { "False" }, reason, message, now);
+}
+
+/// As [`set_condition`], to `Unknown`: nobody can tell any more.
+pub fn set_unknown(
+    conditions: &mut Vec<Condition>,
+    type_: &str,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) {
+    set_status(conditions, type_, "Unknown", reason, message, now);
+}
+
+fn set_status(
+    conditions: &mut Vec<Condition>,
+    type_: &str,
+    status: &str,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) {
     let before = conditions.iter().position(|condition| condition.type_ == type_);
     let since = before
         .map(|index| &conditions[index])
@@ -60,5 +81,7 @@ mod tests {
             assert_eq!(conditions[0].reason, reason);
             assert_eq!(conditions[0].last_transition_time.0, at(since), "{reason}");
         }
+        set_unknown(&mut conditions, "Ready", "Fifth", "", at(5));
+        assert_eq!((conditions[0].status.as_str(), conditions[0].last_transition_time.0), ("Unknown", at(5)));
     }
 }

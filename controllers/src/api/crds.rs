@@ -3,9 +3,10 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 
+use super::service::service_export_definition;
 use super::{
-    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, OverridePolicy,
-    PropagationPolicy, ResourceBinding, Work,
+    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, ClusterTaintPolicy,
+    OverridePolicy, PropagationPolicy, ResourceBinding, ServiceImport, Work,
 };
 
 /// The definitions of all custom resources, to be created on the control plane.
@@ -17,9 +18,12 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         ClusterPropagationPolicy::crd(),
         OverridePolicy::crd(),
         ClusterOverridePolicy::crd(),
+        ClusterTaintPolicy::crd(),
         ResourceBinding::crd(),
         ClusterResourceBinding::crd(),
         Work::crd(),
+        service_export_definition(),
+        ServiceImport::crd(),
     ]
 }
 
@@ -36,7 +40,7 @@ mod tests {
 
     /// A default in the schema would be written into every object, where the real ones have nothing.
     #[test]
-    fn the_only_default_is_that_replicas_are_divided() {
+    fn the_only_defaults_are_those_of_the_real_definitions() {
         fn defaults(schema: &Value, path: &str, found: &mut Vec<String>) {
             for (key, value) in schema.as_object().into_iter().flatten() {
                 match key.as_str() {
@@ -49,8 +53,16 @@ mod tests {
         crds().iter().for_each(|crd| {
             defaults(&schema(&crd.spec.names.kind), "", &mut found);
         });
-        assert_eq!(found.len(), 4, "{found:?}");
-        assert!(found.iter().all(|path| path.ends_with("/replicaSchedulingType=\"Divided\"")), "{found:?}");
+        // In policies and bindings, of both scopes.
+        let real = [
+            ("/replicaSchedulingType=\"Divided\"", 4),
+            ("/application/properties/purgeMode=\"Gracefully\"", 4),
+            ("/decisionConditions/properties/tolerationSeconds=300", 4),
+            ("/cluster/properties/purgeMode=\"Gracefully\"", 4),
+        ];
+        let count = |end: &str| found.iter().filter(|path| path.ends_with(end)).count();
+        assert_eq!(real.map(|(end, _)| (end, count(end))), real, "{found:?}");
+        assert_eq!(found.len(), 16, "{found:?}");
     }
 
     #[test]

@@ -7,22 +7,32 @@ mod binding;
 mod cluster;
 mod conditions;
 mod crds;
+mod dependency;
+mod failover;
 mod names;
 mod override_policy;
 mod placement;
 mod policy;
+mod service;
+mod taint_policy;
 mod work;
 
 pub use binding::{
-    AggregatedStatus, BindingStatus, ClusterResourceBinding, GracefulEvictionTask, Health, ObjectReference,
-    ReplicaRequirements, ResourceBinding, ResourceBindingSpec, Suspension, TargetCluster,
+    AggregatedStatus, BindingSnapshot, BindingStatus, ClusterResourceBinding, Component,
+    GracefulEvictionTask, Health, ObjectReference, ReplicaRequirements, ResourceBinding, ResourceBindingSpec,
+    Suspension, TargetCluster, WorkloadAffinityGroups,
 };
 pub use cluster::{
-    ApiEnablement, ApiResource, Cluster, ClusterSpec, ClusterStatus, NodeSummary, ResourceSummary,
-    SecretReference,
+    AllocatableModeling, ApiEnablement, ApiResource, Cluster, ClusterSpec, ClusterStatus, NodeSummary,
+    ResourceModel, ResourceModelRange, ResourceSummary, SecretReference,
 };
-pub use conditions::{condition, is_true, set_condition};
+pub use conditions::{condition, is_true, set_condition, set_unknown};
 pub use crds::crds;
+pub use dependency::Dependency;
+pub use failover::{
+    ApplicationFailover, ClusterFailover, ConflictResolution, DecisionConditions, DispatchSuspension,
+    FailoverBehavior, PurgeMode, StatePreservation, StatePreservationRule, SuspendedClusters,
+};
 pub use names::*;
 pub use override_policy::{
     ClusterOverridePolicy, CommandArgsOverrider, FieldOverrider, FieldPatch, ImageComponent, ImageOverrider,
@@ -30,8 +40,10 @@ pub use override_policy::{
     OverriderOperator, Overriders, PlaintextOverrider,
 };
 pub use placement::{
-    ClusterAffinity, ClusterAffinityTerm, FieldSelector, Placement, ReplicaScheduling, SpreadConstraint,
-    StaticWeight, WeightPreference,
+    ClusterAffinity, ClusterAffinityTerm, FieldSelector, OverflowAffinity, Placement, ReplicaScheduling,
+    SpreadConstraint, StaticWeight, WeightPreference, WorkloadAffinity, WorkloadAffinityTerm,
 };
 pub use policy::{ClusterPropagationPolicy, PropagationPolicy, PropagationPolicySpec, ResourceSelector};
+pub use service::{ImportedPort, ServiceImport, ServiceImportSpec};
+pub use taint_policy::{ClusterTaintPolicy, ClusterTaintPolicySpec, MatchCondition, PolicyTaint};
 pub use work::{Manifest, ManifestIdentifier, ManifestStatus, Work, WorkSpec, WorkStatus, WorkloadTemplate};

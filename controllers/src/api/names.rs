@@ -16,12 +16,19 @@ pub const NO_EXECUTE: &str = "NoExecute";
 
 /// Condition of a Cluster: it is healthy and takes workloads.
 pub const CONDITION_READY: &str = "Ready";
+/// Condition of a Cluster: all kinds that it serves are known.
+pub const CONDITION_COMPLETE_APIS: &str = "CompleteAPIEnablements";
 /// Condition of a binding: the scheduler found a result.
 pub const CONDITION_SCHEDULED: &str = "Scheduled";
 /// Condition of a binding: every Work of it has been applied.
 pub const CONDITION_FULLY_APPLIED: &str = "FullyApplied";
 /// Condition of a Work: its manifest has been written to the member.
 pub const CONDITION_APPLIED: &str = "Applied";
+/// Condition of a Work: its manifest is written to the member, and not held back.
+pub const CONDITION_DISPATCHING: &str = "Dispatching";
+
+/// The scheduler of bindings that name none.
+pub const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
 /// Finalizer of a Cluster.
 pub const FINALIZER_CLUSTER: &str = "karmada.io/cluster-controller";
@@ -31,13 +38,20 @@ pub const FINALIZER_BINDING: &str = "karmada.io/binding-controller";
 pub const FINALIZER_CLUSTER_BINDING: &str = "karmada.io/cluster-resource-binding-controller";
 /// Finalizer of a Work.
 pub const FINALIZER_WORK: &str = "karmada.io/execution-controller";
+/// Finalizer of a Work that brings an `EndpointSlice` from its member.
+pub const FINALIZER_ENDPOINT_SLICE: &str = "karmada.io/endpointslice-controller";
 
-/// Label on template and binding: the namespace of the policy that claimed them.
-pub const LABEL_POLICY_NAMESPACE: &str = "propagationpolicy.karmada.io/namespace";
-/// Label on template and binding: the name of the policy that claimed them.
-pub const LABEL_POLICY_NAME: &str = "propagationpolicy.karmada.io/name";
-/// Label on template and binding: the name of the cluster-scoped policy that claimed them.
-pub const LABEL_CLUSTER_POLICY_NAME: &str = "clusterpropagationpolicy.karmada.io/name";
+/// On template and binding: the namespace of the policy that claimed them. A label, and as from 1.8 an annotation.
+pub const POLICY_NAMESPACE: &str = "propagationpolicy.karmada.io/namespace";
+/// On template and binding: the name of the policy that claimed them. A label, and as from 1.8 an annotation.
+pub const POLICY_NAME: &str = "propagationpolicy.karmada.io/name";
+/// On template and binding: the name of the cluster-scoped policy that claimed them. A label, and as from 1.8 an
+/// annotation.
+pub const CLUSTER_POLICY_NAME: &str = "clusterpropagationpolicy.karmada.io/name";
+/// Label on template, binding and policy, as from 1.8: what the policy is called whatever its name.
+pub const LABEL_POLICY_ID: &str = "propagationpolicy.karmada.io/permanent-id";
+/// The same for a cluster-scoped policy.
+pub const LABEL_CLUSTER_POLICY_ID: &str = "clusterpropagationpolicy.karmada.io/permanent-id";
 /// Label on Work and manifest: [`binding_key`] of their binding.
 pub const LABEL_BINDING_KEY: &str = "resourcebinding.karmada.io/key";
 /// Annotation on Work and manifest: the namespace of their binding.
@@ -50,6 +64,16 @@ pub const LABEL_CLUSTER_BINDING_KEY: &str = "clusterresourcebinding.karmada.io/k
 pub const ANNOTATION_CLUSTER_BINDING_NAME: &str = "clusterresourcebinding.karmada.io/name";
 /// Annotation on a binding: JSON of the placement that the scheduler used last.
 pub const ANNOTATION_APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
+/// Annotation on a binding: JSON of what its template depends on.
+pub const ANNOTATION_DEPENDENCIES: &str = "resourcebinding.karmada.io/dependencies";
+/// Label on an `EndpointSlice`: the Service whose addresses it has.
+pub const LABEL_SERVICE_NAME: &str = "kubernetes.io/service-name";
+/// Label on a Work that brings an `EndpointSlice` from its member: the namespace of the Service.
+pub const LABEL_COLLECTED_SERVICE_NAMESPACE: &str = "endpointslice.karmada.io/namespace";
+/// Label on a Work that brings an `EndpointSlice` from its member: the name of the Service.
+pub const LABEL_COLLECTED_SERVICE_NAME: &str = "endpointslice.karmada.io/name";
+/// Label on a Work that brings an `EndpointSlice` from its member: the kind that asked for it.
+pub const LABEL_COLLECTED_BY: &str = "endpointslice.karmada.io/managed-by";
 /// Label on a manifest: the namespace of its Work.
 pub const LABEL_WORK_NAMESPACE: &str = "work.karmada.io/namespace";
 /// Label on a manifest: the name of its Work.
@@ -64,13 +88,30 @@ pub const ANNOTATION_TEMPLATE_UID: &str = "resourcetemplate.karmada.io/uid";
 pub const ANNOTATION_MANAGED_ANNOTATIONS: &str = "resourcetemplate.karmada.io/managed-annotations";
 /// Annotation on a manifest: the labels that came from the control plane, by comma.
 pub const ANNOTATION_MANAGED_LABELS: &str = "resourcetemplate.karmada.io/managed-labels";
+/// Label on a template: `true` leaves its replicas to the members, which scale it themselves.
+pub const LABEL_RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
 /// Annotation on a template: `overwrite` lets it take over an object that the member already has.
 pub const ANNOTATION_CONFLICT_RESOLUTION: &str = "work.karmada.io/conflict-resolution";
 
 /// Who made an eviction task: the taint manager.
 pub const PRODUCER_TAINT_MANAGER: &str = "TaintManager";
+/// Who made an eviction task: the application failover controller.
+pub const PRODUCER_APPLICATION_FAILOVER: &str = "resource-binding-application-failover-controller";
+/// Who made an eviction task: the application failover controller of cluster-scoped bindings.
+pub const PRODUCER_CLUSTER_APPLICATION_FAILOVER: &str =
+    "cluster-resource-binding-application-failover-controller";
+/// Why an eviction task was made: the workload has been unhealthy for too long.
+pub const REASON_APPLICATION_FAILURE: &str = "ApplicationFailure";
 /// Why an eviction task was made: a taint that the placement does not tolerate, or no longer.
 pub const REASON_TAINT_UNTOLERATED: &str = "TaintUntolerated";
+
+/// Label on a namespace: `true` keeps it out of the members.
+pub const LABEL_SKIP_PROPAGATION: &str = "namespace.karmada.io/skip-auto-propagation";
+
+/// The namespace on the control plane of the control plane itself.
+pub const NAMESPACE_SYSTEM: &str = "karmada-system";
+/// The namespace on the control plane with the Leases of Pull members, each called as its Cluster.
+pub const NAMESPACE_CLUSTER_LEASES: &str = "karmada-cluster";
 
 const EXECUTION_PREFIX: &str = "karmada-es-";
 
@@ -120,6 +161,32 @@ pub fn binding_annotations(namespace: &str, name: &str) -> Vec<(&'static str, St
         return vec![(ANNOTATION_CLUSTER_BINDING_NAME, name.to_owned())];
     }
     vec![(ANNOTATION_BINDING_NAMESPACE, namespace.to_owned()), (ANNOTATION_BINDING_NAME, name.to_owned())]
+}
+
+/// Whether a label or annotation is one of the control plane's own, which mean nothing to a member without it.
+#[must_use]
+pub fn is_mark(key: &str) -> bool {
+    let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+    domain == "karmada.io" || domain.ends_with(".karmada.io")
+}
+
+/// The label on a binding that another one requires.
+#[must_use]
+pub fn depended_by_label(namespace: &str, name: &str) -> (String, String) {
+    let key = binding_key(namespace, name);
+    (format!("resourcebinding.karmada.io/depended-by-{key}"), format!("{namespace}_{name}"))
+}
+
+/// The Service on the control plane, and in the clusters that import it, that stands for an imported one.
+#[must_use]
+pub fn derived_service_name(service: &str) -> String {
+    format!("derived-{service}")
+}
+
+/// The slice on the control plane that a member's slice becomes.
+#[must_use]
+pub fn imported_slice_name(cluster: &str, slice: &str) -> String {
+    format!("imported-{cluster}-{slice}")
 }
 
 /// FNV-1a, 32 bits, in decimal, with each digit replaced by a letter of Kubernetes' alphabet without vowels

@@ -27,6 +27,9 @@ pub struct Placement {
     /// How replicas are divided; absent: each cluster gets all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replica_scheduling: Option<ReplicaScheduling>,
+    /// Which other workloads it is to be with, and which not; as from 1.17.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload_affinity: Option<WorkloadAffinity>,
 }
 
 /// A choice of clusters: `exclude` rejects, the others must all accept.
@@ -56,6 +59,40 @@ pub struct ClusterAffinityTerm {
     /// The clusters.
     #[serde(flatten)]
     pub affinity: ClusterAffinity,
+    /// More clusters, for what these have no room for: in order, each only when those before are full; as from 1.18.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overflow_affinities: Vec<OverflowAffinity>,
+}
+
+/// Clusters for what others have no room for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OverflowAffinity {
+    /// What it is called.
+    pub affinity_name: String,
+    /// The clusters.
+    #[serde(flatten)]
+    pub affinity: ClusterAffinity,
+}
+
+/// Which other workloads a workload is to be with, and which not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadAffinity {
+    /// It goes only where all others of its group are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<WorkloadAffinityTerm>,
+    /// It goes only where no other of its group is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anti_affinity: Option<WorkloadAffinityTerm>,
+}
+
+/// What makes a group of the workloads of a namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadAffinityTerm {
+    /// The same value of this label.
+    pub group_by_label_key: String,
 }
 
 /// A choice by fields: key `provider`, `region` or `zone`, operator as in a node selector.

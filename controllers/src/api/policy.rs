@@ -7,7 +7,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Placement;
+use super::{ConflictResolution, DispatchSuspension, FailoverBehavior, Placement};
 
 /// Which templates go where.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,9 +29,28 @@ pub struct PropagationPolicySpec {
     /// Whether what the workload depends on goes with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub propagate_deps: bool,
+    /// Override policies that must be there before the policy does anything: namespaced ones of its namespace, or
+    /// cluster-scoped ones for a cluster-scoped policy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependent_overrides: Vec<String>,
+    /// `Lazy`: what changes in the policy waits for the next change of the template itself. As from 1.9.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub activation_preference: String,
     /// Who schedules; empty: `default-scheduler`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scheduler_name: String,
+    /// How workloads leave a cluster; as from 1.6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failover: Option<FailoverBehavior>,
+    /// What becomes of objects that members already have; as from 1.7.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflict_resolution: Option<ConflictResolution>,
+    /// To which members nothing is written for the time being; as from 1.11.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<DispatchSuspension>,
+    /// Members keep what they have when the template goes; as from 1.12.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preserve_resources_on_deletion: Option<bool>,
 }
 
 /// Which templates go where, for all namespaces and for cluster-scoped templates.

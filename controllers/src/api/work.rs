@@ -14,9 +14,16 @@ use super::Health;
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "work.karmada.io", version = "v1alpha1", kind = "Work", plural = "works", namespaced)]
 #[kube(shortname = "wk", status = "WorkStatus", derive = "Default", derive = "PartialEq")]
+#[serde(rename_all = "camelCase")]
 pub struct WorkSpec {
     /// The manifests; a Work of a binding has one.
     pub workload: WorkloadTemplate,
+    /// Nothing is written to the member for the time being; as from 1.11.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspend_dispatching: bool,
+    /// The member keeps what it has when the Work goes; as from 1.12.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preserve_resources_on_deletion: bool,
 }
 
 /// A list of manifests.
@@ -35,7 +42,7 @@ pub struct Manifest(#[schemars(schema_with = "free_form")] pub Map<String, Value
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkStatus {
-    /// `Applied`.
+    /// `Applied` and `Dispatching`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// What the member says about each manifest.
@@ -48,8 +55,8 @@ pub struct WorkStatus {
 pub struct ManifestStatus {
     /// The manifest.
     pub identifier: ManifestIdentifier,
-    /// The part of the object's status that is reported.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The part of the object's status that is reported; some kinds have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub status: Option<Map<String, Value>>,
     /// Whether it does its work.

@@ -5,4 +5,5 @@ mod run;
 mod status;
 mod works;
 
+pub(crate) use overrides::Overrides;
 pub(crate) use run::run;

@@ -12,14 +12,14 @@ use crate::rules::OverridePolicyRef;
 
 /// The changes for a target, in order, with the names of their policies.
 #[derive(Default)]
-pub(super) struct Overrides {
+pub(crate) struct Overrides {
     cluster_scoped: Vec<(String, Overriders)>,
     namespaced: Vec<(String, Overriders)>,
 }
 
 impl Overrides {
     /// Those for the template in the cluster.
-    pub(super) fn of(context: &Context, template: &Value, cluster: &Cluster) -> Self {
+    pub(crate) fn of(context: &Context, template: &Value, cluster: &Cluster) -> Self {
         let everywhere = context.cluster_override_policies.list();
         let everywhere: Vec<_> =
             everywhere.iter().map(|policy| (policy.name_any(), None, &policy.spec.policy)).collect();
@@ -42,12 +42,12 @@ impl Overrides {
     }
 
     /// The changes, in the order in which they are made.
-    pub(super) fn overriders(&self) -> Vec<&Overriders> {
+    pub(crate) fn overriders(&self) -> Vec<&Overriders> {
         self.cluster_scoped.iter().chain(&self.namespaced).map(|(_, overriders)| overriders).collect()
     }
 
     /// The annotations of the Work that say so; `null` where there is nothing to say.
-    pub(super) fn annotations(&self) -> Result<[(&'static str, Value); 2], Error> {
+    pub(crate) fn annotations(&self) -> Result<[(&'static str, Value); 2], Error> {
         let text = |applied: &[(String, Overriders)]| -> Result<Value, Error> {
             let applied: Vec<Value> = applied
                 .iter()

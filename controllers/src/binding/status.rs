@@ -7,7 +7,7 @@ use kube::api::{ApiResource, DynamicObject};
 use serde_json::{Value, json};
 
 use crate::api::{AggregatedStatus, CONDITION_FULLY_APPLIED, Work, set_condition};
-use crate::machinery::{Binding, Context, Error, dynamic_api, patch_status, put_status};
+use crate::machinery::{Binding, Context, Error, dynamic_api, erase, patch_status, put_status};
 
 /// Writes what the Works say to the binding, if that is new, and returns it.
 pub(super) async fn report(
@@ -41,18 +41,17 @@ pub(super) async fn report_on_template(
     template: &DynamicObject,
     reports: &[AggregatedStatus],
 ) -> Result<(), Error> {
-    let generation = template.metadata.generation.unwrap_or_default();
-    let Some(wanted) = context.rules.template_status(&kind.kind, generation, reports) else {
+    let object = serde_json::to_value(template)?;
+    let now = context.clock.now_in_seconds();
+    let Some(wanted) = context.rules.template_status(&kind.kind, &object, reports, now) else {
         return Ok(());
     };
     let present = template.data.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
     if present == wanted {
         return Ok(());
     }
-    // A merge patch adds: what is no longer said must be said to be gone.
-    let gone =
-        present.keys().filter(|field| !wanted.contains_key(*field)).map(|field| (field.clone(), Value::Null));
-    let change: serde_json::Map<_, _> = gone.chain(wanted.clone()).collect();
+    let mut change = wanted;
+    erase(&present, &mut change);
     let namespace = template.namespace().unwrap_or_default();
     let api = dynamic_api(context.client.clone(), &namespace, kind);
     put_status(&api, &template.name_any(), &change).await?;

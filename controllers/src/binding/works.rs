@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use kube::api::{DeleteParams, DynamicObject, PostParams};
 use kube::{Api, ResourceExt};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::overrides::Overrides;
 use crate::api::{
-    FINALIZER_WORK, Manifest, Work, binding_annotations, binding_label, cluster_of, execution_namespace,
-    work_name,
+    FINALIZER_WORK, Manifest, Work, WorkSpec, WorkloadTemplate, binding_annotations, binding_label,
+    cluster_of, execution_namespace, work_name,
 };
 use crate::machinery::{Binding, Context, Error, patch};
+use crate::rules::Delivery;
 
 /// The Works of the binding, wherever they are.
 pub(super) fn works_of(context: &Context, binding: &impl Binding) -> Vec<Arc<Work>> {
@@ -54,7 +55,8 @@ pub(super) async fn delete(context: &Context, work: &Work) -> Result<(), Error> 
 }
 
 /// Makes the Work of each target say what it should. The Work of a cluster that is being left stays as it is, and
-/// one that is being deleted is not touched: what is written to it would go with it.
+/// one that is being deleted is not touched: what is written to it would go with it. A target for which it fails does
+/// not hold up the others.
 pub(super) async fn ensure(
     context: &Context,
     binding: &impl Binding,
@@ -62,53 +64,124 @@ pub(super) async fn ensure(
     template: &DynamicObject,
 ) -> Result<(), Error> {
     let template = serde_json::to_value(template)?;
+    let holders = works.iter().filter_map(|work| work.metadata.namespace.as_deref()).filter_map(cluster_of);
+    if context.rules.awaits_purge(binding.spec(), &holders.collect()) {
+        // The end of the old Work comes back here.
+        return Ok(());
+    }
+    let targets = context.rules.work_targets(binding.spec());
+    let completions = context.rules.completions(binding.spec(), &template);
+    let has_replicas = binding.spec().replicas > 0;
+    let mut outcome = Ok(());
+    for target in &targets {
+        let share = Share {
+            cluster: &target.name,
+            replicas: has_replicas.then_some(target.replicas),
+            completions: completions.as_ref().and_then(|shares| shares.get(&target.name).copied()),
+        };
+        let written = match wanted(context, binding, &template, &share) {
+            Ok(wanted) => write(context, binding, works, wanted).await,
+            Err(error) => Err(error),
+        };
+        outcome = outcome.and(written);
+    }
+    outcome
+}
+
+/// What of the whole falls to one cluster.
+struct Share<'a> {
+    cluster: &'a str,
+    replicas: Option<i32>,
+    completions: Option<i32>,
+}
+
+/// What a Work should say; `null` annotations are those that it should not have.
+struct Wanted {
+    namespace: String,
+    name: String,
+    annotations: Map<String, Value>,
+    spec: WorkSpec,
+}
+
+fn wanted(
+    context: &Context,
+    binding: &impl Binding,
+    template: &Value,
+    share: &Share<'_>,
+) -> Result<Wanted, Error> {
     let (namespace, name) = (binding.namespace().unwrap_or_default(), binding.name_any());
-    let resource = &binding.spec().resource;
-    let work_name = work_name(&resource.kind, &resource.namespace, &resource.name);
-    for target in &binding.spec().clusters {
-        let cluster = context.clusters.get("", &target.name);
-        let overrides =
-            cluster.map(|cluster| Overrides::of(context, &template, &cluster)).unwrap_or_default();
-        let manifest =
-            context.rules.manifest(&template, (&namespace, &name), target, &overrides.overriders());
-        let manifest = manifest.map(Manifest).map_err(Error::NotYet)?;
-        let execution = execution_namespace(&target.name);
-        let api = Api::<Work>::namespaced(context.client.clone(), &execution);
-        let mut annotations =
-            serde_json::Map::from_iter(overrides.annotations()?.map(|(key, value)| (key.to_owned(), value)));
-        let spec = json!({ "workload": { "manifests": [manifest] } });
-        match works.iter().find(|work| work.namespace().as_deref() == Some(&execution)) {
-            None => {
-                annotations.retain(|_, value| !value.is_null());
-                let lead_back = binding_annotations(&namespace, &name).into_iter();
-                annotations.extend(lead_back.map(|(key, value)| (key.to_owned(), json!(value))));
-                let (label, key) = binding_label(&namespace, &name);
-                let work: Work = serde_json::from_value(json!({
-                    "apiVersion": "work.karmada.io/v1alpha1",
-                    "kind": "Work",
-                    "metadata": {
-                        "name": work_name,
-                        "namespace": execution,
-                        "labels": { label: key },
-                        "annotations": annotations,
-                        "finalizers": [FINALIZER_WORK],
-                    },
-                    "spec": spec,
-                }))?;
-                api.create(&PostParams::default(), &work).await?;
-            }
-            Some(work) if work.metadata.deletion_timestamp.is_some() => {}
-            Some(work) if work.spec.workload.manifests == [manifest] && says(work, &annotations) => {}
-            Some(work) => {
-                patch(&api, &**work, json!({ "metadata": { "annotations": annotations }, "spec": spec }))
-                    .await?;
-            }
+    let spec = binding.spec();
+    let cluster = context.clusters.get("", share.cluster);
+    let overrides = cluster.map(|cluster| Overrides::of(context, template, &cluster)).unwrap_or_default();
+    let manifest = context.rules.manifest(&Delivery {
+        template,
+        binding: Some((&namespace, &name)),
+        cluster: share.cluster,
+        replicas: share.replicas,
+        completions: share.completions,
+        overriders: &overrides.overriders(),
+        state: &context.rules.injected_state(spec, share.cluster),
+        conflicts: spec.conflict_resolution,
+    });
+    let manifest = manifest.map(Manifest).map_err(Error::NotYet)?;
+    let resource = &spec.resource;
+    Ok(Wanted {
+        namespace: execution_namespace(share.cluster),
+        name: work_name(&resource.kind, &resource.namespace, &resource.name),
+        annotations: Map::from_iter(overrides.annotations()?.map(|(key, value)| (key.to_owned(), value))),
+        spec: WorkSpec {
+            workload: WorkloadTemplate { manifests: vec![manifest] },
+            suspend_dispatching: context.rules.is_dispatch_suspended(spec.suspension.as_ref(), share.cluster),
+            preserve_resources_on_deletion: spec.preserve_resources_on_deletion == Some(true),
+        },
+    })
+}
+
+async fn write(
+    context: &Context,
+    binding: &impl Binding,
+    works: &[Arc<Work>],
+    wanted: Wanted,
+) -> Result<(), Error> {
+    let Wanted { namespace, name, mut annotations, spec } = wanted;
+    let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
+    match works.iter().find(|work| work.metadata.namespace.as_deref() == Some(&namespace)) {
+        None => {
+            let (of_namespace, of_name) = (binding.namespace().unwrap_or_default(), binding.name_any());
+            annotations.retain(|_, value| !value.is_null());
+            let lead_back = binding_annotations(&of_namespace, &of_name).into_iter();
+            annotations.extend(lead_back.map(|(key, value)| (key.to_owned(), json!(value))));
+            let (label, key) = binding_label(&of_namespace, &of_name);
+            let work: Work = serde_json::from_value(json!({
+                "apiVersion": "work.karmada.io/v1alpha1",
+                "kind": "Work",
+                "metadata": {
+                    "name": name,
+                    "namespace": namespace,
+                    "labels": { label: key },
+                    "annotations": annotations,
+                    "finalizers": [FINALIZER_WORK],
+                },
+                "spec": spec,
+            }))?;
+            api.create(&PostParams::default(), &work).await?;
+        }
+        Some(work) if work.metadata.deletion_timestamp.is_some() => {}
+        Some(work) if work.spec == spec && says(work, &annotations) => {}
+        Some(work) => {
+            let change = json!({
+                "workload": spec.workload,
+                "suspendDispatching": spec.suspend_dispatching.then_some(true),
+                "preserveResourcesOnDeletion": spec.preserve_resources_on_deletion.then_some(true),
+            });
+            patch(&api, &**work, json!({ "metadata": { "annotations": annotations }, "spec": change }))
+                .await?;
         }
     }
     Ok(())
 }
 
 /// Whether the Work has just these annotations, of those that are asked about.
-fn says(work: &Work, annotations: &serde_json::Map<String, Value>) -> bool {
+fn says(work: &Work, annotations: &Map<String, Value>) -> bool {
     annotations.iter().all(|(key, value)| work.annotations().get(key).map(String::as_str) == value.as_str())
 }

@@ -1,63 +1,66 @@
-//! Looks at all clusters each monitor period, and taints with NoExecute those that have not been ready for long.
+//! Looks at all clusters each monitor period: calls unknown what has fallen silent, and taints with NoExecute what has
+//! not been ready for long.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use kube::ResourceExt;
+use kube::{Api, ResourceExt};
+use serde_json::json;
 
 use super::taint::set_taints;
-use crate::api::Cluster;
-use crate::machinery::{Context, Error};
+use crate::api::{CONDITION_READY, Cluster, NAMESPACE_CLUSTER_LEASES, set_unknown};
+use crate::machinery::{Context, Error, patch_status};
+use crate::rules::Heartbeat;
 
-/// What `Ready` said, when that began by its own account, and when it was first seen here. In memory only: a
-/// restart of the controllers starts the clock anew, as it does for the real ones.
-struct Seen {
-    status: String,
-    transition: Timestamp,
-    since: Timestamp,
-}
-
-/// Looks, for ever.
+/// Looks, for ever. What it remembers is in memory only: a restart of the controllers starts the clocks anew, as it does
+/// for the real ones.
 pub(crate) async fn run(context: Arc<Context>) {
-    let mut memory: BTreeMap<String, Seen> = BTreeMap::new();
+    let mut memory: BTreeMap<String, Heartbeat> = BTreeMap::new();
     loop {
         let clusters = context.clusters.list();
         memory.retain(|name, _| clusters.iter().any(|cluster| cluster.name_any() == *name));
         for cluster in clusters {
-            if let Err(error) = look(&context, &cluster, &mut memory).await {
-                tracing::debug!(cluster = cluster.name_any(), %error, "a taint could not be written");
+            let name = cluster.name_any();
+            let mut heartbeat = listen(&context, &cluster, memory.remove(&name).as_ref());
+            if let Err(error) = look(&context, &cluster, &mut heartbeat).await {
+                tracing::debug!(cluster = name, %error, "a cluster's health could not be written");
             }
+            memory.insert(name, heartbeat);
         }
         context.clock.sleep(context.settings.cluster_monitor_period).await;
     }
 }
 
-async fn look(
-    context: &Context,
-    cluster: &Cluster,
-    memory: &mut BTreeMap<String, Seen>,
-) -> Result<(), Error> {
+fn listen(context: &Context, cluster: &Cluster, before: Option<&Heartbeat>) -> Heartbeat {
     let now = context.clock.now();
-    let ready = cluster.ready_condition();
-    let since = match ready {
-        None => cluster.creation_timestamp().map_or(now, |created| created.0),
-        Some(condition) => {
-            let (status, transition) = (condition.status.clone(), condition.last_transition_time.0);
-            let seen = memory
-                .entry(cluster.name_any())
-                .and_modify(|seen| {
-                    if seen.status != status || seen.transition != transition {
-                        *seen = Seen { status: status.clone(), transition, since: now };
-                    }
-                })
-                .or_insert_with(|| Seen { status: status.clone(), transition, since: now });
-            seen.since
-        }
-    };
-    let ready = ready.map(|condition| condition.status.as_str());
-    let timeout = context.settings.failover_eviction_timeout;
+    let lease = context.leases.get(NAMESPACE_CLUSTER_LEASES, &cluster.name_any());
+    let lease = lease.filter(|_| cluster.pulls());
+    let renewed = lease.and_then(|lease| Some(lease.spec.as_ref()?.renew_time.as_ref()?.0));
+    let created = cluster.creation_timestamp().map_or(now, |created| created.0);
+    context.rules.heartbeat(before, cluster.ready_condition(), renewed, created, now)
+}
+
+/// The taints follow the condition as it was read: one that is written here brings its own at the next look.
+async fn look(context: &Context, cluster: &Cluster, heartbeat: &mut Heartbeat) -> Result<(), Error> {
+    let now = context.clock.now();
+    let ready = cluster.ready_condition().map(|condition| condition.status.as_str());
+    let (since, timeout) =
+        (context.rules.not_ready_since(heartbeat), context.settings.failover_eviction_timeout);
     let taints = context.rules.no_execute_taints(ready, since, timeout, &cluster.spec.taints, now);
-    set_taints(context, cluster, &taints).await?;
+    if set_taints(context, cluster, &taints).await? || !cluster.pulls() {
+        // What was read is out of date now; silence lasts until the next look.
+        return Ok(());
+    }
+    let (grace, startup) =
+        (context.settings.cluster_monitor_grace_period, context.settings.cluster_startup_grace_period);
+    if let Some((reason, message)) = context.rules.silence(heartbeat, grace, startup, now) {
+        let mut conditions = cluster.status.clone().unwrap_or_default().conditions;
+        set_unknown(&mut conditions, CONDITION_READY, reason, message, context.clock.now_in_seconds());
+        let api = Api::<Cluster>::all(context.client.clone());
+        let written = patch_status(&api, cluster, &json!({ "conditions": conditions })).await?;
+        // Not a sign of life: it was said here.
+        heartbeat.ready = written.ready_condition().cloned();
+        heartbeat.transition = now;
+    }
     Ok(())
 }

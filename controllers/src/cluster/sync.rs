@@ -9,7 +9,7 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::taint::set_taints;
-use crate::api::{Cluster, FINALIZER_CLUSTER, execution_namespace};
+use crate::api::{Cluster, FINALIZER_CLUSTER, FINALIZER_WORK, Work, execution_namespace};
 use crate::machinery::{Context, Error, Queue, patch, refs, run as run_queue};
 
 /// Reconciles every Cluster.
@@ -72,6 +72,9 @@ async fn remove(context: &Context, cluster: &Cluster) -> Result<Action, Error> {
         if namespace.metadata.deletion_timestamp.is_none() {
             namespaces.delete(&namespace.name_any(), &DeleteParams::default()).await?;
         }
+        if context.rules.abandons_works(cluster) {
+            abandon_works(context, &name).await?;
+        }
         return Ok(again);
     }
     let rest: Vec<_> =
@@ -80,6 +83,21 @@ async fn remove(context: &Context, cluster: &Cluster) -> Result<Action, Error> {
         set_finalizers(context, cluster, &rest).await?;
     }
     Ok(Action::await_change())
+}
+
+/// Lets go of the Works that are being deleted, whatever they left in the member.
+async fn abandon_works(context: &Context, cluster: &str) -> Result<(), Error> {
+    let namespace = execution_namespace(cluster);
+    let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
+    for work in context.works.list() {
+        let its = work.namespace().as_ref() == Some(&namespace);
+        let rest: Vec<_> =
+            work.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER_WORK).collect();
+        if its && work.metadata.deletion_timestamp.is_some() && rest.len() < work.finalizers().len() {
+            patch(&api, &*work, json!({ "metadata": { "finalizers": rest } })).await?;
+        }
+    }
+    Ok(())
 }
 
 async fn set_finalizers(context: &Context, cluster: &Cluster, finalizers: &[String]) -> Result<(), Error> {

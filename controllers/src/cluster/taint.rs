@@ -8,7 +8,7 @@ use crate::api::Cluster;
 use crate::machinery::{Context, Error, patch};
 
 /// Writes the taints, if they are others than before. Returns whether it did.
-pub(super) async fn set_taints(
+pub(crate) async fn set_taints(
     context: &Context,
     cluster: &Cluster,
     taints: &[Taint],

@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Container, Node, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::{Api, Client};
 
-use crate::api::{ApiEnablement, ApiResource, Cluster, ClusterStatus, NodeSummary, ResourceSummary};
+use crate::api::{
+    ApiEnablement, ApiResource, CONDITION_COMPLETE_APIS, Cluster, ClusterStatus, NodeSummary,
+    ResourceSummary, set_condition,
+};
 use crate::machinery::{Context, Informer};
-use crate::rules::{node_summary, resource_summary};
+use crate::rules::{modelings, node_summary, resource_summary};
 
 /// Asks one member, and remembers what need not be asked each time.
 #[derive(Default)]
@@ -22,18 +26,32 @@ pub(crate) struct Collector {
 /// What a member said about itself. `None`: it was not asked, or did not answer, and the last answer holds.
 pub(crate) struct Collected {
     version: Option<String>,
-    enablements: Option<Vec<ApiEnablement>>,
+    served: Option<Served>,
     nodes: NodeSummary,
     resources: ResourceSummary,
 }
 
+/// What discovery came up with.
+struct Served {
+    enablements: Vec<ApiEnablement>,
+    /// Whether every question was answered.
+    whole: bool,
+}
+
 impl Collected {
-    pub(crate) fn put_into(self, status: &mut ClusterStatus) {
+    /// An answer that is not whole does not replace one that there is: it would look as if kinds had been taken away
+    /// (#7373). The condition tells of it all the same.
+    pub(crate) fn put_into(self, context: &Context, status: &mut ClusterStatus) {
         if let Some(version) = self.version {
             status.kubernetes_version = version;
         }
-        if let Some(enablements) = self.enablements {
-            status.api_enablements = enablements;
+        if let Some(Served { enablements, whole }) = self.served {
+            let (complete, reason, message) = context.rules.complete_apis(enablements.len(), whole);
+            let now = context.clock.now_in_seconds();
+            set_condition(&mut status.conditions, CONDITION_COMPLETE_APIS, complete, reason, &message, now);
+            if complete || status.api_enablements.is_empty() {
+                status.api_enablements = enablements;
+            }
         }
         status.node_summary = Some(self.nodes);
         status.resource_summary = Some(self.resources);
@@ -52,11 +70,12 @@ impl Collector {
         let period = context.settings.api_collection_period;
         let fresh =
             cluster.is_ready() && self.described.is_some_and(|last| now.saturating_sub(last) < period);
-        let (mut version, mut enablements) = (None, None);
+        let (mut version, mut served) = (None, None);
         if !fresh {
             version = client.apiserver_version().await.ok().map(|info| info.git_version);
-            enablements = api_enablements(&client).await.ok();
-            self.described = enablements.as_ref().map(|_| now);
+            let found = discover(&client).await;
+            self.described = found.whole.then_some(now);
+            served = Some(found);
         }
         let watch = context.member_watch();
         let nodes =
@@ -67,13 +86,10 @@ impl Collector {
         let both = async { tokio::join!(nodes.ready(), pods.ready()) };
         let _ = tokio::time::timeout(context.settings.member_client_timeout, both).await;
         let (nodes, pods) = (nodes.list(), pods.list());
-        let nodes = nodes.iter().map(AsRef::as_ref);
-        Collected {
-            version,
-            enablements,
-            nodes: node_summary(nodes.clone()),
-            resources: resource_summary(nodes, pods.iter().map(AsRef::as_ref)),
-        }
+        let (nodes, pods) = (nodes.iter().map(AsRef::as_ref), pods.iter().map(AsRef::as_ref));
+        let mut resources = resource_summary(nodes.clone(), pods.clone());
+        resources.allocatable_modelings = modelings(&cluster.spec.resource_models, nodes.clone(), pods);
+        Collected { version, served, nodes: node_summary(nodes), resources }
     }
 }
 
@@ -101,20 +117,26 @@ fn forget_the_rest(pod: &mut Pod) {
     }
 }
 
-/// All kinds that the member serves, by group and version. A list that is not whole is an error: half of it would
-/// look as if kinds had been taken away (#7373).
-async fn api_enablements(client: &Client) -> kube::Result<Vec<ApiEnablement>> {
-    let mut enablements = Vec::new();
-    for version in client.list_core_api_versions().await?.versions {
-        enablements.push(enablement(client.list_core_api_resources(&version).await?));
-    }
-    for group in client.list_api_groups().await?.groups {
-        for version in group.versions {
-            enablements.push(enablement(client.list_api_group_resources(&version.group_version).await?));
+/// The kinds that the member serves, by group and version. A question without an answer leaves a gap. They are asked
+/// together, so that a member that falls silent in between costs one timeout and not one for each.
+async fn discover(client: &Client) -> Served {
+    let (core, groups) = tokio::join!(client.list_core_api_versions(), client.list_api_groups());
+    let mut whole = core.is_ok() && groups.is_ok();
+    let core = core.map(|core| core.versions).unwrap_or_default();
+    let groups = groups.map(|list| list.groups).unwrap_or_default();
+    let versions = groups.into_iter().flat_map(|group| group.versions).map(|version| version.group_version);
+    let lists = join_all(core.into_iter().chain(versions).map(async |version| {
+        if version.contains('/') {
+            client.list_api_group_resources(&version).await
+        } else {
+            client.list_core_api_resources(&version).await
         }
-    }
+    }))
+    .await;
+    whole &= lists.iter().all(Result::is_ok);
+    let mut enablements: Vec<_> = lists.into_iter().flatten().map(enablement).collect();
     enablements.sort_by(|a, b| a.group_version.cmp(&b.group_version));
-    Ok(enablements)
+    Served { enablements, whole }
 }
 
 fn enablement(list: APIResourceList) -> ApiEnablement {
@@ -123,4 +145,70 @@ fn enablement(list: APIResourceList) -> ApiEnablement {
         whole.map(|resource| ApiResource { name: resource.name, kind: resource.kind }).collect();
     resources.sort_by(|a, b| a.name.cmp(&b.name));
     ApiEnablement { group_version: list.group_version, resources }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use tower::service_fn;
+
+    use super::*;
+
+    /// A member that serves `v1`, `apps/v1` and `batch/v1`, and does not answer at the path `silent_at`.
+    fn member(silent_at: &'static str) -> Client {
+        let resources = |version: &str, name: &str, kind: &str| {
+            let part = format!("{name}/status");
+            let resource = |name: &str| json!({"name": name, "singularName": "", "namespaced": true, "kind": kind, "verbs": ["get"]});
+            json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version,
+                "resources": [resource(name), resource(&part)]})
+        };
+        let group = |name: &str| {
+            let version = json!({"groupVersion": format!("{name}/v1"), "version": "v1"});
+            json!({"name": name, "versions": [version], "preferredVersion": version})
+        };
+        let answer = move |path: &str| -> Option<Value> {
+            Some(match path {
+                _ if path == silent_at => return None,
+                "/api" => {
+                    json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
+                }
+                "/apis" => {
+                    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": [group("batch"), group("apps")]})
+                }
+                "/api/v1" => resources("v1", "pods", "Pod"),
+                "/apis/apps/v1" => resources("apps/v1", "deployments", "Deployment"),
+                "/apis/batch/v1" => resources("batch/v1", "jobs", "Job"),
+                _ => return None,
+            })
+        };
+        let service = service_fn(move |request: Request<Body>| {
+            let answer = answer(request.uri().path());
+            let status = if answer.is_some() { 200 } else { 503 };
+            let body = Body::from(answer.unwrap_or_default().to_string().into_bytes());
+            async move { Ok::<_, Infallible>(Response::builder().status(status).body(body).unwrap()) }
+        });
+        Client::new(service, "default")
+    }
+
+    #[tokio::test]
+    async fn what_does_not_answer_leaves_a_gap_and_is_told() {
+        let cases: [(&str, &[&str], bool); 5] = [
+            ("", &["apps/v1", "batch/v1", "v1"], true),
+            ("/apis/apps/v1", &["batch/v1", "v1"], false),
+            ("/api/v1", &["apps/v1", "batch/v1"], false),
+            ("/api", &["apps/v1", "batch/v1"], false),
+            ("/apis", &["v1"], false),
+        ];
+        for (silent_at, expected, whole) in cases {
+            let served = discover(&member(silent_at)).await;
+            let versions: Vec<_> =
+                served.enablements.iter().map(|enablement| enablement.group_version.as_str()).collect();
+            assert_eq!((versions.as_slice(), served.whole), (expected, whole), "{silent_at}");
+            assert!(served.enablements.iter().all(|enablement| enablement.resources.len() == 1));
+        }
+    }
 }

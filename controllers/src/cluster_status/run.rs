@@ -1,6 +1,7 @@
 //! One loop a member, so that one that hangs holds up only itself: probe, judge, write, wait.
 //!
-//! Judgement is in `rules::readiness`; what a healthy member is asked beyond that, in `collect`.
+//! Judgement is in `rules::readiness`; what a healthy member is asked beyond that, in `collect`; by what an agent shows
+//! that it lives, in `lease`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,21 +11,22 @@ use http::{Request, StatusCode};
 use jiff::Timestamp;
 use kube::client::Body;
 use kube::{Api, Client, ResourceExt};
-use serde_json::json;
+use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 
 use super::collect::{Collected, Collector};
-use crate::api::{CONDITION_READY, Cluster, set_condition};
-use crate::machinery::{Context, Error, put_status};
+use super::lease;
+use crate::api::{CONDITION_READY, Cluster, ClusterStatus, set_condition};
+use crate::machinery::{Context, Error, erase, put_status};
 use crate::rules::{Probe, ProbeRun, Readiness};
 
-/// Keeps a probe loop for every Cluster there is.
+/// Keeps a probe loop for every Cluster that these controllers reach.
 pub(crate) async fn run(context: Arc<Context>) {
     let mut loops: BTreeMap<String, JoinSet<()>> = BTreeMap::new();
     let mut changes = std::pin::pin!(context.clusters.changes());
     while let Some(change) = changes.next().await {
         let name = change.object().name_any();
-        if change.after.is_none() {
+        if !change.after.is_some_and(|cluster| context.reaches(&cluster)) {
             loops.remove(&name);
             continue;
         }
@@ -37,10 +39,16 @@ pub(crate) async fn run(context: Arc<Context>) {
 }
 
 async fn probe_loop(context: Arc<Context>, name: String) {
-    let mut run = None;
+    let mut run: Option<ProbeRun> = None;
     let mut collector = Collector::default();
+    let mut lease = JoinSet::new();
     while let Some(cluster) = context.clusters.get("", &name) {
-        if let Err(error) = report(&context, &cluster, &mut run, &mut collector).await {
+        let outcome = report(&context, &cluster, &mut run, &mut collector).await;
+        let healthy = run.is_some_and(|run| run.ready);
+        if context.is_agent() && healthy && lease.is_empty() {
+            lease.spawn(lease::keep(Arc::clone(&context), cluster));
+        }
+        if let Err(error) = outcome {
             tracing::debug!(cluster = name, %error, "the status of a cluster could not be written");
         }
         context.clock.sleep(context.settings.cluster_status_update_frequency).await;
@@ -103,18 +111,22 @@ async fn write(
         set_condition(&mut status.conditions, CONDITION_READY, ready, reason, message, now);
     }
     if let Some(collected) = collected {
-        collected.put_into(&mut status);
+        collected.put_into(context, &mut status);
     }
     if cluster.status.as_ref() == Some(&status) {
         return Ok(());
     }
-    let change = json!({
-        "kubernetesVersion": status.kubernetes_version,
-        "apiEnablements": status.api_enablements,
-        "conditions": status.conditions,
-        "nodeSummary": status.node_summary,
-        "resourceSummary": status.resource_summary,
-    });
-    put_status(&Api::<Cluster>::all(context.client.clone()), &cluster.name_any(), &change).await?;
+    // A merge patch leaves what it does not name: what the member no longer says has to be named.
+    let (before, mut after) = (object(cluster.status.as_ref())?, object(Some(&status))?);
+    erase(&before, &mut after);
+    put_status(&Api::<Cluster>::all(context.client.clone()), &cluster.name_any(), &after).await?;
     Ok(())
+}
+
+fn object(status: Option<&ClusterStatus>) -> Result<Map<String, Value>, Error> {
+    Ok(status
+        .map(serde_json::to_value)
+        .transpose()?
+        .and_then(|status| status.as_object().cloned())
+        .unwrap_or_default())
 }

@@ -1,9 +1,11 @@
-//! The detector: makes a binding of every template that a policy means.
+//! The detector: finds the policy of each template and makes the binding that it asks for.
 
+mod candidates;
+mod kind;
+mod kinds;
 mod owner;
-mod run;
 mod sync;
 mod templates;
 
-pub(crate) use run::run;
+pub(crate) use kinds::run;
 pub(crate) use templates::Templates;

@@ -1,71 +1,72 @@
-//! Which policy has a template, and the labels that say so on template and binding.
-
-use std::collections::BTreeMap;
+//! Which policy has a template, and what it says.
 
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
-use crate::api::{
-    LABEL_CLUSTER_POLICY_NAME, LABEL_POLICY_NAME, LABEL_POLICY_NAMESPACE, PropagationPolicySpec,
-};
+use super::candidates::PolicyKey;
+use super::kind::Kind;
+use crate::api::{LABEL_CLUSTER_POLICY_ID, LABEL_POLICY_ID, PropagationPolicySpec};
 use crate::machinery::Context;
-use crate::rules::Claim;
+use crate::rules::{Claim, Owner};
 
-/// What has a template: the labels that say so, `null` for those that must not be there, and what the policy says.
-pub(super) struct Owner {
-    pub(super) labels: Value,
-    pub(super) policy: PropagationPolicySpec,
-}
-
-/// The labels of no policy.
-pub(super) fn without_owner() -> Value {
-    json!({ LABEL_POLICY_NAMESPACE: null, LABEL_POLICY_NAME: null, LABEL_CLUSTER_POLICY_NAME: null })
-}
-
-/// The policy that labels name, and whether it is a namespaced one.
-pub(super) fn claimed_by(labels: &BTreeMap<String, String>) -> Option<(bool, &str)> {
-    let namespaced = labels.get(LABEL_POLICY_NAME).map(|name| (true, name.as_str()));
-    namespaced.or_else(|| labels.get(LABEL_CLUSTER_POLICY_NAME).map(|name| (false, name.as_str())))
-}
-
-/// The policy that the template belongs to.
-pub(super) fn owner(context: &Context, template: &DynamicObject, object: &Value) -> Option<Owner> {
+/// The policy that the template belongs to, and what it says.
+pub(super) fn owner(
+    context: &Context,
+    kind: &Kind,
+    template: &DynamicObject,
+    object: &Value,
+) -> Option<(Owner, PropagationPolicySpec)> {
     let namespace = template.namespace().unwrap_or_default();
-    let claims = claims(context, &namespace, object);
-    let winner = context.rules.owner(&claims, claimed_by(template.labels()))?;
-    let mut labels = without_owner();
-    let policy = if winner.namespaced {
-        labels[LABEL_POLICY_NAMESPACE] = namespace.clone().into();
-        labels[LABEL_POLICY_NAME] = winner.name.clone().into();
-        context.policies.get(&namespace, &winner.name)?.spec.clone()
-    } else {
-        labels[LABEL_CLUSTER_POLICY_NAME] = winner.name.clone().into();
-        context.cluster_policies.get("", &winner.name)?.spec.policy.clone()
-    };
-    Some(Owner { labels, policy })
+    let candidates = kind.candidates.of(&namespace, &template.name_any());
+    let claims: Vec<Claim> =
+        candidates.iter().filter_map(|candidate| claim(context, candidate, object)).collect();
+    let claimed = context.rules.claimed_by(template.labels(), template.annotations());
+    let winner = context.rules.owner(&claims, claimed)?;
+    let key = (winner.namespaced.then_some(namespace), winner.name.clone());
+    let (policy, id) = policy(context, &key)?;
+    Some((Owner { namespace: key.0, name: key.1, id }, policy))
 }
 
-/// All policies that mean the template.
-fn claims(context: &Context, namespace: &str, template: &Value) -> Vec<Claim> {
-    let claim = |name: String, policy: &PropagationPolicySpec, namespace: Option<&str>| {
-        Some(Claim {
-            closeness: context.rules.selects(&policy.resource_selectors, namespace, template)?,
-            namespaced: namespace.is_some(),
-            priority: policy.priority.unwrap_or_default(),
-            preempts: policy.preemption == "Always",
-            name,
-        })
+/// What a policy claims, if it means the template and is there to stay.
+fn claim(context: &Context, (namespace, name): &PolicyKey, template: &Value) -> Option<Claim> {
+    let (policy, _) = policy(context, &(namespace.clone(), name.clone()))?;
+    Some(Claim {
+        closeness: context.rules.selects(&policy.resource_selectors, namespace.as_deref(), template)?,
+        namespaced: namespace.is_some(),
+        priority: policy.priority.unwrap_or_default(),
+        preempts: policy.preemption == "Always",
+        name: name.clone(),
+    })
+}
+
+/// What a policy that is not being deleted says, and what it is called whatever its name: webhooks label it with that,
+/// and its uid will do where they did not.
+fn policy(context: &Context, (namespace, name): &PolicyKey) -> Option<(PropagationPolicySpec, String)> {
+    let (metadata, spec, label) = match namespace {
+        Some(namespace) => {
+            let policy = context.policies.get(namespace, name)?;
+            (policy.metadata.clone(), policy.spec.clone(), LABEL_POLICY_ID)
+        }
+        None => {
+            let policy = context.cluster_policies.get("", name)?;
+            (policy.metadata.clone(), policy.spec.policy.clone(), LABEL_CLUSTER_POLICY_ID)
+        }
     };
-    let (policies, everywhere) = (context.policies.list(), context.cluster_policies.list());
-    let here = policies
-        .iter()
-        .filter(|policy| policy.metadata.deletion_timestamp.is_none())
-        .filter(|policy| !namespace.is_empty() && policy.namespace().as_deref() == Some(namespace))
-        .filter_map(|policy| claim(policy.name_any(), &policy.spec, Some(namespace)));
-    let everywhere = everywhere
-        .iter()
-        .filter(|policy| policy.metadata.deletion_timestamp.is_none())
-        .filter_map(|policy| claim(policy.name_any(), &policy.spec.policy, None));
-    here.chain(everywhere).collect()
+    let labelled = metadata.labels.and_then(|mut labels| labels.remove(label));
+    let id = labelled.or(metadata.uid).unwrap_or_default();
+    metadata.deletion_timestamp.is_none().then_some((spec, id))
+}
+
+/// Whether the override policies that a policy depends on are there.
+pub(super) fn overrides_present(context: &Context, owner: &Owner, policy: &PropagationPolicySpec) -> bool {
+    policy.dependent_overrides.iter().all(|name| match &owner.namespace {
+        Some(namespace) => context.override_policies.get(namespace, name).is_some(),
+        None => context.cluster_override_policies.get("", name).is_some(),
+    })
+}
+
+/// The labels and annotations of an object, to be held against the marks of an owner.
+pub(super) fn marks_of(object: &impl ResourceExt) -> Value {
+    json!({ "labels": object.labels(), "annotations": object.annotations() })
 }

@@ -1,84 +1,129 @@
 //! One template: find its policy, mark it, and keep its binding in line with both.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt;
 use kube::api::{DynamicObject, PostParams};
 use kube::runtime::controller::Action;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::owner::{Owner, claimed_by, owner, without_owner};
+use super::kind::Kind;
+use super::owner::{marks_of, overrides_present, owner};
 use crate::api::{
-    ClusterResourceBinding, ObjectReference, ResourceBinding, ResourceBindingSpec, binding_name,
+    ClusterResourceBinding, DispatchSuspension, ObjectReference, ResourceBinding, ResourceBindingSpec,
+    Suspension, binding_name,
 };
-use crate::machinery::{Binding, Context, Error, dynamic_api, patch};
+use crate::machinery::{Binding, Context, Error, dynamic_api, erase, patch};
 
-pub(super) async fn reconcile(context: Arc<Context>, template: Arc<DynamicObject>) -> Result<Action, Error> {
+pub(super) async fn reconcile(
+    context: Arc<Context>,
+    kind: Arc<Kind>,
+    template: Arc<DynamicObject>,
+) -> Result<Action, Error> {
+    let (namespace, name) = (template.namespace().unwrap_or_default(), template.name_any());
+    let skipped = &context.settings.skipped_propagating_namespaces;
+    if template.metadata.deletion_timestamp.is_some()
+        || context.rules.skips_object(&kind.resource.kind, &namespace, &name, skipped)
+    {
+        return Ok(Action::await_change());
+    }
     if template.namespace().is_some() {
-        bind::<ResourceBinding>(&context, &template).await?;
+        bind::<ResourceBinding>(&context, &kind, &template).await?;
     } else {
-        bind::<ClusterResourceBinding>(&context, &template).await?;
+        bind::<ClusterResourceBinding>(&context, &kind, &template).await?;
     }
     Ok(Action::await_change())
 }
 
-async fn bind<B: Binding>(context: &Context, template: &DynamicObject) -> Result<(), Error> {
-    let Some(types) = template.types.clone().filter(|_| template.metadata.deletion_timestamp.is_none())
-    else {
-        return Ok(());
-    };
+async fn bind<B: Binding>(context: &Context, kind: &Kind, template: &DynamicObject) -> Result<(), Error> {
     let object = serde_json::to_value(template)?;
-    let namespace = template.namespace().unwrap_or_default();
     let resource = ObjectReference {
-        api_version: types.api_version,
-        kind: types.kind,
-        namespace: namespace.clone(),
+        api_version: kind.resource.api_version.clone(),
+        kind: kind.resource.kind.clone(),
+        namespace: template.namespace().unwrap_or_default(),
         name: template.name_any(),
         uid: template.uid().unwrap_or_default(),
         resource_version: template.resource_version().unwrap_or_default(),
     };
+    let (namespace, template_name) = (resource.namespace.clone(), resource.name.clone());
     let name = binding_name(&resource.kind, &resource.name);
     let present = B::all(context).get(&namespace, &name);
-    let Some(owner) = owner(context, template, &object) else {
-        // The policy is gone, or means it no more: the marks go, and what is placed stays.
-        if let Some(binding) = present.filter(|binding| claimed_by(binding.labels()).is_some()) {
-            let change = json!({ "metadata": { "labels": without_owner() } });
-            patch(&binding.own_api(context), &*binding, change).await?;
-        }
-        if claimed_by(template.labels()).is_some() {
-            mark(context, template, &resource, &without_owner()).await?;
-        }
+    let Some((owner, policy)) = owner(context, kind, template, &object) else {
+        release(context, kind, template, present.as_deref()).await?;
+        kind.settle(&namespace, &template_name);
         return Ok(());
     };
-    if !context.rules.covers(&serde_json::to_value(template.labels())?, &owner.labels) {
-        // The change of it comes back here.
-        return mark(context, template, &resource, &owner.labels).await;
+    if !overrides_present(context, &owner, &policy) {
+        return Err(Error::NotYet("the policy waits for the overrides that it depends on".into()));
     }
+    let marks = context.rules.claim_marks(Some(&owner));
+    if !context.rules.covers(&marks_of(template), &marks) {
+        // The change of it comes back here.
+        return mark(context, kind, template, &marks).await;
+    }
+    if !context.rules.activates(&policy.activation_preference, kind.was_touched(&namespace, &template_name)) {
+        return Ok(());
+    }
+    let labels = template.metadata.labels.as_ref();
+    let workload_affinity_groups = context.rules.affinity_groups(&policy.placement, labels);
     let wanted = ResourceBindingSpec {
         replicas: context.rules.template_replicas(&resource.kind, &object),
         replica_requirements: context.rules.replica_requirements(&resource.kind, &object),
-        placement: Some(owner.policy.placement.clone()),
-        scheduler_name: owner.policy.scheduler_name.clone(),
+        placement: Some(policy.placement),
+        scheduler_name: policy.scheduler_name,
+        propagate_deps: policy.propagate_deps,
+        failover: policy.failover,
+        conflict_resolution: policy.conflict_resolution,
+        suspension: suspension(
+            policy.suspension.as_ref(),
+            present.as_ref().and_then(|binding| binding.spec().suspension.as_ref()),
+        ),
+        preserve_resources_on_deletion: policy.preserve_resources_on_deletion,
+        workload_affinity_groups,
         resource,
         ..ResourceBindingSpec::default()
     };
     match present {
-        None => create::<B>(context, &namespace, &name, wanted, &owner).await,
-        Some(binding) => update(context, &*binding, wanted, &owner).await,
+        None => create::<B>(context, &namespace, &name, wanted, marks).await?,
+        Some(binding) => update(context, &*binding, wanted, &marks).await?,
     }
+    kind.settle(&namespace, &template_name);
+    Ok(())
 }
 
-/// Labels the template with its policy, or takes the labels away.
-async fn mark(
+/// The policy is gone, or means the template no more: the marks go, and what is placed stays.
+async fn release<B: Binding>(
     context: &Context,
+    kind: &Kind,
     template: &DynamicObject,
-    resource: &ObjectReference,
-    labels: &Value,
+    binding: Option<&B>,
 ) -> Result<(), Error> {
-    let Some(kind) = context.templates.kind(resource) else { return Ok(()) };
-    let api = dynamic_api(context.client.clone(), &resource.namespace, &kind);
-    patch(&api, template, json!({ "metadata": { "labels": labels } })).await?;
+    let marks = context.rules.claim_marks(None);
+    let has = |of: &BTreeMap<String, String>, also: &BTreeMap<String, String>| {
+        context.rules.claimed_by(of, also).is_some()
+    };
+    if let Some(binding) = binding.filter(|binding| has(binding.labels(), binding.annotations())) {
+        patch(&binding.own_api(context), binding, json!({ "metadata": marks })).await?;
+    }
+    if has(template.labels(), template.annotations()) {
+        mark(context, kind, template, &marks).await?;
+    }
+    Ok(())
+}
+
+/// What the policy suspends, and of what was suspended before, that which policies do not speak of.
+fn suspension(policy: Option<&DispatchSuspension>, present: Option<&Suspension>) -> Option<Suspension> {
+    let scheduling = present.is_some_and(|suspension| suspension.scheduling);
+    let dispatch = policy.cloned().unwrap_or_default();
+    (policy.is_some() || scheduling).then_some(Suspension { dispatch, scheduling })
+}
+
+/// Marks the template as what a policy has, or as nobody's.
+async fn mark(context: &Context, kind: &Kind, template: &DynamicObject, marks: &Value) -> Result<(), Error> {
+    let namespace = template.namespace().unwrap_or_default();
+    let api = dynamic_api(context.client.clone(), &namespace, &kind.resource);
+    patch(&api, template, json!({ "metadata": marks })).await?;
     Ok(())
 }
 
@@ -87,12 +132,11 @@ async fn create<B: Binding>(
     namespace: &str,
     name: &str,
     spec: ResourceBindingSpec,
-    owner: &Owner,
+    mut marks: Value,
 ) -> Result<(), Error> {
     let resource = &spec.resource;
-    let mut labels = owner.labels.clone();
-    if let Some(labels) = labels.as_object_mut() {
-        labels.retain(|_, value| !value.is_null());
+    for field in marks.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        field.as_object_mut().into_iter().for_each(|field| field.retain(|_, value| !value.is_null()));
     }
     let binding: B = serde_json::from_value(json!({
         "apiVersion": B::api_version(&()),
@@ -100,7 +144,8 @@ async fn create<B: Binding>(
         "metadata": {
             "name": name,
             "namespace": (!namespace.is_empty()).then_some(namespace),
-            "labels": labels,
+            "labels": marks.get("labels"),
+            "annotations": marks.get("annotations"),
             "finalizers": [B::FINALIZER],
             "ownerReferences": [{
                 "apiVersion": resource.api_version, "kind": resource.kind, "name": resource.name,
@@ -119,57 +164,41 @@ async fn update<B: Binding>(
     context: &Context,
     binding: &B,
     wanted: ResourceBindingSpec,
-    owner: &Owner,
+    marks: &Value,
 ) -> Result<(), Error> {
     let present = binding.spec();
     if present.resource.uid != wanted.resource.uid || binding.meta().deletion_timestamp.is_some() {
         // The template was deleted and made again: the binding of the first has to go before.
         return Err(Error::NotYet("the binding belongs to a template that is gone".into()));
     }
-    let labels = serde_json::to_value(binding.labels())?;
-    if present.replicas == wanted.replicas
-        && present.replica_requirements == wanted.replica_requirements
-        && present.placement == wanted.placement
-        && present.scheduler_name == wanted.scheduler_name
-        && context.rules.covers(&labels, &owner.labels)
-    {
+    let (before, mut after) = (own_fields(present)?, own_fields(&wanted)?);
+    if before == after && context.rules.covers(&marks_of(binding), marks) {
         return Ok(());
     }
-    let mut change = json!({
-        "metadata": { "labels": owner.labels },
-        "spec": {
-            "resource": wanted.resource,
-            "replicas": wanted.replicas,
-            "schedulerName": wanted.scheduler_name,
-        },
-    });
-    if present.replica_requirements != wanted.replica_requirements {
-        change["spec"]["replicaRequirements"] =
-            replacement(&present.replica_requirements, &wanted.replica_requirements)?;
-    }
-    if present.placement != wanted.placement {
-        change["spec"]["placement"] = replacement(&present.placement, &wanted.placement)?;
-    }
+    erase(&before, &mut after);
+    after.insert("resource".into(), serde_json::to_value(&wanted.resource)?);
+    let change = json!({ "metadata": marks, "spec": after });
     patch(&binding.own_api(context), binding, change).await?;
     Ok(())
 }
 
-/// A merge patch adds to an object: what the new one no longer has must be said to be gone.
-fn replacement<T: Serialize>(present: &T, wanted: &T) -> Result<Value, Error> {
-    let before = serde_json::to_value(present)?;
-    let mut after = serde_json::to_value(wanted)?;
-    erase(&before, &mut after);
-    Ok(after)
-}
+/// What the detector writes into a binding, beside the template that it is for.
+const OWN_FIELDS: [&str; 10] = [
+    "replicas",
+    "replicaRequirements",
+    "placement",
+    "schedulerName",
+    "propagateDeps",
+    "failover",
+    "conflictResolution",
+    "suspension",
+    "preserveResourcesOnDeletion",
+    "workloadAffinityGroups",
+];
 
-fn erase(before: &Value, after: &mut Value) {
-    let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) else { return };
-    for (key, value) in before {
-        match after.get_mut(key) {
-            Some(after) => erase(value, after),
-            None => drop(after.insert(key.clone(), Value::Null)),
-        }
-    }
+fn own_fields(spec: &ResourceBindingSpec) -> Result<Map<String, Value>, Error> {
+    let fields: Map<String, Value> = serde_json::from_value(serde_json::to_value(spec)?)?;
+    Ok(fields.into_iter().filter(|(field, _)| OWN_FIELDS.contains(&field.as_str())).collect())
 }
 
 #[cfg(test)]
@@ -177,14 +206,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_placement_no_longer_has_is_erased_at_any_depth() {
-        let before =
-            json!({"clusterAffinity": {"clusterNames": ["m1"], "exclude": ["m2"]}, "spreadConstraints": [1]});
-        let mut after = json!({"clusterAffinity": {"clusterNames": ["m3"]}});
-        erase(&before, &mut after);
-        let expected = json!({
-            "clusterAffinity": {"clusterNames": ["m3"], "exclude": null}, "spreadConstraints": null,
-        });
-        assert_eq!(after, expected);
+    fn a_policy_has_no_say_in_whether_scheduling_is_suspended() {
+        let dispatch = DispatchSuspension { dispatching: Some(true), ..Default::default() };
+        let scheduling = Suspension { scheduling: true, ..Default::default() };
+        let both = Suspension { dispatch: dispatch.clone(), scheduling: true };
+        assert_eq!(suspension(None, None), None);
+        assert_eq!(suspension(None, Some(&both)), Some(scheduling.clone()));
+        assert_eq!(suspension(Some(&dispatch), Some(&scheduling)), Some(both));
     }
 }

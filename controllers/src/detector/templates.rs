@@ -1,22 +1,31 @@
-//! The stores of templates, one for each kind that a policy selects.
+//! The stores of templates, one for each kind that is watched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures::{Stream, StreamExt, stream};
 use kube::api::{ApiResource, DynamicObject};
 
 use crate::api::{ObjectReference, binding_name};
 use crate::machinery::Informer;
 
 /// API version and kind.
-pub(super) type KindKey = (String, String);
+pub(crate) type KindKey = (String, String);
 
 /// The stores of templates, and who is told of changes in them.
 #[derive(Default)]
 pub(crate) struct Templates {
     kinds: Mutex<BTreeMap<KindKey, (ApiResource, Informer<DynamicObject>)>>,
     bindings: Mutex<Vec<UnboundedSender<(String, String)>>>,
+    asked_for: Mutex<AskedFor>,
+}
+
+/// The kinds that somebody asks for, and who is told of more.
+#[derive(Default)]
+struct AskedFor {
+    kinds: BTreeSet<KindKey>,
+    subscribers: Vec<UnboundedSender<KindKey>>,
 }
 
 impl Templates {
@@ -26,16 +35,13 @@ impl Templates {
         &self,
         resource: &ObjectReference,
     ) -> Result<Option<(ApiResource, Arc<DynamicObject>)>, ()> {
-        let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        let (kind, store) = kinds.get(&(resource.api_version.clone(), resource.kind.clone())).ok_or(())?;
-        Ok(store.get(&resource.namespace, &resource.name).map(|template| (kind.clone(), template)))
+        let (kind, store) = self.of_kind(&(resource.api_version.clone(), resource.kind.clone())).ok_or(())?;
+        Ok(store.get(&resource.namespace, &resource.name).map(|template| (kind, template)))
     }
 
-    /// What a kind is called in paths, where its templates are known.
-    pub(super) fn kind(&self, resource: &ObjectReference) -> Option<ApiResource> {
-        let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (resource.api_version.clone(), resource.kind.clone());
-        kinds.get(&key).map(|(kind, _)| kind.clone())
+    /// All templates of a kind, with what it is called in paths; `None` where they are not known yet.
+    pub(crate) fn of_kind(&self, key: &KindKey) -> Option<(ApiResource, Informer<DynamicObject>)> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     /// The bindings whose template changes, by namespace (empty for a cluster-scoped one) and name.
@@ -45,8 +51,28 @@ impl Templates {
         receiver
     }
 
+    /// Has the templates of a kind watched from now on. When they are known, their bindings count as changed.
+    pub(crate) fn ask_for(&self, key: KindKey) {
+        let mut asked = self.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.kinds.insert(key.clone()) {
+            asked.subscribers.retain(|subscriber| subscriber.unbounded_send(key.clone()).is_ok());
+        }
+    }
+
+    /// The kinds that somebody has asked for, and from then on those that somebody asks for.
+    pub(super) fn asked_for(&self) -> impl Stream<Item = KindKey> + Send + use<> {
+        let mut asked = self.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
+        let (sender, receiver) = unbounded();
+        asked.subscribers.push(sender);
+        stream::iter(asked.kinds.clone()).chain(receiver)
+    }
+
     pub(super) fn insert(&self, key: KindKey, kind: ApiResource, store: Informer<DynamicObject>) {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (kind, store));
+    }
+
+    pub(super) fn remove(&self, key: &KindKey) {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
     pub(super) fn tell(&self, kind: &str, namespace: &str, name: &str) {

@@ -1,86 +1,120 @@
-//! The manifest of a Work in its member: write it, delete it.
+//! The manifest of a Work in its member: write it, delete it, or leave it there.
+
+use std::collections::BTreeMap;
 
 use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams, Preconditions};
 use kube::core::gvk::GroupVersion;
-use kube::{Api, Client, ResourceExt};
-use serde_json::Value;
+use kube::{Client, ResourceExt};
+use serde_json::{Map, Value, json};
 
-use crate::api::{ANNOTATION_CONFLICT_RESOLUTION, Cluster, Work};
-use crate::machinery::{Context, Error};
+use crate::api::{ANNOTATION_CONFLICT_RESOLUTION, Cluster, Work, is_mark};
+use crate::machinery::{Context, Error, dynamic_api, patch};
 
 /// The manifest of a Work, and what its kind is called in the member's paths. `None` where the Work has no manifest,
 /// or the member does not serve the kind.
-pub(crate) fn manifest_kind(work: &Work, cluster: &Cluster) -> Option<(Value, ApiResource)> {
-    let manifest = Value::Object(work.spec.workload.manifests.first()?.0.clone());
-    let version: GroupVersion = manifest["apiVersion"].as_str()?.parse().ok()?;
-    let kind = manifest["kind"].as_str()?;
+pub(crate) fn manifest_kind(work: &Work, cluster: &Cluster) -> Option<(Map<String, Value>, ApiResource)> {
+    let manifest = work.spec.workload.manifests.first()?.0.clone();
+    let api_version = manifest.get("apiVersion")?.as_str()?;
+    let version: GroupVersion = api_version.parse().ok()?;
+    let kind = manifest.get("kind")?.as_str()?;
     let enablements = cluster.status.iter().flat_map(|status| &status.api_enablements);
     let mut resources = enablements
-        .filter(|enablement| manifest["apiVersion"] == enablement.group_version)
+        .filter(|enablement| enablement.group_version == api_version)
         .flat_map(|enablement| &enablement.resources);
     let plural = &resources.find(|resource| resource.kind == kind)?.name;
     let wanted = GroupVersionKind::gvk(&version.group, &version.version, kind);
-    Some((manifest, ApiResource::from_gvk_with_plural(&wanted, plural)))
+    let kind = ApiResource::from_gvk_with_plural(&wanted, plural);
+    Some((manifest, kind))
 }
 
-fn api(client: Client, manifest: &Value, kind: &ApiResource) -> Api<DynamicObject> {
-    match manifest["metadata"]["namespace"].as_str() {
-        Some(namespace) => Api::namespaced_with(client, namespace, kind),
-        None => Api::all_with(client, kind),
-    }
+/// The namespace (empty for cluster-scoped objects) and name of a manifest.
+pub(crate) fn manifest_name(manifest: &Map<String, Value>) -> (&str, &str) {
+    let text = |field: &str| manifest.get("metadata")?.get(field)?.as_str();
+    (text("namespace").unwrap_or_default(), text("name").unwrap_or_default())
 }
 
-/// Makes the member have what the manifest says.
+/// What was done to make the member have what the manifest says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Done {
+    Created,
+    Updated,
+    /// It was so before.
+    Nothing,
+}
+
+/// Makes the member have what the manifest says. Where it is `new`, it is written even if the member has all of that:
+/// the manifest before it may have said more.
 pub(super) async fn apply(
     context: &Context,
     client: Client,
     work: &Work,
-    manifest: &Value,
-    kind: &ApiResource,
-) -> Result<(), Error> {
-    let api = api(client, manifest, kind);
-    let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
-    let mut wanted: DynamicObject = serde_json::from_value(manifest.clone())?;
+    (manifest, kind): &(Map<String, Value>, ApiResource),
+    new: bool,
+) -> Result<Done, Error> {
+    let (namespace, name) = manifest_name(manifest);
+    let api = dynamic_api(client, namespace, kind);
     let Some(present) = api.get_opt(name).await? else {
+        let wanted: DynamicObject = serde_json::from_value(Value::Object(manifest.clone()))?;
         api.create(&PostParams::default(), &wanted).await?;
-        return Ok(());
+        return Ok(Done::Created);
     };
-    let object = serde_json::to_value(&present)?;
-    let overwrite =
-        || wanted.annotations().get(ANNOTATION_CONFLICT_RESOLUTION).is_some_and(|way| way == "overwrite");
-    if !context.rules.belongs_to_work(&object, &work.namespace().unwrap_or_default(), &work.name_any())
-        && !overwrite()
-    {
+    let version = present.resource_version();
+    let present = serde_json::to_value(&present)?;
+    let wanted = Value::Object(context.rules.retained(manifest, &present));
+    let is_its = context.rules.belongs_to_work(
+        &present,
+        work.metadata.namespace.as_deref().unwrap_or_default(),
+        work.metadata.name.as_deref().unwrap_or_default(),
+    );
+    let word = wanted["metadata"]["annotations"].get(ANNOTATION_CONFLICT_RESOLUTION);
+    if !is_its && word.is_none_or(|word| word != "overwrite") {
         return Err(Error::NotYet(
             "resource(s) already exist in the member and are not managed by the Work".into(),
         ));
     }
-    if context.rules.covers(&object, manifest) {
-        return Ok(());
+    if !new && context.rules.is_as_said(&present, &wanted) {
+        return Ok(Done::Nothing);
     }
-    wanted.metadata.resource_version = present.resource_version();
+    let mut wanted: DynamicObject = serde_json::from_value(wanted)?;
+    wanted.metadata.resource_version = version;
     api.replace(name, &PostParams::default(), &wanted).await?;
-    Ok(())
+    Ok(Done::Updated)
 }
 
-/// Takes the manifest out of the member, if the Work put it there.
-pub(super) async fn delete(
+/// What becomes of the object in the member when its Work goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parting {
+    /// It goes, too.
+    Delete,
+    /// It stays, and is nobody's.
+    Release,
+}
+
+/// Takes the manifest out of the member, or leaves it there without its marks, if the Work put it there.
+pub(super) async fn part(
     context: &Context,
     client: Client,
     work: &Work,
-    manifest: &Value,
-    kind: &ApiResource,
+    (manifest, kind): &(Map<String, Value>, ApiResource),
+    parting: Parting,
 ) -> Result<(), Error> {
-    let api = api(client, manifest, kind);
-    let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+    let (namespace, name) = manifest_name(manifest);
+    let api = dynamic_api(client, namespace, kind);
     let Some(present) = api.get_opt(name).await? else { return Ok(()) };
     let object = serde_json::to_value(&present)?;
     if !context.rules.belongs_to_work(&object, &work.namespace().unwrap_or_default(), &work.name_any()) {
         return Ok(());
     }
+    if parting == Parting::Release {
+        let without = |keys: &BTreeMap<String, String>| -> Map<String, Value> {
+            keys.keys().filter(|key| is_mark(key)).map(|key| (key.clone(), Value::Null)).collect()
+        };
+        let (labels, annotations) = (without(present.labels()), without(present.annotations()));
+        let change = json!({ "metadata": { "labels": labels, "annotations": annotations } });
+        return patch(&api, &present, change).await.map(drop);
+    }
     let same = Preconditions { uid: present.uid(), resource_version: None };
-    let params = DeleteParams::background().preconditions(same);
-    match api.delete(name, &params).await {
+    match api.delete(name, &DeleteParams::background().preconditions(same)).await {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
         outcome => Ok(outcome.map(drop)?),
     }

@@ -3,18 +3,22 @@
 //! A Work waits for its member without a back-off of its own: the member's recovery wakes it at once, where the
 //! real controller may sleep on for as long as the outage was.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::channel::mpsc::UnboundedReceiver;
 use futures::{StreamExt, stream};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use super::member::{apply, delete, manifest_kind};
+use super::member::{Done, Parting, apply, manifest_kind, part};
 use crate::api::{
-    CONDITION_APPLIED, Cluster, FINALIZER_WORK, Work, cluster_of, execution_namespace, set_condition,
+    CONDITION_APPLIED, CONDITION_DISPATCHING, Cluster, FINALIZER_WORK, Work, cluster_of, condition,
+    execution_namespace, is_true, set_condition,
 };
 use crate::machinery::{Context, Error, Queue, patch, put_status, run as run_queue};
 
@@ -45,47 +49,96 @@ pub(crate) async fn run(context: Arc<Context>, astray: UnboundedReceiver<ObjectR
         triggers: stream::select_all([by_itself.boxed(), by_cluster.boxed(), astray.boxed()]).boxed(),
         unbounded: true,
     };
-    run_queue(context, queue, reconcile).await;
+    let written = Arc::new(Written::default());
+    run_queue(context, queue, move |context, work| reconcile(context, work, Arc::clone(&written))).await;
 }
 
-async fn reconcile(context: Arc<Context>, work: Arc<Work>) -> Result<Action, Error> {
+/// The generation of each Work that was last written to its member, by namespace and name.
+#[derive(Debug, Default)]
+struct Written(Mutex<BTreeMap<(String, String), i64>>);
+
+impl Written {
+    fn is_new(&self, work: &Work) -> bool {
+        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written.get(&key(work)) != Some(&work.metadata.generation.unwrap_or_default())
+    }
+
+    fn note(&self, work: &Work) {
+        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written.insert(key(work), work.metadata.generation.unwrap_or_default());
+    }
+
+    fn forget(&self, work: &Work) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(work));
+    }
+}
+
+fn key(work: &Work) -> (String, String) {
+    (work.namespace().unwrap_or_default(), work.name_any())
+}
+
+async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>) -> Result<Action, Error> {
     let namespace = work.namespace().unwrap_or_default();
     let cluster = cluster_of(&namespace).and_then(|name| context.clusters.get("", name));
+    if cluster.as_ref().is_some_and(|cluster| !context.reaches(cluster)) {
+        return Ok(Action::await_change());
+    }
     if work.metadata.deletion_timestamp.is_some() {
+        written.forget(&work);
         return remove(&context, &work, cluster.as_deref()).await;
     }
-    let Some(cluster) = cluster.filter(|cluster| cluster.is_ready()) else {
-        return Ok(Action::await_change());
-    };
-    let outcome = write(&context, &work, &cluster).await;
-    say(&context, &work, outcome.as_ref().err()).await?;
-    outcome.map(|()| Action::await_change())
+    let mut conditions = work.status.clone().unwrap_or_default().conditions;
+    let now = context.clock.now_in_seconds();
+    tell_dispatching(&mut conditions, work.spec.suspend_dispatching, now);
+    let is_ready = |cluster: &Arc<Cluster>| cluster.is_ready() && !work.spec.suspend_dispatching;
+    let mut outcome = Ok(Done::Nothing);
+    if let Some(cluster) = cluster.filter(is_ready) {
+        outcome = write(&context, &work, &cluster, written.is_new(&work)).await;
+        if outcome.is_ok() {
+            written.note(&work);
+        }
+        tell_applied(&mut conditions, &outcome, context.clock.now_in_seconds());
+    }
+    if work.status.as_ref().is_none_or(|status| status.conditions != conditions) && !conditions.is_empty() {
+        let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
+        put_status(&api, &work.name_any(), &json!({ "conditions": conditions })).await?;
+    }
+    outcome.map(|_| Action::await_change())
 }
 
-async fn write(context: &Context, work: &Work, cluster: &Cluster) -> Result<(), Error> {
+async fn write(context: &Context, work: &Work, cluster: &Cluster, new: bool) -> Result<Done, Error> {
     let client = context
         .member(cluster)
         .ok_or_else(|| Error::NotYet("there are no credentials for the member".into()))?;
-    let (manifest, kind) = manifest_kind(work, cluster)
+    let manifest = manifest_kind(work, cluster)
         .ok_or_else(|| Error::NotYet("the member does not serve the kind".into()))?;
-    apply(context, client, work, &manifest, &kind).await
+    apply(context, client, work, &manifest, new).await
 }
 
-/// Says on the Work whether it was applied.
-async fn say(context: &Context, work: &Work, failure: Option<&Error>) -> Result<(), Error> {
-    let before = work.status.clone().unwrap_or_default().conditions;
-    let mut conditions = before.clone();
-    let now = context.clock.now_in_seconds();
-    let (reason, message) = match failure {
-        None => ("AppliedSuccessful", "Manifest has been successfully applied".to_owned()),
-        Some(error) => ("AppliedFailed", format!("Failed to apply all manifests (0/1): {error}")),
+/// Tells of a Work that is held back, or was, whether it still is; as from 1.11.
+fn tell_dispatching(conditions: &mut Vec<Condition>, suspended: bool, now: Timestamp) {
+    let (reason, message) = if suspended {
+        ("SuspendDispatching", "Work dispatching is in a suspended state.")
+    } else {
+        ("Dispatching", "Work is being dispatched to member clusters.")
     };
-    set_condition(&mut conditions, CONDITION_APPLIED, failure.is_none(), reason, &message, now);
-    if conditions != before {
-        let api = Api::<Work>::namespaced(context.client.clone(), &work.namespace().unwrap_or_default());
-        put_status(&api, &work.name_any(), &json!({ "conditions": conditions })).await?;
+    if suspended || condition(conditions, CONDITION_DISPATCHING).is_some() {
+        set_condition(conditions, CONDITION_DISPATCHING, !suspended, reason, message, now);
     }
-    Ok(())
+}
+
+/// Tells whether a Work was applied, and whether it was applied again where somebody had deleted it.
+fn tell_applied(conditions: &mut Vec<Condition>, outcome: &Result<Done, Error>, now: Timestamp) {
+    let was_applied = is_true(conditions, CONDITION_APPLIED);
+    let applied = "Manifest has been successfully applied".to_owned();
+    let (reason, message) = match outcome {
+        // That it is still so says nothing new.
+        Ok(Done::Nothing) if was_applied => return,
+        Ok(Done::Created) if was_applied => ("ReCreateSuccessful", applied),
+        Ok(_) => ("AppliedSuccessful", applied),
+        Err(error) => ("AppliedFailed", format!("Failed to apply all manifests (0/1): {error}")),
+    };
+    set_condition(conditions, CONDITION_APPLIED, outcome.is_ok(), reason, &message, now);
 }
 
 /// Takes the manifest out of the member and lets the Work go. It waits for a member that is not ready, unless that
@@ -96,13 +149,15 @@ async fn remove(context: &Context, work: &Work, cluster: Option<&Cluster>) -> Re
     if rest.len() == work.finalizers().len() {
         return Ok(Action::await_change());
     }
+    let keeps = work.spec.preserve_resources_on_deletion;
+    let parting = if keeps { Parting::Release } else { Parting::Delete };
     if let Some(cluster) = cluster {
         if cluster.is_ready() {
             let client = context
                 .member(cluster)
                 .ok_or_else(|| Error::NotYet("there are no credentials for the member".into()))?;
-            if let Some((manifest, kind)) = manifest_kind(work, cluster) {
-                delete(context, client, work, &manifest, &kind).await?;
+            if let Some(manifest) = manifest_kind(work, cluster) {
+                part(context, client, work, &manifest, parting).await?;
             }
         } else if cluster.metadata.deletion_timestamp.is_none() {
             return Ok(Action::await_change());

@@ -38,6 +38,7 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     for task in &spec.graceful_eviction_tasks {
         match context.rules.task_fate(task, replaced, timeout, now) {
             TaskFate::End => {}
+            TaskFate::Keep => tasks.push(task.clone()),
             TaskFate::Stamp => tasks.push(GracefulEvictionTask {
                 creation_timestamp: Some(Time(context.clock.now_in_seconds())),
                 ..task.clone()

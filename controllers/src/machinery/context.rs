@@ -1,19 +1,22 @@
 //! What every controller is given: clients, the clock, the rules, and the stores of the control plane.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use capsize_clock::Clock;
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client};
 
 use super::{Informer, bounded};
 use crate::api::{
-    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, OverridePolicy,
-    PropagationPolicy, ResourceBinding, ResourceBindingSpec, Work,
+    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding,
+    NAMESPACE_CLUSTER_LEASES, OverridePolicy, PropagationPolicy, ResourceBinding, ResourceBindingSpec, Work,
+    execution_namespace,
 };
 use crate::detector::Templates;
 use crate::rules::Rules;
-use crate::{Controllers, MemberClients, Settings};
+use crate::{Agent, Controllers, MemberClients, Settings};
 
 /// What every controller is given.
 pub(crate) struct Context {
@@ -29,8 +32,12 @@ pub(crate) struct Context {
     pub bindings: Informer<ResourceBinding>,
     pub cluster_bindings: Informer<ClusterResourceBinding>,
     pub works: Informer<Work>,
+    /// Of Pull members.
+    pub leases: Informer<Lease>,
     pub templates: Templates,
     members: Arc<dyn MemberClients>,
+    /// The one cluster that these controllers are the agent of.
+    agent_of: Option<String>,
 }
 
 impl Context {
@@ -38,6 +45,7 @@ impl Context {
     pub(crate) fn new(controllers: Controllers) -> Self {
         let Controllers { client, members, clock, settings, rules } = controllers;
         let config = Config::default;
+        let leases = Api::namespaced(client.clone(), NAMESPACE_CLUSTER_LEASES);
         Self {
             clusters: Informer::start(Api::all(client.clone()), config(), ()),
             policies: Informer::start(Api::all(client.clone()), config(), ()),
@@ -47,12 +55,41 @@ impl Context {
             bindings: Informer::start(Api::all(client.clone()), config(), ()),
             cluster_bindings: Informer::start(Api::all(client.clone()), config(), ()),
             works: Informer::start(Api::all(client.clone()), config(), ()),
+            leases: Informer::start(leases, config(), ()),
             templates: Templates::default(),
             client,
             clock,
             settings,
             rules,
             members,
+            agent_of: None,
+        }
+    }
+
+    /// Starts what an agent watches on the control plane: its own Cluster and its Works.
+    pub(crate) fn of_agent(agent: Agent) -> Self {
+        let Agent { cluster, client, member, clock, settings, rules } = agent;
+        let client = bounded(client, settings.member_client_timeout);
+        let config = watched_across(settings.member_client_timeout);
+        let own = config.clone().fields(&format!("metadata.name={cluster}"));
+        let works = Api::namespaced(client.clone(), &execution_namespace(&cluster));
+        Self {
+            clusters: Informer::start(Api::all(client.clone()), own, ()),
+            policies: Informer::empty(()),
+            cluster_policies: Informer::empty(()),
+            override_policies: Informer::empty(()),
+            cluster_override_policies: Informer::empty(()),
+            bindings: Informer::empty(()),
+            cluster_bindings: Informer::empty(()),
+            works: Informer::start(works, config, ()),
+            leases: Informer::empty(()),
+            templates: Templates::default(),
+            client,
+            clock,
+            settings,
+            rules,
+            members: Arc::new(Own(member)),
+            agent_of: Some(cluster),
         }
     }
 
@@ -66,6 +103,21 @@ impl Context {
         self.bindings.ready().await;
         self.cluster_bindings.ready().await;
         self.works.ready().await;
+        self.leases.ready().await;
+    }
+
+    /// Whether these controllers are what talks to the member: those of the control plane do, except where an agent
+    /// in the member does.
+    pub(crate) fn reaches(&self, cluster: &Cluster) -> bool {
+        match &self.agent_of {
+            None => !cluster.pulls(),
+            Some(own) => cluster.metadata.name.as_ref() == Some(own),
+        }
+    }
+
+    /// Whether these controllers are an agent's.
+    pub(crate) fn is_agent(&self) -> bool {
+        self.agent_of.is_some()
     }
 
     /// What every binding says, of either kind.
@@ -81,10 +133,24 @@ impl Context {
         self.members.client(cluster).map(|client| bounded(client, self.settings.member_client_timeout))
     }
 
-    /// How a member is watched: renewed as often as any request ends, so that a watch that has gone silent is
-    /// noticed within that time.
+    /// How a member is watched.
     pub(crate) fn member_watch(&self) -> Config {
-        let seconds = self.settings.member_client_timeout.as_secs().clamp(1, 290);
-        Config::default().timeout(u32::try_from(seconds).unwrap_or(290))
+        watched_across(self.settings.member_client_timeout)
+    }
+}
+
+/// How the other end of a link is watched: renewed as often as any request ends, so that a watch that has gone silent
+/// is noticed within that time.
+fn watched_across(request_timeout: Duration) -> Config {
+    let seconds = request_timeout.as_secs().clamp(1, 290);
+    Config::default().timeout(u32::try_from(seconds).unwrap_or(290))
+}
+
+/// An agent reaches its own member and no other.
+struct Own(Client);
+
+impl MemberClients for Own {
+    fn client(&self, _: &Cluster) -> Option<Client> {
+        Some(self.0.clone())
     }
 }

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
-use futures::{FutureExt, Stream, StreamExt};
+use futures::{Stream, StreamExt};
 use kube::api::{ApiResource, DynamicObject, TypeMeta};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -55,6 +56,7 @@ where
 {
     store: Store<K>,
     subscribers: Subscribers<K>,
+    listed: Arc<AtomicBool>,
     kind: K::DynamicType,
     _watch: Arc<JoinSet<()>>,
 }
@@ -68,6 +70,7 @@ where
         Self {
             store: self.store.clone(),
             subscribers: Arc::clone(&self.subscribers),
+            listed: Arc::clone(&self.listed),
             kind: self.kind.clone(),
             _watch: Arc::clone(&self._watch),
         }
@@ -94,10 +97,19 @@ where
         let writer = Writer::new(kind.clone());
         let store = writer.as_reader();
         let subscribers = Subscribers::default();
+        let listed = Arc::new(AtomicBool::new(false));
         let mut tasks = JoinSet::new();
         let events = watch(api, config).default_backoff().modify(modify);
-        tasks.spawn(follow(events, writer, store.clone(), kind.clone(), Arc::clone(&subscribers)));
-        Self { store, subscribers, kind, _watch: Arc::new(tasks) }
+        let told = (Arc::clone(&subscribers), Arc::clone(&listed));
+        tasks.spawn(follow(events, writer, store.clone(), kind.clone(), told));
+        Self { store, subscribers, listed, kind, _watch: Arc::new(tasks) }
+    }
+
+    /// A store of a kind that is not watched: empty, and ready at once.
+    pub(crate) fn empty(kind: K::DynamicType) -> Self {
+        let store = Writer::new(kind.clone()).as_reader();
+        let (subscribers, listed) = (Subscribers::default(), Arc::new(AtomicBool::new(true)));
+        Self { store, subscribers, listed, kind, _watch: Arc::default() }
     }
 
     /// Ends when all that there was at the start is in the store.
@@ -106,9 +118,10 @@ where
         let _ = self.store.wait_until_ready().await;
     }
 
-    /// Whether all that there was at the start is in the store.
+    /// Whether all that there was at the start is in the store. To poll [`Informer::ready`] for that would take its wake-up
+    /// from whoever waits for it.
     pub(crate) fn is_ready(&self) -> bool {
-        self.ready().now_or_never().is_some()
+        self.listed.load(Ordering::Acquire)
     }
 
     /// For kube's applier, which looks up what it reconciles.
@@ -160,7 +173,7 @@ async fn follow<K>(
     mut writer: Writer<K>,
     store: Store<K>,
     kind: K::DynamicType,
-    subscribers: Subscribers<K>,
+    (subscribers, listed): (Subscribers<K>, Arc<AtomicBool>),
 ) where
     K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
     K::DynamicType: Eq + Hash + Clone + Debug + Unpin + Send + Sync,
@@ -175,7 +188,11 @@ async fn follow<K>(
             }
         };
         let mut subscribers = subscribers.lock().unwrap_or_else(PoisonError::into_inner);
-        for change in applied(&mut writer, &store, &kind, &event) {
+        let changes = applied(&mut writer, &store, &kind, &event);
+        if matches!(event, Event::InitDone) {
+            listed.store(true, Ordering::Release);
+        }
+        for change in changes {
             subscribers.retain(|subscriber| subscriber.unbounded_send(change.clone()).is_ok());
         }
     }

@@ -13,5 +13,5 @@ pub(crate) use context::Context;
 pub(crate) use error::Error;
 pub(crate) use informer::{Change, Informer};
 pub(crate) use member::bounded;
-pub(crate) use queue::{Queue, refs, run};
-pub(crate) use write::{dynamic_api, patch, patch_status, put_status};
+pub(crate) use queue::{Queue, refs, run, run_with};
+pub(crate) use write::{dynamic_api, erase, patch, patch_status, put_status};

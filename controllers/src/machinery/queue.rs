@@ -11,7 +11,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::future::FutureExt;
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use kube::Resource;
@@ -59,14 +59,46 @@ impl Failures {
 }
 
 /// Reconciles what is in the queue, for ever.
-pub(crate) async fn run<K, F, Fut>(context: Arc<Context>, queue: Queue<K>, reconcile: F)
+pub(crate) fn run<K, F, Fut>(context: Arc<Context>, queue: Queue<K>, reconcile: F) -> BoxFuture<'static, ()>
 where
     K: Resource + Clone + Debug + Send + Sync + 'static,
     K::DynamicType: Debug + Eq + Hash + Clone + Unpin + Send + Sync,
-    F: Fn(Arc<Context>, Arc<K>) -> Fut,
+    F: Fn(Arc<Context>, Arc<K>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Action, Error>> + Send + 'static,
 {
-    let Queue { name, store, triggers, unbounded } = queue;
+    let workers = if queue.unbounded { 0 } else { CONCURRENCY };
+    run_with(context, queue, workers, reconcile)
+}
+
+/// The same with so many at once; without a bound where that is 0.
+pub(crate) fn run_with<K, F, Fut>(
+    context: Arc<Context>,
+    queue: Queue<K>,
+    workers: u16,
+    reconcile: F,
+) -> BoxFuture<'static, ()>
+where
+    K: Resource + Clone + Debug + Send + Sync + 'static,
+    K::DynamicType: Debug + Eq + Hash + Clone + Unpin + Send + Sync,
+    F: Fn(Arc<Context>, Arc<K>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Action, Error>> + Send + 'static,
+{
+    // What comes next is large when compiled, and made once for each kind rather than for each controller.
+    work(context, queue, workers, Box::new(move |context, object| reconcile(context, object).boxed())).boxed()
+}
+
+type Outcome = BoxFuture<'static, Result<Action, Error>>;
+
+async fn work<K>(
+    context: Arc<Context>,
+    queue: Queue<K>,
+    workers: u16,
+    reconcile: Box<dyn Fn(Arc<Context>, Arc<K>) -> Outcome + Send + Sync>,
+) where
+    K: Resource + Clone + Debug + Send + Sync + 'static,
+    K::DynamicType: Debug + Eq + Hash + Clone + Unpin + Send + Sync,
+{
+    let Queue { name, store, triggers, .. } = queue;
     let failures = Arc::new(Failures::default());
     let key = |object: &K| {
         let meta = object.meta();
@@ -95,7 +127,7 @@ where
         tracing::debug!(controller = name, object = key, %error, "reconciliation failed and is tried again");
         Action::requeue(failures.delay(key, base, longest))
     };
-    let config = Config::default().concurrency(if unbounded { 0 } else { CONCURRENCY });
+    let config = Config::default().concurrency(workers);
     let triggers = triggers.map(Ok::<_, Infallible>);
     let outcomes = applier(reconciler, retry, context, store, triggers, config);
     // Errors have been dealt with; an object that is gone before its turn is nothing to do.

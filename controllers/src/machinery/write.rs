@@ -6,7 +6,7 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Error;
 
@@ -51,5 +51,38 @@ pub(crate) fn dynamic_api(client: Client, namespace: &str, kind: &ApiResource) -
 fn pin<K: Resource>(change: &mut Value, object: &K) {
     if let Some(version) = object.resource_version() {
         change["metadata"]["resourceVersion"] = version.into();
+    }
+}
+
+/// A merge patch adds to an object: what the new one no longer has must be said to be gone.
+pub(crate) fn erase(before: &Map<String, Value>, after: &mut Map<String, Value>) {
+    for (key, value) in before {
+        match after.get_mut(key) {
+            None => drop(after.insert(key.clone(), Value::Null)),
+            Some(after) => {
+                if let (Some(before), Some(after)) = (value.as_object(), after.as_object_mut()) {
+                    erase(before, after);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_object_no_longer_has_is_erased_at_any_depth() {
+        let object = |value: Value| value.as_object().cloned().unwrap();
+        let before = object(
+            json!({"clusterAffinity": {"clusterNames": ["m1"], "exclude": ["m2"]}, "spreadConstraints": [1]}),
+        );
+        let mut after = object(json!({"clusterAffinity": {"clusterNames": ["m3"]}}));
+        erase(&before, &mut after);
+        let expected = json!({
+            "clusterAffinity": {"clusterNames": ["m3"], "exclude": null}, "spreadConstraints": null,
+        });
+        assert_eq!(Value::Object(after), expected);
     }
 }

@@ -100,6 +100,37 @@ mod tests {
         }
     }
 
+    /// Each of names, labels and fields: not asked for, accepting, or not accepting.
+    #[test]
+    fn whatever_is_asked_for_must_accept_in_every_combination() {
+        let mut cluster = Cluster::new("m1", Default::default());
+        cluster.spec.region = "r1".into();
+        cluster.labels_mut().insert("tier".into(), "gold".into());
+        let region = |region: &str| json!({"matchExpressions": [{"key": "region", "operator": "In", "values": [region]}]});
+        let names = [None, Some(json!(["m1"])), Some(json!(["m2"]))];
+        let labels = ["", "gold", "iron"]
+            .map(|tier| (!tier.is_empty()).then(|| json!({"matchLabels": {"tier": tier}})));
+        let fields = ["", "r1", "r2"].map(|name| (!name.is_empty()).then(|| region(name)));
+        for (name, label, field, excluded) in
+            (0..3 * 3 * 3 * 2).map(|n| (n % 3, n / 3 % 3, n / 9 % 3, n / 27 == 1))
+        {
+            let mut affinity = json!({"exclude": if excluded { json!(["m1"]) } else { json!(["m3"]) }});
+            let parts = [
+                ("clusterNames", &names[name]),
+                ("labelSelector", &labels[label]),
+                ("fieldSelector", &fields[field]),
+            ];
+            for (part, value) in parts {
+                if let Some(value) = value {
+                    affinity[part] = value.clone();
+                }
+            }
+            let expected = !excluded && ![name, label, field].contains(&2);
+            let parsed: ClusterAffinity = serde_json::from_value(affinity.clone()).unwrap();
+            assert_eq!(affinity_matches(&parsed, &cluster), expected, "{affinity}");
+        }
+    }
+
     #[test]
     fn fields_are_matched_by_every_operator() {
         let mut cluster = Cluster::new("m1", Default::default());

@@ -1,15 +1,12 @@
-//! What the control plane says about a workload as a whole, from what its Works say.
+//! What a binding says about its workload, from what its Works say.
 //!
-//! karmada-io/karmada v1.5.0 `pkg/util/helper/workstatus.go`,
-//! `pkg/resourceinterpreter/default/native/aggregatestatus.go`.
+//! karmada-io/karmada v1.5.0 `pkg/util/helper/workstatus.go`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kube::ResourceExt;
-use serde_json::{Map, Value};
-
 use crate::api::{AggregatedStatus, CONDITION_APPLIED, Health, Work, cluster_of, condition};
+use kube::ResourceExt;
 
 /// One report for each cluster with a Work that is not being deleted, by name.
 #[must_use]
@@ -48,29 +45,9 @@ pub fn fully_applied(carriers: &BTreeSet<&str>, reports: &[AggregatedStatus]) ->
     !carriers.is_empty() && applied == *carriers
 }
 
-/// The status of a template: the sums over all clusters, as if it ran here. `None` for kinds that are not added up.
-#[must_use]
-pub fn template_status(
-    kind: &str,
-    generation: i64,
-    reports: &[AggregatedStatus],
-) -> Option<Map<String, Value>> {
-    if !matches!(kind, "Deployment" | "StatefulSet") {
-        return None;
-    }
-    let fields = ["replicas", "readyReplicas", "updatedReplicas", "availableReplicas", "unavailableReplicas"];
-    let sum = |field: &str| -> i64 {
-        let number = |report: &AggregatedStatus| report.status.as_ref()?.get(field)?.as_i64();
-        reports.iter().filter_map(number).sum()
-    };
-    let sums = fields.iter().map(|field| (*field, sum(field))).filter(|(_, sum)| *sum != 0);
-    let all = std::iter::once(("observedGeneration", generation)).chain(sums);
-    Some(all.map(|(field, number)| (field.to_owned(), number.into())).collect())
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -130,16 +107,5 @@ mod tests {
         assert!(fully_applied(&BTreeSet::from(["m1"]), &reports));
         assert!(!fully_applied(&BTreeSet::from(["m1", "m2"]), &reports));
         assert!(!fully_applied(&BTreeSet::new(), &[]));
-    }
-
-    #[test]
-    fn a_template_shows_the_sums() {
-        let reports = aggregated_status(&[
-            work("m1", false, Some(true), Some(2)),
-            work("m2", false, Some(true), Some(3)),
-        ]);
-        let expected = json!({"observedGeneration": 7, "replicas": 5, "readyReplicas": 5});
-        assert_eq!(template_status("Deployment", 7, &reports).map(Value::Object), Some(expected));
-        assert_eq!(template_status("ConfigMap", 7, &reports), None);
     }
 }

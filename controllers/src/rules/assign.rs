@@ -9,8 +9,8 @@ use super::schedule::{ScheduleError, is_aggregated, is_duplicated, is_static_wei
 use super::{Rules, affinity_matches};
 use crate::api::{Cluster, Placement, ReplicaScheduling, ResourceBindingSpec, StaticWeight, TargetCluster};
 
-/// Replicas for the selected clusters: none for what has none, all for what is duplicated, otherwise by weight or by
-/// free room. A cluster whose share is zero is left out, as from 1.6.
+/// Replicas for the selected clusters, tier by tier: none for what has none, all for what is duplicated, otherwise by
+/// weight or by free room. Tiers matter where room does. A cluster whose share is zero is left out, as from 1.6.
 ///
 /// # Errors
 /// There is too little room; targets stay as they are then.
@@ -18,9 +18,10 @@ pub fn assign<R: Rules + ?Sized>(
     rules: &R,
     spec: &ResourceBindingSpec,
     placement: &Placement,
-    selected: &[&Cluster],
+    tiers: &[Vec<&Cluster>],
     fresh: bool,
 ) -> Result<Vec<TargetCluster>, ScheduleError> {
+    let selected = tiers.concat();
     let each = |replicas| {
         selected.iter().map(|cluster| TargetCluster { name: cluster.name_any(), replicas }).collect()
     };
@@ -28,10 +29,10 @@ pub fn assign<R: Rules + ?Sized>(
         _ if spec.replicas == 0 => return Ok(each(0)),
         _ if is_duplicated(placement) => return Ok(each(spec.replicas)),
         Some(scheduling) if is_static_weighted(scheduling) => {
-            let weights = rules.static_weights(rules_of(scheduling), selected);
+            let weights = rules.static_weights(rules_of(scheduling), &selected);
             rules.divide(spec.replicas, weights, &spec.resource.uid)
         }
-        _ => by_room(rules, spec, selected, is_aggregated(placement), fresh)?,
+        _ => by_tier(rules, spec, tiers, is_aggregated(placement), fresh)?,
     };
     targets.retain(|target| target.replicas > 0);
     Ok(targets)
@@ -57,44 +58,93 @@ pub fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(Stri
     }
 }
 
-/// By free room. Targets that are not selected any more count as lost (#4586), for growing and for shrinking (#7110).
-fn by_room<R: Rules + ?Sized>(
-    rules: &R,
-    spec: &ResourceBindingSpec,
-    selected: &[&Cluster],
-    aggregated: bool,
-    fresh: bool,
-) -> Result<Vec<TargetCluster>, ScheduleError> {
+/// The targets whose replicas count as placed: those that are selected still. What others have counts as lost, for
+/// growing (#4586) and for shrinking (#7110).
+#[must_use]
+pub fn still_assigned(targets: &[TargetCluster], selected: &[&Cluster]) -> Vec<TargetCluster> {
     let still_selected = |target: &&TargetCluster| {
         target.replicas > 0 && selected.iter().any(|cluster| cluster.name_any() == target.name)
     };
-    let kept: Vec<TargetCluster> = spec.clusters.iter().filter(still_selected).cloned().collect();
-    let own = |name: &str| kept.iter().find(|target| target.name == name).map_or(0, |target| target.replicas);
-    let has: i32 = kept.iter().map(|target| target.replicas).sum();
-    let room = |with_own: bool| -> Vec<(String, i64)> {
-        let of = |cluster: &&Cluster| {
-            let name = cluster.name_any();
-            let own = if with_own { i64::from(own(&name)) } else { 0 };
-            (name, rules.free_replicas(spec, cluster) + own)
-        };
-        selected.iter().map(of).collect()
+    targets.iter().filter(still_selected).cloned().collect()
+}
+
+/// By free room, and each tier only for what those before it have no room for; so a schedule that changes anything
+/// also fetches back what flowed over (as from 1.18, #7386).
+fn by_tier<R: Rules + ?Sized>(
+    rules: &R,
+    spec: &ResourceBindingSpec,
+    tiers: &[Vec<&Cluster>],
+    aggregated: bool,
+    fresh: bool,
+) -> Result<Vec<TargetCluster>, ScheduleError> {
+    let kept = rules.still_assigned(&spec.clusters, &tiers.concat());
+    let how = Room { rules, spec, aggregated, fresh };
+    let Some((last, earlier)) = tiers.split_last().filter(|(_, earlier)| !earlier.is_empty()) else {
+        return how.divide(&tiers.concat(), kept, spec.replicas);
     };
-    let uid = &spec.resource.uid;
-    if fresh {
-        let weights = rules.room_used(spec.replicas, room(true), aggregated, &[])?;
-        return Ok(rules.divide(spec.replicas, weights, uid));
-    }
-    if has > spec.replicas {
-        let weights = kept.iter().map(|target| (target.name.clone(), i64::from(target.replicas))).collect();
-        let weights = rules.room_used(spec.replicas, weights, aggregated, &[])?;
-        return Ok(rules.divide(spec.replicas, weights, uid));
-    }
-    if has == spec.replicas {
+    if !fresh && sum(&kept) == spec.replicas {
         return Ok(kept);
     }
-    let missing = spec.replicas - has;
-    let weights = rules.room_used(missing, room(false), aggregated, &kept)?;
-    Ok(merged(kept, rules.divide(missing, weights, uid)))
+    let kept_in = |tier: &[&Cluster]| rules.still_assigned(&kept, tier);
+    let (mut targets, mut left) = (Vec::new(), spec.replicas);
+    for tier in earlier {
+        let room: i64 = how.room(tier, &kept_in(tier)).iter().map(|(_, room)| room).sum();
+        let here = i32::try_from(room).unwrap_or(i32::MAX).min(left);
+        targets.extend(how.divide(tier, kept_in(tier), here)?);
+        left -= here;
+    }
+    targets.extend(how.divide(last, kept_in(last), left)?);
+    Ok(targets)
+}
+
+fn sum(targets: &[TargetCluster]) -> i32 {
+    targets.iter().map(|target| target.replicas).sum()
+}
+
+/// How replicas are divided by free room.
+struct Room<'a, R: ?Sized> {
+    rules: &'a R,
+    spec: &'a ResourceBindingSpec,
+    aggregated: bool,
+    fresh: bool,
+}
+
+impl<R: Rules + ?Sized> Room<'_, R> {
+    /// What each cluster has room for, with what it has of `own`.
+    fn room(&self, clusters: &[&Cluster], own: &[TargetCluster]) -> Vec<(String, i64)> {
+        let of = |cluster: &&Cluster| {
+            let name = cluster.name_any();
+            let own = own.iter().find(|target| target.name == name).map_or(0, |target| target.replicas);
+            (name, self.rules.free_replicas(self.spec, cluster) + i64::from(own))
+        };
+        clusters.iter().map(of).collect()
+    }
+
+    /// So many replicas for these clusters: what is `kept` stays, and what is missing or too much is divided.
+    fn divide(
+        &self,
+        clusters: &[&Cluster],
+        kept: Vec<TargetCluster>,
+        replicas: i32,
+    ) -> Result<Vec<TargetCluster>, ScheduleError> {
+        let (rules, aggregated, uid) = (self.rules, self.aggregated, &self.spec.resource.uid);
+        if self.fresh {
+            let weights = rules.room_used(replicas, self.room(clusters, &kept), aggregated, &[])?;
+            return Ok(rules.divide(replicas, weights, uid));
+        }
+        let missing = replicas - sum(&kept);
+        if missing == 0 {
+            return Ok(kept);
+        }
+        if missing < 0 {
+            let weights =
+                kept.iter().map(|target| (target.name.clone(), i64::from(target.replicas))).collect();
+            let weights = rules.room_used(replicas, weights, aggregated, &[])?;
+            return Ok(rules.divide(replicas, weights, uid));
+        }
+        let weights = rules.room_used(missing, self.room(clusters, &[]), aggregated, &kept)?;
+        Ok(merged(kept, rules.divide(missing, weights, uid)))
+    }
 }
 
 /// The clusters whose room is used for so many replicas, with their room as weight, the roomiest first. Aggregated:
@@ -164,6 +214,18 @@ mod tests {
         before: Placed<'_>,
         fresh: bool,
     ) -> Result<Vec<(String, i32)>, ScheduleError> {
+        tiered(room.len(), aggregated, replicas, room, before, fresh)
+    }
+
+    /// The same, with the first `preferred` of them before the others.
+    fn tiered(
+        preferred: usize,
+        aggregated: bool,
+        replicas: i32,
+        room: &[(&str, i64)],
+        before: Placed<'_>,
+        fresh: bool,
+    ) -> Result<Vec<(String, i32)>, ScheduleError> {
         let scheduling = if aggregated {
             json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"})
         } else {
@@ -177,8 +239,10 @@ mod tests {
             "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "replicas": replicas, "clusters": targets,
         })).unwrap();
         let clusters: Vec<_> = room.iter().map(|(name, pods)| cluster(name, *pods)).collect();
-        let selected: Vec<&Cluster> = clusters.iter().collect();
-        let mut placed: Vec<_> = assign(&Reference, &spec, &placement, &selected, fresh)?
+        let (first, others) = clusters.split_at(preferred);
+        let tiers = [first, others].map(|tier| tier.iter().collect::<Vec<_>>());
+        let tiers: Vec<_> = tiers.into_iter().filter(|tier| !tier.is_empty()).collect();
+        let mut placed: Vec<_> = assign(&Reference, &spec, &placement, &tiers, fresh)?
             .into_iter()
             .map(|target| (target.name, target.replicas))
             .collect();
@@ -257,6 +321,41 @@ mod tests {
                 expected.iter().map(|(name, replicas)| ((*name).to_owned(), *replicas)).collect();
             assert_eq!(divided(aggregated, replicas, room, before, fresh), Ok(expected), "{about}");
         }
+    }
+
+    #[test]
+    fn a_tier_gets_what_those_before_it_have_no_room_for() {
+        let room = |first, second| [("m1", first), ("m2", 0), ("m3", second), ("m4", second)];
+        type Row<'a> = (&'a str, i32, [(&'a str, i64); 4], Placed<'a>, bool, Placed<'a>);
+        let rows: [Row<'_>; 6] = [
+            ("the first has room", 3, room(3, 5), &[], false, &[("m1", 3)]),
+            ("the rest flows over", 7, room(3, 5), &[], false, &[("m1", 3), ("m3", 2), ("m4", 2)]),
+            (
+                "growing, the first is full",
+                8,
+                room(0, 5),
+                &[("m1", 3), ("m3", 4)],
+                false,
+                &[("m1", 3), ("m3", 5)],
+            ),
+            (
+                "shrinking, the last gives first",
+                4,
+                room(0, 5),
+                &[("m1", 3), ("m3", 4)],
+                false,
+                &[("m1", 3), ("m3", 1)],
+            ),
+            ("nothing comes back by itself", 7, room(9, 5), &[("m3", 7)], false, &[("m3", 7)]),
+            ("unless somebody asks", 7, room(9, 5), &[("m3", 7)], true, &[("m1", 7)]),
+        ];
+        for (about, replicas, room, before, fresh, expected) in rows {
+            let expected: Vec<_> =
+                expected.iter().map(|(name, replicas)| ((*name).to_owned(), *replicas)).collect();
+            let placed = tiered(2, false, replicas, &room, before, fresh);
+            assert_eq!(placed, Ok(expected), "{about}");
+        }
+        assert!(tiered(2, false, 9, &room(3, 2), &[], false).is_err());
     }
 
     #[test]

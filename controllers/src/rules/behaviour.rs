@@ -1,56 +1,109 @@
 //! What a release does otherwise than another, as named switches.
 //!
-//! The reference is release 1.5 with the bugs taken out. A switch turns one difference on; its doc comment says from
-//! which release on the real system has it.
-
-use super::Rules;
+//! The reference is release 1.5 with the bugs taken out. A switch turns one difference on; its doc comment says which
+//! releases have it. What a release does and should not is in `bugs`.
 
 /// The differences between releases that the rules know. The default is the reference.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behaviour {
     /// How replicas are divided by weight.
     pub division: Division,
+    /// How many regions (zones, providers) a workload is spread over, within the limits that its policy sets.
+    pub grouping: Grouping,
     /// Of clusters with the same score, the one with more room ranks first, before the name decides; as from 1.6
     /// (`pkg/scheduler/core/spreadconstraint/util.go`).
     pub ranks_by_room: bool,
+    /// Template and binding name their policy in annotations and carry its permanent id as a label; as from 1.8
+    /// (`pkg/detector/claim.go`). Before, the names were labels.
+    pub permanent_ids: bool,
     /// The condition `Scheduled` says what went wrong: `Success`, `NoClusterFit`, `Unschedulable`, `SchedulerError`;
     /// as from 1.7 (`pkg/apis/work/v1alpha2/binding_types.go`). Before, only `BindingScheduled` and
     /// `BindingFailedScheduling`.
     pub tells_reasons: bool,
+    /// A cluster that has not been ready for long is tainted with NoExecute without anybody asking for it; until 1.13
+    /// (#6389).
+    pub taints_by_itself: bool,
+    /// The webhook adds tolerations of the health taints to policies; until 1.14 (#6444).
+    pub adds_tolerations: bool,
+    /// What makes workloads leave a cluster that is being removed.
+    pub removal: Removal,
+    /// What becomes of a target that is not known any more to serve the workload's kind.
+    pub unserved_targets: UnservedTargets,
+}
+
+/// What becomes of a target that is not known any more to serve the workload's kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnservedTargets {
+    /// It stays a target; as from 1.15 (#6462).
+    #[default]
+    Stay,
+    /// It stays one unless `CompleteAPIEnablements` says that nothing was overlooked; from 1.12 to 1.14 (#5216).
+    StayInDoubt,
+    /// It is one no more, so that a hiccup of discovery deletes what runs there; until 1.11, and a bug of those.
+    Leave,
 }
 
 /// How replicas are divided by weight.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
     /// Shares rounded down, and what is left over one by one to the heaviest; until 1.15.
-    #[default]
     LargestWeight,
     /// Seat by seat (Webster's method): whoever has the most weight for each half seat more; as from 1.16 (#6793).
     Webster,
+}
+
+/// How many regions a workload is spread over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// As many as it must be spread over at least, never more; until 1.5.
+    Fewest,
+    /// Any number within the limits, whichever combination is best; as from 1.6.
+    WithinLimits,
+}
+
+/// What makes workloads leave a cluster that is being removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// A taint, so that they leave as they leave any tainted cluster: gracefully; until 1.13 (#6403).
+    Tainting,
+    /// The scheduler, which takes the cluster for one that does not fit any more; as from 1.14.
+    Scheduling,
+}
+
+/// Major and minor number.
+pub(super) type Number = (u32, u32);
+
+/// `v1.18.2` as the numbers that count; 1.5 where there are none.
+pub(super) fn number(release: &str) -> Number {
+    let mut numbers = release.trim_start_matches('v').split('.').map_while(|part| part.parse().ok());
+    (numbers.next().unwrap_or(1), numbers.next().unwrap_or(5))
 }
 
 impl Behaviour {
     /// As the real system in this release (`1.13.10`, `v1.18.2`), as far as the switches go.
     #[must_use]
     pub fn of(release: &str) -> Self {
-        let mut numbers =
-            release.trim_start_matches('v').split('.').map_while(|part| part.parse::<u32>().ok());
-        let release = (numbers.next().unwrap_or(1), numbers.next().unwrap_or(5));
+        let release = number(release);
         Self {
             division: if release >= (1, 16) { Division::Webster } else { Division::LargestWeight },
+            grouping: if release >= (1, 6) { Grouping::WithinLimits } else { Grouping::Fewest },
             ranks_by_room: release >= (1, 6),
+            permanent_ids: release >= (1, 8),
             tells_reasons: release >= (1, 7),
+            unserved_targets: match release {
+                release if ((1, 12)..(1, 15)).contains(&release) => UnservedTargets::StayInDoubt,
+                _ => UnservedTargets::Stay,
+            },
+            taints_by_itself: release < (1, 14),
+            adds_tolerations: release < (1, 15),
+            removal: if release >= (1, 14) { Removal::Scheduling } else { Removal::Tainting },
         }
     }
 }
 
-/// The reference's rules with another behaviour.
-#[derive(Clone, Copy, Debug)]
-pub struct Release(pub Behaviour);
-
-impl Rules for Release {
-    fn behaviour(&self) -> Behaviour {
-        self.0
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self::of("1.5")
     }
 }
 
@@ -59,20 +112,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_switch_is_on_from_its_release_on() {
+    fn a_switch_is_on_for_the_releases_that_have_it() {
+        let old = Behaviour {
+            division: Division::LargestWeight,
+            grouping: Grouping::Fewest,
+            ranks_by_room: false,
+            permanent_ids: false,
+            tells_reasons: false,
+            taints_by_itself: true,
+            adds_tolerations: true,
+            removal: Removal::Tainting,
+            unserved_targets: UnservedTargets::Stay,
+        };
+        let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
+        let telling = Behaviour { tells_reasons: true, ..ranked };
+        let identified = Behaviour { permanent_ids: true, ..telling };
+        let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..identified };
+        let asked = Behaviour { taints_by_itself: false, removal: Removal::Scheduling, ..identified };
         let cases = [
-            ("v1.5.0", Division::LargestWeight, false, false),
-            ("1.6.1", Division::LargestWeight, true, false),
-            ("1.13.10", Division::LargestWeight, true, true),
-            ("v1.18.2", Division::Webster, true, true),
+            ("v1.5.0", old),
+            ("1.6.1", ranked),
+            ("1.7.0", telling),
+            ("1.11", identified),
+            ("1.13.10", in_doubt),
+            ("1.14", Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..asked }),
+            ("1.15.0", Behaviour { adds_tolerations: false, ..asked }),
+            ("v1.18.2", Behaviour { adds_tolerations: false, division: Division::Webster, ..asked }),
         ];
-        for (release, division, ranks_by_room, tells_reasons) in cases {
-            assert_eq!(
-                Behaviour::of(release),
-                Behaviour { division, ranks_by_room, tells_reasons },
-                "{release}"
-            );
+        for (release, expected) in cases {
+            assert_eq!(Behaviour::of(release), expected, "{release}");
         }
-        assert_eq!(Behaviour::of("1.5.0"), Behaviour::default());
+        assert_eq!(Behaviour::default(), old);
     }
 }

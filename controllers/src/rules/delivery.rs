@@ -1,84 +1,87 @@
-//! Which clusters hold a Work of a binding, what the Work says, and whether a member has what it says.
+//! What a Work says, and whether a member has what it says.
 //!
-//! karmada-io/karmada v1.5.0 `pkg/controllers/binding/common.go`, `pkg/util/helper/{binding,work}.go`,
-//! `pkg/resourceinterpreter/default/native/prune`.
+//! karmada-io/karmada v1.5.0 `pkg/controllers/binding/common.go`, `pkg/util/helper/{binding,work}.go`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 use super::Rules;
 use crate::api::{
-    ANNOTATION_MANAGED_ANNOTATIONS, ANNOTATION_MANAGED_LABELS, ANNOTATION_TEMPLATE_UID, LABEL_WORK_NAME,
-    LABEL_WORK_NAMESPACE, Overriders, ResourceBindingSpec, TargetCluster, binding_annotations, binding_label,
-    execution_namespace, work_name,
+    ANNOTATION_CONFLICT_RESOLUTION, ANNOTATION_MANAGED_ANNOTATIONS, ANNOTATION_MANAGED_LABELS,
+    ANNOTATION_TEMPLATE_UID, ConflictResolution, LABEL_WORK_NAME, LABEL_WORK_NAMESPACE, Overriders,
+    binding_annotations, binding_label, execution_namespace, work_name,
 };
 
-/// The clusters that hold a Work of the binding: the targets, and those that the workload has not left yet. A Work
-/// anywhere else is an orphan. Works are written for the targets only, so that one that is leaving stays as it is.
-#[must_use]
-pub fn carriers(spec: &ResourceBindingSpec) -> BTreeSet<&str> {
-    let targets = spec.clusters.iter().map(|target| target.name.as_str());
-    targets.chain(spec.graceful_eviction_tasks.iter().map(|task| task.from_cluster.as_str())).collect()
+/// What makes the object in one cluster another than its template.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery<'a> {
+    /// The template.
+    pub template: &'a Value,
+    /// The binding's namespace (empty for a cluster-scoped one) and name; a Namespace goes everywhere without one.
+    pub binding: Option<(&'a str, &'a str)>,
+    /// The cluster.
+    pub cluster: &'a str,
+    /// How many replicas it runs; as the template says, where nothing is said.
+    pub replicas: Option<i32>,
+    /// How many completions of a Job are its share; all, where nothing is said.
+    pub completions: Option<i32>,
+    /// What is different there, one after another.
+    pub overriders: &'a [&'a Overriders],
+    /// Labels that tell of the copy that it replaces.
+    pub state: &'a BTreeMap<String, String>,
+    /// What becomes of an object that the cluster already has.
+    pub conflicts: Option<ConflictResolution>,
 }
 
-/// The object that a template becomes in a target: without what the control plane's API server added, with the
-/// target's replicas, with what is different there, and with labels and annotations that lead back to Work and binding.
-///
-/// `binding` is the binding's namespace (empty for a cluster-scoped one) and name; `overriders` are made one after another, and have the last word on
-/// all but those marks.
+/// The object that a template becomes in a cluster: without what is the control plane's own, with the cluster's share,
+/// with what is different there, and with labels and annotations that lead back to Work and binding. Overriders have
+/// the last word on all but those marks.
 ///
 /// # Errors
 /// The template is not an object, or an override cannot be made.
-pub fn manifest<R: Rules + ?Sized>(
-    rules: &R,
-    template: &Value,
-    binding: (&str, &str),
-    target: &TargetCluster,
-    overriders: &[&Overriders],
-) -> Result<Map<String, Value>, String> {
+pub fn manifest<R: Rules + ?Sized>(rules: &R, delivery: &Delivery<'_>) -> Result<Map<String, Value>, String> {
     let not_an_object = || "the template is not an object".to_owned();
-    let mut object = Value::Object(revised(template, target).ok_or_else(not_an_object)?);
-    overriders.iter().try_for_each(|overriders| rules.override_object(&mut object, overriders))?;
-    marked(object, template, binding, target).ok_or_else(not_an_object)
+    let mut object = Value::Object(revised(rules, delivery).ok_or_else(not_an_object)?);
+    delivery.overriders.iter().try_for_each(|overriders| rules.override_object(&mut object, overriders))?;
+    marked(object, delivery).ok_or_else(not_an_object)
 }
 
-/// The template without what the API server added, with the target's replicas.
-fn revised(template: &Value, target: &TargetCluster) -> Option<Map<String, Value>> {
-    let mut manifest = template.as_object()?.clone();
-    manifest.remove("status");
-    let metadata = manifest.get_mut("metadata")?.as_object_mut()?;
-    metadata.retain(|field, _| matches!(field.as_str(), "name" | "namespace" | "labels" | "annotations"));
-    if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-        annotations.remove("deployment.kubernetes.io/revision");
-        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
-    }
-    if target.replicas > 0 {
-        let field = if manifest.get("kind")? == "Job" { "parallelism" } else { "replicas" };
-        entry(&mut manifest, "spec")?.insert(field.into(), target.replicas.into());
+/// The template without what is the control plane's own, with the cluster's share.
+fn revised<R: Rules + ?Sized>(rules: &R, delivery: &Delivery<'_>) -> Option<Map<String, Value>> {
+    let mut manifest = delivery.template.as_object()?.clone();
+    rules.prune(&mut manifest);
+    let is_job = manifest.get("kind")? == "Job";
+    let replicas = if is_job { "parallelism" } else { "replicas" };
+    let shares = [(replicas, delivery.replicas), ("completions", delivery.completions)];
+    for (field, share) in shares.into_iter().filter_map(|(field, share)| Some((field, share?))) {
+        entry(&mut manifest, "spec")?.insert(field.into(), share.into());
     }
     Some(manifest)
 }
 
-/// The object with the marks that lead back to Work and binding.
-fn marked(
-    object: Value,
-    template: &Value,
-    binding: (&str, &str),
-    target: &TargetCluster,
-) -> Option<Map<String, Value>> {
+/// The object with the marks that lead back to its Work, and to its binding if it has one.
+fn marked(object: Value, delivery: &Delivery<'_>) -> Option<Map<String, Value>> {
     let Value::Object(mut manifest) = object else { return None };
+    let (template, binding) = (delivery.template, delivery.binding);
     let text = |path: &str| template.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let work = work_name(text("/kind"), text("/metadata/namespace"), text("/metadata/name"));
     let metadata = manifest.get_mut("metadata")?.as_object_mut()?;
     let labels = entry(metadata, "labels")?;
-    let (label, key) = binding_label(binding.0, binding.1);
-    labels.insert(label.into(), key.into());
-    labels.insert(LABEL_WORK_NAMESPACE.into(), execution_namespace(&target.name).into());
+    if let Some((namespace, name)) = binding {
+        let (label, key) = binding_label(namespace, name);
+        labels.insert(label.into(), key.into());
+    }
+    labels.insert(LABEL_WORK_NAMESPACE.into(), execution_namespace(delivery.cluster).into());
     labels.insert(LABEL_WORK_NAME.into(), work.into());
+    labels.extend(delivery.state.iter().map(|(label, value)| (label.clone(), value.clone().into())));
     let managed_labels = keys(labels);
     let annotations = entry(metadata, "annotations")?;
-    let lead_back = binding_annotations(binding.0, binding.1);
+    let own_word = annotations.get(ANNOTATION_CONFLICT_RESOLUTION).and_then(Value::as_str);
+    if let Some(word) = conflict_resolution(own_word, delivery.conflicts) {
+        annotations.insert(ANNOTATION_CONFLICT_RESOLUTION.into(), word.into());
+    }
+    let lead_back = binding.map(|(namespace, name)| binding_annotations(namespace, name)).unwrap_or_default();
     annotations.extend(lead_back.into_iter().map(|(key, value)| (key.to_owned(), value.into())));
     annotations.insert(ANNOTATION_TEMPLATE_UID.into(), text("/metadata/uid").into());
     annotations.insert(ANNOTATION_MANAGED_LABELS.into(), managed_labels.into());
@@ -86,6 +89,18 @@ fn marked(
     let managed_annotations = keys(annotations);
     annotations.insert(ANNOTATION_MANAGED_ANNOTATIONS.into(), managed_annotations.into());
     Some(manifest)
+}
+
+/// What a manifest says of an object that the cluster already has: the template's own annotation, if it is a word that
+/// is known, or else what the policy says (1.7).
+fn conflict_resolution(own_word: Option<&str>, policy: Option<ConflictResolution>) -> Option<&'static str> {
+    match (own_word, policy) {
+        (Some("overwrite"), _) => Some("overwrite"),
+        (Some("abort"), _) => Some("abort"),
+        (_, Some(ConflictResolution::Overwrite)) => Some("overwrite"),
+        (_, Some(ConflictResolution::Abort)) => Some("abort"),
+        (_, None) => None,
+    }
 }
 
 /// The replicas that a template asks for; 0 for what has none (`GetReplicas` of the default interpreter).
@@ -113,6 +128,17 @@ pub fn covers(present: &Value, wanted: &Value) -> bool {
         }
         _ => present == wanted,
     }
+}
+
+/// Whether the object in a member is as the manifest says. Members and others may add to it, but not to the data of a
+/// `ConfigMap` or `Secret`, each key of which means something.
+#[must_use]
+pub fn is_as_said(present: &Value, wanted: &Value) -> bool {
+    let is_data = wanted.get("kind").is_some_and(|kind| kind == "ConfigMap" || kind == "Secret");
+    let keys = |object: &Value, field| object.get(field).and_then(Value::as_object).map_or(0, Map::len);
+    covers(present, wanted)
+        && (!is_data
+            || ["data", "binaryData"].iter().all(|field| keys(present, *field) == keys(wanted, *field)))
 }
 
 /// Whether the object in a member was put there by the Work.
@@ -149,6 +175,21 @@ mod tests {
     use super::*;
     use crate::rules::Reference;
 
+    static NOTHING: BTreeMap<String, String> = BTreeMap::new();
+
+    fn to_m1<'a>(template: &'a Value, binding: (&'a str, &'a str)) -> Delivery<'a> {
+        Delivery {
+            template,
+            binding: Some(binding),
+            cluster: "m1",
+            replicas: None,
+            completions: None,
+            overriders: &[],
+            state: &NOTHING,
+            conflicts: None,
+        }
+    }
+
     #[test]
     fn a_manifest_is_what_the_recordings_of_release_1_5_show() {
         let template = json!({
@@ -158,8 +199,8 @@ mod tests {
                 "labels": {"app": "dup", "propagationpolicy.karmada.io/name": "dup"}},
             "spec": {"replicas": 2}, "status": {"replicas": 2},
         });
-        let target = TargetCluster { name: "m1".into(), replicas: 5 };
-        let made = manifest(&Reference, &template, ("default", "dup-deployment"), &target, &[]).unwrap();
+        let delivery = Delivery { replicas: Some(5), ..to_m1(&template, ("default", "dup-deployment")) };
+        let made = manifest(&Reference, &delivery).unwrap();
         let expected = json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {
@@ -188,28 +229,81 @@ mod tests {
     #[test]
     fn what_has_no_namespace_leads_back_to_a_cluster_scoped_binding() {
         let template = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "web"}});
-        let target = TargetCluster { name: "m1".into(), replicas: 0 };
-        let made = manifest(&Reference, &template, ("", "web-thing"), &target, &[]).unwrap();
+        let made = manifest(&Reference, &to_m1(&template, ("", "web-thing"))).unwrap();
         assert_eq!(made["metadata"]["annotations"]["clusterresourcebinding.karmada.io/name"], "web-thing");
         assert!(made["metadata"]["labels"].get("resourcebinding.karmada.io/key").is_none());
         assert!(made["metadata"]["labels"].get("clusterresourcebinding.karmada.io/key").is_some());
     }
 
     #[test]
+    fn a_namespace_leads_back_to_its_work_alone() {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "spec": {"finalizers": ["kubernetes"]},
+            "metadata": {"name": "shop", "uid": "39e3", "labels": {"team": "a"}}, "status": {"phase": "Active"}});
+        let delivery = Delivery { binding: None, ..to_m1(&namespace, ("", "")) };
+        let made = manifest(&Reference, &delivery).unwrap();
+        let labels = json!({"team": "a", "work.karmada.io/namespace": "karmada-es-m1",
+            "work.karmada.io/name": work_name("Namespace", "", "shop")});
+        assert_eq!(made["metadata"]["labels"], labels);
+        assert_eq!(made["metadata"]["annotations"]["resourcetemplate.karmada.io/uid"], "39e3");
+        assert!(made["metadata"]["annotations"].get("clusterresourcebinding.karmada.io/name").is_none());
+        assert!(made.get("status").is_none());
+    }
+
+    #[test]
     fn overrides_have_the_last_word_but_on_the_marks() {
         let template =
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {}});
-        let target = TargetCluster { name: "m1".into(), replicas: 5 };
         let overriders: Overriders = serde_json::from_value(json!({
             "plaintext": [{"path": "/spec/replicas", "operator": "replace", "value": 1}],
             "labelsOverrider": [{"operator": "add", "value": {"work.karmada.io/name": "x", "a": "b"}}],
         }))
         .unwrap();
-        let made =
-            manifest(&Reference, &template, ("default", "web-deployment"), &target, &[&overriders]).unwrap();
+        let delivery = Delivery {
+            replicas: Some(5),
+            overriders: &[&overriders],
+            ..to_m1(&template, ("default", "web-deployment"))
+        };
+        let made = manifest(&Reference, &delivery).unwrap();
         assert_eq!(made["spec"]["replicas"], 1);
         assert_eq!(made["metadata"]["labels"]["a"], "b");
         assert_ne!(made["metadata"]["labels"]["work.karmada.io/name"], "x");
+    }
+
+    #[test]
+    fn a_job_has_its_share_of_pods_and_completions() {
+        let template = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum"},
+            "spec": {"parallelism": 4, "completions": 8}});
+        let share =
+            Delivery { replicas: Some(1), completions: Some(2), ..to_m1(&template, ("default", "sum-job")) };
+        let made = manifest(&Reference, &share).unwrap();
+        assert_eq!(made["spec"], json!({"parallelism": 1, "completions": 2}));
+    }
+
+    #[test]
+    fn a_new_copy_is_told_of_the_old_one_by_labels() {
+        let template = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "web"}});
+        let state = BTreeMap::from([("job-id".to_owned(), "a1".to_owned())]);
+        let told = Delivery { state: &state, ..to_m1(&template, ("default", "web-thing")) };
+        let made = manifest(&Reference, &told).unwrap();
+        assert_eq!(made["metadata"]["labels"]["job-id"], "a1");
+        let managed = made["metadata"]["annotations"][ANNOTATION_MANAGED_LABELS].as_str().unwrap();
+        assert!(managed.starts_with("job-id,"), "{managed}");
+    }
+
+    #[test]
+    fn a_template_has_the_first_word_on_conflicts_and_the_policy_the_second() {
+        let (abort, overwrite) = (Some(ConflictResolution::Abort), Some(ConflictResolution::Overwrite));
+        let cases = [
+            (None, None, None),
+            (None, abort, Some("abort")),
+            (None, overwrite, Some("overwrite")),
+            (Some("abort"), overwrite, Some("abort")),
+            (Some("overwrite"), abort, Some("overwrite")),
+            (Some("perhaps"), overwrite, Some("overwrite")),
+        ];
+        for (own_word, policy, expected) in cases {
+            assert_eq!(conflict_resolution(own_word, policy), expected, "{own_word:?} {policy:?}");
+        }
     }
 
     #[test]
@@ -223,6 +317,21 @@ mod tests {
         ];
         for (present, expected) in cases {
             assert_eq!(covers(&present, &wanted), expected, "{present}");
+        }
+    }
+
+    #[test]
+    fn nobody_adds_to_data() {
+        let settings = |kind: &str, data: Value| json!({"kind": kind, "data": data});
+        let cases = [
+            ("ConfigMap", json!({"a": "1"}), true),
+            ("ConfigMap", json!({"a": "1", "b": "2"}), false),
+            ("Secret", json!({"a": "1", "b": "2"}), false),
+            ("Thing", json!({"a": "1", "b": "2"}), true),
+        ];
+        for (kind, data, expected) in cases {
+            let wanted = settings(kind, json!({"a": "1"}));
+            assert_eq!(is_as_said(&settings(kind, data), &wanted), expected, "{kind}");
         }
     }
 

@@ -127,6 +127,15 @@ mod tests {
         }
     }
 
+    /// The fault that made 1.16 change the method (#6793).
+    #[test]
+    fn one_replica_more_may_cost_a_cluster_one_by_largest_weight() {
+        let list: Placed<'_, i64> = &[("m1", 6), ("m2", 5), ("m3", 4)];
+        let placed = |replicas| divide_by_largest_weight(replicas, weights(list));
+        assert_eq!(pairs(&placed(7)), [("m1", 3), ("m2", 3), ("m3", 1)]);
+        assert_eq!(pairs(&placed(8)), [("m1", 4), ("m2", 2), ("m3", 2)]);
+    }
+
     #[test]
     fn seats_go_to_the_largest_claim_and_ties_by_the_uid() {
         // FNV-1a of the empty text is odd, of `1` even.

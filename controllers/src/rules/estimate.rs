@@ -1,7 +1,7 @@
 //! How many replicas a workload asks for, what one of them needs, and how many more a cluster has room for.
 //!
-//! karmada-io/karmada `pkg/estimator/client/general.go`, `pkg/util/helper/{pod,work}.go`. Resource models and the
-//! estimators that run beside members are not there: the summary in the Cluster's status is all that counts.
+//! karmada-io/karmada `pkg/estimator/client/general.go`, `pkg/util/helper/{pod,work}.go`. The estimators that run
+//! beside members are not there: what the Cluster's status says is all that counts.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,37 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::Value;
 
 use super::capacity::{add_quantities, milli};
+use super::models::replicas_by_models;
 use crate::api::{Cluster, ReplicaRequirements, ResourceBindingSpec};
 
 /// How many more replicas the cluster has room for: as many as pods may be added, and as many as fit into what is
-/// neither taken nor asked for of each resource that a replica needs. A cluster that has not told its capacity has
-/// room for none; for what has no replicas, there is always room.
+/// neither taken nor asked for of each resource that a replica needs, or onto its nodes where it tells their
+/// grades ([`replicas_by_models`]). A cluster that has not told its capacity has room for none; for what has no
+/// replicas, there is always room.
 #[must_use]
 pub fn free_replicas(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
     if spec.replicas == 0 {
         return i64::from(i32::MAX);
     }
-    let requests = spec.replica_requirements.iter().flat_map(|needs| &needs.resource_request);
-    let one_pod = Quantity("1".into());
-    let pods = ("pods".to_owned(), one_pod);
-    let fits = |(resource, each): (&String, &Quantity)| {
-        let each = milli(each).filter(|each| *each > 0)?;
-        Some(i64::try_from(free(cluster, resource).max(0) / each).unwrap_or(i64::MAX))
+    let fits =
+        |resource: &str, each: i128| i64::try_from(free(cluster, resource).max(0) / each).unwrap_or(i64::MAX);
+    let pods = fits("pods", 1000).min(i64::from(i32::MAX));
+    let Some(needs) = &spec.replica_requirements else { return pods };
+    let summary = cluster.status.as_ref().and_then(|status| status.resource_summary.as_ref());
+    let modelings = summary.map_or(&[][..], |summary| &summary.allocatable_modelings);
+    let by_models = replicas_by_models(&cluster.spec.resource_models, modelings, &needs.resource_request);
+    let by_summary = || {
+        let each = needs
+            .resource_request
+            .iter()
+            .filter_map(|(resource, each)| Some(fits(resource, milli(each).filter(|each| *each > 0)?)));
+        each.min().unwrap_or(pods)
     };
-    let most = std::iter::once((&pods.0, &pods.1)).chain(requests).filter_map(fits).min();
-    most.unwrap_or_default().min(i64::from(i32::MAX))
+    by_models.unwrap_or_else(by_summary).min(pods)
 }
 
 /// What is left of a resource, in thousandths.
-fn free(cluster: &Cluster, resource: &str) -> i128 {
+pub(super) fn free(cluster: &Cluster, resource: &str) -> i128 {
     let Some(summary) = cluster.status.as_ref().and_then(|status| status.resource_summary.as_ref()) else {
         return 0;
     };
@@ -116,6 +124,32 @@ mod tests {
         ];
         for (about, summary, needs, expected) in cases {
             assert_eq!(room(summary, needs), expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn grades_of_nodes_tell_better_than_the_sum_of_them() {
+        let mut cluster = Cluster::new("m1", Default::default());
+        cluster.spec.resource_models = serde_json::from_value(json!([
+            {"grade": 0, "ranges": [{"name": "cpu", "min": "0", "max": "2"}]},
+            {"grade": 1, "ranges": [{"name": "cpu", "min": "2", "max": "1k"}]}]))
+        .unwrap();
+        cluster.status = serde_json::from_value(json!({"resourceSummary": {
+            "allocatable": {"pods": "3", "cpu": "9", "memory": "8Gi"},
+            "allocatableModelings": [{"grade": 0, "count": 5}, {"grade": 1, "count": 2}]}}))
+        .unwrap();
+        let room = |needs: Value| {
+            let spec = json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "replicas": 3, "replicaRequirements": {"resourceRequest": needs}});
+            free_replicas(&serde_json::from_value(spec).unwrap(), &cluster)
+        };
+        let cases = [
+            ("one on each large node", json!({"cpu": "2"}), 2),
+            ("pods are scarcer", json!({"cpu": "1"}), 3),
+            ("a resource without grades: by the sum", json!({"memory": "4Gi"}), 2),
+        ];
+        for (about, needs, expected) in cases {
+            assert_eq!(room(needs), expected, "{about}");
         }
     }
 

@@ -5,10 +5,10 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Toleration;
 
-use super::{Due, affinity_matches, eviction_due, field_values, tolerates};
+use super::{Due, Removal, UnservedTargets, affinity_matches, eviction_due, field_values, tolerates};
 use crate::api::{
-    Cluster, ClusterAffinity, GracefulEvictionTask, NO_EXECUTE, NO_SCHEDULE, ObjectReference,
-    SpreadConstraint, TargetCluster,
+    CONDITION_COMPLETE_APIS, Cluster, ClusterAffinity, GracefulEvictionTask, NO_EXECUTE, NO_SCHEDULE,
+    ObjectReference, SpreadConstraint, TargetCluster, is_true,
 };
 
 /// Why a cluster was refused, for people.
@@ -44,15 +44,27 @@ pub fn taint_filter(
         .map(|taint| format!("cluster(s) had untolerated taint {{{}:{}}}", taint.key, taint.effect))
 }
 
-/// `APIEnablement`: a new target's API server must serve the kind; what is a target already stays one, as from 1.15
-/// (#6462): a hiccup of discovery is no reason to delete.
+/// `APIEnablement`: a new target's API server must serve the kind; of what is a target already, `unserved` tells.
 #[must_use]
-pub fn api_filter(resource: &ObjectReference, cluster: &Cluster, is_target: bool) -> Refusal {
+pub fn api_filter(
+    unserved: UnservedTargets,
+    resource: &ObjectReference,
+    cluster: &Cluster,
+    is_target: bool,
+) -> Refusal {
     let enablements = cluster.status.iter().flat_map(|status| &status.api_enablements);
     let mut resources = enablements
         .filter(|enablement| enablement.group_version == resource.api_version)
         .flat_map(|enablement| &enablement.resources);
-    let served = is_target || resources.any(|served| served.kind == resource.kind);
+    let stays = || match unserved {
+        UnservedTargets::Stay => true,
+        UnservedTargets::StayInDoubt => {
+            let status = cluster.status.as_ref();
+            !status.is_some_and(|status| is_true(&status.conditions, CONDITION_COMPLETE_APIS))
+        }
+        UnservedTargets::Leave => false,
+    };
+    let served = resources.any(|served| served.kind == resource.kind) || is_target && stays();
     (!served).then(|| "cluster(s) did not have the API resource".into())
 }
 
@@ -74,10 +86,13 @@ pub fn spread_filter(constraints: &[SpreadConstraint], cluster: &Cluster) -> Ref
     missing.map(|field| format!("cluster(s) did not have {field} property"))
 }
 
-/// A cluster that is being removed takes nothing new, as from 1.14.
+/// A cluster that is being removed takes nothing new; and it loses what it has where removal is the scheduler's, as
+/// from 1.14 (`pkg/scheduler/core/generic_scheduler.go`).
 #[must_use]
-pub fn terminating_filter(cluster: &Cluster) -> Refusal {
-    cluster.metadata.deletion_timestamp.as_ref().map(|_| "cluster(s) is being removed".into())
+pub fn terminating_filter(removal: Removal, cluster: &Cluster, is_target: bool) -> Refusal {
+    let refused = cluster.metadata.deletion_timestamp.is_some();
+    let stays = is_target && removal == Removal::Tainting;
+    (refused && !stays).then(|| "cluster(s) is being removed".into())
 }
 
 /// `ClusterLocality`: a target scores 100, any other cluster 0; all score 0 while no target has replicas.
@@ -95,7 +110,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::TAINT_NOT_READY;
+    use crate::api::{TAINT_NOT_READY, set_condition};
 
     fn tainted(effect: &str) -> Cluster {
         let mut cluster = Cluster::new("m1", Default::default());
@@ -154,10 +169,22 @@ mod tests {
             kind: kind.into(),
             ..ObjectReference::default()
         };
-        assert!(api_filter(&resource("apps/v1", "Deployment"), &cluster, false).is_none());
-        assert!(api_filter(&resource("apps/v1", "StatefulSet"), &cluster, false).is_some());
-        assert!(api_filter(&resource("v1", "Deployment"), &cluster, false).is_some());
-        assert!(api_filter(&resource("apps/v1", "StatefulSet"), &cluster, true).is_none());
+        let passes = |unserved, resource: &ObjectReference, is_target| {
+            api_filter(unserved, resource, &cluster, is_target).is_none()
+        };
+        let (served, unserved) = (resource("apps/v1", "Deployment"), resource("apps/v1", "StatefulSet"));
+        for release in [UnservedTargets::Stay, UnservedTargets::StayInDoubt, UnservedTargets::Leave] {
+            assert!(passes(release, &served, false));
+            assert!(!passes(release, &unserved, false));
+            assert!(!passes(release, &resource("v1", "Deployment"), false));
+        }
+        assert!(passes(UnservedTargets::Stay, &unserved, true));
+        assert!(passes(UnservedTargets::StayInDoubt, &unserved, true));
+        assert!(!passes(UnservedTargets::Leave, &unserved, true));
+        let conditions = &mut cluster.status.get_or_insert_default().conditions;
+        set_condition(conditions, CONDITION_COMPLETE_APIS, true, "Complete", "", Timestamp::UNIX_EPOCH);
+        assert!(api_filter(UnservedTargets::StayInDoubt, &unserved, &cluster, true).is_some());
+        assert!(api_filter(UnservedTargets::Stay, &unserved, &cluster, true).is_none());
     }
 
     #[test]
@@ -177,6 +204,24 @@ mod tests {
         assert_eq!(spread_filter(&by("cluster"), &cluster), None);
         let missing = Some("cluster(s) did not have region property".to_owned());
         assert_eq!(spread_filter(&by("region"), &cluster), missing);
+    }
+
+    #[test]
+    fn a_cluster_that_is_being_removed_takes_nothing_and_may_lose_what_it_has() {
+        let mut cluster = Cluster::new("m1", Default::default());
+        let refused =
+            |cluster: &Cluster, removal, is_target| terminating_filter(removal, cluster, is_target).is_some();
+        assert!(!refused(&cluster, Removal::Scheduling, false));
+        cluster.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        let cases = [
+            (Removal::Tainting, false, true),
+            (Removal::Tainting, true, false),
+            (Removal::Scheduling, false, true),
+            (Removal::Scheduling, true, true),
+        ];
+        for (removal, is_target, expected) in cases {
+            assert_eq!(refused(&cluster, removal, is_target), expected, "{removal:?}, target: {is_target}");
+        }
     }
 
     #[test]

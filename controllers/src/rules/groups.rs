@@ -1,7 +1,7 @@
 //! Which regions (or zones, or providers) a workload is spread over: the best combination of groups of clusters.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/scheduler/core/spreadconstraint/{group_clusters,select_groups}.go`; as from 1.6.
-//! Until 1.5 exactly as many regions as asked for at least were taken, the best by the sum of their clusters' scores.
+//! For until 1.5, v1.5.0 `select_clusters_by_region.go`.
 
 use super::Candidate;
 
@@ -54,7 +54,27 @@ fn mean(scores: impl Iterator<Item = i64>) -> Option<(i64, i64)> {
     (count > 0).then(|| (count, sum / count))
 }
 
-/// The combination of groups that is used: of at least and at most so many, with so many clusters together, the one
+/// The groups that are used where no more than `count` are, until 1.5: the best by the sum of their clusters' scores;
+/// the worst of them give way to the largest of the rest until there are enough clusters. `None` where there are not.
+#[must_use]
+pub fn fewest_groups(mut groups: Vec<Group>, count: usize, clusters_at_least: usize) -> Option<Vec<Group>> {
+    groups.sort_by(|a, b| b.score.cmp(&a.score).then_with(|| a.name.cmp(&b.name)));
+    let mut rest = groups.split_off(count.min(groups.len()));
+    let clusters = |groups: &[Group]| groups.iter().map(|group| group.clusters).sum::<usize>();
+    for index in (0..groups.len()).rev() {
+        if clusters(&groups) >= clusters_at_least {
+            break;
+        }
+        // The first of equals.
+        let largest = (0..rest.len()).rev().max_by_key(|spare| rest[*spare].clusters);
+        if let Some(largest) = largest.filter(|spare| rest[*spare].clusters > groups[index].clusters) {
+            std::mem::swap(&mut groups[index], &mut rest[largest]);
+        }
+    }
+    (clusters(&groups) >= clusters_at_least).then_some(groups)
+}
+
+/// The combination of groups that is used as from 1.6: of at least and at most so many, with so many clusters together, the one
 /// with the largest sum of scores, then the one with most clusters, then the first. Of that one only as many of its
 /// best groups as do by themselves. `None` where no combination does.
 ///
@@ -157,6 +177,26 @@ mod tests {
         ];
         for (about, at_least, at_most, clusters, expected) in cases {
             let chosen = best_groups(groups(), at_least, at_most, clusters);
+            let names = chosen.map(|groups| groups.into_iter().map(|group| group.name).collect::<Vec<_>>());
+            let expected = expected.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+            assert_eq!(names, expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn the_fewest_are_the_best_unless_they_have_too_few_clusters() {
+        let groups = || vec![group("a", 1, 300), group("b", 2, 200), group("c", 1, 100), group("d", 3, 0)];
+        type Case<'a> = (&'a str, usize, usize, Option<&'a [&'a str]>);
+        let cases: [Case<'_>; 6] = [
+            ("the best", 2, 2, Some(&["a", "b"])),
+            ("the worst gives way to the largest", 2, 4, Some(&["a", "d"])),
+            ("one after the other", 2, 5, Some(&["b", "d"])),
+            ("too few clusters", 2, 6, None),
+            ("all of them", 4, 7, Some(&["a", "b", "c", "d"])),
+            ("fewer than asked for are all there are", 5, 1, Some(&["a", "b", "c", "d"])),
+        ];
+        for (about, count, clusters, expected) in cases {
+            let chosen = fewest_groups(groups(), count, clusters);
             let names = chosen.map(|groups| groups.into_iter().map(|group| group.name).collect::<Vec<_>>());
             let expected = expected.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
             assert_eq!(names, expected, "{about}");

@@ -1,68 +1,71 @@
-//! What an object in a member says about itself: the part of its status that is reported, and its health.
+//! Whether an object in a member does its work, by its own account.
 //!
-//! karmada-io/karmada `pkg/resourceinterpreter/default/native/{healthy,reflectstatus}.go`; `generation` and
-//! `observedGeneration` are reported as from 1.10, so that a stale report can be told from a fresh one.
+//! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/healthy.go`.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::api::Health;
 
-const WORKLOAD_FIELDS: [&str; 6] = [
-    "replicas",
-    "readyReplicas",
-    "updatedReplicas",
-    "availableReplicas",
-    "unavailableReplicas",
-    "observedGeneration",
+/// The kinds that have a health of their own.
+const WITH_HEALTH: [&str; 9] = [
+    "Deployment",
+    "StatefulSet",
+    "ReplicaSet",
+    "DaemonSet",
+    "Service",
+    "Ingress",
+    "PersistentVolumeClaim",
+    "Pod",
+    "PodDisruptionBudget",
 ];
 
-/// The part of the object's status that goes up to the control plane: of a workload its numbers, of anything else
-/// all of it. Zeros are left out.
+/// Whether objects of the kind can be unhealthy.
 #[must_use]
-pub fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>> {
-    let status = object.get("status").and_then(Value::as_object);
-    if !matches!(kind, "Deployment" | "StatefulSet") {
-        return status.cloned();
-    }
-    let mut reflected: Map<String, Value> = WORKLOAD_FIELDS
-        .iter()
-        .filter_map(|field| Some(((*field).to_owned(), status?.get(*field)?.clone())))
-        .filter(|(_, value)| value.as_i64() != Some(0))
-        .collect();
-    if let Some(generation) = object.pointer("/metadata/generation") {
-        reflected.insert("generation".into(), generation.clone());
-    }
-    Some(reflected)
+pub fn has_health(kind: &str) -> bool {
+    WITH_HEALTH.contains(&kind)
 }
 
 /// Whether the object does its work. Kinds about which nothing is known do, as from 1.12.
 #[must_use]
 pub fn health(kind: &str, object: &Value) -> Health {
     let number = |path: &str| object.pointer(path).and_then(Value::as_i64).unwrap_or_default();
+    let wanted = || object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1);
+    let phase = object.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
     let observed = number("/status/observedGeneration") >= number("/metadata/generation");
-    let condition = |type_: &str| {
-        let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
-        conditions.is_some_and(|all| all.iter().any(|one| one["type"] == type_ && one["status"] == "True"))
-    };
     let healthy = match kind {
         "Deployment" | "StatefulSet" => {
-            let wanted = object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1);
             let running = ["replicas", "updatedReplicas", "readyReplicas"];
-            observed && running.iter().all(|field| number(&format!("/status/{field}")) == wanted)
+            observed && running.iter().all(|field| number(&format!("/status/{field}")) == wanted())
         }
+        "ReplicaSet" => observed && number("/status/availableReplicas") >= wanted(),
         "DaemonSet" => {
-            let wanted = number("/status/desiredNumberScheduled");
+            let updated = number("/status/updatedNumberScheduled");
             observed
-                && number("/status/updatedNumberScheduled") >= wanted
-                && number("/status/numberAvailable") >= wanted
+                && updated >= number("/status/desiredNumberScheduled")
+                && number("/status/numberAvailable") >= updated
         }
-        "Pod" => {
-            object.pointer("/status/phase").is_some_and(|phase| phase == "Succeeded") || condition("Ready")
+        "Service" => {
+            object.pointer("/spec/type").is_none_or(|kind| kind != "LoadBalancer") || has_address(object)
         }
-        "PersistentVolumeClaim" => object.pointer("/status/phase").is_some_and(|phase| phase == "Bound"),
+        "Ingress" => has_address(object),
+        "PersistentVolumeClaim" => phase == "Bound",
+        "Pod" => phase == "Succeeded" || (phase == "Running" && is_ready(object)),
+        "PodDisruptionBudget" => number("/status/currentHealthy") >= number("/status/desiredHealthy"),
         _ => true,
     };
     if healthy { Health::Healthy } else { Health::Unhealthy }
+}
+
+fn is_ready(object: &Value) -> bool {
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.is_some_and(|all| all.iter().any(|one| one["type"] == "Ready" && one["status"] == "True"))
+}
+
+/// Whether a load balancer has given it a way in.
+fn has_address(object: &Value) -> bool {
+    let ingress = object.pointer("/status/loadBalancer/ingress").and_then(Value::as_array);
+    let given = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
+    ingress.is_some_and(|all| all.iter().any(|one| given(&one["ip"]) || given(&one["hostname"])))
 }
 
 #[cfg(test)]
@@ -118,29 +121,47 @@ mod tests {
         let cases = [
             (
                 "Pod",
-                json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
+                json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}),
                 Health::Healthy,
             ),
+            ("Pod", json!({"status": {"phase": "Running"}}), Health::Unhealthy),
             ("Pod", json!({"status": {"phase": "Pending"}}), Health::Unhealthy),
             ("Pod", json!({"status": {"phase": "Succeeded"}}), Health::Healthy),
             ("PersistentVolumeClaim", json!({"status": {"phase": "Bound"}}), Health::Healthy),
             ("PersistentVolumeClaim", json!({}), Health::Unhealthy),
+            (
+                "ReplicaSet",
+                json!({"spec": {"replicas": 2}, "status": {"availableReplicas": 2}}),
+                Health::Healthy,
+            ),
+            (
+                "ReplicaSet",
+                json!({"spec": {"replicas": 2}, "status": {"availableReplicas": 1}}),
+                Health::Unhealthy,
+            ),
+            (
+                "DaemonSet",
+                json!({"status": {"desiredNumberScheduled": 2, "updatedNumberScheduled": 2, "numberAvailable": 1}}),
+                Health::Unhealthy,
+            ),
+            ("Service", json!({"spec": {"type": "ClusterIP"}}), Health::Healthy),
+            ("Service", json!({"spec": {"type": "LoadBalancer"}}), Health::Unhealthy),
+            (
+                "Service",
+                json!({"spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}}),
+                Health::Healthy,
+            ),
+            ("Ingress", json!({"status": {"loadBalancer": {}}}), Health::Unhealthy),
+            (
+                "PodDisruptionBudget",
+                json!({"status": {"currentHealthy": 1, "desiredHealthy": 2}}),
+                Health::Unhealthy,
+            ),
             ("ConfigMap", json!({"data": {}}), Health::Healthy),
         ];
         for (kind, object, expected) in cases {
             assert_eq!(health(kind, &object), expected, "{kind} {object}");
+            assert_eq!(has_health(kind), kind != "ConfigMap", "{kind}");
         }
-    }
-
-    #[test]
-    fn a_workloads_report_is_its_numbers_without_zeros() {
-        let object = deployment(
-            3,
-            2,
-            &json!({"observedGeneration": 2, "replicas": 2, "readyReplicas": 0, "conditions": []}),
-        );
-        let expected = json!({"generation": 3, "observedGeneration": 2, "replicas": 2});
-        assert_eq!(reflected_status("Deployment", &object).map(Value::Object), Some(expected));
-        assert_eq!(reflected_status("ConfigMap", &json!({"data": {}})), None);
     }
 }

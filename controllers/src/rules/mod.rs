@@ -3,56 +3,113 @@
 //! They stand behind one trait, [`Rules`], whose default methods they are, so that an implementation of it changes
 //! exactly the rules that it names. The rules are those of Karmada's release 1.5, but not its bugs.
 
+mod activation;
 mod affinity;
 mod aggregate;
+mod application;
 mod assign;
+mod autoscale;
 mod behaviour;
+mod bugs;
 mod capacity;
+mod claim;
+mod components;
 mod delivery;
+mod dependencies;
 mod divide;
 mod estimate;
 mod eviction;
 mod filter;
 mod groups;
 mod health;
+mod heartbeat;
 mod image;
+mod json_path;
+mod models;
+mod namespaces;
+mod neighbours;
 mod overrides;
 mod policy;
+mod propagated;
+mod prune;
 mod readiness;
+mod reflect;
+mod release;
+mod required;
+mod retain;
 mod schedule;
 mod select;
+mod services;
 mod set;
+mod state;
 mod summary;
+mod taint_policy;
 mod taints;
+mod targets;
+mod template_status;
 mod toleration;
+mod trigger;
 mod webhook;
 
+pub use activation::{activates, touched};
 pub use affinity::{affinity_matches, field_values};
-pub use aggregate::{aggregated_status, fully_applied, template_status};
-pub use assign::{assign, room_used, static_weights};
-pub use behaviour::{Behaviour, Division, Release};
+pub use aggregate::{aggregated_status, fully_applied};
+pub use application::{
+    UnhealthySince, application_failover, application_task, tolerated_until, unhealthy_since,
+};
+pub use assign::{assign, room_used, static_weights, still_assigned};
+pub use autoscale::{replicas_to_sync, scales};
+pub use behaviour::{Behaviour, Division, Grouping, Removal, UnservedTargets};
+pub use bugs::{Bug, UnknownBug};
 pub use capacity::{add_quantities, milli};
-pub use delivery::{belongs_to_work, carriers, covers, manifest, template_replicas};
+pub use claim::{Owner, claim_marks, claimed_by};
+pub use components::{free_sets, is_set, with_room_for_a_set};
+pub use delivery::{Delivery, belongs_to_work, covers, is_as_said, manifest, template_replicas};
+pub use dependencies::{dependencies, is_meant};
 pub use divide::{divide, divide_by_largest_weight, divide_by_seats};
 pub use estimate::{free_replicas, pod_requests, replica_requirements};
-pub use eviction::{TaskFate, evict, is_replaced, stands_in, task_fate};
+pub use eviction::{TaskFate, evict, is_replaced, stands_in, taint_task, task_fate};
 pub use filter::{
     Refusal, affinity_filter, api_filter, eviction_filter, locality_score, spread_filter, taint_filter,
     terminating_filter,
 };
-pub use groups::{Group, best_groups, divided_group_score, duplicated_group_score};
-pub use health::{health, reflected_status};
+pub use groups::{Group, best_groups, divided_group_score, duplicated_group_score, fewest_groups};
+pub use health::{has_health, health};
+pub use heartbeat::{Heartbeat, abandons_works, heartbeat, not_ready_since, silence};
 pub use image::override_image;
-pub use overrides::{OverridePolicyRef, override_object, overrides_for, validate_overrides};
+pub use json_path::json_path;
+pub use models::{modelings, replicas_by_models};
+pub use namespaces::is_synced;
+pub use neighbours::{
+    Neighbours, affinity_groups, neighbours, workload_affinity_filter, workload_anti_affinity_filter,
+};
+pub use overrides::{OverridePolicyRef, override_object, overrides_for};
 pub use policy::{Claim, Match, owner, selects};
-pub use readiness::{Probe, ProbeRun, Readiness, keeps_condition, probe_run, readiness};
+pub use propagated::{propagated_version, skips_kind, skips_object};
+pub use prune::prune;
+pub use readiness::{Probe, ProbeRun, Readiness, complete_apis, keeps_condition, probe_run, readiness};
+pub use reflect::reflected_status;
+pub use release::{Reference, Release};
+pub use required::{require, snapshot};
+pub use retain::retained;
 pub use schedule::{
-    Schedule, ScheduleError, asked_anew, is_aggregated, is_duplicated, is_static_weighted, needs_scheduling,
+    Scene, Schedule, ScheduleError, is_aggregated, is_divided_by_room, is_duplicated, is_static_weighted,
     schedule, scheduled_condition, terms_to_try,
 };
 pub use select::{Candidate, grouping_field, ranked, select};
-pub use set::{Reference, Rules};
+pub use services::{
+    collected_service, collected_slice, derived_service, exported_service, imported_slice, is_collected,
+};
+pub use set::Rules;
+pub use state::{injected_state, preserved_state};
 pub use summary::{node_summary, resource_summary};
+pub use taint_policy::{taints_by_policies, validate_taint_policy};
 pub use taints::{Ready, no_execute_taints, no_schedule_taints, terminating_taints};
-pub use toleration::{Due, eviction_due, tolerates};
-pub use webhook::{default_placement, default_tolerations, validate_placement};
+pub use targets::{awaits_purge, carriers, completions, is_dispatch_suspended, work_targets};
+pub use template_status::template_status;
+pub use toleration::{Due, eviction_due, eviction_pause, tolerates};
+pub use trigger::{asked_anew, concerns, is_for_scheduler, needs_scheduling, observed_generation};
+pub use webhook::{
+    default_failover, default_placement, default_selectors, default_tolerations, needs_dependencies,
+    validate_cluster_name, validate_overrides, validate_policy, validate_policy_name,
+};

@@ -72,17 +72,6 @@ pub fn override_object(object: &mut Value, overriders: &Overriders) -> Result<()
     patch(object, plaintext.collect())
 }
 
-/// Refuses a policy that says the same thing in two ways.
-///
-/// # Errors
-/// What is wrong.
-pub fn validate_overrides(spec: &OverridePolicySpec) -> Result<(), String> {
-    if !spec.override_rules.is_empty() && (spec.target_cluster.is_some() || spec.overriders.is_some()) {
-        return Err("overrideRules and (overriders or targetCluster) can't co-exist".into());
-    }
-    Ok(())
-}
-
 /// Where the containers of a kind are.
 fn containers(kind: &str) -> Option<&'static str> {
     match kind {
@@ -351,14 +340,5 @@ mod tests {
         let overrides = overrides_for(&refs, &deployment(), &Cluster::new("m1", Default::default()));
         let names: Vec<_> = overrides.into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["a-kind", "b-kind", "c-all", "d-old", "a-name"]);
-    }
-
-    #[test]
-    fn the_old_and_the_new_form_exclude_each_other() {
-        let spec = |value: Value| -> OverridePolicySpec { serde_json::from_value(value).unwrap() };
-        let rules = json!([{"overriders": {}}]);
-        assert!(validate_overrides(&spec(json!({"overrideRules": rules}))).is_ok());
-        assert!(validate_overrides(&spec(json!({"overriders": {}, "targetCluster": {}}))).is_ok());
-        assert!(validate_overrides(&spec(json!({"overrideRules": rules, "overriders": {}}))).is_err());
     }
 }

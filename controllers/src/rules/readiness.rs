@@ -1,4 +1,4 @@
-//! Whether a member is ready, judged from probes of its API server.
+//! Whether a member is ready, judged from probes of its API server, and whether what it says it serves is all.
 //!
 //! karmada-io/karmada `pkg/controllers/status/cluster_status_controller.go` and `cluster_condition_cache.go`.
 
@@ -90,6 +90,19 @@ pub fn keeps_condition(
         && now.duration_since(run.since).unsigned_abs() < threshold
 }
 
+/// What the condition `CompleteAPIEnablements` says of an answer with so many groups and versions, as from 1.12: whether
+/// it holds, reason, and message. `whole` is whether every question of discovery was answered.
+#[must_use]
+pub fn complete_apis(found: usize, whole: bool) -> (bool, &'static str, String) {
+    match (found, whole) {
+        (0, _) => (false, "Empty", "collected empty APIEnablements from the cluster".into()),
+        (_, true) => (true, "Complete", "collected complete APIEnablements from the cluster".into()),
+        (found, false) => {
+            (false, "Partial", format!("might collect partial APIEnablements({found}) from the cluster"))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +144,19 @@ mod tests {
         ];
         for (about, probes, expected) in cases {
             assert_eq!(ready_after(probes).last(), Some(&expected), "{about}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_complete_if_it_says_something_and_nothing_is_missing() {
+        for (found, whole, expected) in [
+            (0, true, (false, "Empty")),
+            (0, false, (false, "Empty")),
+            (7, false, (false, "Partial")),
+            (7, true, (true, "Complete")),
+        ] {
+            let (holds, reason, _) = complete_apis(found, whole);
+            assert_eq!((holds, reason), expected, "{found} {whole}");
         }
     }
 

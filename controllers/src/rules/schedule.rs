@@ -1,14 +1,15 @@
-//! When a binding is scheduled, and what comes out: filter, score, select, assign.
+//! What comes out when a binding is scheduled: filter, score, select, assign. When it is, is in `trigger`.
 //!
 //! karmada-io/karmada `pkg/scheduler/scheduler.go`, `core/generic_scheduler.go`, `helper.go`, of v1.5.0 and v1.18.2.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::select::{Candidate, grouping_field};
-use super::{Behaviour, Rules, field_values};
+use super::{Behaviour, Neighbours, Rules, asked_anew, field_values, is_set, with_room_for_a_set};
 use crate::api::{
     BindingStatus, Cluster, ClusterAffinity, ClusterAffinityTerm, Placement, ReplicaScheduling,
     ResourceBindingSpec, TargetCluster,
@@ -26,6 +27,17 @@ pub enum ScheduleError {
     /// Some do, but not as the placement asks. What was placed stays.
     #[error("{0}")]
     Failed(String),
+}
+
+/// What a binding is scheduled among.
+#[derive(Clone, Debug)]
+pub struct Scene<'a> {
+    /// All clusters.
+    pub clusters: &'a [Arc<Cluster>],
+    /// Where the others of its groups are.
+    pub neighbours: Neighbours,
+    /// Now.
+    pub now: Timestamp,
 }
 
 /// Where a workload goes.
@@ -53,6 +65,12 @@ pub fn is_aggregated(placement: &Placement) -> bool {
     scheduling.is_some_and(|scheduling| scheduling.replica_division_preference == "Aggregated")
 }
 
+/// Whether replicas are divided by the room that clusters have.
+#[must_use]
+pub fn is_divided_by_room(scheduling: &ReplicaScheduling) -> bool {
+    scheduling.replica_scheduling_type == "Divided" && !is_static_weighted(scheduling)
+}
+
 /// Whether replicas are divided by weights that the policy says, or all the same.
 #[must_use]
 pub fn is_static_weighted(scheduling: &ReplicaScheduling) -> bool {
@@ -60,50 +78,6 @@ pub fn is_static_weighted(scheduling: &ReplicaScheduling) -> bool {
     scheduling.replica_scheduling_type == "Divided"
         && weighted
         && scheduling.weight_preference.as_ref().is_none_or(|weights| weights.dynamic_weight.is_empty())
-}
-
-/// Whether an event makes the scheduler work the binding out anew: a changed placement; a call for it; for what is
-/// duplicated, or has no replicas, any event; for what is divided, only a sum of replicas that is not the one asked
-/// for. So a divided workload does not move back when a cluster recovers. Never while scheduling is suspended (as
-/// from 1.13).
-#[must_use]
-pub fn needs_scheduling(
-    spec: &ResourceBindingSpec,
-    status: &BindingStatus,
-    applied: Option<&Placement>,
-) -> bool {
-    let Some(placement) = &spec.placement else { return false };
-    let suspended = spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling);
-    let assigned: i64 = spec.clusters.iter().map(|target| i64::from(target.replicas)).sum();
-    !suspended
-        && (placement_changed(placement, applied, &status.scheduler_observed_affinity_name)
-            || is_duplicated(placement)
-            || spec.replicas == 0
-            || assigned != i64::from(spec.replicas)
-            || asked_anew(spec, status))
-}
-
-/// Whether somebody asked for a placement from scratch since targets were last worked out (as from 1.10).
-#[must_use]
-pub fn asked_anew(spec: &ResourceBindingSpec, status: &BindingStatus) -> bool {
-    let Some(asked) = &spec.reschedule_triggered_at else { return false };
-    status.last_scheduled_time.as_ref().is_some_and(|last| asked.0 > last.0)
-}
-
-/// Whether a placement differs from the one that was applied. Of several affinities only the one in use counts: others
-/// may come, go and change without anything being moved.
-fn placement_changed(placement: &Placement, applied: Option<&Placement>, in_use: &str) -> bool {
-    let Some(applied) = applied else { return true };
-    let term = |of: &Placement| {
-        of.cluster_affinities
-            .iter()
-            .find(|term| term.affinity_name == in_use)
-            .map(|term| term.affinity.clone())
-    };
-    let same_term = !in_use.is_empty() && term(placement).is_some() && term(placement) == term(applied);
-    let rest = |of: &Placement| Placement { cluster_affinities: Vec::new(), ..of.clone() };
-    let same_terms = placement.cluster_affinities == applied.cluster_affinities || same_term;
-    !same_terms || rest(placement) != rest(applied)
 }
 
 /// The whole of it, each step by its rule, so that a change of one rule changes just that. Of several affinities, the
@@ -116,27 +90,26 @@ pub fn schedule<R: Rules + ?Sized>(
     rules: &R,
     spec: &ResourceBindingSpec,
     status: &BindingStatus,
-    clusters: &[Arc<Cluster>],
-    now: Timestamp,
+    scene: &Scene<'_>,
 ) -> Result<Schedule, ScheduleError> {
     let Some(placement) = &spec.placement else {
         return Err(ScheduleError::Failed("the binding has no placement".into()));
     };
     let fresh = asked_anew(spec, status);
-    let by = |affinity| by_affinity(rules, spec, placement, affinity, clusters, now, fresh);
+    let by = |tiers| Attempt { rules, spec, placement, tiers, scene }.targets(fresh);
     let terms = rules.terms_to_try(&placement.cluster_affinities, &status.scheduler_observed_affinity_name);
     let mut first = None;
     for term in terms {
-        match by(Some(&term.affinity)) {
+        let overflow = term.overflow_affinities.iter().map(|overflow| &overflow.affinity);
+        match by(std::iter::once(&term.affinity).chain(overflow).collect()) {
             Ok(targets) => return Ok(Schedule { targets, affinity: term.affinity_name.clone() }),
             Err(error) => drop(first.get_or_insert(error)),
         }
     }
     match first {
         Some(error) => Err(error),
-        None => {
-            by(placement.cluster_affinity.as_ref()).map(|targets| Schedule { targets, ..Schedule::default() })
-        }
+        None => by(placement.cluster_affinity.iter().collect())
+            .map(|targets| Schedule { targets, ..Schedule::default() }),
     }
 }
 
@@ -147,70 +120,97 @@ pub fn terms_to_try<'a>(terms: &'a [ClusterAffinityTerm], in_use: &str) -> &'a [
     &terms[begin..]
 }
 
-fn by_affinity<R: Rules + ?Sized>(
-    rules: &R,
-    spec: &ResourceBindingSpec,
-    placement: &Placement,
-    affinity: Option<&ClusterAffinity>,
-    clusters: &[Arc<Cluster>],
-    now: Timestamp,
-    fresh: bool,
-) -> Result<Vec<TargetCluster>, ScheduleError> {
-    let mut candidates = Vec::new();
-    let mut refusals = Vec::new();
-    for cluster in clusters {
-        match refusal(rules, spec, placement, affinity, cluster, now) {
-            Some(reason) => refusals.push(reason),
-            None => candidates.push(candidate(rules, spec, placement, cluster)),
+/// An attempt with one choice of clusters.
+struct Attempt<'a, R: ?Sized> {
+    rules: &'a R,
+    spec: &'a ResourceBindingSpec,
+    placement: &'a Placement,
+    /// The clusters that are preferred, and those for what they have no room for; none: any cluster.
+    tiers: Vec<&'a ClusterAffinity>,
+    scene: &'a Scene<'a>,
+}
+
+impl<R: Rules + ?Sized> Attempt<'_, R> {
+    fn targets(&self, fresh: bool) -> Result<Vec<TargetCluster>, ScheduleError> {
+        let mut candidates = Vec::new();
+        let mut refusals = Vec::new();
+        for cluster in self.scene.clusters {
+            match self.tier(cluster) {
+                Ok(tier) => candidates.push(self.candidate(cluster, tier)),
+                Err(reason) => refusals.push(reason),
+            }
+        }
+        if candidates.is_empty() {
+            return Err(ScheduleError::Fit(fit_message(self.scene.clusters.len(), refusals)));
+        }
+        let (candidates, needed) = if is_set(self.spec) {
+            (with_room_for_a_set(candidates)?, 1)
+        } else {
+            (candidates, self.spec.replicas)
+        };
+        let ranked = self.rules.ranked(candidates, self.rules.behaviour().ranks_by_room);
+        let names = self.rules.select(self.placement, needed, &ranked)?;
+        let tiers: BTreeMap<&str, usize> =
+            ranked.iter().map(|candidate| (candidate.name.as_str(), candidate.tier)).collect();
+        let named = self.scene.clusters.iter();
+        let clusters: BTreeMap<&str, &Cluster> =
+            named.filter_map(|cluster| Some((cluster.metadata.name.as_deref()?, &**cluster))).collect();
+        let mut selected: BTreeMap<usize, Vec<&Cluster>> = BTreeMap::new();
+        for name in names.iter().map(String::as_str) {
+            if let (Some(tier), Some(cluster)) = (tiers.get(name), clusters.get(name)) {
+                selected.entry(*tier).or_default().push(cluster);
+            }
+        }
+        let selected: Vec<_> = selected.into_values().collect();
+        self.rules.assign(self.spec, self.placement, &selected, fresh)
+    }
+
+    /// Which tier a cluster is in.
+    ///
+    /// # Errors
+    /// Why it may not be chosen.
+    fn tier(&self, cluster: &Cluster) -> Result<usize, String> {
+        let (rules, spec, name) = (self.rules, self.spec, &cluster.name_any());
+        let is_target = spec.clusters.iter().any(|target| target.name == *name);
+        let refusal = rules.terminating_filter(cluster, is_target);
+        let tier = refusal.map_or_else(|| self.tier_by_affinity(cluster), Err)?;
+        let neighbours = &self.scene.neighbours;
+        let tolerations = &self.placement.cluster_tolerations;
+        rules
+            .taint_filter(tolerations, cluster, is_target, self.scene.now)
+            .or_else(|| rules.api_filter(&spec.resource, cluster, is_target))
+            .or_else(|| rules.spread_filter(&self.placement.spread_constraints, cluster))
+            .or_else(|| rules.eviction_filter(&spec.graceful_eviction_tasks, name))
+            .or_else(|| rules.workload_affinity_filter(neighbours, name, is_target))
+            .or_else(|| rules.workload_anti_affinity_filter(neighbours, name, is_target))
+            .map_or(Ok(tier), Err)
+    }
+
+    fn tier_by_affinity(&self, cluster: &Cluster) -> Result<usize, String> {
+        let refusal = |affinity| self.rules.affinity_filter(affinity, cluster);
+        let Some(reason) = refusal(self.tiers.first().copied()) else { return Ok(0) };
+        self.tiers.iter().position(|tier| refusal(Some(tier)).is_none()).ok_or(reason)
+    }
+
+    /// A cluster with what ranks it. Its room is what it has of the workload, and what is free.
+    fn candidate(&self, cluster: &Cluster, tier: usize) -> Candidate {
+        let (spec, name) = (self.spec, cluster.name_any());
+        let own = spec.clusters.iter().find(|target| target.name == name);
+        let room = if is_set(spec) {
+            self.rules.free_sets(spec, cluster).saturating_add(own.map_or(0, |_| 1))
+        } else {
+            let own = own.map_or(0, |target| i64::from(target.replicas));
+            self.rules.free_replicas(spec, cluster).saturating_add(own)
+        };
+        let groups = grouping_field(self.placement).map(|field| field_values(cluster, field));
+        Candidate {
+            tier,
+            score: self.rules.locality_score(&spec.clusters, &name),
+            room,
+            groups: groups.unwrap_or_default().into_iter().map(str::to_owned).collect(),
+            name,
         }
     }
-    if candidates.is_empty() {
-        return Err(ScheduleError::Fit(fit_message(clusters.len(), refusals)));
-    }
-    let ranked = rules.ranked(candidates, rules.behaviour().ranks_by_room);
-    let selected = rules.select(placement, spec.replicas, &ranked)?;
-    let selected: Vec<&Cluster> = selected
-        .iter()
-        .filter_map(|name| clusters.iter().find(|cluster| cluster.name_any() == *name).map(AsRef::as_ref))
-        .collect();
-    rules.assign(spec, placement, &selected, fresh)
-}
-
-/// A cluster with what ranks it. Its room is what it has of the workload, and what is free.
-fn candidate<R: Rules + ?Sized>(
-    rules: &R,
-    spec: &ResourceBindingSpec,
-    placement: &Placement,
-    cluster: &Cluster,
-) -> Candidate {
-    let name = cluster.name_any();
-    let own = spec.clusters.iter().find(|target| target.name == name).map_or(0, |target| target.replicas);
-    let groups = grouping_field(placement).map(|field| field_values(cluster, field)).unwrap_or_default();
-    Candidate {
-        score: rules.locality_score(&spec.clusters, &name),
-        room: rules.free_replicas(spec, cluster).saturating_add(i64::from(own)),
-        groups: groups.into_iter().map(str::to_owned).collect(),
-        name,
-    }
-}
-
-fn refusal<R: Rules + ?Sized>(
-    rules: &R,
-    spec: &ResourceBindingSpec,
-    placement: &Placement,
-    affinity: Option<&ClusterAffinity>,
-    cluster: &Cluster,
-    now: Timestamp,
-) -> Option<String> {
-    let name = &cluster.name_any();
-    let is_target = spec.clusters.iter().any(|target| target.name == *name);
-    rules
-        .terminating_filter(cluster)
-        .or_else(|| rules.affinity_filter(affinity, cluster))
-        .or_else(|| rules.taint_filter(&placement.cluster_tolerations, cluster, is_target, now))
-        .or_else(|| rules.api_filter(&spec.resource, cluster, is_target))
-        .or_else(|| rules.spread_filter(&placement.spread_constraints, cluster))
-        .or_else(|| rules.eviction_filter(&spec.graceful_eviction_tasks, name))
 }
 
 /// What the condition `Scheduled` says of an outcome: its reason and its message.
@@ -246,11 +246,9 @@ fn fit_message(clusters: usize, mut refusals: Vec<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::api::Suspension;
     use crate::rules::Reference;
 
     fn fleet(names: &[&str]) -> Vec<Arc<Cluster>> {
@@ -263,6 +261,10 @@ mod tests {
             Arc::new(cluster)
         };
         names.iter().map(member).collect()
+    }
+
+    fn scene(clusters: &[Arc<Cluster>]) -> Scene<'_> {
+        Scene { clusters, neighbours: Neighbours::default(), now: Timestamp::UNIX_EPOCH }
     }
 
     fn spec(
@@ -327,9 +329,7 @@ mod tests {
         for (about, placement, replicas, targets, leaving, expected) in cases {
             let clusters = fleet(&["m1", "m2", "m3", "m4", "m5"]);
             let spec = spec(&placement, replicas, targets, leaving);
-            let placed =
-                schedule(&Reference, &spec, &BindingStatus::default(), &clusters, Timestamp::UNIX_EPOCH)
-                    .unwrap();
+            let placed = schedule(&Reference, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
             let placed: Vec<_> =
                 placed.targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
             assert_eq!(placed, expected, "{about}");
@@ -340,7 +340,7 @@ mod tests {
     fn too_few_clusters_is_not_the_same_as_none() {
         let run = |names: &[&str]| {
             let spec = spec(&two_of_four(), 2, &[], &["m1"]);
-            schedule(&Reference, &spec, &BindingStatus::default(), &fleet(names), Timestamp::UNIX_EPOCH)
+            schedule(&Reference, &spec, &BindingStatus::default(), &scene(&fleet(names)))
         };
         assert!(matches!(run(&["m1", "m2"]), Err(ScheduleError::Failed(_))));
         assert_eq!(
@@ -351,37 +351,6 @@ mod tests {
                     .into()
             ))
         );
-    }
-
-    #[test]
-    fn only_duplicated_workloads_are_worked_out_anew_on_every_event() {
-        let cases = [
-            ("duplicated", two_of_four(), 2, vec![("m1", 2), ("m2", 2)], true, true),
-            ("divided and complete", one_to_two(), 3, vec![("m2", 2), ("m1", 1)], true, false),
-            ("divided, one part lost", one_to_two(), 3, vec![("m2", 2)], true, true),
-            ("divided, placement changed", one_to_two(), 3, vec![("m2", 2), ("m1", 1)], false, true),
-            ("without replicas", one_to_two(), 0, vec![("m2", 0)], true, true),
-        ];
-        for (about, placement, replicas, targets, applied, expected) in cases {
-            let spec = spec(&placement, replicas, &targets, &[]);
-            let applied = spec.placement.clone().filter(|_| applied);
-            let needed = needs_scheduling(&spec, &BindingStatus::default(), applied.as_ref());
-            assert_eq!(needed, expected, "{about}");
-        }
-    }
-
-    #[test]
-    fn a_call_makes_it_anew_and_a_suspension_forbids_it() {
-        let at = |second| Some(Time(Timestamp::from_second(second).unwrap()));
-        let divided = spec(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
-        let status = |second| BindingStatus { last_scheduled_time: at(second), ..BindingStatus::default() };
-        let asked = ResourceBindingSpec { reschedule_triggered_at: at(10), ..divided.clone() };
-        let applied = divided.placement.as_ref();
-        assert!(needs_scheduling(&asked, &status(9), applied));
-        assert!(!needs_scheduling(&asked, &status(10), applied));
-        assert!(!needs_scheduling(&asked, &BindingStatus::default(), applied), "it was never scheduled");
-        let suspension = Some(Suspension { scheduling: true });
-        assert!(!needs_scheduling(&ResourceBindingSpec { suspension, ..asked }, &status(9), None));
     }
 
     type Terms<'a> = &'a [(&'a str, &'a [&'a str])];
@@ -410,7 +379,7 @@ mod tests {
             let status =
                 BindingStatus { scheduler_observed_affinity_name: in_use.into(), ..BindingStatus::default() };
             let spec = spec(&placement, 1, &[], &[]);
-            let placed = schedule(&Reference, &spec, &status, &fleet(names), Timestamp::UNIX_EPOCH);
+            let placed = schedule(&Reference, &spec, &status, &scene(&fleet(names)));
             let placed =
                 placed.as_ref().map(|placed| (placed.affinity.as_str(), placed.targets[0].name.as_str()));
             assert_eq!(placed.map_err(drop), expected, "{about}");
@@ -418,22 +387,38 @@ mod tests {
     }
 
     #[test]
-    fn only_the_affinity_in_use_makes_a_placement_another() {
-        let of = |names: Terms<'_>| -> Placement { serde_json::from_value(terms(names)).unwrap() };
-        let applied = of(&[("a", &["m1"]), ("b", &["m2"])]);
-        let cases: [(&str, Terms<'_>, &str, bool); 6] = [
-            ("the same", &[("a", &["m1"]), ("b", &["m2"])], "", false),
-            ("another one changed", &[("a", &["m1"]), ("b", &["m3"])], "a", false),
-            ("the one in use changed", &[("a", &["m1"]), ("b", &["m3"])], "b", true),
-            ("the one in use is gone", &[("a", &["m1"])], "b", true),
-            ("none is in use", &[("a", &["m1"])], "", true),
-            ("the order changed", &[("b", &["m2"]), ("a", &["m1"])], "a", false),
-        ];
-        for (about, names, in_use, expected) in cases {
-            assert_eq!(placement_changed(&of(names), Some(&applied), in_use), expected, "{about}");
+    fn what_the_preferred_clusters_have_no_room_for_flows_over() {
+        let term = |name: &str, cluster: &str| json!({"affinityName": name, "clusterNames": [cluster]});
+        let mut preferred = term("own", "m3");
+        preferred["overflowAffinities"] = json!([term("rented", "m2"), term("dear", "m1")]);
+        let placement = json!({"clusterAffinities": [preferred], "replicaScheduling": {
+            "replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"}});
+        let mut clusters = fleet(&["m1", "m2", "m3"]);
+        for (cluster, pods) in clusters.iter_mut().zip(["9", "2", "3"]) {
+            let status = Arc::get_mut(cluster).unwrap().status.as_mut().unwrap();
+            status.resource_summary = serde_json::from_value(json!({"allocatable": {"pods": pods}})).unwrap();
         }
-        let other = Placement { replica_scheduling: None, ..applied.clone() };
-        assert!(placement_changed(&other, Some(&applied), "a"));
+        let cases: [(i32, &[(&str, i32)]); 3] =
+            [(3, &[("m3", 3)]), (5, &[("m3", 3), ("m2", 2)]), (6, &[("m3", 3), ("m2", 2), ("m1", 1)])];
+        for (replicas, expected) in cases {
+            let spec = spec(&placement, replicas, &[], &[]);
+            let placed = schedule(&Reference, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
+            let targets: Vec<_> =
+                placed.targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
+            assert_eq!((placed.affinity.as_str(), targets.as_slice()), ("own", expected));
+        }
+    }
+
+    #[test]
+    fn neighbours_keep_a_workload_away_or_draw_it_near() {
+        let spec = spec(&two_of_four(), 2, &[], &[]);
+        let clusters = fleet(&["m1", "m2", "m3", "m5"]);
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let neighbours = Neighbours { together: vec![names(&["m2", "m3", "m5"])], apart: names(&["m3"]) };
+        let scene = Scene { neighbours, ..scene(&clusters) };
+        let placed = schedule(&Reference, &spec, &BindingStatus::default(), &scene).unwrap();
+        let targets: Vec<_> = placed.targets.iter().map(|target| target.name.as_str()).collect();
+        assert_eq!(targets, ["m2", "m5"]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! karmada-io/karmada `pkg/scheduler/core/spreadconstraint/{select_clusters,select_clusters_by_*}.go`. The real
 //! scheduler groups by region only; zone and provider are dealt with in the same way here.
 
-use super::groups::{Group, best_groups, divided_group_score, duplicated_group_score};
+use super::Grouping;
+use super::groups::{Group, best_groups, divided_group_score, duplicated_group_score, fewest_groups};
 use super::schedule::{ScheduleError, is_duplicated, is_static_weighted};
 use crate::api::{Placement, SpreadConstraint};
 
@@ -12,6 +13,8 @@ use crate::api::{Placement, SpreadConstraint};
 pub struct Candidate {
     /// Its name.
     pub name: String,
+    /// How many choices of clusters come before the one that means it.
+    pub tier: usize,
     /// Its rank: higher is better.
     pub score: i64,
     /// How many replicas it could carry: those that it has, and those that there is room for.
@@ -20,12 +23,13 @@ pub struct Candidate {
     pub groups: Vec<String>,
 }
 
-/// Clusters from best to worst: by score, then, if asked for, by room, then by name.
+/// Clusters from best to worst: by tier, then by score, then, if asked for, by room, then by name.
 #[must_use]
 pub fn ranked(mut candidates: Vec<Candidate>, by_room: bool) -> Vec<Candidate> {
     let room = |candidate: &Candidate| if by_room { candidate.room } else { 0 };
     candidates.sort_by(|a, b| {
-        b.score.cmp(&a.score).then_with(|| room(b).cmp(&room(a))).then_with(|| a.name.cmp(&b.name))
+        let by_tier = a.tier.cmp(&b.tier).then(b.score.cmp(&a.score));
+        by_tier.then_with(|| room(b).cmp(&room(a))).then_with(|| a.name.cmp(&b.name))
     });
     candidates
 }
@@ -48,6 +52,7 @@ fn constraint<'a>(placement: &'a Placement, field: &str) -> Option<&'a SpreadCon
 /// # Errors
 /// Too few clusters or groups, too little room, or a constraint by a label, which is not supported.
 pub fn select(
+    grouping: Grouping,
     placement: &Placement,
     replicas: i32,
     ranked: &[Candidate],
@@ -56,7 +61,7 @@ pub fn select(
     let selected = if static_weighted || placement.spread_constraints.is_empty() {
         ranked.iter().collect()
     } else if let Some(field) = grouping_field(placement) {
-        by_group(placement, field, replicas, ranked)?
+        by_group(grouping, placement, field, replicas, ranked)?
     } else if let Some(by_cluster) = constraint(placement, "cluster") {
         let needed = (!is_duplicated(placement)).then_some(i64::from(replicas));
         by_number(by_cluster, needed, ranked)?
@@ -111,6 +116,7 @@ fn by_number<'a>(
 
 /// The best cluster of each of the best groups, and then the best of the others in them, as many as are allowed.
 fn by_group<'a>(
+    grouping: Grouping,
     placement: &Placement,
     field: &str,
     replicas: i32,
@@ -119,12 +125,24 @@ fn by_group<'a>(
     let unlimited = SpreadConstraint::default();
     let by_group = constraint(placement, field).unwrap_or(&unlimited);
     let by_cluster = constraint(placement, "cluster").unwrap_or(&unlimited);
-    let groups = groups(placement, replicas, by_group, by_cluster, ranked);
+    let score = |clusters: &[&Candidate]| match grouping {
+        Grouping::Fewest => clusters.iter().map(|cluster| cluster.score).sum(),
+        Grouping::WithinLimits if is_duplicated(placement) => duplicated_group_score(clusters, replicas),
+        Grouping::WithinLimits => {
+            divided_group_score(clusters, replicas, by_group.min_groups, by_cluster.min_groups)
+        }
+    };
+    let groups = groups(ranked, score);
     if groups.len() < at_least(by_group) {
         let message = format!("the number of feasible {field} is less than spreadConstraint.MinGroups");
         return Err(ScheduleError::Failed(message));
     }
-    let best = best_groups(groups, at_least(by_group), at_most(by_group), at_least(by_cluster));
+    let best = match grouping {
+        Grouping::Fewest => fewest_groups(groups, at_least(by_group).max(1), at_least(by_cluster)),
+        Grouping::WithinLimits => {
+            best_groups(groups, at_least(by_group), at_most(by_group), at_least(by_cluster))
+        }
+    };
     let best = best.filter(|groups| !groups.is_empty()).ok_or_else(|| {
         ScheduleError::Failed(
             "the number of clusters is less than the cluster spreadConstraint.MinGroups".into(),
@@ -142,31 +160,23 @@ fn by_group<'a>(
         .filter(|candidate| best.iter().any(|group| in_group(candidate, group)))
         .filter(|candidate| !used.iter().any(|other| other.name == candidate.name))
         .collect();
-    others.sort_by(|a, b| b.score.cmp(&a.score).then(b.room.cmp(&a.room)).then_with(|| a.name.cmp(&b.name)));
+    others.sort_by(|a, b| {
+        let by_tier = a.tier.cmp(&b.tier).then(b.score.cmp(&a.score));
+        by_tier.then(b.room.cmp(&a.room)).then_with(|| a.name.cmp(&b.name))
+    });
     others.truncate(at_most(by_cluster).saturating_sub(used.len()));
     used.extend(others);
     Ok(used)
 }
 
 /// The groups that the clusters are in, with their scores.
-fn groups(
-    placement: &Placement,
-    replicas: i32,
-    by_group: &SpreadConstraint,
-    by_cluster: &SpreadConstraint,
-    ranked: &[Candidate],
-) -> Vec<Group> {
+fn groups(ranked: &[Candidate], score: impl Fn(&[&Candidate]) -> i64) -> Vec<Group> {
     let names: std::collections::BTreeSet<&String> =
         ranked.iter().flat_map(|candidate| &candidate.groups).collect();
     let group = |name: &String| {
         let clusters: Vec<&Candidate> =
             ranked.iter().filter(|candidate| candidate.groups.contains(name)).collect();
-        let score = if is_duplicated(placement) {
-            duplicated_group_score(&clusters, replicas)
-        } else {
-            divided_group_score(&clusters, replicas, by_group.min_groups, by_cluster.min_groups)
-        };
-        Group { name: name.clone(), clusters: clusters.len(), score }
+        Group { name: name.clone(), clusters: clusters.len(), score: score(&clusters) }
     };
     names.into_iter().map(group).collect()
 }
@@ -179,7 +189,7 @@ mod tests {
 
     fn candidate(name: &str, score: i64, room: i64, group: &str) -> Candidate {
         let groups = group.split(' ').filter(|group| !group.is_empty()).map(str::to_owned).collect();
-        Candidate { name: name.into(), score, room, groups }
+        Candidate { name: name.into(), tier: 0, score, room, groups }
     }
 
     fn selected(
@@ -190,7 +200,8 @@ mod tests {
     ) -> Result<Vec<String>, String> {
         let placement = json!({"spreadConstraints": spread, "replicaScheduling": scheduling});
         let placement: Placement = serde_json::from_value(placement).unwrap();
-        select(&placement, replicas, &ranked(candidates.to_vec(), true)).map_err(|error| error.to_string())
+        select(Grouping::WithinLimits, &placement, replicas, &ranked(candidates.to_vec(), true))
+            .map_err(|error| error.to_string())
     }
 
     fn by(field: &str, min: i64, max: i64) -> Value {
@@ -218,6 +229,9 @@ mod tests {
         };
         assert_eq!(names(true), ["d", "c", "a", "b"]);
         assert_eq!(names(false), ["d", "a", "b", "c"]);
+        let first = Candidate { tier: 0, ..candidate("z", 0, 0, "") };
+        let later = Candidate { tier: 1, ..candidate("a", 100, 9, "") };
+        assert_eq!(ranked(vec![later, first], true)[0].name, "z");
     }
 
     #[test]
@@ -307,6 +321,20 @@ mod tests {
             }
             assert_eq!(placed, expected, "{about}");
         }
+    }
+
+    #[test]
+    fn the_release_decides_how_many_groups_are_used() {
+        let all = [candidate("a", 0, 10, "eu"), candidate("b", 0, 10, "us"), candidate("c", 0, 10, "ap")];
+        let placement = json!({"spreadConstraints": [by("region", 1, 3), by("cluster", 1, 3)]});
+        let placement: Placement = serde_json::from_value(placement).unwrap();
+        let names = |grouping| select(grouping, &placement, 1, &all).unwrap();
+        assert_eq!(names(Grouping::Fewest), ["c"], "ap is the first by name");
+        assert_eq!(names(Grouping::WithinLimits), ["c"], "one does, and none is better");
+        let two_clusters = json!({"spreadConstraints": [by("region", 1, 3), by("cluster", 2, 3)]});
+        let two_clusters: Placement = serde_json::from_value(two_clusters).unwrap();
+        assert!(select(Grouping::Fewest, &two_clusters, 1, &all).is_err(), "no single region has two");
+        assert_eq!(select(Grouping::WithinLimits, &two_clusters, 1, &all).map(|names| names.len()), Ok(2));
     }
 
     #[test]

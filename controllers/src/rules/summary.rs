@@ -34,16 +34,23 @@ pub fn resource_summary<'a>(
         add_quantities(&mut summary.allocatable, resource, amount);
     }
     for pod in pods {
-        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-        let waits =
-            pod.spec.as_ref().is_none_or(|spec| spec.node_name.as_deref().unwrap_or_default().is_empty());
-        match (waits, phase) {
-            (true, _) => add_pod(&mut summary.allocating, pod),
-            (false, Some("Succeeded" | "Failed")) => {}
-            (false, _) => add_pod(&mut summary.allocated, pod),
+        if node_of(pod).is_none() {
+            add_pod(&mut summary.allocating, pod);
+        } else if takes_room_on(pod).is_some() {
+            add_pod(&mut summary.allocated, pod);
         }
     }
     summary
+}
+
+/// The node that the pod takes room on: that which it was given, unless it has ended.
+pub(super) fn takes_room_on(pod: &Pod) -> Option<&str> {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    node_of(pod).filter(|_| !matches!(phase, Some("Succeeded" | "Failed")))
+}
+
+fn node_of(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
 }
 
 fn add_pod(sums: &mut BTreeMap<String, Quantity>, pod: &Pod) {
@@ -54,7 +61,8 @@ fn add_pod(sums: &mut BTreeMap<String, Quantity>, pod: &Pod) {
     add_quantities(sums, "pods", &Quantity("1".into()));
 }
 
-fn is_ready(node: &Node) -> bool {
+/// Whether the node takes pods.
+pub(super) fn is_ready(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }

@@ -58,6 +58,17 @@ pub fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due {
     due
 }
 
+/// How long a worker of the taint manager rests after each workload that it looked at, where evictions are paced
+/// (`--resource-eviction-rate`, as from 1.16): each of the workers does so many a second. At a rate of 0 it all but
+/// stands still (`pkg/controllers/cluster/dynamic_rate_limiter.go`).
+#[must_use]
+pub fn eviction_pause(rate: Option<f64>) -> Duration {
+    const LONGEST: Duration = Duration::from_secs(1800);
+    rate.map_or(Duration::ZERO, |rate| {
+        Duration::try_from_secs_f64(1.0 / rate).unwrap_or(LONGEST).min(LONGEST)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -93,6 +104,14 @@ mod tests {
         ];
         for (toleration, expected) in cases {
             assert_eq!(tolerates(&toleration, &taint), expected, "{toleration:?}");
+        }
+    }
+
+    #[test]
+    fn the_pause_is_the_rate_turned_over() {
+        let cases = [(None, 0), (Some(0.5), 2), (Some(0.0), 1800), (Some(0.0001), 1800)];
+        for (rate, seconds) in cases {
+            assert_eq!(eviction_pause(rate), Duration::from_secs(seconds), "{rate:?}");
         }
     }
 

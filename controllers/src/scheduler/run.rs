@@ -14,7 +14,7 @@ use crate::api::{
     ResourceBindingSpec, TargetCluster, set_condition,
 };
 use crate::machinery::{Binding, Change, Context, Error, Queue, patch, patch_status, refs, run as run_queue};
-use crate::rules::{Schedule, ScheduleError, asked_anew};
+use crate::rules::{Neighbours, Scene, Schedule, ScheduleError, asked_anew, neighbours};
 
 /// Reconciles every binding: when it changes, and when a cluster that it may mean does.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -22,10 +22,11 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         let context = Arc::clone(&context);
         context.clone().clusters.changes().filter(|change| std::future::ready(matters(change))).flat_map(
             move |change| {
-                let bindings = B::all(&context)
-                    .list()
-                    .into_iter()
-                    .filter(move |binding| may_mean(binding.spec(), &change));
+                let rules = Arc::clone(&context.rules);
+                let (before, after) = (change.before, change.after);
+                let bindings = B::all(&context).list().into_iter().filter(move |binding| {
+                    rules.concerns(binding.spec(), before.as_deref(), after.as_deref())
+                });
                 stream::iter(bindings.map(|binding| ObjectRef::from_obj(&*binding)))
             },
         )
@@ -47,33 +48,28 @@ fn matters(change: &Change<Cluster>) -> bool {
     })
 }
 
-/// Whether the binding's affinity means the cluster as it was or as it is (#2912).
-fn may_mean(spec: &ResourceBindingSpec, change: &Change<Cluster>) -> bool {
-    let Some(placement) = &spec.placement else { return true };
-    let terms = placement.cluster_affinities.iter().map(|term| &term.affinity);
-    let affinities: Vec<_> = placement.cluster_affinity.iter().chain(terms).collect();
-    let means = |cluster: &Arc<Cluster>| {
-        affinities.iter().any(|affinity| crate::rules::affinity_matches(affinity, cluster))
-    };
-    affinities.is_empty() || change.before.iter().chain(&change.after).any(means)
-}
-
 async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result<Action, Error> {
-    if binding.meta().deletion_timestamp.is_some() {
+    let rules = &context.rules;
+    let (spec, mut status) = (binding.spec(), binding.status().cloned().unwrap_or_default());
+    if binding.meta().deletion_timestamp.is_some()
+        || !rules.is_for_scheduler(spec, &context.settings.scheduler_name)
+    {
         return Ok(Action::await_change());
     }
-    let rules = &context.rules;
-    let (spec, status) = (binding.spec(), binding.status().cloned().unwrap_or_default());
     let applied = applied_placement(&*binding);
-    if !rules.needs_scheduling(spec, &status, applied.as_ref()) {
+    let found = binding.meta().generation.unwrap_or_default();
+    let observed = status.scheduler_observed_generation;
+    if !rules.needs_scheduling(spec, &status, applied.as_ref(), has_target_removed(&context, spec)) {
         if !spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling) {
-            let generation = binding.meta().generation.unwrap_or_default();
-            let observed = BindingStatus { scheduler_observed_generation: generation, ..status };
-            write(&context, &*binding, observed).await?;
+            status.scheduler_observed_generation = rules.observed_generation(observed, found, None);
+            write(&context, &*binding, status).await?;
         }
         return Ok(Action::await_change());
     }
-    let outcome = rules.schedule(spec, &status, &context.clusters.list(), context.clock.now());
+    let clusters = context.clusters.list();
+    let scene =
+        Scene { clusters: &clusters, neighbours: around::<B>(&context, spec), now: context.clock.now() };
+    let outcome = rules.schedule(spec, &status, &scene);
     let (targets, error) = match outcome {
         Ok(schedule) => (Some(schedule), None),
         Err(error @ ScheduleError::Fit(_)) => (Some(Schedule::default()), Some(error)),
@@ -89,7 +85,8 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     let (reason, message) = rules.scheduled_condition(error.as_ref());
     set_condition(&mut after.conditions, CONDITION_SCHEDULED, error.is_none(), reason, &message, now);
     if let (Some(schedule), None) = (targets, &error) {
-        after.scheduler_observed_generation = binding.meta().generation.unwrap_or_default();
+        after.scheduler_observed_generation =
+            rules.observed_generation(observed, found, binding.meta().generation);
         after.scheduler_observed_affinity_name = schedule.affinity;
         // The real scheduler stamps every success; here one that changes nothing writes nothing.
         if placed.is_some() || asked_anew(spec, &status) || status.last_scheduled_time.is_none() {
@@ -101,6 +98,21 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
         None | Some(ScheduleError::Fit(_)) => Ok(Action::await_change()),
         Some(error) => Err(Error::NotYet(error.to_string())),
     }
+}
+
+/// Where the others of the workload's groups are.
+fn around<B: Binding>(context: &Context, spec: &ResourceBindingSpec) -> Neighbours {
+    if spec.workload_affinity_groups.is_none() {
+        return Neighbours::default();
+    }
+    let all = B::all(context).list();
+    neighbours(spec, all.iter().map(|binding| binding.spec()))
+}
+
+/// Whether a cluster that carries the workload is being removed.
+fn has_target_removed(context: &Context, spec: &ResourceBindingSpec) -> bool {
+    let cluster = |target: &TargetCluster| context.clusters.get("", &target.name);
+    spec.clusters.iter().filter_map(cluster).any(|cluster| cluster.metadata.deletion_timestamp.is_some())
 }
 
 fn applied_placement(binding: &impl Binding) -> Option<Placement> {

@@ -14,8 +14,11 @@ use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
 use crate::api::{ANNOTATION_APPLIED_PLACEMENT, Placement};
-use crate::machinery::{Binding, Context, Error, Queue, patch, refs, run as run_queue};
+use crate::machinery::{Binding, Context, Error, Queue, patch, refs, run_with};
 use crate::rules::Due;
+
+/// How many bindings the real taint manager looks at at once, of each kind.
+const WORKERS: u16 = 3;
 
 /// Reconciles every binding: when it changes, and when the taints of a cluster that it runs on do.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -38,7 +41,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         triggers: stream::select(refs(B::all(&context).changes()), by_cluster).boxed(),
         unbounded: false,
     };
-    run_queue(context, queue, reconcile::<B>).await;
+    run_with(context, queue, WORKERS, reconcile::<B>).await;
 }
 
 async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result<Action, Error> {
@@ -48,15 +51,26 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     };
     let placement: Placement = serde_json::from_str::<Option<_>>(placement)?.unwrap_or_default();
     let now = context.clock.now();
+    let failover = binding.spec().failover.as_ref().and_then(|failover| failover.cluster.as_ref());
+    let flag = context.settings.no_execute_taint_eviction_purge_mode;
+    let reports = binding.status().map(|status| status.aggregated_status.as_slice()).unwrap_or_default();
     let mut spec = binding.spec().clone();
     let mut next: Option<Timestamp> = None;
-    let mut evicted = false;
+    let (mut evicted, mut looked_at, mut held_up) = (false, false, None);
     for target in &binding.spec().clusters {
         let Some(cluster) = context.clusters.get("", &target.name) else { continue };
-        match context.rules.eviction_due(&cluster.spec.taints, &placement.cluster_tolerations) {
+        let due = context.rules.eviction_due(&cluster.spec.taints, &placement.cluster_tolerations);
+        looked_at |= due != Due::Never;
+        match due {
             Due::Never => {}
             Due::At(end) if end > now => next = Some(next.map_or(end, |next| next.min(end))),
-            Due::AtOnce | Due::At(_) => evicted |= context.rules.evict(&mut spec, &target.name),
+            Due::AtOnce | Due::At(_) => {
+                let report = reports.iter().find(|report| report.cluster_name == target.name);
+                match context.rules.taint_task(failover, flag, &binding.spec().clusters, report) {
+                    Ok(task) => evicted |= context.rules.evict(&mut spec, &target.name, task),
+                    Err(reason) => held_up = Some(Error::NotYet(reason)),
+                }
+            }
         }
     }
     if evicted {
@@ -64,6 +78,14 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
         let change = json!({ "spec": { "clusters": clusters, "gracefulEvictionTasks": spec.graceful_eviction_tasks } });
         patch(&binding.own_api(&context), &*binding, change).await?;
     }
+    if let Some(error) = held_up {
+        return Err(error);
+    }
+    let pause = context.rules.eviction_pause(context.settings.resource_eviction_rate);
+    if looked_at && !pause.is_zero() {
+        context.clock.sleep(pause).await;
+    }
+    let now = context.clock.now();
     let wait = |end: Timestamp| Duration::try_from(end.duration_since(now)).unwrap_or_default();
     Ok(next.map_or_else(Action::await_change, |end| Action::requeue(wait(end))))
 }

@@ -7,14 +7,14 @@ use futures::{StreamExt, stream};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::watches::Watches;
 use crate::api::{
     CONDITION_APPLIED, Cluster, ManifestIdentifier, ManifestStatus, Work, cluster_of, execution_namespace,
     is_true,
 };
-use crate::execution::manifest_kind;
+use crate::execution::{manifest_kind, manifest_name};
 use crate::machinery::{Context, Error, Queue, put_status, refs, run as run_queue};
 
 /// Reconciles every Work: when it changes, when its object in the member does, and when the member becomes ready.
@@ -57,7 +57,9 @@ async fn reconcile(
 ) -> Result<Action, Error> {
     let namespace = work.namespace().unwrap_or_default();
     let cluster = cluster_of(&namespace).and_then(|name| context.clusters.get("", name));
-    let Some(cluster) = cluster.filter(|_| work.metadata.deletion_timestamp.is_none()) else {
+    let here =
+        |cluster: &Arc<Cluster>| work.metadata.deletion_timestamp.is_none() && context.reaches(cluster);
+    let Some(cluster) = cluster.filter(here) else {
         return Ok(Action::await_change());
     };
     let Some((manifest, kind)) = manifest_kind(&work, &cluster) else { return Ok(Action::await_change()) };
@@ -65,13 +67,15 @@ async fn reconcile(
     let Some(store) = watches.store(&context, &cluster.name_any(), &kind, client) else {
         return Ok(Action::await_change());
     };
-    let metadata = &manifest["metadata"];
-    let object_namespace = metadata["namespace"].as_str().unwrap_or_default();
-    let object = store.get(object_namespace, metadata["name"].as_str().unwrap_or_default());
+    let (object_namespace, object_name) = manifest_name(&manifest);
+    let object = store.get(object_namespace, object_name);
     let object = object.map(|object| serde_json::to_value(&*object)).transpose()?;
     let was_applied =
         work.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_APPLIED));
-    let as_it_says = object.as_ref().is_some_and(|object| context.rules.covers(object, &manifest));
+    let as_it_says = object.as_ref().is_some_and(|object| {
+        let wanted = Value::Object(context.rules.retained(&manifest, object));
+        context.rules.is_as_said(object, &wanted)
+    });
     if was_applied && !as_it_says && store.is_ready() && cluster.is_ready() {
         // Deleted, or edited, in the member; or not there yet, which the execution controller will find out. It
         // fails only when the controllers are being stopped.
@@ -86,9 +90,15 @@ async fn reconcile(
 }
 
 /// Writes what the object says to the Work, if that is new. Nobody else writes it.
-async fn say(context: &Context, work: &Work, manifest: &Value, object: &Value) -> Result<(), Error> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (api_version, kind) = (text(&manifest["apiVersion"]), text(&manifest["kind"]));
+async fn say(
+    context: &Context,
+    work: &Work,
+    manifest: &Map<String, Value>,
+    object: &Value,
+) -> Result<(), Error> {
+    let text = |field: &str| manifest.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let (namespace, name) = manifest_name(manifest);
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     let status = ManifestStatus {
         identifier: ManifestIdentifier {
@@ -97,8 +107,8 @@ async fn say(context: &Context, work: &Work, manifest: &Value, object: &Value) -
             version: version.into(),
             kind: kind.clone(),
             resource: String::new(),
-            namespace: text(&manifest["metadata"]["namespace"]),
-            name: text(&manifest["metadata"]["name"]),
+            namespace: namespace.into(),
+            name: name.into(),
         },
         status: context.rules.reflected_status(&kind, object),
         health: context.rules.health(&kind, object),

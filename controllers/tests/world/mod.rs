@@ -12,8 +12,9 @@ use capsize_clock::{Clock, Seed, Simulation, simulate};
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_controllers::api::{Cluster, PropagationPolicy, ResourceBinding, Work, crds};
 use capsize_controllers::rules::Reference;
-use capsize_controllers::{Controllers, MemberClients, Running, Settings, admit};
+use capsize_controllers::{Controllers, MemberClients, Running, Settings, Write, admit};
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
@@ -50,7 +51,10 @@ impl World {
         let settings = Settings::default();
         let for_admission = settings.clone();
         let admission = Arc::new(move |request: &AdmissionRequest<'_>| match request.object {
-            Some(object) => admit(&for_admission, &Reference, request.kind, request.operation, object),
+            Some(object) => {
+                let write = Write::of(request.kind, request.operation, object, request.old);
+                admit(&for_admission, &Reference, write)
+            }
             None => Ok(None),
         });
         let names = ["m1", "m2", "m3", "m4", "m5"];
@@ -75,6 +79,12 @@ impl World {
         };
         world.until("all members are ready", 60, ready).await;
         world
+    }
+
+    /// Stops the controllers where they are, and starts others, with these flags.
+    pub(crate) fn restart_with(&mut self, settings: Settings) {
+        self.settings = settings;
+        self.restart();
     }
 
     /// Stops the controllers where they are, and starts new ones.
@@ -128,6 +138,35 @@ impl World {
         let deployments = Api::<Deployment>::namespaced(self.client.clone(), "default");
         let deployment = serde_json::from_value(deployment).unwrap();
         deployments.create(&PostParams::default(), &deployment).await.unwrap();
+    }
+
+    /// Makes so many `ConfigMap`s and a policy that places them on m1 and m2.
+    pub(crate) async fn configure(&self, count: usize) {
+        let policy = json!({
+            "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+            "metadata": {"name": "settings", "namespace": "default"},
+            "spec": {
+                "resourceSelectors": [{"apiVersion": "v1", "kind": "ConfigMap",
+                    "labelSelector": {"matchLabels": {"app": "web"}}}],
+                "placement": {"clusterAffinity": {"clusterNames": ["m1", "m2"]}},
+            },
+        });
+        let policies = Api::<PropagationPolicy>::namespaced(self.client.clone(), "default");
+        policies.create(&PostParams::default(), &serde_json::from_value(policy).unwrap()).await.unwrap();
+        let maps = Api::<ConfigMap>::namespaced(self.client.clone(), "default");
+        for number in 0..count {
+            let mut map = ConfigMap::default();
+            map.metadata.name = Some(format!("settings-{number}"));
+            map.metadata.labels = Some([("app".to_owned(), "web".to_owned())].into());
+            maps.create(&PostParams::default(), &map).await.unwrap();
+        }
+    }
+
+    /// How many bindings have the member as a target.
+    pub(crate) async fn bound_to(&self, member: &str) -> usize {
+        let bindings = self.all::<ResourceBinding>().list(&Default::default()).await.unwrap().items;
+        let there = |binding: &&ResourceBinding| binding.spec.clusters.iter().any(|one| one.name == member);
+        bindings.iter().filter(there).count()
     }
 
     /// Patches the Deployment `web` on the control plane.

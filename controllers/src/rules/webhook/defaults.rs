@@ -1,13 +1,15 @@
-//! What the policy webhook adds to a policy, and what it refuses.
+//! What the webhooks add to a policy.
 //!
-//! karmada-io/karmada v1.5.0 `pkg/webhook/propagationpolicy/mutating.go`, `pkg/util/helper/{taint,policy}.go`,
-//! `pkg/util/validation/validation.go`.
+//! karmada-io/karmada `pkg/webhook/{propagationpolicy,overridepolicy}/mutating.go`,
+//! `pkg/util/helper/{taint,policy}.go`, of v1.5.0 and v1.18.2.
 
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Toleration;
 
-use crate::api::{NO_EXECUTE, Placement, SpreadConstraint, TAINT_NOT_READY, TAINT_UNREACHABLE};
+use crate::api::{
+    ApplicationFailover, NO_EXECUTE, Placement, ResourceSelector, TAINT_NOT_READY, TAINT_UNREACHABLE,
+};
 
 /// The tolerations of a policy, with one of each health taint's NoExecute for as long as the settings say, unless
 /// it has a toleration of that key already. Never of NoSchedule: a sick cluster gets nothing new.
@@ -51,36 +53,28 @@ pub fn default_placement(placement: &mut Placement) {
     }
 }
 
-/// Refuses a placement that contradicts itself.
-///
-/// # Errors
-/// What is wrong, with the field.
-pub fn validate_placement(placement: &Placement) -> Result<(), String> {
-    let constraints = &placement.spread_constraints;
-    for (index, constraint) in constraints.iter().enumerate() {
-        let at = |what: &str| Err(format!("spec.placement.spreadConstraints[{index}]: {what}"));
-        let SpreadConstraint { spread_by_field, spread_by_label, max_groups, min_groups } = constraint;
-        if !spread_by_field.is_empty() && !spread_by_label.is_empty() {
-            return at("spreadByField and spreadByLabel should not co-exist");
-        }
-        if *max_groups < 0 || *min_groups < 0 {
-            return at("maxGroups and minGroups must not be negative");
-        }
-        if *max_groups > 0 && max_groups < min_groups {
-            return at("maxGroups lower than minGroups is not allowed");
-        }
+/// How long the old copy of a workload that fails stays at most, where it stays for a while and the policy does not
+/// say (`SetDefaultGracePeriodSeconds`; as from 1.6).
+pub fn default_failover(failover: &mut ApplicationFailover) {
+    if failover.purge_mode.is_graceful() {
+        failover.grace_period_seconds.get_or_insert(600);
     }
-    let spreads_by = |field: &str| constraints.iter().any(|constraint| constraint.spread_by_field == field);
-    if ["region", "zone", "provider"].into_iter().any(spreads_by) && !spreads_by("cluster") {
-        return Err("spec.placement.spreadConstraints: the cluster spread constraint must be enabled".into());
+}
+
+/// Selectors without a namespace mean that of their policy.
+pub fn default_selectors(selectors: &mut [ResourceSelector], policy_namespace: &str) {
+    for selector in selectors.iter_mut().filter(|selector| selector.namespace.is_empty()) {
+        selector.namespace = policy_namespace.into();
     }
-    let weights = placement.replica_scheduling.iter().flat_map(|scheduling| &scheduling.weight_preference);
-    if weights.flat_map(|weights| &weights.static_weight_list).any(|rule| rule.weight < 1) {
-        return Err("spec.placement.replicaScheduling.weightPreference.staticWeightList: \
-                    weight must be at least 1"
-            .into());
-    }
-    Ok(())
+}
+
+/// Whether what the templates depend on has to go with them, whatever the policy says: what is derived from
+/// a `ServiceImport` does (`ContainsServiceImport`).
+#[must_use]
+pub fn needs_dependencies(selectors: &[ResourceSelector]) -> bool {
+    selectors.iter().any(|selector| {
+        selector.kind == "ServiceImport" && selector.api_version == "multicluster.x-k8s.io/v1alpha1"
+    })
 }
 
 #[cfg(test)]
@@ -111,29 +105,6 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused() {
-        let constraint = |by: &str, min: i64, max: i64| json!({"spreadConstraints": [{"spreadByField": by, "minGroups": min, "maxGroups": max}]});
-        let weight = |weight: i64| {
-            json!({"replicaScheduling": {"weightPreference": {"staticWeightList": [
-                {"targetCluster": {}, "weight": weight}]}}})
-        };
-        let cases = [
-            (json!({}), true),
-            (constraint("cluster", 2, 2), true),
-            (constraint("cluster", 1, 0), true),
-            (constraint("cluster", 3, 2), false),
-            (constraint("cluster", -1, 2), false),
-            (constraint("region", 1, 2), false),
-            (weight(1), true),
-            (weight(0), false),
-        ];
-        for (placement, accepted) in cases {
-            let parsed: Placement = serde_json::from_value(placement.clone()).unwrap();
-            assert_eq!(validate_placement(&parsed).is_ok(), accepted, "{placement}");
-        }
-    }
-
-    #[test]
     fn what_is_left_open_is_filled_in() {
         let mut placement: Placement =
             serde_json::from_value(json!({"spreadConstraints": [{}], "replicaScheduling": {}})).unwrap();
@@ -144,5 +115,33 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(placement, expected);
+    }
+
+    #[test]
+    fn what_stays_for_a_while_stays_for_ten_minutes() {
+        let after = |failover: serde_json::Value| {
+            let mut failover: ApplicationFailover = serde_json::from_value(failover).unwrap();
+            default_failover(&mut failover);
+            failover.grace_period_seconds
+        };
+        let conditions = json!({"tolerationSeconds": 5});
+        assert_eq!(after(json!({"decisionConditions": conditions})), Some(600));
+        assert_eq!(after(json!({"decisionConditions": conditions, "gracePeriodSeconds": 5})), Some(5));
+        assert_eq!(after(json!({"decisionConditions": conditions, "purgeMode": "Never"})), None);
+    }
+
+    #[test]
+    fn a_selector_is_of_its_policys_namespace_unless_it_says_otherwise() {
+        let selector = |namespace: &str, kind: &str| ResourceSelector {
+            api_version: "multicluster.x-k8s.io/v1alpha1".into(),
+            kind: kind.into(),
+            namespace: namespace.into(),
+            ..ResourceSelector::default()
+        };
+        let mut selectors = [selector("", "ServiceExport"), selector("other", "ServiceExport")];
+        default_selectors(&mut selectors, "own");
+        assert_eq!(selectors.each_ref().map(|selector| selector.namespace.as_str()), ["own", "other"]);
+        assert!(!needs_dependencies(&selectors));
+        assert!(needs_dependencies(&[selector("", "ServiceImport")]));
     }
 }

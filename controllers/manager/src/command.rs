@@ -1,0 +1,191 @@
+//! The process: from the flags to the end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use capsize_clock::{Clock, Seed, live};
+use capsize_controllers::api::Cluster;
+use capsize_controllers::rules::Reference;
+use capsize_controllers::{CONTROLLERS, Controllers};
+use futures::StreamExt;
+use http::StatusCode;
+use k8s_openapi::api::core::v1::Secret;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::runtime::reflector::{self, Store};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, Config};
+use miette::{IntoDiagnostic, Report, WrapErr, miette};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+
+use crate::endpoints::{self, Answers};
+use crate::leader::{Candidate, Times};
+use crate::members::Members;
+use crate::pace::{self, Pace};
+use crate::{Flags, metrics};
+
+/// Runs the controllers until a signal asks to stop, or the lead is lost.
+///
+/// # Errors
+/// Flags that make no sense, a control plane that cannot be reached, an address that is taken, a lost lead.
+pub fn run(flags: Flags) -> Result<(), Report> {
+    live(Seed(0), 1.0, |run| work(flags, run.clock)).into_diagnostic()?
+}
+
+async fn work(flags: Flags, clock: Clock) -> Result<(), Report> {
+    let settings = flags.settings(CONTROLLERS).map_err(|why| miette!("--controllers: {why}"))?;
+    let mut stop = Stop::new()?;
+    let pace = Pace { qps: flags.kube_api_qps, burst: flags.kube_api_burst };
+    let client = pace::client(config(&flags).await?, pace).into_diagnostic()?;
+    let version = client.apiserver_version().await.into_diagnostic();
+    let version = version.wrap_err("the control plane cannot be reached")?;
+    tracing::info!(version = version.git_version, "reached the control plane");
+    let mut tasks = JoinSet::new();
+    let (secrets, clusters) =
+        (watched::<Secret>(&client, &mut tasks), watched::<Cluster>(&client, &mut tasks));
+    let leads = Arc::new(AtomicBool::new(false));
+    serve(&flags, &clusters, &leads, &mut tasks).await?;
+    let members_pace = Pace { qps: flags.cluster_api_qps, burst: flags.cluster_api_burst };
+    // The first look at a member must not come before its secret is known.
+    secrets.wait_until_ready().await.into_diagnostic()?;
+    let controllers = || Controllers {
+        client: client.clone(),
+        members: Arc::new(Members::new(secrets.clone(), members_pace)),
+        clock,
+        settings,
+        rules: Arc::new(Reference),
+    };
+    if !flags.leader_elect {
+        leads.store(true, Ordering::Release);
+        let _running = controllers().start();
+        stop.asked().await;
+        return Ok(());
+    }
+    let mut candidate = candidate(&flags, client.clone(), clock);
+    tokio::select! {
+        biased;
+        () = stop.asked() => return Ok(()),
+        () = candidate.elected() => {}
+    }
+    tracing::info!("leading");
+    leads.store(true, Ordering::Release);
+    let running = controllers().start();
+    let asked = tokio::select! {
+        biased;
+        () = stop.asked() => true,
+        () = candidate.deposed() => false,
+    };
+    // First the work ends, then the lead: never two at a time.
+    drop(running);
+    if asked {
+        candidate.resign().await;
+        return Ok(());
+    }
+    Err(miette!(
+        "the lead is lost: the Lease could not be renewed for {:?}",
+        flags.leader_elect_renew_deadline
+    ))
+}
+
+async fn config(flags: &Flags) -> Result<Config, Report> {
+    let options = KubeConfigOptions { context: flags.context.clone(), ..KubeConfigOptions::default() };
+    let config = match &flags.kubeconfig {
+        Some(path) => {
+            let kubeconfig = Kubeconfig::read_from(path).into_diagnostic();
+            let kubeconfig = kubeconfig.wrap_err_with(|| format!("{} cannot be read", path.display()))?;
+            Config::from_custom_kubeconfig(kubeconfig, &options).await.into_diagnostic()
+        }
+        None if flags.context.is_some() => Config::from_kubeconfig(&options).await.into_diagnostic(),
+        None => Config::infer().await.into_diagnostic(),
+    };
+    config.wrap_err("no way to the control plane: give --kubeconfig")
+}
+
+fn candidate(flags: &Flags, client: Client, clock: Clock) -> Candidate {
+    let times = Times {
+        lease_duration: flags.leader_elect_lease_duration,
+        renew_deadline: flags.leader_elect_renew_deadline,
+        retry_period: flags.leader_elect_retry_period,
+    };
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let me = format!("{}_{}", host.trim(), std::process::id());
+    Candidate::new(client, clock, &flags.leader_elect_resource_namespace, me, times)
+}
+
+/// A store of all objects of a kind, which follows what changes.
+fn watched<K>(client: &Client, tasks: &mut JoinSet<()>) -> Store<K>
+where
+    K: kube::Resource<DynamicType = ()>
+        + Clone
+        + std::fmt::Debug
+        + serde::de::DeserializeOwned
+        + Send
+        + Sync
+        + 'static,
+{
+    let (store, writer) = reflector::store();
+    let events =
+        watcher(Api::<K>::all(client.clone()), watcher::Config::default()).default_backoff().reflect(writer);
+    tasks.spawn(events.for_each(|_| std::future::ready(())));
+    store
+}
+
+/// Listens where the flags say.
+async fn serve(
+    flags: &Flags,
+    clusters: &Store<Cluster>,
+    leads: &Arc<AtomicBool>,
+    tasks: &mut JoinSet<()>,
+) -> Result<(), Report> {
+    let health: Answers = Arc::new(|path| match path {
+        "/healthz" | "/readyz" => Some((StatusCode::OK, "ok".to_owned())),
+        _ => None,
+    });
+    let (clusters, leads) = (clusters.clone(), Arc::clone(leads));
+    let numbers: Answers = Arc::new(move |path| {
+        let mut clusters = clusters.state();
+        clusters.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        let text = || metrics::text(&clusters, leads.load(Ordering::Acquire));
+        (path == "/metrics").then(|| (StatusCode::OK, text()))
+    });
+    let listeners = [
+        ("health", flags.health_probe_bind_address, health),
+        ("metrics", flags.metrics_bind_address, numbers),
+    ];
+    for (what, address, answers) in listeners {
+        if let Some(address) = address {
+            tasks.spawn(endpoints::serve(listener(what, address).await?, answers));
+        }
+    }
+    Ok(())
+}
+
+async fn listener(what: &str, address: SocketAddr) -> Result<tokio::net::TcpListener, Report> {
+    let listener = endpoints::listen(address).await.into_diagnostic();
+    let listener = listener.wrap_err_with(|| format!("{what} cannot be served at {address}"))?;
+    let actual = listener.local_addr().into_diagnostic()?;
+    tracing::info!(%actual, "serving {what}");
+    Ok(listener)
+}
+
+/// The signals that ask to stop.
+struct Stop {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Stop {
+    fn new() -> Result<Self, Report> {
+        let listen = |kind| signal(kind).into_diagnostic();
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    async fn asked(&mut self) {
+        tokio::select! {
+            biased;
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `/healthz`, `/readyz` and `/metrics` over plain HTTP, as the real controller manager serves them.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http::{Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+/// Answers a path, or does not know it.
+pub(crate) type Answers = Arc<dyn Fn(&str) -> Option<(StatusCode, String)> + Send + Sync>;
+
+/// Serves `answers` on `listener` for ever.
+pub(crate) async fn serve(listener: TcpListener, answers: Answers) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            accepted = listener.accept() => {
+                // What breaks a connection is the client's.
+                let Ok((stream, _)) = accepted else { continue };
+                let answers = Arc::clone(&answers);
+                connections.spawn(async move {
+                    let service = service_fn(move |request: Request<Incoming>| {
+                        let answer = answer(&answers, request.uri().path());
+                        async move { Ok::<_, Infallible>(answer) }
+                    });
+                    let _ = Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+                });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+fn answer(answers: &Answers, path: &str) -> Response<Full<Bytes>> {
+    let (code, text) =
+        answers(path).unwrap_or_else(|| (StatusCode::NOT_FOUND, "404 page not found\n".to_owned()));
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = code;
+    let plain = header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, plain);
+    response
+}
+
+/// Listens at `address`.
+///
+/// # Errors
+/// As the machine says.
+pub(crate) async fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    TcpListener::bind(address).await
+}

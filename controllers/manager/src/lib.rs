@@ -1,0 +1,16 @@
+//! The reference controllers as a program that works on a control plane that exists: flags, leader election, clients
+//! for members from their secrets, health and metrics.
+//!
+//! What the controllers do is in `capsize-controllers`; here is only what a process around them needs.
+
+mod command;
+mod endpoints;
+mod flags;
+mod leader;
+mod members;
+mod metrics;
+mod pace;
+
+pub use command::run;
+pub use flags::{Address, Flags};
+pub use leader::{Candidate, Claim, Observed, Times, claim};

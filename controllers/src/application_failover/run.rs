@@ -1,0 +1,105 @@
+//! One binding at a time: where is its workload told to be unhealthy, and since when. When that is long enough is in
+//! `rules::application`. Since when is known in memory only, as in the real controller: another one starts to count anew.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use jiff::Timestamp;
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::ObjectRef;
+use serde_json::json;
+
+use crate::api::{PRODUCER_APPLICATION_FAILOVER, PRODUCER_CLUSTER_APPLICATION_FAILOVER, ResourceBindingSpec};
+use crate::machinery::{Binding, Context, Error, Queue, patch, run as run_queue};
+use crate::rules::UnhealthySince;
+
+/// Since when workloads are unhealthy, by the namespace and name of their bindings.
+#[derive(Debug, Default)]
+struct Memory(Mutex<BTreeMap<(String, String), UnhealthySince>>);
+
+impl Memory {
+    fn get<B: Binding>(&self, binding: &B) -> UnhealthySince {
+        let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.get(&key(binding)).cloned().unwrap_or_default()
+    }
+
+    fn set<B: Binding>(&self, binding: &B, since: UnhealthySince) {
+        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if since.is_empty() {
+            memory.remove(&key(binding));
+        } else {
+            memory.insert(key(binding), since);
+        }
+    }
+}
+
+fn key<B: Binding>(binding: &B) -> (String, String) {
+    let meta = binding.meta();
+    (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default())
+}
+
+/// Reconciles every binding whenever it changes, and when its workload has been unhealthy for too long.
+pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
+    let memory = Arc::new(Memory::default());
+    let triggers = {
+        let memory = Arc::clone(&memory);
+        B::all(&context).changes().filter_map(move |change| {
+            if change.after.is_none() {
+                memory.set(&**change.object(), UnhealthySince::new());
+            }
+            std::future::ready(change.after.map(|binding| ObjectRef::from_obj(&*binding)))
+        })
+    };
+    let queue = Queue {
+        name: "application-failover",
+        store: B::all(&context).store(),
+        triggers: triggers.boxed(),
+        unbounded: false,
+    };
+    run_queue(context, queue, move |context, binding| reconcile(context, binding, Arc::clone(&memory))).await;
+}
+
+async fn reconcile<B: Binding>(
+    context: Arc<Context>,
+    binding: Arc<B>,
+    memory: Arc<Memory>,
+) -> Result<Action, Error> {
+    let spec = binding.spec();
+    let has_health = context.rules.has_health(&spec.resource.kind);
+    let failover = context.rules.application_failover(spec, has_health);
+    let Some(failover) = failover.filter(|_| binding.meta().deletion_timestamp.is_none()) else {
+        memory.set(&*binding, UnhealthySince::new());
+        return Ok(Action::await_change());
+    };
+    let reports = binding.status().map(|status| status.aggregated_status.as_slice()).unwrap_or_default();
+    let now = context.clock.now();
+    let since = context.rules.unhealthy_since(&memory.get(&*binding), spec, reports, now);
+    memory.set(&*binding, since.clone());
+    let producer =
+        if B::NAMESPACED { PRODUCER_APPLICATION_FAILOVER } else { PRODUCER_CLUSTER_APPLICATION_FAILOVER };
+    let mut after: ResourceBindingSpec = spec.clone();
+    let mut next: Option<Timestamp> = None;
+    let mut evicted = false;
+    for (cluster, since) in &since {
+        let end = context.rules.tolerated_until(failover, *since);
+        if now <= end {
+            next = Some(next.map_or(end, |next| next.min(end)));
+            continue;
+        }
+        let report = reports.iter().find(|report| report.cluster_name == *cluster);
+        let task = context.rules.application_task(failover, producer, &spec.clusters, report);
+        evicted |= context.rules.evict(&mut after, cluster, task.map_err(Error::NotYet)?);
+    }
+    if evicted {
+        let clusters = (!after.clusters.is_empty()).then_some(&after.clusters);
+        let change = json!({ "spec": {
+            "clusters": clusters, "gracefulEvictionTasks": after.graceful_eviction_tasks,
+        } });
+        patch(&binding.own_api(&context), &*binding, change).await?;
+    }
+    // The time is over when it has passed, not when it comes: look just after.
+    let wait = |end: Timestamp| Duration::try_from(end.duration_since(now)).unwrap_or_default();
+    Ok(next.map_or_else(Action::await_change, |end| Action::requeue(wait(end) + Duration::from_millis(1))))
+}

@@ -1,0 +1,76 @@
+//! Renews the Lease of a Pull member, by which the control plane knows that its agent lives.
+//!
+//! client-go's lease controller (`k8s.io/component-helpers/apimachinery/lease`) without its jitter.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Resource, ResourceExt};
+use serde_json::{Value, json};
+
+use crate::api::{Cluster, NAMESPACE_CLUSTER_LEASES};
+use crate::machinery::{Context, Error};
+
+/// The delay after a first failure; it doubles with each one more.
+const FIRST_RETRY: Duration = Duration::from_millis(200);
+/// The longest delay after a failure.
+const LAST_RETRY: Duration = Duration::from_secs(7);
+
+/// Renews the Lease of `cluster`, for ever.
+pub(super) async fn keep(context: Arc<Context>, cluster: Arc<Cluster>) {
+    let settings = &context.settings;
+    let interval = settings.cluster_lease_duration.mul_f64(settings.cluster_lease_renew_interval_fraction);
+    let mut retry = FIRST_RETRY;
+    loop {
+        let pause = match renew(&context, &cluster).await {
+            Ok(()) => {
+                retry = FIRST_RETRY;
+                interval
+            }
+            Err(error) => {
+                tracing::debug!(cluster = cluster.name_any(), %error, "a lease was not renewed");
+                let pause = retry;
+                retry = LAST_RETRY.min(retry * 2);
+                pause
+            }
+        };
+        context.clock.sleep(pause).await;
+    }
+}
+
+async fn renew(context: &Context, cluster: &Cluster) -> Result<(), Error> {
+    let leases = Api::<Lease>::namespaced(context.client.clone(), NAMESPACE_CLUSTER_LEASES);
+    // `metav1.MicroTime`: six decimals, always.
+    let now = format!("{:.6}", context.clock.now());
+    let renewal = Patch::Merge(json!({ "spec": { "renewTime": now } }));
+    match leases.patch(&cluster.name_any(), &PatchParams::default(), &renewal).await {
+        Err(kube::Error::Api(status)) if status.is_not_found() => {}
+        outcome => return Ok(outcome.map(drop)?),
+    }
+    ensure_namespace(context).await?;
+    let seconds = context.settings.cluster_lease_duration.as_secs();
+    let lease = serde_json::from_value(lease(cluster, seconds, &now))?;
+    leases.create(&PostParams::default(), &lease).await?;
+    Ok(())
+}
+
+/// The Lease goes with its Cluster.
+fn lease(cluster: &Cluster, seconds: u64, now: &str) -> Value {
+    let name = cluster.name_any();
+    json!({
+        "metadata": { "name": name, "ownerReferences": Vec::from_iter(cluster.owner_ref(&())) },
+        "spec": { "holderIdentity": name, "leaseDurationSeconds": seconds, "renewTime": now },
+    })
+}
+
+async fn ensure_namespace(context: &Context) -> Result<(), Error> {
+    let namespaces = Api::<Namespace>::all(context.client.clone());
+    let namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE_CLUSTER_LEASES } }))?;
+    match namespaces.create(&PostParams::default(), &namespace).await {
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+        outcome => Ok(outcome.map(drop)?),
+    }
+}

@@ -1,0 +1,110 @@
+//! The binding of something that others depend on: made and kept by those that require it.
+
+use kube::ResourceExt;
+use kube::api::{DynamicObject, PostParams};
+use serde_json::{Value, json};
+
+use super::run::said;
+use crate::api::{
+    BindingSnapshot, Dependency, FINALIZER_BINDING, ResourceBinding, binding_name, depended_by_label,
+};
+use crate::machinery::{Binding, Context, Error, patch};
+
+/// Makes the binding of `object` go where `by` goes.
+pub(super) async fn attach(
+    context: &Context,
+    by: &ResourceBinding,
+    dependency: &Dependency,
+    object: &DynamicObject,
+) -> Result<(), Error> {
+    let namespace = by.namespace().unwrap_or_default();
+    let snapshot = context.rules.snapshot(&namespace, &by.name_any(), &by.spec);
+    let name = binding_name(&dependency.kind, &object.name_any());
+    let Some(present) = context.bindings.get(&namespace, &name) else {
+        // What has not been scheduled yet has nowhere to take it.
+        let anywhere = !snapshot.clusters.is_empty() && object.metadata.deletion_timestamp.is_none();
+        return if anywhere { create(context, &name, dependency, object, snapshot).await } else { Ok(()) };
+    };
+    if Some(&present.spec.resource.uid) != object.metadata.uid.as_ref()
+        || present.metadata.deletion_timestamp.is_some()
+    {
+        // The object was deleted and made again: the binding of the first has to go before (#6034).
+        return Err(Error::NotYet("the binding belongs to a template that is gone".into()));
+    }
+    let (label, value) = depended_by_label(&namespace, &by.name_any());
+    if present.spec.required_by.contains(&snapshot) && present.labels().get(&label) == Some(&value) {
+        return Ok(());
+    }
+    let required_by = context.rules.require(&present.spec.required_by, snapshot);
+    let change = json!({ "metadata": { "labels": { label: value } }, "spec": { "requiredBy": required_by } });
+    patch(&present.own_api(context), &*present, change).await?;
+    Ok(())
+}
+
+async fn create(
+    context: &Context,
+    name: &str,
+    dependency: &Dependency,
+    object: &DynamicObject,
+    snapshot: BindingSnapshot,
+) -> Result<(), Error> {
+    let Dependency { api_version, kind, namespace, .. } = dependency;
+    let (label, value) = depended_by_label(&snapshot.namespace, &snapshot.name);
+    let uid = object.uid().unwrap_or_default();
+    let binding: ResourceBinding = serde_json::from_value(json!({
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": { label: value },
+            "finalizers": [FINALIZER_BINDING],
+            "ownerReferences": [{
+                "apiVersion": api_version, "kind": kind, "name": object.name_any(), "uid": uid,
+                "controller": true, "blockOwnerDeletion": true,
+            }],
+        },
+        "spec": {
+            "resource": {
+                "apiVersion": api_version, "kind": kind, "namespace": namespace, "name": object.name_any(),
+                "uid": uid, "resourceVersion": object.resource_version(),
+            },
+            "requiredBy": [snapshot],
+        },
+    }))?;
+    ResourceBinding::api(context, namespace).create(&PostParams::default(), &binding).await?;
+    Ok(())
+}
+
+/// Takes from a binding what requires it no more. The binding itself stays as long as its template does.
+pub(super) async fn release(context: &Context, binding: &ResourceBinding) -> Result<(), Error> {
+    let Some(before) = Some(&binding.spec.required_by).filter(|before| !before.is_empty()) else {
+        return Ok(());
+    };
+    let object = object(context, binding)?;
+    let (kept, gone): (Vec<_>, Vec<_>) = before.iter().partition(|by| requires(context, by, object.as_ref()));
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let labels = gone.iter().map(|by| (depended_by_label(&by.namespace, &by.name).0, Value::Null));
+    let change = json!({
+        "metadata": { "labels": labels.collect::<serde_json::Map<_, _>>() },
+        "spec": { "requiredBy": (!kept.is_empty()).then_some(kept) },
+    });
+    patch(&binding.own_api(context), binding, change).await?;
+    Ok(())
+}
+
+/// The template of a binding, as far as it tells what depends on it.
+fn object(context: &Context, binding: &ResourceBinding) -> Result<Option<Value>, Error> {
+    let template = context.templates.get(&binding.spec.resource).ok().flatten();
+    Ok(template.map(|(_, template)| serde_json::to_value(&*template)).transpose()?)
+}
+
+/// Whether the binding of a snapshot still depends on the object. Where it says that it depends on something, an object
+/// that is not known is left to it.
+fn requires(context: &Context, by: &BindingSnapshot, object: Option<&Value>) -> bool {
+    let Some(binding) = context.bindings.get(&by.namespace, &by.name) else { return false };
+    let lives = binding.metadata.deletion_timestamp.is_none() && binding.spec.propagate_deps;
+    let means =
+        |dependency: &Dependency| object.is_none_or(|object| context.rules.is_meant(dependency, object));
+    lives && said(&binding).iter().any(means)
+}

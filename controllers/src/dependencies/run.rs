@@ -1,0 +1,130 @@
+//! What wakes the dependencies distributor, and what it does for a binding whose template depends on others.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::ObjectRef;
+use serde_json::json;
+
+use super::attached::{attach, release};
+use crate::api::{ANNOTATION_DEPENDENCIES, Dependency, ResourceBinding, binding_name};
+use crate::machinery::{Binding, Context, Error, Queue, patch, run as run_queue};
+
+/// Reconciles every namespaced binding: when it changes, when one that it requires or is required by does, and when its
+/// template or something that this depends on does.
+pub(crate) async fn run(context: Arc<Context>) {
+    let by_binding = {
+        let context = Arc::clone(&context);
+        let changes = context.bindings.changes().filter(|change| {
+            let mut sides = change.before.iter().chain(&change.after);
+            std::future::ready(sides.any(|binding| binding.spec.propagate_deps || is_required(binding)))
+        });
+        changes.flat_map(move |change| {
+            let sides = change.before.iter().chain(&change.after);
+            let mut concerned: BTreeSet<String> =
+                sides.flat_map(|binding| required(&context, binding)).collect();
+            concerned.insert(change.object().name_any());
+            let namespace = change.object().namespace().unwrap_or_default();
+            stream::iter(concerned.into_iter().map(move |name| ObjectRef::new(&name).within(&namespace)))
+        })
+    };
+    let by_template = {
+        let context = Arc::clone(&context);
+        context.clone().templates.changed_bindings().flat_map(move |(namespace, name)| {
+            let concerned = dependents(&context, &namespace, &name);
+            stream::iter(concerned.into_iter().map(move |name| ObjectRef::new(&name).within(&namespace)))
+        })
+    };
+    let queue = Queue {
+        name: "dependencies-distributor",
+        store: context.bindings.store(),
+        triggers: stream::select(by_binding.boxed(), by_template.boxed()).boxed(),
+        unbounded: false,
+    };
+    run_queue(context, queue, reconcile).await;
+}
+
+fn is_required(binding: &ResourceBinding) -> bool {
+    !binding.spec.required_by.is_empty()
+}
+
+/// What the template of a binding depends on, as the binding says.
+pub(super) fn said(binding: &ResourceBinding) -> Vec<Dependency> {
+    let text = binding.annotations().get(ANNOTATION_DEPENDENCIES);
+    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+/// The bindings of what the template of a binding depends on, by name.
+fn required(context: &Context, binding: &ResourceBinding) -> Vec<String> {
+    let names = said(binding).into_iter().flat_map(|dependency| {
+        if dependency.name.is_empty() {
+            meant(context, &dependency)
+                .iter()
+                .map(|one| binding_name(&dependency.kind, &one.name_any()))
+                .collect()
+        } else {
+            vec![binding_name(&dependency.kind, &dependency.name)]
+        }
+    });
+    names.collect()
+}
+
+/// The bindings that a template concerns: its own, and those whose templates depend on it or may come to. By name.
+fn dependents(context: &Context, namespace: &str, name: &str) -> BTreeSet<String> {
+    let may_mean = |dependency: &Dependency| {
+        let kind = format!("-{}", dependency.kind.to_lowercase());
+        let by_name = binding_name(&dependency.kind, &dependency.name) == name;
+        if dependency.name.is_empty() { name.ends_with(&kind) } else { by_name }
+    };
+    let bindings = context.bindings.list().into_iter();
+    let here = bindings
+        .filter(|binding| binding.namespace().as_deref() == Some(namespace) && binding.spec.propagate_deps);
+    let dependents = here.filter(|binding| said(binding).iter().any(may_mean));
+    dependents.map(|binding| binding.name_any()).chain([name.to_owned()]).collect()
+}
+
+/// The objects on the control plane that a dependency means, as far as its kind is known.
+pub(super) fn meant(context: &Context, dependency: &Dependency) -> Vec<Arc<DynamicObject>> {
+    let key = (dependency.api_version.clone(), dependency.kind.clone());
+    let Some((_, store)) = context.templates.of_kind(&key) else { return Vec::new() };
+    if !dependency.name.is_empty() {
+        return store.get(&dependency.namespace, &dependency.name).into_iter().collect();
+    }
+    let is_meant = |object: &Arc<DynamicObject>| {
+        serde_json::to_value(&**object).is_ok_and(|object| context.rules.is_meant(dependency, &object))
+    };
+    store.list().into_iter().filter(is_meant).collect()
+}
+
+async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Result<Action, Error> {
+    if binding.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::await_change());
+    }
+    release(&context, &binding).await?;
+    if !binding.spec.propagate_deps {
+        return Ok(Action::await_change());
+    }
+    // As long as the template is not known, nothing is known of what it depends on.
+    let Ok(Some((kind, template))) = context.templates.get(&binding.spec.resource) else {
+        return Ok(Action::await_change());
+    };
+    let dependencies = context.rules.dependencies(&kind.kind, &serde_json::to_value(&*template)?);
+    if dependencies != said(&binding) {
+        let text = (!dependencies.is_empty()).then(|| serde_json::to_string(&dependencies)).transpose()?;
+        let change = json!({ "metadata": { "annotations": { ANNOTATION_DEPENDENCIES: text } } });
+        // The change of it comes back here.
+        patch(&binding.own_api(&context), &*binding, change).await?;
+        return Ok(Action::await_change());
+    }
+    for dependency in &dependencies {
+        context.templates.ask_for((dependency.api_version.clone(), dependency.kind.clone()));
+        for object in meant(&context, dependency) {
+            attach(&context, &binding, dependency, &object).await?;
+        }
+    }
+    Ok(Action::await_change())
+}

@@ -1,0 +1,110 @@
+//! Marks the templates that an autoscaler scales, so that their replicas in the members are left to it.
+//!
+//! A mark goes when its autoscaler goes, or turns to another template, and not otherwise: people may put one there too. As
+//! in the real controller, what was let go while nobody looked keeps its mark.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::{StreamExt, stream};
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher::Config;
+use kube::{Api, ResourceExt};
+use serde_json::json;
+
+use crate::api::{LABEL_RETAIN_REPLICAS, ResourceBinding, binding_name};
+use crate::machinery::{Context, Error, Informer, Queue, dynamic_api, patch, refs, run as run_queue};
+
+/// Reconciles the template of every namespaced binding: when the binding is new, when the template changes, and when an
+/// autoscaler that scales it does.
+pub(crate) async fn run(context: Arc<Context>) {
+    let autoscalers: Informer<HorizontalPodAutoscaler> =
+        Informer::start(Api::all(context.client.clone()), Config::default(), ());
+    autoscalers.ready().await;
+    let let_go = Arc::new(LetGo::default());
+    let by_autoscaler = {
+        let let_go = Arc::clone(&let_go);
+        autoscalers.changes().flat_map(move |change| {
+            let (before, after) = (change.before.as_deref().map(target), change.after.as_deref().map(target));
+            if let Some(before) = before.clone().filter(|before| after.as_ref() != Some(before)) {
+                let_go.add(before);
+            }
+            let concerned = before.into_iter().chain(after);
+            stream::iter(concerned.map(|(namespace, name)| ObjectRef::new(&name).within(&namespace)))
+        })
+    };
+    let by_template = context
+        .templates
+        .changed_bindings()
+        .map(|(namespace, name)| ObjectRef::<ResourceBinding>::new(&name).within(&namespace));
+    let new = context.bindings.changes().filter(|change| std::future::ready(change.before.is_none()));
+    let queue = Queue {
+        name: "hpa-scale-target-marker",
+        store: context.bindings.store(),
+        triggers: stream::select_all([refs(new), by_autoscaler.boxed(), by_template.boxed()]).boxed(),
+        unbounded: false,
+    };
+    run_queue(context, queue, move |context, binding| {
+        reconcile(context, autoscalers.clone(), Arc::clone(&let_go), binding)
+    })
+    .await;
+}
+
+/// The binding of a template, by namespace and name.
+type Key = (String, String);
+
+/// The binding of what an autoscaler scales.
+fn target(autoscaler: &HorizontalPodAutoscaler) -> Key {
+    let target = &autoscaler.spec.scale_target_ref;
+    (autoscaler.namespace().unwrap_or_default(), binding_name(&target.kind, &target.name))
+}
+
+/// The bindings of what an autoscaler has let go, until that has been seen to.
+#[derive(Default)]
+struct LetGo(Mutex<BTreeSet<Key>>);
+
+impl LetGo {
+    fn add(&self, key: Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+    }
+
+    fn has(&self, key: &Key) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(key)
+    }
+
+    fn forget(&self, key: &Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+}
+
+async fn reconcile(
+    context: Arc<Context>,
+    autoscalers: Informer<HorizontalPodAutoscaler>,
+    let_go: Arc<LetGo>,
+    binding: Arc<ResourceBinding>,
+) -> Result<Action, Error> {
+    let resource = &binding.spec.resource;
+    let Ok(Some((kind, template))) = context.templates.get(resource) else {
+        return Ok(Action::await_change());
+    };
+    let claimed = |autoscaler: &HorizontalPodAutoscaler| {
+        context.rules.claimed_by(autoscaler.labels(), autoscaler.annotations()).is_some()
+    };
+    let all = autoscalers.list();
+    let scaled =
+        all.iter().any(|autoscaler| claimed(autoscaler) && context.rules.scales(autoscaler, resource));
+    let key = (resource.namespace.clone(), binding.name_any());
+    let marked = template.labels().contains_key(LABEL_RETAIN_REPLICAS);
+    let alive = template.metadata.deletion_timestamp.is_none();
+    if alive && scaled != marked && (scaled || let_go.has(&key)) {
+        let mark = scaled.then_some("true");
+        let api = dynamic_api(context.client.clone(), &resource.namespace, &kind);
+        patch(&api, &*template, json!({ "metadata": { "labels": { LABEL_RETAIN_REPLICAS: mark } } })).await?;
+    }
+    if !scaled {
+        let_go.forget(&key);
+    }
+    Ok(Action::await_change())
+}

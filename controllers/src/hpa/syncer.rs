@@ -1,0 +1,50 @@
+//! Makes the replicas of a template that autoscalers scale those that there are.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use kube::ResourceExt;
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::ObjectRef;
+use serde_json::json;
+
+use crate::api::{LABEL_RETAIN_REPLICAS, ResourceBinding};
+use crate::machinery::{Context, Error, Queue, dynamic_api, patch, refs, run as run_queue};
+
+/// Reconciles the template of every namespaced binding when it changes, and if it is scaled, when the binding does.
+pub(crate) async fn run(context: Arc<Context>) {
+    let by_itself = {
+        let context = Arc::clone(&context);
+        context.clone().bindings.changes().filter(move |change| {
+            let template = context.templates.get(&change.object().spec.resource).ok().flatten();
+            let scaled = template.is_some_and(|(_, one)| one.labels().contains_key(LABEL_RETAIN_REPLICAS));
+            std::future::ready(scaled)
+        })
+    };
+    let by_template = context
+        .templates
+        .changed_bindings()
+        .map(|(namespace, name)| ObjectRef::<ResourceBinding>::new(&name).within(&namespace));
+    let queue = Queue {
+        name: "deployment-replicas-syncer",
+        store: context.bindings.store(),
+        triggers: stream::select(refs(by_itself), by_template.boxed()).boxed(),
+        unbounded: false,
+    };
+    run_queue(context, queue, reconcile).await;
+}
+
+async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Result<Action, Error> {
+    let resource = &binding.spec.resource;
+    let Ok(Some((kind, template))) = context.templates.get(resource) else {
+        return Ok(Action::await_change());
+    };
+    let generation = binding.metadata.generation.unwrap_or_default();
+    let status = binding.status.clone().unwrap_or_default();
+    let object = serde_json::to_value(&*template)?;
+    if let Some(replicas) = context.rules.replicas_to_sync(&object, generation, &binding.spec, &status) {
+        let api = dynamic_api(context.client.clone(), &resource.namespace, &kind);
+        patch(&api, &*template, json!({ "spec": { "replicas": replicas } })).await?;
+    }
+    Ok(Action::await_change())
+}

@@ -1,0 +1,108 @@
+//! When what changed in a policy reaches the bindings of its templates.
+//!
+//! karmada-io/karmada v1.18.2 `pkg/util/eventfilter/eventfilter.go`, `pkg/detector/detector.go` (`ApplyPolicy`,
+//! `enqueueResourceTemplateForPolicyChange`); as from 1.9.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+use serde_json::Value;
+
+use crate::api::LABEL_SKIP_PROPAGATION;
+
+/// Whether a policy with this activation preference is put into effect for a template: a lazy one only if somebody has
+/// `touched` the template since, any other at once. The claim itself is never lazy.
+#[must_use]
+pub fn activates(preference: &str, touched: bool) -> bool {
+    preference != "Lazy" || touched
+}
+
+/// Whether a template is new, or changed otherwise than by the control plane, which writes its status and labels and
+/// annotations of its own.
+#[must_use]
+pub fn touched(before: Option<&DynamicObject>, after: &DynamicObject) -> bool {
+    let Some(before) = before else { return true };
+    let metadata = |template: &DynamicObject| {
+        let metadata = &template.metadata;
+        let owners = metadata.owner_references.clone();
+        (owners, metadata.finalizers.clone(), metadata.deletion_timestamp.clone(), metadata.uid.clone())
+    };
+    !same(&before.data, &after.data)
+        || !users(before.labels()).eq(users(after.labels()))
+        || !users(before.annotations()).eq(users(after.annotations()))
+        || metadata(before) != metadata(after)
+}
+
+/// Whether two templates say the same beside their status.
+fn same(before: &Value, after: &Value) -> bool {
+    let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else { return before == after };
+    let among = |one: &serde_json::Map<String, Value>, other: &serde_json::Map<String, Value>| {
+        one.iter().all(|(field, value)| field == "status" || other.get(field) == Some(value))
+    };
+    among(before, after) && among(after, before)
+}
+
+/// The labels or annotations that are not the control plane's: those without its name, and one that is for users to set.
+fn users(marks: &BTreeMap<String, String>) -> impl Iterator<Item = (&String, &String)> {
+    marks.iter().filter(|(key, _)| !key.contains(".karmada.io") || *key == LABEL_SKIP_PROPAGATION)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_lazy_policy_waits_for_the_template() {
+        for (preference, touched, expected) in
+            [("", false, true), ("", true, true), ("Lazy", false, false), ("Lazy", true, true)]
+        {
+            assert_eq!(activates(preference, touched), expected, "{preference} {touched}");
+        }
+    }
+
+    #[test]
+    fn what_the_control_plane_writes_touches_nothing() {
+        let base = json!({"metadata": {"name": "web", "generation": 1, "resourceVersion": "1", "labels": {"app": "web"}},
+            "spec": {"replicas": 1}, "status": {"replicas": 1}});
+        let with = |path: &str, value: Value| {
+            let mut object = base.clone();
+            let (parent, field) = path.rsplit_once('/').unwrap();
+            object.pointer_mut(parent).unwrap()[field] = value;
+            object
+        };
+        let cases = [
+            ("nothing", base.clone(), false),
+            ("status", with("/status", json!({"replicas": 2})), false),
+            ("no status", with("/status", Value::Null), false),
+            ("version", with("/metadata/resourceVersion", json!("2")), false),
+            ("generation", with("/metadata/generation", json!(2)), false),
+            (
+                "a claim",
+                with("/metadata/labels", json!({"app": "web", "propagationpolicy.karmada.io/name": "p"})),
+                false,
+            ),
+            (
+                "a claim in annotations",
+                with("/metadata/annotations", json!({"propagationpolicy.karmada.io/name": "p"})),
+                false,
+            ),
+            ("a label", with("/metadata/labels", json!({"app": "other"})), true),
+            (
+                "a label for users",
+                with("/metadata/labels", json!({"app": "web", LABEL_SKIP_PROPAGATION: "true"})),
+                true,
+            ),
+            ("an annotation", with("/metadata/annotations", json!({"a": "b"})), true),
+            ("the spec", with("/spec", json!({"replicas": 2})), true),
+            ("a field more", with("/data", json!({})), true),
+        ];
+        let parse = |object: Value| -> DynamicObject { serde_json::from_value(object).unwrap() };
+        for (about, after, expected) in cases {
+            assert_eq!(touched(Some(&parse(base.clone())), &parse(after)), expected, "{about}");
+        }
+        assert!(touched(None, &parse(base)));
+    }
+}

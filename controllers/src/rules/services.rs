@@ -1,0 +1,168 @@
+//! How the addresses behind a Service get from the clusters that export it to those that import it.
+//!
+//! karmada-io/karmada v1.18.2 `pkg/controllers/mcs/{service_export,endpointslice,service_import}_controller.go`.
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::ResourceExt;
+use serde_json::{Map, Value, json};
+
+use crate::api::{
+    LABEL_COLLECTED_SERVICE_NAME, LABEL_COLLECTED_SERVICE_NAMESPACE, LABEL_SERVICE_NAME, LABEL_WORK_NAME,
+    LABEL_WORK_NAMESPACE, ServiceImport, Work, derived_service_name, imported_slice_name,
+};
+
+/// The Service that a Work exports from its member, by namespace and name.
+#[must_use]
+pub fn exported_service(work: &Work) -> Option<(&str, &str)> {
+    let manifest = &work.spec.workload.manifests.first()?.0;
+    let version = manifest.get("apiVersion")?.as_str()?;
+    let is_export = version.starts_with("multicluster.x-k8s.io/") && manifest.get("kind")? == "ServiceExport";
+    let metadata = manifest.get("metadata").filter(|_| is_export)?;
+    Some((metadata.get("namespace")?.as_str()?, metadata.get("name")?.as_str()?))
+}
+
+/// The Service whose addresses a Work brings from its member, by namespace and name.
+#[must_use]
+pub fn collected_service(work: &Work) -> Option<(&str, &str)> {
+    let label = |key: &str| work.labels().get(key).map(String::as_str);
+    Some((label(LABEL_COLLECTED_SERVICE_NAMESPACE)?, label(LABEL_COLLECTED_SERVICE_NAME)?))
+}
+
+/// Whether a slice in a member has addresses of a Service of that member. What was brought there from other members
+/// does not count.
+#[must_use]
+pub fn is_collected(slice: &EndpointSlice, service_namespace: &str, service: &str) -> bool {
+    let label = |key: &str| slice.labels().get(key).map(String::as_str);
+    slice.metadata.deletion_timestamp.is_none()
+        && slice.namespace().as_deref() == Some(service_namespace)
+        && label(LABEL_SERVICE_NAME) == Some(service)
+        && label(LABEL_WORK_NAME).is_none()
+}
+
+/// What of a member's slice is brought to the control plane.
+#[must_use]
+pub fn collected_slice(slice: &EndpointSlice) -> Map<String, Value> {
+    let mut manifest = Map::new();
+    manifest.insert("apiVersion".into(), "discovery.k8s.io/v1".into());
+    manifest.insert("kind".into(), "EndpointSlice".into());
+    let metadata =
+        json!({"name": slice.name_any(), "namespace": slice.namespace(), "labels": slice.labels()});
+    manifest.insert("metadata".into(), metadata);
+    let fields = [
+        ("addressType", json!(slice.address_type)),
+        ("endpoints", json!(slice.endpoints)),
+        ("ports", json!(slice.ports)),
+    ];
+    manifest.extend(fields.into_iter().map(|(field, value)| (field.to_owned(), value)));
+    manifest
+}
+
+/// The slice on the control plane that a Work with a member's slice becomes: behind the derived Service, and called
+/// after the member.
+#[must_use]
+pub fn imported_slice(work: &Work, cluster: &str) -> Option<Value> {
+    let (namespace, service) = collected_service(work)?;
+    let mut slice = Value::Object(work.spec.workload.manifests.first()?.0.clone());
+    let name = imported_slice_name(cluster, slice.pointer("/metadata/name")?.as_str()?);
+    slice["metadata"] = json!({
+        "name": name,
+        "namespace": namespace,
+        "labels": {
+            LABEL_WORK_NAMESPACE: work.namespace(),
+            LABEL_WORK_NAME: work.name_any(),
+            LABEL_SERVICE_NAME: derived_service_name(service),
+        },
+    });
+    Some(slice)
+}
+
+/// The Service that stands for an imported one; none for one without an address of its own.
+#[must_use]
+pub fn derived_service(import: &ServiceImport) -> Option<Value> {
+    if import.spec.type_ != "ClusterSetIP" || import.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    Some(json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": derived_service_name(&import.name_any()), "namespace": import.namespace()},
+        "spec": {"type": "ClusterIP", "ports": import.spec.ports},
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(labels: Value) -> EndpointSlice {
+        serde_json::from_value(json!({
+            "metadata": {"name": "web-x7", "namespace": "default", "labels": labels, "uid": "1", "resourceVersion": "2"},
+            "addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}], "ports": [{"port": 80}],
+        }))
+        .unwrap()
+    }
+
+    fn work(labels: Value, manifest: Value) -> Work {
+        serde_json::from_value(json!({
+            "metadata": {"name": "w", "namespace": "karmada-es-m1", "labels": labels},
+            "spec": {"workload": {"manifests": [manifest]}},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_member_exports_what_a_work_says() {
+        let export = |version: &str, kind: &str| json!({"apiVersion": version, "kind": kind, "metadata": {"name": "web", "namespace": "default"}});
+        let cases = [
+            (export("multicluster.x-k8s.io/v1alpha1", "ServiceExport"), Some(("default", "web"))),
+            (export("multicluster.x-k8s.io/v1alpha1", "ServiceImport"), None),
+            (export("v1", "Service"), None),
+        ];
+        for (manifest, expected) in cases {
+            assert_eq!(exported_service(&work(json!({}), manifest.clone())), expected, "{manifest}");
+        }
+    }
+
+    #[test]
+    fn only_the_members_own_addresses_are_collected() {
+        let cases = [
+            (json!({LABEL_SERVICE_NAME: "web"}), true),
+            (json!({LABEL_SERVICE_NAME: "derived-web"}), false),
+            (json!({LABEL_SERVICE_NAME: "web", LABEL_WORK_NAME: "w"}), false),
+            (json!({}), false),
+        ];
+        for (labels, expected) in cases {
+            assert_eq!(is_collected(&slice(labels.clone()), "default", "web"), expected, "{labels}");
+        }
+        assert!(!is_collected(&slice(json!({LABEL_SERVICE_NAME: "web"})), "other", "web"));
+    }
+
+    #[test]
+    fn a_slice_is_imported_behind_the_derived_service() {
+        let collected = collected_slice(&slice(json!({LABEL_SERVICE_NAME: "web"})));
+        assert!(collected["metadata"].get("uid").is_none());
+        let labels =
+            json!({LABEL_COLLECTED_SERVICE_NAMESPACE: "default", LABEL_COLLECTED_SERVICE_NAME: "web"});
+        let imported = imported_slice(&work(labels, Value::Object(collected)), "m1").unwrap();
+        assert_eq!(imported["metadata"]["name"], "imported-m1-web-x7");
+        assert_eq!(imported["metadata"]["labels"][LABEL_SERVICE_NAME], "derived-web");
+        assert_eq!(imported["endpoints"], json!([{"addresses": ["10.0.0.1"]}]));
+        assert_eq!(imported_slice(&work(json!({}), json!({})), "m1"), None);
+    }
+
+    #[test]
+    fn an_import_with_an_address_has_a_service() {
+        let import = |type_: &str| -> ServiceImport {
+            serde_json::from_value(json!({
+                "apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ServiceImport",
+                "metadata": {"name": "web", "namespace": "default"},
+                "spec": {"type": type_, "ports": [{"port": 80, "protocol": "TCP"}]},
+            }))
+            .unwrap()
+        };
+        let service = derived_service(&import("ClusterSetIP")).unwrap();
+        assert_eq!(service["metadata"]["name"], "derived-web");
+        assert_eq!(service["spec"], json!({"type": "ClusterIP", "ports": [{"port": 80, "protocol": "TCP"}]}));
+        assert_eq!(derived_service(&import("Headless")), None);
+    }
+}

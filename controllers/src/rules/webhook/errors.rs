@@ -1,0 +1,42 @@
+//! What is wrong with a field, in the words of Kubernetes: `spec.a: Invalid value: "b": why`.
+//!
+//! Format: k8s.io/apimachinery `pkg/util/validation/field/errors.go`, `pkg/util/errors`.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+/// A field with a value that it cannot have. Texts are quoted; structures are told as JSON.
+pub(super) fn invalid(field: &str, value: impl Serialize, why: &str) -> String {
+    let value = serde_json::to_string(&value).unwrap_or_default();
+    format!("{field}: Invalid value: {value}: {why}")
+}
+
+/// All errors as one: each once, and in brackets where there are several.
+///
+/// # Errors
+/// If there are any.
+pub(super) fn all_of(errors: Vec<String>) -> Result<(), String> {
+    let mut told = BTreeSet::new();
+    let errors: Vec<String> = errors.into_iter().filter(|error| told.insert(error.clone())).collect();
+    match errors.as_slice() {
+        [] => Ok(()),
+        [only] => Err(only.clone()),
+        several => Err(format!("[{}]", several.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_as_kubernetes_tells_them() {
+        assert_eq!(invalid("spec.name", "a b", "no blanks"), r#"spec.name: Invalid value: "a b": no blanks"#);
+        assert_eq!(invalid("spec.count", -1, "too few"), "spec.count: Invalid value: -1: too few");
+        let told = |errors: &[&str]| all_of(errors.iter().map(|error| (*error).to_owned()).collect());
+        assert_eq!(told(&[]), Ok(()));
+        assert_eq!(told(&["a", "a"]), Err("a".into()));
+        assert_eq!(told(&["b", "a"]), Err("[b, a]".into()));
+    }
+}

@@ -1,0 +1,14 @@
+//! What the webhooks add to objects, and what they refuse, in the words of the real ones.
+
+mod defaults;
+mod errors;
+mod names;
+mod overrides;
+mod placement;
+mod policy;
+
+pub use defaults::{
+    default_failover, default_placement, default_selectors, default_tolerations, needs_dependencies,
+};
+pub use overrides::validate_overrides;
+pub use policy::{validate_cluster_name, validate_policy, validate_policy_name};

@@ -1,0 +1,170 @@
+//! What a propagation policy may say and be called.
+//!
+//! karmada-io/karmada v1.18.2 `pkg/util/validation/validation.go`, `pkg/webhook/propagationpolicy/validating.go`, in
+//! their words.
+
+use super::errors::{all_of, invalid};
+use super::names::{LABEL_VALUE_LENGTH, not_a_cluster_name};
+use super::placement::placement_errors;
+use crate::api::{ApplicationFailover, DispatchSuspension, PropagationPolicySpec};
+
+/// Refuses a policy that contradicts itself, or moves from one scheduler to another.
+///
+/// # Errors
+/// What is wrong, with the fields.
+pub fn validate_policy(
+    policy: &PropagationPolicySpec,
+    before: Option<&PropagationPolicySpec>,
+) -> Result<(), String> {
+    if before.is_some_and(|before| before.scheduler_name != policy.scheduler_name) {
+        return Err("the schedulerName should not be updated".into());
+    }
+    let mut errors = placement_errors(&policy.placement, "spec.placement");
+    if let Some(failover) = policy.failover.as_ref().and_then(|failover| failover.application.as_ref()) {
+        if !policy.propagate_deps {
+            let why = "application failover is set, propagateDeps must be true";
+            errors.push(invalid("spec.propagateDeps", false, why));
+        }
+        errors.extend(failover_errors(failover, "spec.failover.application"));
+    }
+    errors.extend(preemption_errors(policy));
+    errors.extend(policy.suspension.as_ref().and_then(suspension_error));
+    all_of(errors)
+}
+
+/// As from 1.6; where the old copy does not stay, there is nothing to be patient about.
+fn failover_errors(failover: &ApplicationFailover, at: &str) -> Vec<String> {
+    let mut errors = Vec::new();
+    let patience = failover.decision_conditions.toleration_seconds;
+    if patience < 0 {
+        let field = format!("{at}.decisionConditions.tolerationSeconds");
+        errors.push(invalid(&field, patience, "must be greater than or equal to 0"));
+    }
+    let Some(grace) = failover.grace_period_seconds else { return errors };
+    let field = format!("{at}.gracePeriodSeconds");
+    if !failover.purge_mode.is_graceful() {
+        let why = "only takes effect when purgeMode is graciously or gracefully";
+        errors.push(invalid(&field, grace, why));
+    }
+    if grace <= 0 {
+        errors.push(invalid(&field, grace, "must be greater than 0"));
+    }
+    errors
+}
+
+/// As from 1.11: all members or some of them.
+fn suspension_error(suspension: &DispatchSuspension) -> Option<String> {
+    let some = suspension.dispatching_on_clusters.as_ref().is_some_and(|some| !some.cluster_names.is_empty());
+    let why = "suspension dispatching cannot co-exist with dispatchingOnClusters.clusterNames";
+    (some && suspension.dispatching == Some(true)).then(|| invalid("spec.suspension", suspension, why))
+}
+
+/// Who takes templates away from others says which: anything else takes more than was meant (as from 1.7).
+fn preemption_errors(policy: &PropagationPolicySpec) -> Vec<String> {
+    let why = "name cannot be empty if preemption is Always, the empty name may cause unexpected resources preemption";
+    let nameless =
+        policy.resource_selectors.iter().enumerate().filter(|(_, selector)| selector.name.is_empty());
+    let nameless = nameless.filter(|_| policy.preemption == "Always");
+    nameless.map(|(index, _)| invalid(&format!("spec.resourceSelectors[{index}].name"), "", why)).collect()
+}
+
+/// Refuses a policy whose name is too long to be the value of a label, which it becomes on its templates.
+///
+/// # Errors
+/// That it is.
+pub fn validate_policy_name(kind: &str, name: &str) -> Result<(), String> {
+    if name.len() > LABEL_VALUE_LENGTH {
+        return Err(format!("{kind}'s name should be no more than {LABEL_VALUE_LENGTH} characters"));
+    }
+    Ok(())
+}
+
+/// Refuses a cluster whose name cannot be a part of its namespace's (`pkg/util/validation/validation.go`,
+/// `ValidateClusterName`).
+///
+/// # Errors
+/// Why it cannot.
+pub fn validate_cluster_name(name: &str) -> Result<(), String> {
+    all_of(not_a_cluster_name(name).iter().map(|why| invalid("metadata.name", name, why)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_policy_keeps_its_scheduler_and_preempts_by_name() {
+        let policy = |changes: Value| -> PropagationPolicySpec {
+            let mut policy = json!({"resourceSelectors": [{"apiVersion": "v1", "kind": "ConfigMap"}]});
+            policy.as_object_mut().unwrap().extend(changes.as_object().cloned().unwrap());
+            serde_json::from_value(policy).unwrap()
+        };
+        let told = |policy: &PropagationPolicySpec, before| validate_policy(policy, before);
+        let (plain, other) = (policy(json!({})), policy(json!({"schedulerName": "volcano"})));
+        assert_eq!(told(&plain, None), Ok(()));
+        assert_eq!(told(&other, Some(&other)), Ok(()));
+        let moved = told(&other, Some(&plain));
+        assert_eq!(moved, Err("the schedulerName should not be updated".into()));
+        let greedy = told(&policy(json!({"preemption": "Always"})), None).unwrap_err();
+        assert!(
+            greedy.starts_with("spec.resourceSelectors[0].name: Invalid value: \"\": name cannot be empty")
+        );
+        let spread = policy(json!({"placement": {"spreadConstraints": [{"spreadByField": "zone"}]}}));
+        assert!(told(&spread, None).unwrap_err().contains("the cluster spread constraint must be enabled"));
+    }
+
+    #[test]
+    fn failover_and_suspension_must_make_sense() {
+        let failover = |changes: Value| {
+            let mut application = json!({"decisionConditions": {"tolerationSeconds": 5}});
+            application.as_object_mut().unwrap().extend(changes.as_object().cloned().unwrap());
+            json!({"resourceSelectors": [], "propagateDeps": true, "failover": {"application": application}})
+        };
+        let mut alone = failover(json!({}));
+        alone["propagateDeps"] = false.into();
+        let suspension = |all: bool, names: &[&str]| {
+            json!({"resourceSelectors": [], "suspension": {
+                "dispatching": all, "dispatchingOnClusters": {"clusterNames": names}}})
+        };
+        let cases = [
+            (failover(json!({})), ""),
+            (failover(json!({"gracePeriodSeconds": 5})), ""),
+            (failover(json!({"purgeMode": "Graciously", "gracePeriodSeconds": 5})), ""),
+            (alone, "spec.propagateDeps: Invalid value: false: application failover is set"),
+            (
+                failover(json!({"decisionConditions": {"tolerationSeconds": -1}})),
+                "spec.failover.application.decisionConditions.tolerationSeconds: Invalid value: -1: must be",
+            ),
+            (
+                failover(json!({"purgeMode": "Directly", "gracePeriodSeconds": 5})),
+                "gracePeriodSeconds: Invalid value: 5: only takes effect when purgeMode is",
+            ),
+            (
+                failover(json!({"gracePeriodSeconds": 0})),
+                "gracePeriodSeconds: Invalid value: 0: must be greater",
+            ),
+            (suspension(true, &[]), ""),
+            (suspension(false, &["m1"]), ""),
+            (suspension(true, &["m1"]), "suspension dispatching cannot co-exist"),
+        ];
+        for (policy, expected) in cases {
+            let parsed: PropagationPolicySpec = serde_json::from_value(policy.clone()).unwrap();
+            let why = validate_policy(&parsed, None).err().unwrap_or_default();
+            assert_eq!(expected.is_empty(), why.is_empty(), "{policy}: {why}");
+            assert!(why.contains(expected), "{policy}: {why}");
+        }
+    }
+
+    #[test]
+    fn names_have_their_lengths() {
+        let long = "a".repeat(64);
+        assert_eq!(validate_policy_name("PropagationPolicy", &long[..63]), Ok(()));
+        let why = "PropagationPolicy's name should be no more than 63 characters";
+        assert_eq!(validate_policy_name("PropagationPolicy", &long), Err(why.into()));
+        assert_eq!(validate_cluster_name("member1"), Ok(()));
+        let why = validate_cluster_name(&long[..49]).unwrap_err();
+        assert!(why.ends_with("\": must be no more than 48 characters"), "{why}");
+    }
+}

@@ -1,0 +1,73 @@
+//! One watch of the slices of each member that exports a Service, kept as long as the member is in the fleet.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use futures::StreamExt;
+use futures::channel::mpsc::UnboundedSender;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::{Api, Client, ResourceExt};
+use tokio::task::JoinSet;
+
+use crate::api::LABEL_SERVICE_NAME;
+use crate::machinery::{Context, Informer};
+
+/// A Service of a member: the member, the Service's namespace and its name.
+pub(super) type Exported = (String, String, String);
+
+/// A store of a member's slices, and what tells of changes in it.
+struct Watch {
+    store: Informer<EndpointSlice>,
+    _telling: JoinSet<()>,
+}
+
+/// All watches, by member.
+pub(super) struct Slices {
+    watches: Mutex<BTreeMap<String, Watch>>,
+    changed: UnboundedSender<Exported>,
+}
+
+impl Slices {
+    /// None yet. `changed` is told of the Services whose slices change.
+    pub(super) fn new(changed: UnboundedSender<Exported>) -> Self {
+        Self { watches: Mutex::default(), changed }
+    }
+
+    /// The slices of a member, once they are all known; the watch begins with the first question.
+    pub(super) fn of(
+        &self,
+        context: &Context,
+        member: &str,
+        client: impl FnOnce() -> Option<Client>,
+    ) -> Option<Informer<EndpointSlice>> {
+        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watch) = watches.get(member) {
+            return Some(watch.store.clone()).filter(Informer::is_ready);
+        }
+        let store = Informer::start(Api::all(client()?), context.member_watch(), ());
+        let mut telling = JoinSet::new();
+        telling.spawn(tell(member.to_owned(), store.clone(), self.changed.clone()));
+        watches.insert(member.to_owned(), Watch { store, _telling: telling });
+        None
+    }
+
+    /// Ends the watch of a member that has left the fleet.
+    pub(super) fn forget(&self, member: &str) {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner).remove(member);
+    }
+}
+
+async fn tell(member: String, store: Informer<EndpointSlice>, changed: UnboundedSender<Exported>) {
+    let mut changes = std::pin::pin!(store.changes());
+    store.ready().await;
+    // A Service without a slice has waited for that too. It fails only when the controllers are being stopped.
+    let _ = changed.unbounded_send((member.clone(), String::new(), String::new()));
+    while let Some(change) = changes.next().await {
+        for slice in change.before.iter().chain(&change.after) {
+            if let Some(service) = slice.labels().get(LABEL_SERVICE_NAME) {
+                let namespace = slice.namespace().unwrap_or_default();
+                let _ = changed.unbounded_send((member.clone(), namespace, service.clone()));
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What the webhooks do with a write. For an API server in the same process, first the one and then the other.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::overlay::overlay;
+use crate::Settings;
+use crate::api::{ClusterTaintPolicySpec, DEFAULT_SCHEDULER, OverridePolicySpec, PropagationPolicySpec};
+use crate::rules::Rules;
+
+/// A write of an object that the webhooks are asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// The object's kind.
+    pub kind: &'a str,
+    /// `CREATE`, `UPDATE` or `DELETE`.
+    pub operation: &'a str,
+    /// The object's namespace; empty where it has none.
+    pub namespace: &'a str,
+    /// The object as it would be stored.
+    pub object: &'a Value,
+    /// The object as it is stored.
+    pub old: Option<&'a Value>,
+}
+
+impl<'a> Write<'a> {
+    /// A write of `object`, whose namespace is the one that it names.
+    #[must_use]
+    pub fn of(kind: &'a str, operation: &'a str, object: &'a Value, old: Option<&'a Value>) -> Self {
+        let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+        Self { kind, operation, namespace, object, old }
+    }
+}
+
+/// Fills in and checks an object that is being written. `Ok(None)`: nothing to do, as for kinds without a webhook.
+///
+/// # Errors
+/// Why it is refused.
+pub fn admit(settings: &Settings, rules: &dyn Rules, write: Write<'_>) -> Result<Option<Value>, String> {
+    let changed = mutate(settings, rules, write)?;
+    validate(settings, rules, Write { object: changed.as_ref().unwrap_or(write.object), ..write })?;
+    Ok(changed)
+}
+
+/// Fills in what an object leaves open. `Ok(None)`: nothing.
+///
+/// # Errors
+/// Why it is refused.
+pub(super) fn mutate(
+    settings: &Settings,
+    rules: &dyn Rules,
+    write: Write<'_>,
+) -> Result<Option<Value>, String> {
+    match (write.operation, write.kind) {
+        ("CREATE" | "UPDATE", "PropagationPolicy" | "ClusterPropagationPolicy") => {
+            let name = write.object.pointer("/metadata/name").and_then(Value::as_str);
+            rules.validate_policy_name(write.kind, name.unwrap_or_default())?;
+            changed(write.object, |policy| fill_in(settings, rules, write.namespace, policy))
+        }
+        ("CREATE" | "UPDATE", "OverridePolicy") => {
+            changed(write.object, |policy: &mut OverridePolicySpec| {
+                rules.default_selectors(&mut policy.resource_selectors, write.namespace);
+            })
+        }
+        _ => Ok(None),
+    }
+}
+
+fn fill_in(settings: &Settings, rules: &dyn Rules, namespace: &str, policy: &mut PropagationPolicySpec) {
+    if !namespace.is_empty() {
+        rules.default_selectors(&mut policy.resource_selectors, namespace);
+    }
+    rules.default_placement(&mut policy.placement);
+    let tolerations = &mut policy.placement.cluster_tolerations;
+    *tolerations = rules.default_tolerations(
+        tolerations,
+        settings.not_ready_toleration,
+        settings.unreachable_toleration,
+    );
+    if let Some(failover) = policy.failover.as_mut().and_then(|failover| failover.application.as_mut()) {
+        rules.default_failover(failover);
+    }
+    policy.propagate_deps |= rules.needs_dependencies(&policy.resource_selectors);
+    // In the real system these two are defaults of the schema.
+    policy.priority.get_or_insert(0);
+    if policy.scheduler_name.is_empty() {
+        policy.scheduler_name = DEFAULT_SCHEDULER.into();
+    }
+}
+
+/// Refuses an object that makes no sense.
+///
+/// # Errors
+/// Why it does not.
+pub(super) fn validate(settings: &Settings, rules: &dyn Rules, write: Write<'_>) -> Result<(), String> {
+    match (write.operation, write.kind) {
+        ("CREATE" | "UPDATE", "PropagationPolicy" | "ClusterPropagationPolicy") => {
+            let before = write.old.map(spec).transpose()?;
+            rules.validate_policy(&spec(write.object)?, before.as_ref())
+        }
+        ("CREATE" | "UPDATE", "OverridePolicy" | "ClusterOverridePolicy") => {
+            rules.validate_overrides(&spec(write.object)?)
+        }
+        ("CREATE" | "UPDATE", "ClusterTaintPolicy") => {
+            let spec: ClusterTaintPolicySpec = spec(write.object)?;
+            rules.validate_taint_policy(&spec, settings.allow_no_execute_taint_policy)
+        }
+        ("CREATE", "Cluster") => {
+            let name = write.object.pointer("/metadata/name").and_then(Value::as_str);
+            rules.validate_cluster_name(name.unwrap_or_default())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn spec<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
+    let spec = object.get("spec").cloned().unwrap_or_default();
+    serde_json::from_value(spec).map_err(|error| format!("spec: {error}"))
+}
+
+/// The object with its spec changed; `None` if that changes nothing.
+fn changed<T: Clone + Serialize + DeserializeOwned>(
+    object: &Value,
+    change: impl FnOnce(&mut T),
+) -> Result<Option<Value>, String> {
+    let before: T = spec(object)?;
+    let mut after = before.clone();
+    change(&mut after);
+    let known = |spec: &T| serde_json::to_value(spec).map_err(|error| format!("spec: {error}"));
+    let mut changed = object.clone();
+    overlay(&mut changed["spec"], &known(&before)?, &known(&after)?);
+    Ok((changed != *object).then_some(changed))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::rules::{Reference, Release};
+
+    fn ask(kind: &str, operation: &str, object: &Value) -> Result<Option<Value>, String> {
+        let write = Write { kind, operation, namespace: "default", object, old: None };
+        admit(&Settings::default(), &Reference, write)
+    }
+
+    #[test]
+    fn a_policy_gets_its_tolerations_once_and_keeps_what_is_not_known() {
+        let policy = json!({"metadata": {"name": "p"}, "spec": {
+            "resourceSelectors": [{"apiVersion": "v1", "kind": "ConfigMap"}], "placement": {"later": 1}}});
+        let admitted = ask("PropagationPolicy", "CREATE", &policy).unwrap().unwrap();
+        let tolerations = admitted["spec"]["placement"]["clusterTolerations"].as_array().unwrap();
+        assert_eq!(tolerations.len(), 2);
+        assert_eq!(tolerations[0]["tolerationSeconds"], 300);
+        assert_eq!(admitted["spec"]["placement"]["later"], 1);
+        assert_eq!(admitted["spec"]["resourceSelectors"][0]["namespace"], "default");
+        assert_eq!(admitted["spec"]["schedulerName"], "default-scheduler");
+        assert_eq!(ask("PropagationPolicy", "UPDATE", &admitted), Ok(None));
+    }
+
+    #[test]
+    fn a_later_release_adds_no_tolerations() {
+        let policy = json!({"metadata": {"name": "p"}, "spec": {"resourceSelectors": []}});
+        let write = Write {
+            kind: "ClusterPropagationPolicy",
+            operation: "CREATE",
+            namespace: "",
+            object: &policy,
+            old: None,
+        };
+        let admitted = admit(&Settings::default(), &Release::of("1.18"), write).unwrap().unwrap();
+        assert_eq!(admitted["spec"].get("placement"), None);
+    }
+
+    #[test]
+    fn what_a_service_import_depends_on_goes_with_it() {
+        let selector = json!({"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ServiceImport"});
+        let policy = json!({"metadata": {"name": "p"}, "spec": {"resourceSelectors": [selector]}});
+        let admitted = ask("PropagationPolicy", "CREATE", &policy).unwrap().unwrap();
+        assert_eq!(admitted["spec"]["propagateDeps"], true);
+    }
+
+    #[test]
+    fn other_kinds_and_deletions_pass_as_they_are() {
+        let object = json!({"spec": {}});
+        assert_eq!(ask("Deployment", "CREATE", &object), Ok(None));
+        assert_eq!(ask("PropagationPolicy", "DELETE", &object), Ok(None));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let policy = |name: &str, placement: Value| json!({"metadata": {"name": name}, "spec": {"resourceSelectors": [], "placement": placement}});
+        let spread =
+            json!({"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 3, "maxGroups": 2}]});
+        let overrides = json!({"spec": {"overrideRules": [{"overriders": {}}], "targetCluster": {}}});
+        let evicting = json!({"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}});
+        let rows = [
+            ("ClusterTaintPolicy", evicting, ""),
+            ("ClusterPropagationPolicy", policy("p", spread), "spec.placement.spreadConstraints[0]"),
+            ("PropagationPolicy", policy("p", json!({"clusterTolerations": 5})), "spec: "),
+            ("PropagationPolicy", policy(&"p".repeat(64), json!({})), "PropagationPolicy's name should be"),
+            ("OverridePolicy", overrides, "spec.targetCluster: Invalid value"),
+            ("Cluster", json!({"metadata": {"name": "A"}}), "metadata.name: Invalid value"),
+        ];
+        for (kind, object, why) in rows {
+            let refused = ask(kind, "CREATE", &object).unwrap_err();
+            assert!(refused.starts_with(why), "{kind}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_policy_stays_with_its_scheduler() {
+        let policy = |scheduler: &str| json!({"metadata": {"name": "p"}, "spec": {"resourceSelectors": [], "schedulerName": scheduler}});
+        let (old, object) = (policy("default-scheduler"), policy("volcano"));
+        let write = Write {
+            kind: "PropagationPolicy",
+            operation: "UPDATE",
+            namespace: "default",
+            object: &object,
+            old: Some(&old),
+        };
+        let refused = admit(&Settings::default(), &Reference, write);
+        assert_eq!(refused, Err("the schedulerName should not be updated".into()));
+    }
+}

@@ -1,0 +1,57 @@
+//! Who the webhooks' server is to its clients: a certificate and its key.
+
+use std::sync::Arc;
+
+use rcgen::CertifiedKey;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{self, ServerConfig};
+
+/// A certificate with what it is signed by, and its key, all in PEM.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The certificate, and those between it and one that clients trust.
+    pub certificates: String,
+    /// Its private key.
+    pub key: String,
+}
+
+/// Why there is no identity.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// No certificate can be made.
+    #[error("cannot make a certificate: {0}")]
+    Made(#[from] rcgen::Error),
+    /// It is not in PEM.
+    #[error("cannot read the certificate or its key: {0}")]
+    Read(#[from] pem::Error),
+    /// It is not one for TLS.
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+impl Identity {
+    /// A new one that is signed by itself, for a server that is reached by `names` (host names and addresses). Clients
+    /// trust its certificate, as the `caBundle` of a webhook configuration says.
+    ///
+    /// # Errors
+    /// When a name is none, or the machine has no randomness for a key.
+    pub fn generate(names: Vec<String>) -> Result<Self, IdentityError> {
+        let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names)?;
+        Ok(Self { certificates: cert.pem(), key: signing_key.serialize_pem() })
+    }
+
+    /// How a server of this identity does TLS.
+    pub(super) fn server(&self) -> Result<ServerConfig, IdentityError> {
+        let certificates = CertificateDer::pem_slice_iter(self.certificates.as_bytes());
+        let certificates = certificates.collect::<Result<Vec<_>, _>>()?;
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())?;
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(certificates, key)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
