@@ -4,6 +4,7 @@
 //! anywhere; nothing in it knows how a history came about.
 
 pub mod dialect;
+pub mod diff;
 pub mod facts;
 pub mod guarantee;
 pub mod history;

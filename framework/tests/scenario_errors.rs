@@ -54,6 +54,15 @@ fn a_policy_without_sense_is_told_with_its_place() {
 }
 
 #[test]
+fn members_that_pull_are_of_the_fleet_and_need_their_feature() {
+    let head = "scenario: case\nabout: a test\n";
+    let steps = "then:\n  - wait: 1s\n";
+    let feature = "features: [PullMembers]\n";
+    is_told(&format!("{head}{feature}fleet: {{members: 2, pull: [m1, §m3]}}\n{steps}"), "no member `m3`");
+    is_told(&format!("{head}fleet: {{members: 2, pull: [§m1]}}\n{steps}"), "needs the feature PullMembers");
+}
+
+#[test]
 fn a_step_without_sense_is_told_with_its_place() {
     let cases = [
         ("settled: §wbe", "no step before this makes a workload `wbe`; known here: web"),
@@ -67,6 +76,12 @@ fn a_step_without_sense_is_told_with_its_place() {
         ("refuse: {cluster: §{carrying: shop}}", "makes a workload `shop`"),
         ("flap: {cluster: m1, down: 1s, up: 1s, times: §0}", "at least once"),
         ("§placed: {workload: web}", "say where"),
+        ("seen: {in: §m9, object: {apiVersion: v1, kind: Node, metadata: {name: a}}}", "no member `m9`"),
+        (
+            "delete: {from: m1, object: §{apiVersion: v1, kind: Node, metadata: {name: $(lost)}}}",
+            "no member `lost`",
+        ),
+        ("apply: {to: controlPlane, object: §{apiVersion: v1, metadata: {name: a}}}", "says its kind"),
         ("placed: {workload: web, on: [m1, §victim]}", "no member `victim`"),
         ("placed: {workload: web, on: {m1: 1, §m8: 2}}", "no member `m8`"),
         ("workload: {name: §web, replicas: 1, policy: {scheduling: Duplicated}}", "already, in line 5"),

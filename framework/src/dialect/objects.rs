@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use capsize_clusters::MemberSpec;
+use capsize_clusters::{MemberSpec, SyncMode};
 use jiff::Timestamp;
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Map, Value, json};
@@ -85,7 +85,11 @@ pub fn taint_key(key: &str) -> String {
 pub fn cluster(member: &MemberSpec) -> Value {
     let mut spec = Map::new();
     spec.insert("apiEndpoint".into(), json!(format!("https://{}.embedded", member.name)));
-    spec.insert("syncMode".into(), json!("Push"));
+    let sync_mode = match member.sync {
+        SyncMode::Push => "Push",
+        SyncMode::Pull => "Pull",
+    };
+    spec.insert("syncMode".into(), json!(sync_mode));
     let fields = [("provider", &member.provider), ("region", &member.region), ("zone", &member.zone)];
     for (field, value) in fields {
         spec.extend(value.as_ref().map(|value| (field.to_owned(), json!(value))));

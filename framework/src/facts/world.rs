@@ -33,12 +33,14 @@ pub struct FaultInForce {
     pub fault: String,
     /// The member hit, if it hits one.
     pub member: Option<String>,
+    /// `toMember` or `fromMember` where it hits only what goes that way.
+    pub direction: Option<String>,
     /// When it began.
     pub since: Duration,
 }
 
 /// A member's health as the control plane tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 pub enum Health {
     /// It answers.
     Ready,
@@ -71,6 +73,8 @@ pub struct Member {
     pub taints: Vec<Taint>,
     /// Whether it is being removed.
     pub leaving: bool,
+    /// Whether its own agent speaks for it, rather than the control plane's probes.
+    pub pulls: bool,
     /// When a person last set a taint on it, by a mark of the history.
     pub tainted_by_hand: Option<Duration>,
     /// When its last `NoExecute` taint went.

@@ -62,6 +62,13 @@ fn periods(time: Duration, period: Duration) -> u32 {
     u32::try_from(periods).unwrap_or(u32::MAX)
 }
 
+pub(super) const SILENCE: &str = "only after a fault that cuts its agent off; at most monitorGracePeriod + 2 x monitorPeriod + latency after it begins";
+
+/// From the moment when a member's agent is cut off to its being unknown, at most.
+pub(super) fn silence(timings: &Timings) -> Duration {
+    timings.monitor_grace_period + timings.monitor_period * 2 + timings.latency
+}
+
 pub(super) const NO_SCHEDULE: &str = "at most latency after the condition";
 
 pub(super) const NO_EXECUTE: &str = "not before failoverEvictionTimeout after the condition; at most \

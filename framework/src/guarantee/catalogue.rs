@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::book::Book;
 use super::court::{Court, Guarantee};
 use super::log::Log;
-use super::{Outcome, Rule, Verdict, eviction, graceful, health, placement, spared, taint, toleration};
+use super::{
+    Outcome, Rule, Verdict, eviction, graceful, health, placement, silence, spared, taint, toleration,
+};
 use crate::facts::{Fact, TaintEffect, World};
 use crate::target::Profile;
 
@@ -20,6 +22,7 @@ pub struct Catalogue {
 fn all() -> Vec<Box<dyn Guarantee>> {
     vec![
         Box::new(health::NotReady::default()),
+        Box::new(silence::Silence::default()),
         Box::new(taint::NoSchedule::default()),
         Box::new(taint::NoExecute::default()),
         Box::new(taint::Untainted::new(TaintEffect::NoSchedule)),

@@ -1,4 +1,4 @@
-//! A member's health follows its probes: HEALTH.
+//! A member's health follows its probes: HEALTH. What an agent's silence brings is in `silence.rs`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,6 +11,8 @@ use crate::report::text::{clock, span};
 use crate::target::{Feature, Timings};
 
 /// T1: a member that fails is told to be not ready in time, and not before the failure threshold has passed.
+///
+/// It is about members that are probed: one that pulls falls silent instead, which `silence.rs` is about.
 ///
 /// The time counts from the beginning of a fault. Faults between which no probe need have succeeded are one outage
 /// for the bound from below, and each begins anew for the bound from above.
@@ -96,6 +98,9 @@ fn settled_after(timings: &Timings, failing: Option<Failing>) -> Option<Duration
 
 impl NotReady {
     fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
+        if court.world.members.get(member).is_some_and(|member| member.pulls) {
+            return;
+        }
         let outage = self.outages.entry(member.to_owned()).or_insert(Outage {
             began: fact.at,
             ended: None,

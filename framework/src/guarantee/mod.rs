@@ -12,6 +12,7 @@ mod health;
 mod log;
 mod placement;
 mod rule;
+mod silence;
 mod spared;
 mod taint;
 mod tolerates;

@@ -1,6 +1,7 @@
 //! How results are told: to people, to programs, to CI. Nothing else formats.
 
 mod console;
+mod difference;
 mod json;
 mod junit;
 mod model;
@@ -8,6 +9,7 @@ mod phrase;
 pub mod text;
 
 pub use console::{checked, failure, listing, rules, summary};
+pub use difference::{differences, differences_json};
 pub use json::json;
 pub use junit::junit;
 pub use model::{Case, Failure, Report, Stand, Standing, Status, Totals};

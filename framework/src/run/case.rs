@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use capsize_clock::{Seed, Simulation, simulate};
-use capsize_clusters::{Fleet, FleetSpec, MemberSpec, StartUp};
+use capsize_clusters::{Fleet, FleetSpec, MemberSpec, StartUp, SyncMode};
 use serde_json::{Map, Value, json};
 use serde_saphyr::Spanned;
 
@@ -164,6 +164,9 @@ fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, Miss> {
         };
         let fields = (place(&fleet.providers), place(&fleet.regions), place(&fleet.zones));
         (member.provider, member.region, member.zone) = fields;
+        if fleet.pull.iter().any(|pull| pull.value == member.name) {
+            member.sync = SyncMode::Pull;
+        }
         member.nodes = fleet.nodes.get(&member.name).map_or(member.nodes, |nodes| nodes.value);
         member
     };

@@ -140,6 +140,19 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// Fails when the recording is not whole, or the target never comes to rest.
+    pub(super) fn check_run(&self) -> Result<(), Miss> {
+        if let Some(why) = self.log.broken() {
+            return Err(Miss::Broken(why));
+        }
+        if let Some(entries) = self.log.endless() {
+            let expected = "the target comes to rest at each instant".into();
+            let seen = format!("{entries} changes at one instant, and no end: the latest are below");
+            return Err(Miss::Unmet { expected, seen });
+        }
+        Ok(())
+    }
+
     /// Whether `holds` comes to hold while `within` passes.
     async fn wait(
         &self,
@@ -150,14 +163,7 @@ impl Driver<'_> {
         let mut changes = self.log.changes();
         loop {
             changes.mark_unchanged();
-            if let Some(why) = self.log.broken() {
-                return Err(Miss::Broken(why));
-            }
-            if let Some(entries) = self.log.endless() {
-                let expected = "the target comes to rest at each instant".into();
-                let seen = format!("{entries} changes at one instant, and no end: the latest are below");
-                return Err(Miss::Unmet { expected, seen });
-            }
+            self.check_run()?;
             if self.log.look(&holds) {
                 return Ok(true);
             }

@@ -52,12 +52,18 @@ impl Driver<'_> {
                 let member = self.name(&start_up.cluster.value)?;
                 self.set_start_up(&member, &start_up.takes)
             }
+            Step::Apply(apply) => self.apply(apply).await,
+            Step::Delete(delete) => self.delete(delete).await,
             expectation => self.expect(expectation).await,
         }
     }
 
     async fn expect(&self, step: &Step) -> Result<(), Miss> {
         match step {
+            Step::Seen(seen) => self.seen(seen, true).await,
+            Step::Unseen(seen) => self.seen(seen, false).await,
+            Step::SeenFor(seen) => self.seen_for(seen, true).await,
+            Step::UnseenFor(seen) => self.seen_for(seen, false).await,
             Step::Settled(settled) => self.settled(settled).await,
             Step::Health(health) => self.health(health).await,
             Step::Tainted(tainted) => self.tainted(tainted, true).await,

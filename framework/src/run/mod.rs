@@ -10,6 +10,7 @@ mod driver;
 mod expect;
 mod implementation;
 mod log;
+mod object;
 mod patience;
 mod recorder;
 mod suite;

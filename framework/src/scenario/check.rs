@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_saphyr::{Location, Spanned};
 
 use super::document::{FleetShape, Scenario, Scheduling, Workload};
+use super::object::{Manifest, Place};
 use super::reference::MemberRef;
 use super::step::{Flap, Placed, PlacedOn, Step};
+use crate::target::Feature;
 
 /// A mistake and its place.
 #[derive(Debug)]
@@ -38,6 +40,11 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
         return wrong(&scenario.scenario, "this scenario has no steps");
     }
     check_fleet(&scenario.fleet)?;
+    if let (Some(member), false) =
+        (scenario.fleet.pull.first(), scenario.features.contains(&Feature::PullMembers))
+    {
+        return wrong(member, "a fleet with such members needs the feature PullMembers");
+    }
     let mut scope = Scope { members: scenario.fleet.names().collect(), ..Scope::default() };
     scenario.steps().try_for_each(|step| scope.step(step))
 }
@@ -46,6 +53,9 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
 fn check_fleet(fleet: &FleetShape) -> Checked {
     let members: BTreeSet<String> = fleet.names().collect();
     let unknown = |name: &String| format!("there is no member `{name}` in this fleet of {}", members.len());
+    if let Some(member) = fleet.pull.iter().find(|member| !members.contains(&member.value)) {
+        return wrong(member, unknown(&member.value));
+    }
     let mut places = fleet.regions.iter().chain(&fleet.zones).chain(&fleet.providers);
     if let Some((member, place)) = places.find(|(member, _)| !members.contains(*member)) {
         return wrong(place, unknown(member));
@@ -113,6 +123,10 @@ impl Scope {
             }
             Step::DeleteMember(member) => self.member(member),
             Step::StartUp(start_up) => self.member(&start_up.cluster),
+            Step::Apply(apply) => self.object(&apply.to, &apply.object),
+            Step::Delete(delete) => self.object(&delete.from, &delete.object),
+            Step::Seen(seen) | Step::Unseen(seen) => self.object(&seen.place, &seen.object),
+            Step::SeenFor(seen) | Step::UnseenFor(seen) => self.object(&seen.place, &seen.object),
             Step::Settled(settled) => self.workload(&settled.workload),
             Step::Health(health) => self.member(&health.cluster),
             Step::Tainted(tainted) | Step::Untainted(tainted) => self.member(&tainted.cluster),
@@ -233,6 +247,13 @@ impl Scope {
             return Err(Mistake { location: step, message });
         }
         Ok(())
+    }
+
+    fn object(&self, place: &Spanned<Place>, object: &Spanned<Manifest>) -> Checked {
+        if let Place::Member(member) = &place.value {
+            self.member(&Spanned::new(member.clone(), place.referenced, place.defined))?;
+        }
+        object.value.names().iter().try_for_each(|name| self.named(object, name))
     }
 
     fn alias(&mut self, alias: Option<&Spanned<String>>) -> Checked {

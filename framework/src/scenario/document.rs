@@ -61,6 +61,9 @@ pub struct FleetShape {
     /// How many nodes members have, if not one; each has 8 CPUs and room for 110 pods.
     #[serde(default)]
     pub nodes: BTreeMap<String, Spanned<usize>>,
+    /// The members with an agent that reaches out to the control plane, in the place of the control plane to them.
+    #[serde(default)]
+    pub pull: Vec<Spanned<String>>,
 }
 
 impl FleetShape {

@@ -7,6 +7,7 @@ mod check;
 mod document;
 mod error;
 mod file;
+mod object;
 mod reference;
 mod step;
 mod time;
@@ -17,6 +18,7 @@ pub use document::{
 };
 pub use error::{ReadError, ScenarioError};
 pub use file::{Case, find, parse};
+pub use object::{Apply, Delete, Manifest, Place, Seen, SeenFor, Subresource, lacks};
 pub use reference::{MemberRef, Selector};
 pub use step::{
     Call, Delay, Flap, Health, Instance, MemberGone, Moved, NotTainted, Override, Partition, Placed,

@@ -12,6 +12,7 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
 use super::document::Workload;
+use super::object::{Apply, Delete, Seen, SeenFor};
 use super::reference::MemberRef;
 use super::time::{Length, StartUpTime, Within};
 use crate::facts::{Health as MemberHealth, TaintEffect};
@@ -48,7 +49,19 @@ pub enum Step {
     DeleteMember(Spanned<MemberRef>),
     /// From now on, replicas in a member take this long to become ready.
     StartUp(StartUp),
+    /// A person applies an object.
+    Apply(Box<Apply>),
+    /// A person deletes an object.
+    Delete(Box<Delete>),
 
+    /// Waits until an object is there and contains what is said.
+    Seen(Box<Seen>),
+    /// Waits until no such object contains what is said.
+    Unseen(Box<Seen>),
+    /// Fails if, while this time passes, an object is not there or does not contain what is said.
+    SeenFor(Box<SeenFor>),
+    /// Fails if, while this time passes, such an object contains what is said.
+    UnseenFor(Box<SeenFor>),
     /// Waits until a workload is where it wants to be: no eviction goes on, and every assigned member runs it.
     Settled(Settled),
     /// Waits until the control plane holds a member for ready, or not.

@@ -42,8 +42,42 @@ pub enum Feature {
     FieldAffinity,
     /// Placement tries several choices of members one after another.
     AffinityGroups,
+    /// What the preferred members have no room for goes to others.
+    OverflowAffinities,
+    /// Workloads of a group go together, or apart.
+    WorkloadAffinity,
     /// A workload can be made different in some members.
     Overrides,
+    /// Policies say what becomes of the copies on a member that fails.
+    PurgeModes,
+    /// A workload that stays unhealthy leaves its member, though that is well; purge modes are called as from 1.15.
+    ApplicationFailover,
+    /// A new copy of a workload is told of the old one.
+    PreservedState,
+    /// A template may leave its replicas to the members.
+    RetainedReplicas,
+    /// Policies say what becomes of objects that members already have.
+    ConflictResolution,
+    /// Policies hold back what would be written to members.
+    SuspendedDispatching,
+    /// Policies let members keep what they have when its template goes.
+    PreservedResources,
+    /// Members may have an agent that reaches out to the control plane, and its silence is noticed.
+    PullMembers,
+    /// Namespaces of the control plane are in every member.
+    NamespaceSync,
+    /// A policy can take templates away from one of lower priority.
+    PolicyPreemption,
+    /// What changes in a policy can wait until its templates change.
+    LazyActivation,
+    /// What a workload depends on goes where the workload goes.
+    PropagatesDependencies,
+    /// What a workload depends on stays in a member until the workload has left it.
+    KeepsDependencies,
+    /// Services of a member can be used in others.
+    MultiClusterServices,
+    /// Replicas that autoscalers in the members ask for stay, and are made the template's.
+    FollowsAutoscalers,
 }
 
 /// How an implementation is started.
@@ -74,6 +108,12 @@ pub struct Profile {
     pub timings: Timings,
     /// How it is started.
     pub start: Start,
+    /// The release that Capsize's own controllers behave like; where nothing is said, they are as they should be.
+    #[serde(default)]
+    pub behaviour: Option<String>,
+    /// What Capsize's own controllers are to do wrong, by name.
+    #[serde(default)]
+    pub bugs: BTreeSet<String>,
 }
 
 /// A profile that cannot be had.

@@ -60,6 +60,24 @@ fn a_blip_that_nobody_tells_of_holds() {
 }
 
 #[test]
+fn a_member_whose_agent_is_cut_off_becomes_unknown_in_time_and_no_other() {
+    let cut = |direction: &str| {
+        Story::new()
+            .pulls("m1")
+            .mark(json!({"fault": "partition", "cluster": "m1", "state": "begin", "direction": direction}))
+    };
+    let unknown = |story: Story| story.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+    holds("HEALTH-02", &unknown(cut("both").at(20.0)).until(20.5));
+    // 8 s of grace, two looks of the monitor, and the latency.
+    assert!(ids(&cut("both").until(20.9), Outcome::is_violated).is_empty());
+    breaks("HEALTH-02", &cut("both").until(21.1));
+    breaks("HEALTH-02", &cut("fromMember").until(21.1));
+    // Renewals arrive, though nobody hears that they did.
+    assert!(ids(&cut("toMember").until(1000.0), Outcome::is_violated).is_empty());
+    breaks("HEALTH-02", &unknown(Story::new().pulls("m1").at(20.0)).until(20.5));
+}
+
+#[test]
 fn a_member_that_is_not_ready_takes_nothing_new() {
     holds("TAINT-01", &outage().until(15.0));
     let bare = Story::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False");

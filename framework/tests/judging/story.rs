@@ -15,7 +15,7 @@ implementation: karmada
 version: '1.13'
 from: '1.13'
 start: external
-features: [HealthProbes, NoExecuteTaints, AutomaticNoExecute, GracefulEviction, EvictedNotRechosen, SpreadConstraints]
+features: [HealthProbes, NoExecuteTaints, AutomaticNoExecute, GracefulEviction, EvictedNotRechosen, SpreadConstraints, PullMembers]
 timings:
   statusUpdateFrequency: 1s
   failureThreshold: 3s
@@ -50,6 +50,7 @@ pub(crate) struct Story {
 #[derive(Default)]
 struct Member {
     ready: &'static str,
+    pulls: bool,
     taints: Vec<(&'static str, &'static str, f64)>,
 }
 
@@ -112,6 +113,12 @@ impl Story {
         self.cluster(name)
     }
 
+    /// From now on, an agent speaks for the member.
+    pub(crate) fn pulls(mut self, name: &str) -> Self {
+        self.members.get_mut(name).unwrap().pulls = true;
+        self.cluster(name)
+    }
+
     pub(crate) fn taint(mut self, name: &str, key: &'static str, effect: &'static str) -> Self {
         self.members.get_mut(name).unwrap().taints.push((key, effect, self.now));
         self.cluster(name)
@@ -127,7 +134,7 @@ impl Story {
         let taint = |(key, effect, added): &(&str, &str, f64)| json!({"key": format!("cluster.karmada.io/{key}"), "effect": effect, "timeAdded": stamp(*added)});
         let object = json!({
             "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name},
-            "spec": {"taints": member.taints.iter().map(taint).collect::<Vec<_>>()},
+            "spec": {"syncMode": if member.pulls { "Pull" } else { "Push" }, "taints": member.taints.iter().map(taint).collect::<Vec<_>>()},
             "status": {"conditions": [
                 {"type": "Ready", "status": member.ready, "lastTransitionTime": stamp(self.now)},
             ]},

@@ -24,6 +24,7 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         health_since: if health == was.health { was.health_since } else { world.now },
         taints: taints(world, seen, &was.taints, first),
         leaving: seen.leaving,
+        pulls: seen.text("/spec/syncMode") == "Pull",
         tainted_by_hand: was.tainted_by_hand,
         untainted: was.untainted,
         labels: labels(seen),

@@ -94,8 +94,9 @@ impl Karmada {
         let member = text("cluster").filter(|name| name != CONTROL_PLANE);
         match (text("fault"), text("state").as_deref()) {
             (Some(fault), Some("begin")) => {
-                let since = self.world.now;
-                self.world.faults.push(FaultInForce { fault: fault.clone(), member: member.clone(), since });
+                let (since, direction) = (self.world.now, text("direction"));
+                let begun = FaultInForce { fault: fault.clone(), member: member.clone(), direction, since };
+                self.world.faults.push(begun);
                 News::FaultBegan { fault, member }
             }
             (Some(fault), Some("end")) => {

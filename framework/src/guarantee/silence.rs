@@ -1,0 +1,104 @@
+//! A member that pulls falls silent when its agent is cut off: HEALTH.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::bounds;
+use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::{Bound, Rule, Subject};
+use crate::facts::{Fact, FaultInForce, Health, News};
+use crate::report::text::{clock, span};
+use crate::target::Feature;
+
+/// T2: a member is Unknown in time once its agent is cut off, and not otherwise.
+///
+/// When the agent was last heard of before that is not known, so that there is no bound from below.
+#[derive(Default)]
+pub(super) struct Silence {
+    /// The members whose agent is cut off, or was until that time.
+    cut: BTreeMap<String, Option<Duration>>,
+    waits: Waits,
+}
+
+static SILENCE: Rule = Rule {
+    id: "HEALTH-02",
+    sentence: "a member that pulls becomes Unknown in time once its agent is cut off, and not otherwise",
+    features: &[Feature::HealthProbes, Feature::PullMembers],
+    formula: bounds::SILENCE,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
+};
+
+impl Guarantee for Silence {
+    fn rule(&self) -> &'static Rule {
+        &SILENCE
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.waits.observe(fact, court);
+        match &fact.news {
+            News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
+            News::FaultEnded { member: Some(member), .. } if !is_cut(member, court) => {
+                if let Some(ended) = self.cut.get_mut(member) {
+                    *ended = Some(fact.at);
+                }
+                self.waits.cancel(&Subject::member(member));
+            }
+            News::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
+                self.unknown(member, fact, court);
+            }
+            News::MemberLeaving(member) | News::MemberGone(member) => {
+                self.cut.remove(member);
+                self.waits.cancel(&Subject::member(member));
+            }
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.waits.pass(now, court);
+        // Until it is heard of again, it may become Unknown still.
+        let limit = bounds::silence(court.timings());
+        self.cut.retain(|_, ended| ended.is_none_or(|ended| now <= ended + limit));
+    }
+}
+
+/// Whether nothing that the agent says arrives: where only what goes to the member is lost, its renewals do.
+fn is_cut(member: &str, court: &Court<'_>) -> bool {
+    let cuts = |fault: &FaultInForce| {
+        bounds::failing(fault).is_some() && fault.direction.as_deref() != Some("toMember")
+    };
+    court.world.faults.iter().any(|fault| fault.member.as_deref() == Some(member) && cuts(fault))
+}
+
+impl Silence {
+    fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
+        let Some(known) = court.world.members.get(member).filter(|known| known.pulls) else { return };
+        if !is_cut(member, court) {
+            return;
+        }
+        self.cut.insert(member.to_owned(), None);
+        if !matches!(known.health, None | Some(Health::Unknown)) {
+            let limit = bounds::silence(court.timings());
+            let reason = Reason {
+                because: format!(
+                    "the agent of {member} is cut off since {}, and {} is the longest",
+                    clock(fact.at),
+                    span(limit)
+                ),
+                missing: format!("{member} is not Unknown"),
+            };
+            self.waits.start(Subject::member(member), fact, limit, reason);
+        }
+    }
+
+    fn unknown(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let subject = Subject::member(member);
+        let left = self.waits.met(&subject, fact.at);
+        if self.cut.contains_key(member) {
+            return court.book.held_by(left.unwrap_or_default());
+        }
+        let because = format!("nothing cuts {member} off from the control plane");
+        court.violated(Charge::by(fact, subject, Bound::Never, because, format!("{member} is Unknown")));
+    }
+}

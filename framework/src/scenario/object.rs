@@ -1,0 +1,279 @@
+//! The steps about any object of any kind: `apply`, `delete`, `seen`, `unseen`, `seenFor`, `unseenFor`; and when an
+//! object shows what a step asks for.
+//!
+//! For what the words of the other steps have no word for. The guarantees know nothing of these objects.
+
+use std::convert::Infallible;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::Value;
+use serde_saphyr::Spanned;
+
+use super::reference::{MemberRef, Selector};
+use super::time::{Length, Within};
+
+/// `apply`: a person applies an object on the server's side, and takes over the fields that were another's.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Apply {
+    /// Where.
+    pub to: Spanned<Place>,
+    /// What.
+    pub object: Spanned<Manifest>,
+    /// The whole object, or only its status.
+    #[serde(default)]
+    pub subresource: Option<Subresource>,
+}
+
+/// A part of an object with an address of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Subresource {
+    /// Its status.
+    Status,
+}
+
+/// `delete`: a person deletes an object.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Delete {
+    /// Where.
+    pub from: Spanned<Place>,
+    /// What; only its identity counts.
+    pub object: Spanned<Manifest>,
+}
+
+/// `seen` and `unseen`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Seen {
+    /// Where.
+    #[serde(rename = "in")]
+    pub place: Spanned<Place>,
+    /// Its identity, and what of it is asked for.
+    pub object: Spanned<Manifest>,
+    /// How long to wait.
+    #[serde(default)]
+    pub within: Within,
+}
+
+/// `seenFor` and `unseenFor`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SeenFor {
+    /// Where.
+    #[serde(rename = "in")]
+    pub place: Spanned<Place>,
+    /// Its identity, and what of it is asked for.
+    pub object: Spanned<Manifest>,
+    /// For how long from now.
+    #[serde(rename = "for")]
+    pub lasts: Length,
+}
+
+/// One of the API servers of a fleet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// That of the control plane: `controlPlane`.
+    ControlPlane,
+    /// That of a member.
+    Member(MemberRef),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ControlPlane => f.write_str("the control plane"),
+            Self::Member(member) => member.fmt(f),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Place {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Place;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "`controlPlane`, a member's name, an alias, or {carrying: <workload>, index: <number>}",
+                )
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Place, E> {
+                Ok(if name == "controlPlane" {
+                    Place::ControlPlane
+                } else {
+                    Place::Member(MemberRef::Named(name.into()))
+                })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Place, A::Error> {
+                let selector = Selector::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Place::Member(MemberRef::Selected(selector)))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// An object, or as much of one as a step says. `$(victim)` in a text stands for the member of that name or alias.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifest(Value);
+
+impl<'de> Deserialize<'de> for Manifest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = Value::deserialize(deserializer)?;
+        let identity =
+            [("/apiVersion", "apiVersion"), ("/kind", "kind"), ("/metadata/name", "metadata.name")];
+        for (pointer, field) in identity {
+            if object.pointer(pointer).and_then(Value::as_str).is_none_or(str::is_empty) {
+                return Err(D::Error::custom(format_args!("an object says its {field}, as a text")));
+            }
+        }
+        Ok(Self(object))
+    }
+}
+
+impl Manifest {
+    /// The names in `$(…)`, in their order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let Ok(_) = self.expand(|name| {
+            names.push(name.to_owned());
+            Ok::<_, Infallible>(String::new())
+        });
+        names
+    }
+
+    /// The object with every `$(…)` replaced by what `name` says.
+    ///
+    /// # Errors
+    ///
+    /// The first of `name`.
+    pub fn expand<E>(&self, mut name: impl FnMut(&str) -> Result<String, E>) -> Result<Value, E> {
+        expanded(&self.0, &mut name)
+    }
+}
+
+fn expanded<E>(value: &Value, name: &mut impl FnMut(&str) -> Result<String, E>) -> Result<Value, E> {
+    Ok(match value {
+        Value::String(text) => Value::String(expanded_text(text, name)?),
+        Value::Array(items) => {
+            Value::Array(items.iter().map(|item| expanded(item, name)).collect::<Result<_, E>>()?)
+        }
+        Value::Object(fields) => {
+            let field =
+                |(key, value): (&String, &Value)| Ok((expanded_text(key, name)?, expanded(value, name)?));
+            Value::Object(fields.iter().map(field).collect::<Result<_, E>>()?)
+        }
+        other => other.clone(),
+    })
+}
+
+fn expanded_text<E>(text: &str, name: &mut impl FnMut(&str) -> Result<String, E>) -> Result<String, E> {
+    let mut whole = String::new();
+    let mut rest = text;
+    while let Some((before, (inside, after))) =
+        rest.split_once("$(").and_then(|(before, after)| Some((before, after.split_once(')')?)))
+    {
+        whole.push_str(before);
+        whole.push_str(&name(inside)?);
+        rest = after;
+    }
+    whole.push_str(rest);
+    Ok(whole)
+}
+
+/// What `seen` lacks of what is `wanted`, in words; `None` where it lacks nothing.
+///
+/// A map is contained field by field; each element of a wanted list is contained in some element of the other;
+/// `null` is a field that is not there; everything else is equal.
+#[must_use]
+pub fn lacks(seen: &Value, wanted: &Value) -> Option<String> {
+    lacks_at("", Some(seen), wanted)
+}
+
+fn lacks_at(path: &str, seen: Option<&Value>, wanted: &Value) -> Option<String> {
+    let at = if path.is_empty() { "it" } else { path };
+    match (seen, wanted) {
+        (None | Some(Value::Null), Value::Null) => None,
+        (Some(seen), Value::Null) => Some(format!("{at} is {}", short(seen))),
+        (None, _) => Some(format!("{at} is not there")),
+        (Some(Value::Object(fields)), Value::Object(wanted)) => wanted.iter().find_map(|(key, wanted)| {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            lacks_at(&path, fields.get(key), wanted)
+        }),
+        (Some(Value::Array(items)), Value::Array(wanted)) => wanted.iter().find_map(|wanted| {
+            let contained = items.iter().any(|item| lacks(item, wanted).is_none());
+            let all = || short(&Value::Array(items.clone()));
+            (!contained).then(|| format!("{at} is {}, with none like {}", all(), short(wanted)))
+        }),
+        (Some(seen), wanted) => (seen != wanted).then(|| format!("{at} is {}", short(seen))),
+    }
+}
+
+/// More is not read in a message.
+const LONGEST: usize = 300;
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_shows_what_it_contains() {
+        let seen = json!({"a": {"b": 1, "c": [{"k": "x", "v": 1}, {"k": "y", "v": 2}]}, "empty": null});
+        let cases = [
+            (json!({}), None),
+            (json!({"a": {"b": 1}}), None),
+            (json!({"a": {"b": 2}}), Some("a.b is 1")),
+            (json!({"a": {"d": 2}}), Some("a.d is not there")),
+            (json!({"a": {"d": null}, "empty": null}), None),
+            (json!({"a": {"b": null}}), Some("a.b is 1")),
+            (json!({"a": {"c": [{"k": "y"}]}}), None),
+            (json!({"a": {"c": []}}), None),
+            (
+                json!({"a": {"c": [{"k": "y", "v": 1}]}}),
+                Some(r#"a.c is [{"k":"x","v":1},{"k":"y","v":2}], with none like {"k":"y","v":1}"#),
+            ),
+            (json!({"a": "text"}), Some(r#"a is {"b":1,"c":[{"k":"x","v":1},{"k":"y","v":2}]}"#)),
+        ];
+        for (wanted, lacking) in cases {
+            assert_eq!(lacks(&seen, &wanted).as_deref(), lacking, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn names_in_an_object_are_replaced_in_keys_and_texts() {
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "from-$(victim)"},
+            "data": {"$(spare).io/x": "$(victim) and $(spare), $(", "plain": "$victim"},
+        });
+        let manifest: Manifest = serde_json::from_value(object).unwrap();
+        assert_eq!(manifest.names(), ["spare", "victim", "spare", "victim"]);
+        let expanded = manifest.expand(|name| Ok::<_, ()>(name.to_uppercase())).unwrap();
+        assert_eq!(expanded["metadata"]["name"], "from-VICTIM");
+        assert_eq!(expanded["data"], json!({"SPARE.io/x": "VICTIM and SPARE, $(", "plain": "$victim"}));
+    }
+
+    #[test]
+    fn an_object_without_a_name_is_a_mistake() {
+        let read = serde_json::from_value::<Manifest>(json!({"apiVersion": "v1", "kind": "ConfigMap"}));
+        assert_eq!(read.unwrap_err().to_string(), "an object says its metadata.name, as a text");
+    }
+}
