@@ -13,7 +13,7 @@ use miette::miette;
 use crate::exit::Trouble;
 
 /// How many connections create, each one object after the other.
-pub const CONNECTIONS: usize = 16;
+const CONNECTIONS: usize = 16;
 
 /// How long is measured, after as long a time for warming up.
 const MEASURED: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ const MEASURED: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// When this machine gives no port, or a create is refused.
-pub fn creates_a_second() -> Result<f64, Trouble> {
+pub(crate) fn creates_a_second() -> Result<String, Trouble> {
     let measure = |_| async {
         let listening = Server::builder().build().listen("127.0.0.1:0").await.map_err(|e| e.to_string())?;
         let mut rate = 0.0;
@@ -43,7 +43,9 @@ pub fn creates_a_second() -> Result<f64, Trouble> {
         Ok(rate)
     };
     let rate = live(Seed(1), 1.0, measure).unwrap_or_else(|error| Err(error.to_string()));
-    rate.map_err(|why: String| Trouble::Environment(miette!("cannot measure over HTTPS: {why}")))
+    let rate =
+        rate.map_err(|why: String| Trouble::Environment(miette!("cannot measure over HTTPS: {why}")))?;
+    Ok(format!("{rate:.0}/s"))
 }
 
 /// Creates objects whose names begin with `prefix`, for as long as is measured.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use capsize_framework::history::{self, HistoryError, Kind};
+use capsize_framework::history::{self, HistoryError, Kind, Mark};
 use capsize_framework::judge::{Judge, Judgement};
 use capsize_framework::report::{self, Case, Report};
 use capsize_framework::target::{Profile, ProfileError};
@@ -87,24 +87,38 @@ pub fn check(path: &Path, target: Option<&Profile>) -> Result<Judgement, CheckEr
     let mut judge = None;
     for entry in entries.by_ref() {
         let entry = entry?;
-        if judge.is_none() {
-            let Kind::Mark(header) = &entry.kind else {
-                unreachable!("the reader refuses a history without header")
-            };
-            let of_header = || targets::shipped().of(header).cloned();
-            let profile =
-                target.cloned().map_or_else(of_header, Ok).and_then(|profile| profile.overlaid(header));
-            let profile = profile.map_err(|reason| CheckError::Profile {
-                path: path.display().to_string(),
-                reason: Box::new(reason),
-            })?;
-            judge = Some(Judge::new(profile));
+        if let (None, Kind::Mark(header)) = (&judge, &entry.kind) {
+            judge = Some(Judge::new(profile(path, header, target)?));
         }
         if let Some(judge) = &mut judge {
             judge.push(&entry);
         }
     }
-    Ok(judge.expect("the reader refuses an empty history").finish())
+    Ok(judge.expect("the reader refuses a history without header").finish())
+}
+
+/// The header of the history at `path`.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn header(path: &Path) -> Result<Mark, CheckError> {
+    let header = history::read(path)?.next().transpose()?;
+    match header.map(|entry| entry.kind) {
+        Some(Kind::Mark(header)) => Ok(header),
+        _ => unreachable!("the reader refuses a history without header"),
+    }
+}
+
+/// The profile that the history at `path` with this header goes by: `target`, or else that of the implementation and
+/// release that it names; in either case with the settings that the header gives.
+///
+/// # Errors
+/// When nobody knows.
+pub fn profile(path: &Path, header: &Mark, target: Option<&Profile>) -> Result<Profile, CheckError> {
+    let of_header = || targets::shipped().of(header).cloned();
+    let profile = target.cloned().map_or_else(of_header, Ok).and_then(|profile| profile.overlaid(header));
+    profile
+        .map_err(|reason| CheckError::Profile { path: path.display().to_string(), reason: Box::new(reason) })
 }
 
 /// The history at `path` as a case of a report, called by its folder and file.

@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::bench::Bench;
 use crate::check::Check;
+use crate::diff::Diff;
 use crate::exit::{Trouble, Verdict};
 use crate::explain::Explain;
 use crate::list::List;
@@ -22,6 +23,7 @@ pub struct Cli {
 enum Command {
     Run(Run),
     Check(Check),
+    Diff(Diff),
     List(List),
     Explain(Explain),
     Bench(Bench),
@@ -36,6 +38,7 @@ impl Cli {
     pub fn execute(self) -> Result<Verdict, Trouble> {
         match self.command {
             Command::Check(check) => check.execute(),
+            Command::Diff(diff) => diff.execute(),
             Command::Run(run) => run.execute(),
             Command::List(list) => list.execute(),
             Command::Explain(explain) => explain.execute(),

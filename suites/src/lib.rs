@@ -3,10 +3,11 @@
 
 pub mod bench;
 mod bench_api;
-pub mod bench_https;
+mod bench_https;
 pub mod check;
 pub mod cli;
 pub mod conformance;
+pub mod diff;
 pub mod exit;
 pub mod explain;
 pub mod list;

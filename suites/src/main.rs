@@ -6,6 +6,10 @@ use capsize::cli::Cli;
 use capsize::exit;
 use clap::Parser;
 
+/// Objects are made and dropped all the time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     exit::code(Cli::parse().execute())
 }

@@ -4,11 +4,12 @@ use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use capsize_clusters::{Admission, Fleet};
-use capsize_controllers::rules::{Reference as ReferenceRules, Rules};
-use capsize_controllers::{Controllers, MemberClients, Settings, admit, api};
+use capsize_clusters::{Admission, Fleet, SyncMode};
+use capsize_controllers::Write;
+use capsize_controllers::rules::{Reference as ReferenceRules, Release, Rules, UnknownBug};
+use capsize_controllers::{Agent, Controllers, MemberClients, Settings, admit, api};
 use capsize_framework::run::{Implementation, Site};
-use capsize_framework::target::Timings;
+use capsize_framework::target::{Profile, Timings};
 use kube::Client;
 use serde_json::Value;
 
@@ -27,6 +28,16 @@ impl Reference {
         let definitions = api::crds().iter().map(serde_json::to_value).collect::<Result<_, _>>();
         let definitions = definitions.expect("a definition is plain data");
         Self { rules, disabled: BTreeSet::new(), definitions }
+    }
+
+    /// The reference controllers as a profile wants them: like a release, with bugs.
+    ///
+    /// # Errors
+    /// When it names a bug that is not known.
+    pub fn of(profile: &Profile) -> Result<Self, UnknownBug> {
+        let release = profile.behaviour.as_deref().map(Release::of).unwrap_or_default();
+        let bugs = profile.bugs.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
+        Ok(Self::deciding_by(Arc::new(Release { bugs, ..release })))
     }
 
     /// The reference controllers without the one called `controller`.
@@ -51,30 +62,42 @@ impl Implementation for Reference {
         let (settings, rules) = (settings(timings), Arc::clone(&self.rules));
         Arc::new(move |request| {
             let Some(object) = request.object else { return Ok(None) };
-            admit(&settings, &*rules, request.kind, request.operation, object)
+            admit(&settings, &*rules, Write::of(request.kind, request.operation, object, request.old))
         })
     }
 
     fn start(&self, site: &Site<'_>) -> Box<dyn Any> {
-        Box::new(
-            Controllers {
-                client: site.fleet.control_plane().client(),
-                members: Arc::new(Links::of(site.fleet)),
+        let settings = Settings { disabled_controllers: self.disabled.clone(), ..settings(site.timings) };
+        let pulling = site.fleet.members().filter(|member| member.spec().sync == SyncMode::Pull);
+        let agents: Vec<_> = pulling
+            .map(|member| Agent {
+                cluster: member.name().to_owned(),
+                client: site.fleet.client_from(member),
+                member: member.api().client(),
                 clock: site.clock,
-                settings: Settings { disabled_controllers: self.disabled.clone(), ..settings(site.timings) },
+                settings: settings.clone(),
                 rules: Arc::clone(&self.rules),
-            }
-            .start(),
-        )
+            })
+            .map(Agent::start)
+            .collect();
+        let controllers = Controllers {
+            client: site.fleet.control_plane().client(),
+            members: Arc::new(Links::of(site.fleet)),
+            clock: site.clock,
+            settings,
+            rules: Arc::clone(&self.rules),
+        };
+        Box::new((controllers.start(), agents))
     }
 }
 
-/// The way to each member through its link.
+/// The way to each member that is pushed to, through its link.
 struct Links(BTreeMap<String, Client>);
 
 impl Links {
     fn of(fleet: &Fleet) -> Self {
-        Self(fleet.members().map(|member| (member.name().to_owned(), member.remote_client())).collect())
+        let pushed = fleet.members().filter(|member| member.spec().sync == SyncMode::Push);
+        Self(pushed.map(|member| (member.name().to_owned(), member.remote_client())).collect())
     }
 }
 
@@ -93,9 +116,12 @@ fn settings(timings: &Timings) -> Settings {
         cluster_monitor_period: timings.monitor_period,
         cluster_monitor_grace_period: timings.monitor_grace_period,
         failover_eviction_timeout: timings.failover_eviction_timeout,
+        resource_eviction_rate: timings.eviction_pace.map(|pace| pace.as_secs_f64().recip()),
         graceful_eviction_timeout: timings.graceful_eviction_timeout,
         not_ready_toleration: timings.not_ready_toleration_seconds,
         unreachable_toleration: timings.unreachable_toleration_seconds,
+        // As in the deployments that the real system is tested in.
+        allow_no_execute_taint_policy: true,
         ..Settings::default()
     }
 }

@@ -16,7 +16,7 @@ use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
-use crate::{conformance, output, targets};
+use crate::{check, conformance, output, targets};
 
 /// Run scenarios, and judge what comes of them
 #[derive(Args, Debug)]
@@ -26,6 +26,9 @@ pub struct Run {
     /// Whose promises count, and who is started: a profile that comes with Capsize, or a file
     #[arg(long, default_value = "reference")]
     target: String,
+    /// Give the target the settings that the header of this history gives, to hold one against the other
+    #[arg(long, value_name = "HISTORY")]
+    settings_of: Option<PathBuf>,
     /// Run only cases whose `group/name` contains this
     #[arg(long)]
     filter: Option<String>,
@@ -48,6 +51,13 @@ impl Run {
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let cases = self.cases()?;
         let profile = targets::find(&self.target).map_err(Trouble::input)?;
+        let profile = match &self.settings_of {
+            None => profile,
+            Some(history) => {
+                let header = check::header(history).map_err(Trouble::input)?;
+                check::profile(history, &header, Some(&profile)).map_err(Trouble::input)?
+            }
+        };
         let implementation = implementation(&profile)?;
         let target = Target { profile: &profile, implementation: &*implementation };
         let mut writer = self.report.as_deref().map(output::Folder::create).transpose()?;
@@ -104,14 +114,21 @@ impl Run {
         let paths: String = self.paths.iter().map(|path| format!(" {}", path.display())).collect();
         let target =
             if self.target == "reference" { String::new() } else { format!(" --target {}", self.target) };
-        case.replay = format!("capsize run{paths}{target} --filter {} --seed {}", case.id(), self.seed);
+        let settings =
+            self.settings_of.as_ref().map(|history| format!(" --settings-of {}", history.display()));
+        let settings = settings.unwrap_or_default();
+        case.replay =
+            format!("capsize run{paths}{target}{settings} --filter {} --seed {}", case.id(), self.seed);
         case
     }
 }
 
 fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, Trouble> {
     match profile.start {
-        Start::Reference => Ok(Box::new(Reference::default())),
+        Start::Reference => Ok(Box::new(
+            Reference::of(profile)
+                .map_err(|error| Trouble::Input(miette!("the profile {}: {error}", profile.name)))?,
+        )),
         Start::External => Err(Trouble::Input(miette!(
             help = "record it, and judge the history with `capsize check`",
             "Capsize cannot start the target {}",

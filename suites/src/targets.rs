@@ -4,8 +4,11 @@ use std::path::Path;
 
 use capsize_framework::target::{Profile, ProfileError, Profiles};
 
-const SHIPPED: [(&str, &str); 5] = [
+const SHIPPED: [(&str, &str); 8] = [
     ("reference.yaml", include_str!("../targets/reference.yaml")),
+    ("reference-1.5.yaml", include_str!("../targets/reference-1.5.yaml")),
+    ("reference-1.13.yaml", include_str!("../targets/reference-1.13.yaml")),
+    ("reference-1.18.yaml", include_str!("../targets/reference-1.18.yaml")),
     ("karmada-1.5.yaml", include_str!("../targets/karmada-1.5.yaml")),
     ("karmada-1.13.yaml", include_str!("../targets/karmada-1.13.yaml")),
     ("karmada-1.14.yaml", include_str!("../targets/karmada-1.14.yaml")),

@@ -1,5 +1,5 @@
-//! The conformance suite against the reference implementation, a trial a scenario. A trial passes if the scenario's
-//! expectations are met and no guarantee is violated.
+//! The conformance suite against the reference implementation, a trial a scenario, and again as each release behaves. A
+//! trial passes if the scenario's expectations are met and no guarantee is violated; a release may lack features.
 
 use std::process::ExitCode;
 
@@ -9,18 +9,28 @@ use capsize_clock::Seed;
 use capsize_framework::report::{self, Status};
 use capsize_framework::run::{Target, run_case};
 use capsize_framework::scenario::Case;
+use capsize_framework::target::{Profile, Start};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
     let cases = conformance::cases().expect("the suite has no mistakes");
-    let trials =
-        cases.into_iter().map(|case| Trial::test(case.id().replace('/', "::"), move || trial(&case)));
+    let shipped = targets::shipped();
+    let profiles = shipped.iter().filter(|profile| profile.start == Start::Reference);
+    let trials = profiles.flat_map(|profile| {
+        let is_release = profile.behaviour.is_some();
+        let prefix = if is_release { format!("{}::", profile.name) } else { String::new() };
+        let misses = |case: &&Case| case.scenario.features.iter().any(|feature| !profile.has(*feature));
+        let exercised = cases.iter().filter(move |case| !is_release || !misses(case)).cloned();
+        exercised.map(move |case| {
+            let (name, profile) = (format!("{prefix}{}", case.id().replace('/', "::")), profile.clone());
+            Trial::test(name, move || trial(&case, &profile))
+        })
+    });
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }
 
-fn trial(case: &Case) -> Result<(), Failed> {
-    let profile = targets::find("reference")?;
-    let target = Target { profile: &profile, implementation: &Reference::default() };
+fn trial(case: &Case, profile: &Profile) -> Result<(), Failed> {
+    let target = Target { profile, implementation: &Reference::of(profile)? };
     let outcome = run_case(case, target, Seed(1), false);
     if let Some(broken) = outcome.broken {
         return Err(broken.into());

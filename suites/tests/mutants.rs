@@ -9,18 +9,20 @@ use capsize::reference::Reference;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
 use capsize_controllers::api::{
-    AggregatedStatus, Cluster, ClusterAffinity, ClusterAffinityTerm, GracefulEvictionTask, Overriders,
-    Placement, ResourceBindingSpec, SpreadConstraint, TargetCluster,
+    AggregatedStatus, BindingSnapshot, Cluster, ClusterAffinity, ClusterAffinityTerm, ClusterTaintPolicy,
+    GracefulEvictionTask, Overriders, Placement, ResourceBindingSpec, SpreadConstraint, TargetCluster,
 };
 use capsize_controllers::rules::{
-    Candidate, Due, ProbeRun, Ready, Refusal, Rules, ScheduleError, TaskFate, affinity_filter, assign,
-    eviction_due, no_execute_taints, no_schedule_taints, room_used, select, task_fate,
+    Candidate, Claim, Due, Heartbeat, ProbeRun, Ready, Refusal, Rules, ScheduleError, TaskFate,
+    affinity_filter, assign, eviction_due, heartbeat, no_execute_taints, no_schedule_taints, owner,
+    room_used, select, snapshot, taints_by_policies, task_fate,
 };
 use capsize_framework::guarantee::{Outcome, Verdict};
 use capsize_framework::report::Status;
 use capsize_framework::run::{Target, run_case};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Taint, Toleration};
+use k8s_openapi::api::core::v1::{Namespace, Taint, Toleration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
 /// Fails unless `rules` fail the case called `id` and `guarantee` is violated in it.
@@ -210,7 +212,7 @@ fn one_member_too_many_is_chosen() {
             replicas: i32,
             ranked: &[Candidate],
         ) -> Result<Vec<String>, ScheduleError> {
-            let mut selected = select(placement, replicas, ranked)?;
+            let mut selected = select(self.behaviour().grouping, placement, replicas, ranked)?;
             selected.extend(ranked.get(selected.len()).map(|candidate| candidate.name.clone()));
             Ok(selected)
         }
@@ -230,7 +232,7 @@ fn regions_and_zones_are_not_looked_at() {
         ) -> Result<Vec<String>, ScheduleError> {
             let mut placement = placement.clone();
             placement.spread_constraints.retain(|constraint| constraint.spread_by_field == "cluster");
-            select(&placement, replicas, ranked)
+            select(self.behaviour().grouping, &placement, replicas, ranked)
         }
     }
     fails(Mutant, "placement/spread-over-regions");
@@ -256,7 +258,7 @@ fn members_of_no_provider_count_too() {
             for candidate in ranked.iter_mut().filter(|candidate| candidate.groups.is_empty()) {
                 candidate.groups.push(candidate.name.clone());
             }
-            select(placement, replicas, &ranked)
+            select(self.behaviour().grouping, placement, replicas, &ranked)
         }
     }
     fails(Mutant, "placement/members-without-a-provider");
@@ -299,10 +301,10 @@ fn what_is_placed_is_divided_anew() {
             &self,
             spec: &ResourceBindingSpec,
             placement: &Placement,
-            selected: &[&Cluster],
+            tiers: &[Vec<&Cluster>],
             _: bool,
         ) -> Result<Vec<TargetCluster>, ScheduleError> {
-            assign(self, spec, placement, selected, true)
+            assign(self, spec, placement, tiers, true)
         }
     }
     fails(Mutant, "placement/room-divides");
@@ -352,4 +354,114 @@ fn nothing_is_overridden() {
         }
     }
     fails(Mutant, "placement/overridden");
+}
+
+#[test]
+fn leases_are_not_looked_at() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn heartbeat(
+            &self,
+            before: Option<&Heartbeat>,
+            ready: Option<&Condition>,
+            _: Option<Timestamp>,
+            created: Timestamp,
+            now: Timestamp,
+        ) -> Heartbeat {
+            heartbeat(before, ready, None, created, now)
+        }
+    }
+    fails(Mutant, "membership/pulled");
+}
+
+#[test]
+fn silence_is_not_noticed() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn silence(
+            &self,
+            _: &Heartbeat,
+            _: Duration,
+            _: Duration,
+            _: Timestamp,
+        ) -> Option<(&'static str, &'static str)> {
+            None
+        }
+    }
+    fails(Mutant, "tainting/silent-agent");
+}
+
+#[test]
+fn a_silent_agent_is_waited_for() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn abandons_works(&self, _: &Cluster) -> bool {
+            false
+        }
+    }
+    fails(Mutant, "membership/silent-member-deleted");
+}
+
+#[test]
+fn a_policy_is_never_lazy() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn activates(&self, _: &str, _: bool) -> bool {
+            true
+        }
+    }
+    fails(Mutant, "policy/lazy");
+}
+
+#[test]
+fn whoever_has_the_highest_priority_takes_a_template() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn owner<'a>(&self, claims: &'a [Claim], _: Option<(bool, &str)>) -> Option<&'a Claim> {
+            owner(claims, None)
+        }
+    }
+    fails(Mutant, "policy/taken-by-a-higher-priority");
+}
+
+#[test]
+fn what_a_workload_depends_on_leaves_before_it() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn snapshot(&self, namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot {
+            let placed = ResourceBindingSpec { graceful_eviction_tasks: Vec::new(), ..spec.clone() };
+            snapshot(namespace, name, &placed)
+        }
+    }
+    fails(Mutant, "dependencies/stay-as-long-as-the-workload");
+}
+
+#[test]
+fn policies_never_take_taints_away() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn taints_by_policies(
+            &self,
+            policies: &[&ClusterTaintPolicy],
+            cluster: &Cluster,
+            now: Timestamp,
+        ) -> Vec<Taint> {
+            let mut taints = cluster.spec.taints.clone();
+            let after = taints_by_policies(policies, cluster, now);
+            taints.extend(after.into_iter().filter(|taint| !cluster.spec.taints.contains(taint)));
+            taints
+        }
+    }
+    fails(Mutant, "tainting/by-a-policy");
+}
+
+#[test]
+fn every_namespace_is_synced() {
+    struct Mutant;
+    impl Rules for Mutant {
+        fn is_synced(&self, _: &Namespace, _: &[String]) -> bool {
+            true
+        }
+    }
+    fails(Mutant, "namespaces/everywhere");
 }

@@ -12,6 +12,9 @@ fn no_controller_can_be_done_without() {
         ("cluster-status", "tainting/blip"),
         ("cluster", "tainting/blip"),
         ("cluster-monitor", "eviction/partition"),
+        ("cluster-monitor", "tainting/silent-agent"),
+        ("cluster-taint-policy", "tainting/by-a-policy"),
+        ("namespace-sync", "namespaces/everywhere"),
         ("detector", "eviction/partition"),
         ("scheduler", "eviction/partition"),
         ("binding", "eviction/partition"),
@@ -19,6 +22,17 @@ fn no_controller_can_be_done_without() {
         ("work-status", "eviction/partition"),
         ("taint-manager", "eviction/partition"),
         ("graceful-eviction", "eviction/replacement-slow"),
+        ("application-failover", "application/gracefully"),
+        ("cluster-scheduler", "eviction/cluster-scoped"),
+        ("cluster-binding", "eviction/cluster-scoped"),
+        ("cluster-taint-manager", "eviction/cluster-scoped"),
+        ("cluster-graceful-eviction", "eviction/cluster-scoped"),
+        ("dependencies-distributor", "dependencies/move-with-the-workload"),
+        ("hpa-scale-target-marker", "autoscaling/members-say-how-many"),
+        ("deployment-replicas-syncer", "autoscaling/members-say-how-many"),
+        ("service-export", "services/addresses-follow"),
+        ("endpoint-slice", "services/addresses-follow"),
+        ("service-import", "services/addresses-are-withdrawn"),
     ];
     let (cases, profile) = (conformance::cases().unwrap(), targets::find("reference").unwrap());
     let unnoticed = rows.iter().filter(|(controller, id)| {
