@@ -46,7 +46,7 @@ impl Judge {
         if let (None, Kind::Mark(mark)) = (&self.scenario, &entry.kind) {
             self.scenario = mark.get("scenario").and_then(|name| name.as_str()).map(str::to_owned);
         }
-        self.catalogue.pass(entry.at, self.dialect.world());
+        self.catalogue.pass(entry.at.max(self.dialect.world().now), self.dialect.world());
         let facts = self.dialect.observe(entry);
         for fact in &facts {
             self.catalogue.observe(fact, self.dialect.world());

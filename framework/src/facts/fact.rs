@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Assignment, EvictionTask, Health, Taint, WorkloadKey};
+use super::{Assignment, EvictionTask, Health, Taint, Width, WorkloadKey};
 use crate::history::Mark;
 
 /// Something that changed, and who says so.
@@ -12,6 +12,8 @@ use crate::history::Mark;
 pub struct Fact {
     /// When it was observed, since the start of the history.
     pub at: Duration,
+    /// How exactly that is known.
+    pub width: Width,
     /// What changed.
     pub news: News,
     /// The object version that shows it; absent for what a mark says.

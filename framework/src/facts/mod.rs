@@ -4,10 +4,12 @@
 //! is left to the dialects; what must hold of them, to the guarantees.
 
 mod fact;
+mod observers;
 mod placement;
 mod world;
 
 pub use fact::{Fact, News, ObjectVersion};
+pub use observers::{Observers, Width};
 pub use placement::{Affinity, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
 pub use world::{
     Assignment, Delivery, EvictionTask, FaultInForce, Health, Instance, InstanceHealth, Member, Running,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::{ObjectVersion, Placement, Toleration};
+use super::{ObjectVersion, Observers, Placement, Toleration};
 
 /// Everything known now.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,10 @@ pub struct World {
     /// The wall time at the start of the history, as far as time stamps tell: it is at most a second (and the
     /// latency of an observation) later than this.
     pub wall_start: Option<Timestamp>,
+    /// How exactly each cluster is observed.
+    pub observers: Observers,
+    /// Whether faults are marked in the history: it was made by a scenario, or one was marked already.
+    pub faults_are_marked: bool,
 }
 
 /// A fault that has not ended.
@@ -307,7 +311,7 @@ impl Workload {
     /// The replicas that run and are ready, over all members.
     #[must_use]
     pub fn ready(&self) -> u64 {
-        self.running.values().map(|running| running.ready).sum()
+        self.running.values().fold(0, |sum, running| sum.saturating_add(running.ready))
     }
 }
 

@@ -1,10 +1,9 @@
 //! What one guarantee has come to so far.
 
-use std::time::Duration;
-
 use jiff::SignedDuration;
 
-use super::{Evidence, Outcome};
+use super::court::Left;
+use super::{Doubt, Evidence, Outcome};
 
 /// Evidence is kept of so many violations; more are only counted.
 const EVIDENCE_KEPT: usize = 5;
@@ -16,6 +15,8 @@ pub(super) struct Book {
     margin: Option<SignedDuration>,
     violated: u64,
     evidence: Vec<Evidence>,
+    undecided: u64,
+    doubts: Vec<Doubt>,
 }
 
 impl Book {
@@ -24,11 +25,23 @@ impl Book {
         self.held += 1;
     }
 
-    /// It held once more, `margin` away from the bound.
-    pub(super) fn held_by(&mut self, margin: Duration) {
+    /// It came `left` before the bound: it held once more, unless that is in doubt.
+    pub(super) fn held_by(&mut self, left: impl Into<Left>) {
+        let Left { margin, doubt } = left.into();
+        if let Some(doubt) = doubt {
+            return self.undecided(*doubt);
+        }
         self.held += 1;
         let margin = SignedDuration::try_from(margin).unwrap_or(SignedDuration::MAX);
         self.margin = Some(self.margin.map_or(margin, |least| least.min(margin)));
+    }
+
+    /// Whether it held is not known.
+    pub(super) fn undecided(&mut self, doubt: Doubt) {
+        self.undecided += 1;
+        if self.doubts.len() < EVIDENCE_KEPT {
+            self.doubts.push(doubt);
+        }
     }
 
     /// It did not hold.
@@ -41,10 +54,12 @@ impl Book {
 
     /// What it comes to.
     pub(super) fn outcome(self) -> Outcome {
-        match (self.violated, self.held) {
-            (0, 0) => Outcome::NotExercised,
-            (0, times) => Outcome::Held { times, margin: self.margin },
-            (times, held) => Outcome::Violated { held, times, evidence: self.evidence },
+        let Self { held, margin, violated, evidence, undecided, doubts } = self;
+        match (violated, undecided, held) {
+            (0, 0, 0) => Outcome::NotExercised,
+            (0, 0, times) => Outcome::Held { times, margin },
+            (0, times, held) => Outcome::Undecided { held, margin, times, doubts },
+            (times, undecided, held) => Outcome::Violated { held, undecided, times, evidence },
         }
     }
 }

@@ -1,12 +1,16 @@
-//! What a guarantee sees and writes to: the state, the promises, its account, and waits for what must come.
+//! What a guarantee sees and writes to: the state, the promises, its account.
+//!
+//! What is seen is seen at about a time. So a bound is broken only where all of the interval is beyond it, and kept only
+//! where all of it is within; else it is undecided.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::book::Book;
 use super::log::Log;
-use super::{Bound, Evidence, Rule, Subject};
-use crate::facts::{Fact, News, ObjectVersion, World};
+pub(super) use super::waits::{Left, Reason, Waits};
+use super::{Bound, Doubt, Evidence, Rule, Subject};
+use crate::facts::{Fact, ObjectVersion, Width, World};
+use crate::history::CONTROL_PLANE;
 use crate::target::{Profile, Timings};
 
 /// A state machine over facts.
@@ -35,6 +39,10 @@ pub(super) struct Charge {
     pub(super) bound: Bound,
     pub(super) because: String,
     pub(super) at: Duration,
+    /// How exactly that is known.
+    pub(super) width: Width,
+    /// How exactly the moment is known from which the bound counts; absent where it is not known which that is.
+    pub(super) cause: Option<Width>,
     pub(super) seen: String,
     pub(super) witness: Option<ObjectVersion>,
     /// What it was that began the matter, where that is not just what was seen.
@@ -44,7 +52,8 @@ pub(super) struct Charge {
 impl Charge {
     /// What `fact` shows of `subject`, against `bound`.
     pub(super) fn by(fact: &Fact, subject: Subject, bound: Bound, because: String, seen: String) -> Self {
-        Self { subject, bound, because, at: fact.at, seen, witness: fact.witness.clone(), since: None }
+        let (at, width, witness) = (fact.at, fact.width, fact.witness.clone());
+        Self { subject, bound, because, at, width, cause: None, seen, witness, since: None }
     }
 }
 
@@ -54,9 +63,13 @@ impl<'a> Court<'a> {
         &self.profile.timings
     }
 
-    /// It did not hold.
+    /// It did not hold; undecided where that is not sure.
     pub(super) fn violated(&mut self, charge: Charge) {
-        let Charge { subject, bound, because, at, seen, witness, since } = charge;
+        let Charge { subject, bound, because, at, width, cause, seen, witness, since } = charge;
+        let width = width.and(cause.unwrap_or_else(|| self.exactness(&subject)));
+        if is_doubtful(bound, at, width) {
+            return self.book.undecided(Doubt { subject, bound, because, at, width });
+        }
         let short_by = match bound {
             Bound::NotBefore(time) => Some(time.saturating_sub(at)),
             Bound::NotAfter(time) => Some(at.saturating_sub(time)),
@@ -84,19 +97,36 @@ impl<'a> Court<'a> {
         subject: Subject,
         fact: &Fact,
         earliest: Duration,
-        left: Option<Duration>,
+        left: Option<Left>,
         told: impl FnOnce() -> (String, String),
     ) {
+        let (bound, width) = (Bound::NotBefore(earliest), fact.width.and(self.exactness(&subject)));
         if fact.at < earliest {
             let (because, seen) = told();
-            return self.violated(Charge::by(fact, subject, Bound::NotBefore(earliest), because, seen));
+            return self.violated(Charge::by(fact, subject, bound, because, seen));
         }
-        let late = fact.at.saturating_sub(earliest);
-        self.book.held_by(left.map_or(late, |left| left.min(late)));
+        if is_doubtful(bound, fact.at, width) {
+            let (because, _) = told();
+            return self.book.undecided(Doubt { subject, bound, because, at: fact.at, width });
+        }
+        let late = fact.at.saturating_sub(earliest).saturating_sub(width.early);
+        self.book.held_by(left.map_or(late.into(), |left| left.or_less(late)));
+    }
+
+    /// How exactly moments are known of what happens to `subject`: as those that tell of it are observed.
+    pub(super) fn exactness(&self, subject: &Subject) -> Width {
+        let observers = &self.world.observers;
+        let member = subject.member.as_ref().map(|name| observers.of(name)).unwrap_or_default();
+        observers.of(CONTROL_PLANE).or(member)
+    }
+
+    /// How far facts may be out of order: one that excuses another may come so much later.
+    pub(super) fn disorder(&self) -> Duration {
+        self.timings().skew.max(self.world.observers.widest().early)
     }
 
     /// The latest version of the record of `subject`.
-    fn record(&self, subject: &Subject) -> Option<ObjectVersion> {
+    pub(super) fn record(&self, subject: &Subject) -> Option<ObjectVersion> {
         match (&subject.workload, &subject.member) {
             (Some(workload), _) => self.world.workloads.get(workload)?.record.clone(),
             (None, Some(member)) => self.world.members.get(member)?.record.clone(),
@@ -110,92 +140,18 @@ impl<'a> Court<'a> {
     }
 }
 
-/// Something that must come within a time.
-#[derive(Debug)]
-struct Wait {
-    since: Duration,
-    until: Duration,
-    /// Anew from the moment when controllers are back after having been away.
-    allowed: Duration,
-    because: String,
-    missing: String,
-}
-
-/// What must come, by whom it must come for.
-#[derive(Debug, Default)]
-pub(super) struct Waits(BTreeMap<Subject, Wait>);
-
-/// What to say if it does not come.
-pub(super) struct Reason {
-    /// Why it must.
-    pub(super) because: String,
-    /// What is there instead.
-    pub(super) missing: String,
-}
-
-impl Waits {
-    /// From the time of `fact`, it must come within `allowed`. A wait already there goes on.
-    pub(super) fn start(&mut self, subject: Subject, fact: &Fact, allowed: Duration, reason: Reason) {
-        if !self.0.contains_key(&subject) {
-            self.restart(subject, fact, fact.at + allowed, allowed, reason);
+/// Whether what was seen at `at`, within `width`, may as well be on the other side of `bound`.
+fn is_doubtful(bound: Bound, at: Duration, width: Width) -> bool {
+    match bound {
+        Bound::NotBefore(time) => {
+            at < time && at.saturating_add(width.late) >= time
+                || at >= time && at.saturating_sub(width.early) < time
         }
-    }
-
-    /// It must come until `until`; or, should controllers go away, `allowed` after they are back.
-    pub(super) fn restart(
-        &mut self,
-        subject: Subject,
-        fact: &Fact,
-        until: Duration,
-        allowed: Duration,
-        reason: Reason,
-    ) {
-        let Reason { because, missing } = reason;
-        self.0.insert(subject, Wait { since: fact.at, until, allowed, because, missing });
-    }
-
-    /// It need not come any more.
-    pub(super) fn cancel(&mut self, subject: &Subject) {
-        self.0.remove(subject);
-    }
-
-    /// No wait of those that `which` picks needs to end any more.
-    pub(super) fn cancel_all(&mut self, which: impl Fn(&Subject) -> bool) {
-        self.0.retain(|subject, _| !which(subject));
-    }
-
-    /// It came at `at`. Answers with the time that was left; `None` where nothing was waited for.
-    pub(super) fn met(&mut self, subject: &Subject, at: Duration) -> Option<Duration> {
-        self.0.remove(subject).map(|wait| wait.until.saturating_sub(at))
-    }
-
-    /// Whether it is waited for.
-    pub(super) fn has(&self, subject: &Subject) -> bool {
-        self.0.contains_key(subject)
-    }
-
-    /// To be told every fact: when controllers are back, waits begin anew.
-    pub(super) fn observe(&mut self, fact: &Fact, court: &Court<'_>) {
-        if matches!(&fact.news, News::FaultEnded { member: None, .. }) {
-            for wait in self.0.values_mut() {
-                wait.until = wait.until.max(fact.at + court.timings().takeover + wait.allowed);
-            }
+        Bound::NotAfter(time) => {
+            at > time && at.saturating_sub(width.early) <= time
+                || at <= time && at.saturating_add(width.late) > time
         }
-    }
-
-    /// Time has come to `now`: what should have come before has not.
-    pub(super) fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        if court.controllers_are_away() || self.0.values().all(|wait| now <= wait.until) {
-            return;
-        }
-        let (over, waiting) = std::mem::take(&mut self.0).into_iter().partition(|(_, wait)| now > wait.until);
-        self.0 = waiting;
-        let over: BTreeMap<Subject, Wait> = over;
-        for (subject, wait) in over {
-            let Wait { since, until, because, missing, .. } = wait;
-            let (bound, witness, since) = (Bound::NotAfter(until), court.record(&subject), Some(since));
-            court.violated(Charge { subject, bound, because, at: now, seen: missing, witness, since });
-        }
+        Bound::Never => false,
     }
 }
 

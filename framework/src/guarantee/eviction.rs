@@ -40,12 +40,12 @@ impl Guarantee for Done {
         self.0.observe(fact, court);
         match &fact.news {
             News::EvictionEnded { workload, task } => {
-                if let Some(left) = self.0.met(&Subject::on(workload, &task.member), fact.at) {
+                if let Some(left) = self.0.met(&Subject::on(workload, &task.member), fact) {
                     court.book.held_by(left);
                 }
             }
             News::Recorded(key) => self.recorded(key, fact, court),
-            News::WorkloadGone(key) => self.0.cancel_all(|subject| subject.is_of(key)),
+            News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
             _ => {}
         }
     }
@@ -112,7 +112,7 @@ impl Guarantee for TimedOut {
             }
             News::WorkloadGone(key) => {
                 self.healthy.remove(key);
-                self.waits.cancel_all(|subject| subject.is_of(key));
+                self.waits.cancel_of(key, |_| true);
             }
             _ => {}
         }
@@ -142,7 +142,7 @@ impl TimedOut {
 
     fn ended(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::on(key, &task.member);
-        let left = self.waits.met(&subject, fact.at);
+        let left = self.waits.met(&subject, fact);
         let healthy = self.healthy.get(key).copied().unwrap_or(true)
             || court.world.workloads.get(key).is_none_or(told_healthy);
         if healthy || task.inherited || task.suppress_deletion.is_some() {

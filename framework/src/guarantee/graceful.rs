@@ -73,8 +73,9 @@ impl Guarantee for Graceful {
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
         self.acquit(now, court);
-        let skew = court.timings().skew;
-        for (subject, (fact, task)) in self.suspects.extract_if(.., |_, (fact, _)| now > fact.at + skew) {
+        let disorder = court.disorder();
+        let over = |fact: &Fact| now > fact.at.saturating_add(disorder);
+        for (subject, (fact, task)) in self.suspects.extract_if(.., |_, (fact, _)| over(fact)) {
             accuse(subject, &fact, &task, court);
         }
     }
@@ -83,12 +84,12 @@ impl Guarantee for Graceful {
 impl Graceful {
     /// Lets those go whose old copy might go.
     fn acquit(&mut self, now: Duration, court: &mut Court<'_>) {
-        let (world, timings) = (court.world, &court.profile.timings);
+        let (world, timings, disorder) = (court.world, &court.profile.timings, court.disorder());
         let book = &mut *court.book;
         self.suspects.retain(|subject, (fact, task)| {
             let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
             let earliest = earliest(task, timings);
-            let in_time = now <= fact.at + timings.skew;
+            let in_time = now <= fact.at.saturating_add(disorder);
             if fact.at >= earliest {
                 book.held_by(fact.at.saturating_sub(earliest));
                 false

@@ -139,7 +139,7 @@ impl NotReady {
 
     fn told(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::member(member);
-        let left = self.waits.met(&subject, fact.at);
+        let left = self.waits.met(&subject, fact);
         let Some(outage) = self.outages.get_mut(member) else { return };
         outage.told = true;
         let timings = court.timings();

@@ -18,7 +18,8 @@ mod taint;
 mod tolerates;
 mod toleration;
 mod verdict;
+mod waits;
 
 pub use catalogue::Catalogue;
 pub use rule::Rule;
-pub use verdict::{Bound, Evidence, Outcome, Subject, Verdict};
+pub use verdict::{Bound, Doubt, Evidence, Outcome, Subject, Verdict};

@@ -33,7 +33,7 @@ impl Guarantee for NotBoth {
         let (key, put_to_the_test) = match &fact.news {
             News::EvictionBegan { workload, .. } | News::Assigned { workload, .. } => (workload, true),
             News::EvictionEnded { workload, .. } => (workload, false),
-            News::WorkloadGone(key) => return self.0.cancel_all(|subject| subject.is_of(key)),
+            News::WorkloadGone(key) => return self.0.cancel_of(key, |_| true),
             _ => return,
         };
         let Some(workload) = court.world.workloads.get(key) else { return };
@@ -48,13 +48,13 @@ impl Guarantee for NotBoth {
                     missing: format!("{member} still is both"),
                 };
                 self.0.start(subject, fact, limit, reason);
-            } else if let Some(left) = self.0.met(&subject, fact.at) {
+            } else if let Some(left) = self.0.met(&subject, fact) {
                 court.book.held_by(left);
             } else if put_to_the_test {
                 court.book.held();
             }
         }
-        self.0.cancel_all(|subject| subject.is_of(key) && !subject.member.as_deref().is_some_and(both));
+        self.0.cancel_of(key, |subject| !subject.member.as_deref().is_some_and(both));
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
@@ -110,8 +110,9 @@ impl Guarantee for Kept {
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        let skew = court.timings().skew;
-        for (subject, fact) in self.suspects.extract_if(.., |_, fact| now > fact.at + skew) {
+        let disorder = court.disorder();
+        for (subject, fact) in self.suspects.extract_if(.., |_, fact| now > fact.at.saturating_add(disorder))
+        {
             let member = subject.member.clone().unwrap_or_default();
             let because =
                 format!("{member} is not evicted from, is still there, and still matches the affinity");

@@ -12,7 +12,8 @@ use crate::target::Feature;
 
 /// T2: a member is Unknown in time once its agent is cut off, and not otherwise.
 ///
-/// When the agent was last heard of before that is not known, so that there is no bound from below.
+/// When the agent was last heard of before that is not known, so that there is no bound from below. Where faults are not
+/// marked, nobody knows what was cut off.
 #[derive(Default)]
 pub(super) struct Silence {
     /// The members whose agent is cut off, or was until that time.
@@ -94,9 +95,12 @@ impl Silence {
 
     fn unknown(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::member(member);
-        let left = self.waits.met(&subject, fact.at);
+        let left = self.waits.met(&subject, fact);
         if self.cut.contains_key(member) {
             return court.book.held_by(left.unwrap_or_default());
+        }
+        if !court.world.faults_are_marked {
+            return;
         }
         let because = format!("nothing cuts {member} off from the control plane");
         court.violated(Charge::by(fact, subject, Bound::Never, because, format!("{member} is Unknown")));

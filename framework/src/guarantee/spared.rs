@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::bounds;
 use super::court::{Charge, Court, Guarantee};
 use super::tolerates::{Tolerates, is_fresh, tolerates};
-use super::{Bound, Rule, Subject};
+use super::{Bound, Doubt, Rule, Subject};
 use crate::facts::{Fact, News, Taint, TaintEffect};
 use crate::report::text::clock;
 use crate::target::Feature;
@@ -68,8 +68,10 @@ impl Guarantee for Spared {
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        let skew = court.timings().skew;
-        for (subject, (fact, spare)) in self.suspects.extract_if(.., |_, (fact, _)| now > fact.at + skew) {
+        let disorder = court.disorder();
+        for (subject, (fact, spare)) in
+            self.suspects.extract_if(.., |_, (fact, _)| now > fact.at.saturating_add(disorder))
+        {
             accuse(subject, &fact, spare, court);
         }
         let latency = court.timings().latency;
@@ -102,10 +104,18 @@ impl Spared {
 fn accuse(subject: Subject, fact: &Fact, spare: Option<Spare>, court: &mut Court<'_>) {
     let name = subject.member.clone().unwrap_or_default();
     let gone = court.world.members.get(&name).and_then(|member| member.untainted);
-    let in_flight = gone.is_some_and(|gone| fact.at <= gone + court.timings().latency);
+    let width = fact.width.and(court.exactness(&subject));
+    let earliest = fact.at.saturating_sub(width.early);
+    let in_flight = gone.is_some_and(|gone| earliest <= gone + court.timings().latency);
     let because = match spare {
         Some(Spare { until, removed, taint }) => {
-            format!("{taint} was gone at {}, and tolerated until {}", clock(removed), clock(until))
+            let because =
+                format!("{taint} was gone at {}, and tolerated until {}", clock(removed), clock(until));
+            if earliest < removed {
+                let bound = Bound::Never;
+                return court.book.undecided(Doubt { subject, bound, because, at: fact.at, width });
+            }
+            because
         }
         None if in_flight => return,
         None => "the member has no NoExecute taint".to_owned(),

@@ -58,7 +58,7 @@ impl Guarantee for NoSchedule {
             if turned || removed && !member.leaving {
                 self.0.start(subject, fact, court.timings().latency, reason);
             }
-        } else if let Some(left) = self.0.met(&subject, fact.at) {
+        } else if let Some(left) = self.0.met(&subject, fact) {
             court.book.held_by(left);
         } else if turned {
             court.book.held_by(court.timings().latency);
@@ -122,7 +122,7 @@ impl Guarantee for NoExecute {
 impl NoExecute {
     fn tainted(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::member(member);
-        let left = self.waits.met(&subject, fact.at);
+        let left = self.waits.met(&subject, fact);
         let Some(since) = self.since.remove(member) else { return };
         if by_hand(member, fact.at, court) {
             return;
@@ -196,7 +196,7 @@ impl Guarantee for Untainted {
             return self.waits.cancel(&subject);
         }
         if !member.taints.iter().any(|taint| tells(taint, self.effect)) {
-            if let Some(left) = self.waits.met(&subject, fact.at) {
+            if let Some(left) = self.waits.met(&subject, fact) {
                 court.book.held_by(left);
             }
         } else if turned {

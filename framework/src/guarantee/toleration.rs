@@ -59,7 +59,7 @@ impl Guarantee for Deadline {
             }
             News::WorkloadGone(key) => {
                 self.known.retain(|subject, _| !subject.is_of(key));
-                self.waits.cancel_all(|subject| subject.is_of(key));
+                self.waits.cancel_of(key, |_| true);
             }
             News::MemberGone(member) => {
                 self.known.retain(|subject, _| !subject.is_on(member));
@@ -101,7 +101,7 @@ impl Deadline {
                 && !subject.member.as_ref().is_some_and(|member| workload.assignment.contains_key(member))
         };
         self.known.retain(|subject, _| !dropped(subject));
-        self.waits.cancel_all(dropped);
+        self.waits.cancel_of(key, dropped);
         for member in workload.assignment.keys() {
             self.look(key, member, fact, true, court);
         }
@@ -146,7 +146,7 @@ impl Deadline {
 
     fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::on(key, member);
-        let left = self.waits.met(&subject, fact.at);
+        let left = self.waits.met(&subject, fact);
         let Some(tolerates) = self.known.remove(&subject) else { return };
         let seen = format!("{key} is evicted from {member}");
         let (until, taint) = match tolerates {
@@ -159,19 +159,18 @@ impl Deadline {
         if !is_fresh(&taint, court.world) {
             return left.into_iter().for_each(|left| court.book.held_by(left));
         }
-        let stamp = if until > taint.seen { bounds::STAMP } else { Duration::ZERO };
-        let earliest = until.saturating_sub(stamp + court.timings().skew).max(taint.seen.min(fact.at));
-        if fact.at < earliest {
+        if until <= taint.seen {
+            // There is nothing to be early for where nothing is tolerated.
+            return match left {
+                Some(left) => court.book.held_by(left),
+                None => court.book.held(),
+            };
+        }
+        let earliest =
+            until.saturating_sub(bounds::STAMP + court.timings().skew).max(taint.seen.min(fact.at));
+        court.came(subject, fact, earliest, left, || {
             let tolerated = span(until.saturating_sub(taint.seen));
-            let because = format!("{taint} since {}, tolerated for {tolerated}", clock(taint.seen));
-            return court.violated(Charge::by(fact, subject, Bound::NotBefore(earliest), because, seen));
-        }
-        let late = fact.at.saturating_sub(earliest);
-        // There is nothing to be early for where nothing is tolerated.
-        let late = Some(late).filter(|_| until > taint.seen);
-        match left.into_iter().chain(late).min() {
-            Some(margin) => court.book.held_by(margin),
-            None => court.book.held(),
-        }
+            (format!("{taint} since {}, tolerated for {tolerated}", clock(taint.seen)), seen)
+        });
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::Rule;
-use crate::facts::{Fact, FaultInForce, ObjectVersion, WorkloadKey};
+use crate::facts::{Fact, FaultInForce, ObjectVersion, Width, WorkloadKey};
 use crate::target::Feature;
 
 /// A guarantee and what it came to.
@@ -32,10 +32,23 @@ pub enum Outcome {
     Violated {
         /// How often it held.
         held: u64,
+        /// How often nobody can tell.
+        undecided: u64,
         /// How often it did not, which may be more than there is evidence of.
         times: u64,
         /// The first few times that it did not.
         evidence: Vec<Evidence>,
+    },
+    /// It did not fail, but some of what was seen is too inexact to tell whether it held.
+    Undecided {
+        /// How often it held.
+        held: u64,
+        /// The smallest distance to a bound of those times.
+        margin: Option<SignedDuration>,
+        /// How often nobody can tell, which may be more than there are doubts told.
+        times: u64,
+        /// The first few times.
+        doubts: Vec<Doubt>,
     },
     /// Nothing in the history put it to the test.
     NotExercised,
@@ -103,4 +116,19 @@ pub struct Evidence {
     pub timeline: Vec<Fact>,
     /// The faults in force, and when they began.
     pub faults: Vec<FaultInForce>,
+}
+
+/// Why nobody can tell whether a guarantee held: the bound lies within what is known of the moment.
+#[derive(Clone, Debug)]
+pub struct Doubt {
+    /// Whom it is about.
+    pub subject: Subject,
+    /// When it was allowed.
+    pub bound: Bound,
+    /// Why that is the bound, in a few words.
+    pub because: String,
+    /// When it was seen.
+    pub at: Duration,
+    /// How far that may be from what the bound counts from, in comparison.
+    pub width: Width,
 }

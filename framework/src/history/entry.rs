@@ -6,10 +6,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// What `on` is for the control plane's API; for a member's it is the member's name.
+pub const CONTROL_PLANE: &str = "control-plane";
+
 /// What a mark says: `{"fault":"refuse","cluster":"m2","state":"begin"}` and the like.
 pub type Mark = Map<String, Value>;
 
-/// One entry, in the order of `at`.
+/// One entry. Entries come in the order of `at`, or nearly so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// Time since the start of the history.

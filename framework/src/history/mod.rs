@@ -4,10 +4,12 @@
 
 mod entry;
 mod error;
+mod observer;
 mod read;
 mod write;
 
-pub use entry::{Entry, EventType, Kind, Mark};
+pub use entry::{CONTROL_PLANE, Entry, EventType, Kind, Mark};
 pub use error::HistoryError;
-pub use read::{Reader, VERSION, read};
+pub use observer::Observer;
+pub use read::{LONGEST, Reader, VERSION, read};
 pub use write::Writer;

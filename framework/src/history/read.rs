@@ -9,18 +9,21 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Entry, EventType, HistoryError, Kind, Mark};
+use super::{Entry, EventType, HistoryError, Kind, Mark, Observer};
 
 /// The version that is read and written.
 pub const VERSION: &str = "v1";
 
-/// The entries of a history, one by one, in order. After the first error there are no more.
+/// No time in a history is longer, a century: what is longer is a mistake, and sums of times stay in their range.
+pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// The entries of a history, one by one, in the order of the lines. After the first error there are no more.
 pub struct Reader<R> {
     path: String,
     input: R,
     line: usize,
-    /// The time of the last entry; absent before the first.
-    last: Option<Duration>,
+    /// Whether the header was read.
+    begun: bool,
     ended: bool,
 }
 
@@ -57,7 +60,7 @@ pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, HistoryError> {
 impl<R: BufRead> Reader<R> {
     /// A reader of `input`, called `path` in errors.
     pub fn new(path: impl Into<String>, input: R) -> Self {
-        Self { path: path.into(), input, line: 0, last: None, ended: false }
+        Self { path: path.into(), input, line: 0, begun: false, ended: false }
     }
 
     fn error(&self, column: usize, what: impl Into<String>, help: impl Into<String>) -> HistoryError {
@@ -75,7 +78,7 @@ impl<R: BufRead> Reader<R> {
                 reason: error.to_string(),
                 help: "see whether the file can be read to its end".into(),
             })?;
-            if read == 0 && self.last.is_none() {
+            if read == 0 && !self.begun {
                 return Err(self.error(1, "the history is empty", HEADER_HELP));
             }
             if read == 0 {
@@ -89,10 +92,10 @@ impl<R: BufRead> Reader<R> {
         let line =
             serde_json::from_slice(text.trim_ascii_end()).map_err(|error| self.bad_json(&error, whole))?;
         let entry = self.entry(line)?;
-        if self.last.is_none() {
+        if !self.begun {
             self.check_header(&entry)?;
         }
-        self.last = Some(entry.at);
+        self.begun = true;
         Ok(Some(entry))
     }
 
@@ -105,7 +108,7 @@ impl<R: BufRead> Reader<R> {
         let text = error.to_string();
         let what = text.split(" at line ").next().unwrap_or(&text);
         let (what, help) = if error.is_data() {
-            (what.to_owned(), "see section 6 of the design for the fields of an entry")
+            (what.to_owned(), "docs/histories.md says what fields an entry has")
         } else {
             (format!("this is not JSON: {what}"), "a history is one JSON object a line")
         };
@@ -116,14 +119,14 @@ impl<R: BufRead> Reader<R> {
         let at = line.at.ok_or_else(|| {
             self.error(1, "the entry has no `at`", "write the seconds since the start of the history")
         })?;
-        let at = Duration::try_from_secs_f64(at).map_err(|_| {
-            self.error(1, format!("`at` is {at}"), "`at` is the seconds since the start, zero or more")
+        let time = Duration::try_from_secs_f64(at).ok().filter(|time| *time <= LONGEST);
+        let at = time.ok_or_else(|| {
+            let help = "`at` is the seconds since the start, zero or more, and at most a century";
+            self.error(1, format!("`at` is {at}"), help)
         })?;
-        if let Some(last) = self.last.filter(|last| at < *last) {
-            let what = format!("`at` goes back from {} s to {} s", last.as_secs_f64(), at.as_secs_f64());
-            return Err(self.error(1, what, "entries are in the order of `at`: sort the lines by it"));
-        }
         if let Some(mark) = line.mark {
+            let help = r#"how exactly a cluster is observed: {"observer":{"on":"m1","latency":0.1,"clockOffset":0.02}}"#;
+            Observer::of(&mark).map_err(|what| self.error(1, what, help))?;
             return Ok(Entry::mark(at, mark));
         }
         let (Some(on), Some(event), Some(object)) = (line.on, line.event, line.object) else {

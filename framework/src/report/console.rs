@@ -8,7 +8,7 @@ use textwrap::Options;
 use super::phrase::{fault, moment};
 use super::text::{clock, signed, span};
 use super::{Case, Failure, Report, Stand, Standing, Status};
-use crate::facts::{Fact, FaultInForce};
+use crate::facts::{Fact, FaultInForce, Width};
 use crate::guarantee::{Bound, Evidence, Outcome, Rule, Verdict};
 use crate::judge::Judgement;
 
@@ -85,8 +85,11 @@ fn standing(standings: &[Standing]) -> String {
     let count = |stand: Stand| standings.iter().filter(|standing| standing.stand() == stand).count();
     let (held, violated) = (count(Stand::Held), count(Stand::Violated));
     let (idle, lacking) = (count(Stand::NotExercised), count(Stand::NotPromised));
-    let mut text =
-        format!("{} guarantees: {held} held, {violated} violated, {idle} not exercised", standings.len());
+    let mut text = format!("{} guarantees: {held} held, {violated} violated", standings.len());
+    if let undecided @ 1.. = count(Stand::Undecided) {
+        let _ = write!(text, ", {undecided} undecided");
+    }
+    let _ = write!(text, ", {idle} not exercised");
     if lacking > 0 {
         let _ = write!(text, ", {lacking} not promised");
     }
@@ -150,11 +153,42 @@ fn verdicts(case: &Case) -> String {
     for verdict in &judgement.verdicts {
         line(&mut out, &format!("  {:<14} {}", verdict.rule.id, told(&verdict.outcome)));
     }
+    for verdict in &judgement.verdicts {
+        doubted(&mut out, verdict);
+    }
     if case.status == Status::Failed {
         out.push('\n');
         out.push_str(&failure(case));
     }
     out
+}
+
+/// What is undecided, and why.
+fn doubted(out: &mut String, verdict: &Verdict) {
+    let Outcome::Undecided { times, doubts, .. } = &verdict.outcome else { return };
+    wrapped(out, &format!("  {:<13} ", verdict.rule.id), verdict.rule.sentence);
+    for doubt in doubts {
+        labelled(out, "undecided", &doubt.subject.to_string());
+        labelled(out, "allowed", &format!("{} ({})", allowed(doubt.bound), doubt.because));
+        labelled(out, "seen", &format!("{}, {}", clock(doubt.at), give_or_take(doubt.width)));
+    }
+    and_more(out, *times, doubts.len());
+}
+
+fn give_or_take(width: Width) -> String {
+    match width {
+        Width::UNKNOWN => "after the recorder's clock was set back".to_owned(),
+        Width { early, late } => {
+            format!("but up to {} earlier or {} later in comparison", span(early), span(late))
+        }
+    }
+}
+
+fn and_more(out: &mut String, times: u64, told: usize) {
+    let more = times - told as u64;
+    if more > 0 {
+        line(out, &format!("    and {more} more"));
+    }
 }
 
 fn told(outcome: &Outcome) -> String {
@@ -163,6 +197,9 @@ fn told(outcome: &Outcome) -> String {
         Outcome::Held { times: count, margin: None } => format!("held {}", times(*count)),
         Outcome::Held { times: count, margin: Some(margin) } => {
             format!("{:<14} by {}", format!("held {}", times(*count)), signed(*margin))
+        }
+        Outcome::Undecided { held, times: count, .. } => {
+            format!("undecided {}, held {}", times(*count), times(*held))
         }
         Outcome::Violated { held: 0, times: count, .. } => format!("VIOLATED {}", times(*count)),
         Outcome::Violated { held, times: count, .. } => {
@@ -209,19 +246,19 @@ fn violation(out: &mut String, verdict: &Verdict) {
     for each in evidence {
         told_evidence(out, each);
     }
-    let told = evidence.len() as u64;
-    if *times > told {
-        line(out, &format!("    and {} more", times - told));
+    and_more(out, *times, evidence.len());
+}
+
+fn allowed(bound: Bound) -> String {
+    match bound {
+        Bound::NotBefore(time) => format!("not before {}", clock(time)),
+        Bound::NotAfter(time) => format!("not after {}", clock(time)),
+        Bound::Never => "at no time".to_owned(),
     }
 }
 
 fn told_evidence(out: &mut String, evidence: &Evidence) {
-    let allowed = match evidence.bound {
-        Bound::NotBefore(time) => format!("not before {}", clock(time)),
-        Bound::NotAfter(time) => format!("not after {}", clock(time)),
-        Bound::Never => "at no time".to_owned(),
-    };
-    labelled(out, "allowed", &format!("{allowed} ({})", evidence.because));
+    labelled(out, "allowed", &format!("{} ({})", allowed(evidence.bound), evidence.because));
     let witness = evidence.witness.as_ref().map(|witness| format!("{witness}: ")).unwrap_or_default();
     labelled(out, "seen", &format!("{}  {witness}{}", clock(evidence.at), evidence.seen));
     if let Some(short) = evidence.short_by {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::phrase::{fault, moment};
 use super::{Case, Failure, Report, Standing, Status};
-use crate::guarantee::{Bound, Evidence, Outcome, Verdict};
+use crate::guarantee::{Bound, Doubt, Evidence, Outcome, Verdict};
 
 /// The version of the document; another one where a field goes or changes its meaning.
 const VERSION: &str = "v1";
@@ -38,6 +38,7 @@ struct Guarantee<'a> {
     verdict: String,
     held: u64,
     violated: u64,
+    undecided: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     margin_seconds: Option<f64>,
 }
@@ -76,12 +77,32 @@ struct OneVerdict<'a> {
     verdict: &'static str,
     held: u64,
     violated: u64,
+    undecided: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     margin_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lacks: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     evidence: Vec<OneEvidence<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    doubts: Vec<OneDoubt<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OneDoubt<'a> {
+    subject: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_before_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_after_seconds: Option<f64>,
+    because: &'a str,
+    at_seconds: f64,
+    /// Absent where nothing is known of the moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    up_to_earlier_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    up_to_later_seconds: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -141,6 +162,7 @@ fn guarantee(standing: &Standing) -> Guarantee<'_> {
         verdict: camel(&format!("{:?}", standing.stand())),
         held: standing.held,
         violated: standing.violated,
+        undecided: standing.undecided,
         margin_seconds: standing.margin.map(|margin| margin.as_secs_f64()),
     }
 }
@@ -187,9 +209,11 @@ fn one_verdict(verdict: &Verdict) -> OneVerdict<'_> {
         verdict: "notExercised",
         held: 0,
         violated: 0,
+        undecided: 0,
         margin_seconds: None,
         lacks: None,
         evidence: Vec::new(),
+        doubts: Vec::new(),
     };
     match &verdict.outcome {
         Outcome::Held { times, margin } => OneVerdict {
@@ -198,10 +222,19 @@ fn one_verdict(verdict: &Verdict) -> OneVerdict<'_> {
             margin_seconds: margin.map(|margin| margin.as_secs_f64()),
             ..base
         },
-        Outcome::Violated { held, times, evidence } => OneVerdict {
+        Outcome::Undecided { held, margin, times, doubts } => OneVerdict {
+            verdict: "undecided",
+            held: *held,
+            undecided: *times,
+            margin_seconds: margin.map(|margin| margin.as_secs_f64()),
+            doubts: doubts.iter().map(one_doubt).collect(),
+            ..base
+        },
+        Outcome::Violated { held, undecided, times, evidence } => OneVerdict {
             verdict: "violated",
             held: *held,
             violated: *times,
+            undecided: *undecided,
             evidence: evidence.iter().map(one_evidence).collect(),
             ..base
         },
@@ -212,12 +245,31 @@ fn one_verdict(verdict: &Verdict) -> OneVerdict<'_> {
     }
 }
 
-fn one_evidence(evidence: &Evidence) -> OneEvidence<'_> {
-    let (not_before, not_after) = match evidence.bound {
+/// Not before, and not after.
+fn limits(bound: Bound) -> (Option<f64>, Option<f64>) {
+    match bound {
         Bound::NotBefore(time) => (Some(seconds(time)), None),
         Bound::NotAfter(time) => (None, Some(seconds(time))),
         Bound::Never => (None, None),
-    };
+    }
+}
+
+fn one_doubt(doubt: &Doubt) -> OneDoubt<'_> {
+    let (not_before_seconds, not_after_seconds) = limits(doubt.bound);
+    let known = |width: Duration| (width != Duration::MAX).then(|| seconds(width));
+    OneDoubt {
+        subject: doubt.subject.to_string(),
+        not_before_seconds,
+        not_after_seconds,
+        because: &doubt.because,
+        at_seconds: seconds(doubt.at),
+        up_to_earlier_seconds: known(doubt.width.early),
+        up_to_later_seconds: known(doubt.width.late),
+    }
+}
+
+fn one_evidence(evidence: &Evidence) -> OneEvidence<'_> {
+    let (not_before, not_after) = limits(evidence.bound);
     OneEvidence {
         subject: evidence.subject.to_string(),
         not_before_seconds: not_before,

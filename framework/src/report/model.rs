@@ -94,6 +94,8 @@ pub struct Standing {
     pub held: u64,
     /// How often it did not.
     pub violated: u64,
+    /// How often nobody can tell.
+    pub undecided: u64,
     /// The smallest margin, where it has one.
     pub margin: Option<SignedDuration>,
     /// What a target lacks for it, if one lacks something.
@@ -107,6 +109,8 @@ pub enum Stand {
     Held,
     /// It did not hold at least once.
     Violated,
+    /// It never failed, but what was seen is too inexact at least once to tell whether it held.
+    Undecided,
     /// Nothing put it to the test.
     NotExercised,
     /// The target does not promise it.
@@ -117,10 +121,11 @@ impl Standing {
     /// The verdict.
     #[must_use]
     pub fn stand(&self) -> Stand {
-        match (self.violated, self.held, self.lacks) {
-            (0, 0, Some(_)) => Stand::NotPromised,
-            (0, 0, None) => Stand::NotExercised,
-            (0, ..) => Stand::Held,
+        match (self.violated, self.undecided, self.held, self.lacks) {
+            (0, 0, 0, Some(_)) => Stand::NotPromised,
+            (0, 0, 0, None) => Stand::NotExercised,
+            (0, 0, ..) => Stand::Held,
+            (0, ..) => Stand::Undecided,
             _ => Stand::Violated,
         }
     }
@@ -131,9 +136,15 @@ impl Standing {
                 self.held += times;
                 self.margin = self.margin.into_iter().chain(*margin).min();
             }
-            Outcome::Violated { held, times, .. } => {
+            Outcome::Violated { held, undecided, times, .. } => {
                 self.held += held;
+                self.undecided += undecided;
                 self.violated += times;
+            }
+            Outcome::Undecided { held, margin, times, .. } => {
+                self.held += held;
+                self.margin = self.margin.into_iter().chain(*margin).min();
+                self.undecided += times;
             }
             Outcome::NotExercised => {}
             Outcome::Skipped(feature) => self.lacks = Some(*feature),
@@ -197,6 +208,7 @@ impl Report {
                 rule,
                 held: 0,
                 violated: 0,
+                undecided: 0,
                 margin: None,
                 lacks: None,
             });

@@ -50,9 +50,18 @@ fn a_mistake_is_told_with_its_line_and_column() {
         (with(r#"{"at":"soon","mark":{}}"#), r#"h.jsonl:2:12: invalid type: string "soon", expected f64"#),
         (with(r#"{"mark":{}}"#), "h.jsonl:2:1: the entry has no `at`"),
         (with(r#"{"at":-1,"mark":{}}"#), "h.jsonl:2:1: `at` is -1"),
+        (with(r#"{"at":1e10,"mark":{}}"#), "h.jsonl:2:1: `at` is 10000000000"),
         (
-            with("{\"at\":2,\"mark\":{}}\n{\"at\":1.5,\"mark\":{}}"),
-            "h.jsonl:3:1: `at` goes back from 2 s to 1.5 s",
+            with(r#"{"at":1,"mark":{"observer":{"latency":1}}}"#),
+            "h.jsonl:2:1: `observer` has no `on`, the name of a cluster",
+        ),
+        (
+            with(r#"{"at":1,"mark":{"observer":{"on":"m1","latency":-1}}}"#),
+            "h.jsonl:2:1: `observer.latency` is -1, which is no length of time in seconds",
+        ),
+        (
+            with(r#"{"at":1,"mark":{"observer":{"on":"m1","clockOffset":"little"}}}"#),
+            "h.jsonl:2:1: `observer.clockOffset` is \"little\", which is no number",
         ),
         (with(r#"{"at":1}"#), "h.jsonl:2:1: the entry is neither a mark nor an event"),
         (

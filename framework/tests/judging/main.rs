@@ -7,3 +7,4 @@ mod history;
 mod profile;
 mod reports;
 mod story;
+mod undecided;

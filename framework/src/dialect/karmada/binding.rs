@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::fold::{Seen, time};
+use super::fold::{Seen, seconds, time};
 use super::placement;
 use crate::facts::{Assignment, EvictionTask, Instance, InstanceHealth, News, Workload, WorkloadKey, World};
 
@@ -143,7 +143,7 @@ fn task(value: &Value, now: Duration, inherited: bool) -> EvictionTask {
         inherited,
         created,
         stamped: created.map(|_| now),
-        grace: value["gracePeriodSeconds"].as_u64().map(Duration::from_secs),
+        grace: value["gracePeriodSeconds"].as_u64().map(seconds),
         directly: matches!(value["purgeMode"].as_str(), Some("Directly" | "Immediately")),
         suppress_deletion: value["suppressDeletion"].as_bool(),
     }

@@ -1,16 +1,14 @@
 //! Takes entries one by one, and finds whose business each is.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{binding, cluster, copies};
 use crate::facts::{Fact, FaultInForce, News, ObjectVersion, World};
-use crate::history::{Entry, EventType, Kind, Mark};
-
-/// The cluster in whose API the placement is recorded.
-const CONTROL_PLANE: &str = "control-plane";
+use crate::history::{CONTROL_PLANE, Entry, EventType, Kind, LONGEST, Mark};
 
 /// Folds the entries of a history of Karmada, or of anything that speaks its API.
 #[derive(Debug, Default)]
@@ -63,7 +61,8 @@ impl Karmada {
 
     /// Takes the next entry, and answers with what it changed, in order.
     pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
-        self.world.now = entry.at;
+        let (at, width) = self.world.observers.place(entry);
+        self.world.now = at;
         let (news, witness) = match &entry.kind {
             Kind::Mark(mark) => (vec![self.mark(mark)], None),
             Kind::Event { on, event, object } => {
@@ -72,7 +71,7 @@ impl Karmada {
                 (self.event(on, &seen), Some(seen.witness))
             }
         };
-        news.into_iter().map(|news| Fact { at: entry.at, news, witness: witness.clone() }).collect()
+        news.into_iter().map(|news| Fact { at, width, news, witness: witness.clone() }).collect()
     }
 
     fn event(&mut self, on: &str, seen: &Seen<'_>) -> Vec<News> {
@@ -92,6 +91,7 @@ impl Karmada {
     fn mark(&mut self, mark: &Mark) -> News {
         let text = |key: &str| mark.get(key).and_then(Value::as_str).map(str::to_owned);
         let member = text("cluster").filter(|name| name != CONTROL_PLANE);
+        self.world.faults_are_marked |= mark.contains_key("fault") || mark.contains_key("scenario");
         match (text("fault"), text("state").as_deref()) {
             (Some(fault), Some("begin")) => {
                 let (since, direction) = (self.world.now, text("direction"));
@@ -141,6 +141,11 @@ fn seen<'a>(on: &Arc<str>, event: EventType, object: &'a Value) -> Seen<'a> {
         leaving: object.pointer("/metadata/deletionTimestamp").is_some(),
         witness: ObjectVersion::new(Arc::clone(on), kind, full, text("/metadata/resourceVersion")),
     }
+}
+
+/// A length of time in seconds, a century at most.
+pub(super) fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds).min(LONGEST)
 }
 
 /// A time stamp, if it is one.

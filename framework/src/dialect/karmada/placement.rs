@@ -1,7 +1,5 @@
 //! Placement as policies and bindings write it.
 
-use std::time::Duration;
-
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -136,6 +134,6 @@ fn toleration(raw: RawToleration) -> Toleration {
         value: raw.value,
         effect: effect(&raw.effect),
         // Zero and less mean at once.
-        lasts: raw.toleration_seconds.map(|seconds| Duration::from_secs(seconds.try_into().unwrap_or(0))),
+        lasts: raw.toleration_seconds.map(|seconds| super::fold::seconds(seconds.try_into().unwrap_or(0))),
     }
 }

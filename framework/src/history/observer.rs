@@ -1,0 +1,42 @@
+//! A mark that says how exactly a cluster is observed. What follows from it for a moment is left to the facts.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Mark;
+
+/// `{"observer":{"on":"m1","latency":0.12,"clockOffset":-0.03}}`: from this mark on, entries of `m1` are so exact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observer {
+    /// The cluster: `control-plane`, or the name of a member.
+    pub on: String,
+    /// How long after it happened an entry may have been recorded.
+    pub latency: Duration,
+    /// How far its clock may be from the recorder's, in either direction.
+    pub clock_offset: Duration,
+}
+
+impl Observer {
+    /// What `mark` says of an observer; `None` where it is a mark of another sort.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn of(mark: &Mark) -> Result<Option<Self>, String> {
+        let Some(told) = mark.get("observer") else { return Ok(None) };
+        let on = told["on"].as_str().ok_or("`observer` has no `on`, the name of a cluster")?.to_owned();
+        let seconds = |name: &str| match &told[name] {
+            Value::Null => Ok(0.0),
+            value => value.as_f64().ok_or(format!("`observer.{name}` is {value}, which is no number")),
+        };
+        let length = |name: &str, seconds: f64| {
+            Duration::try_from_secs_f64(seconds)
+                .ok()
+                .filter(|length| *length <= super::LONGEST)
+                .ok_or(format!("`observer.{name}` is {seconds}, which is no length of time in seconds"))
+        };
+        let latency = length("latency", seconds("latency")?)?;
+        let clock_offset = length("clockOffset", seconds("clockOffset")?.abs())?;
+        Ok(Some(Self { on, latency, clock_offset }))
+    }
+}
