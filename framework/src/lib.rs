@@ -3,6 +3,7 @@
 //! The judging half ([`history`] to [`report`]) works alone, on any history, of any implementation, recorded
 //! anywhere; nothing in it knows how a history came about.
 
+pub mod budget;
 pub mod dialect;
 pub mod diff;
 pub mod facts;

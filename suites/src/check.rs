@@ -121,6 +121,14 @@ pub fn profile(path: &Path, header: &Mark, target: Option<&Profile>) -> Result<P
         .map_err(|reason| CheckError::Profile { path: path.display().to_string(), reason: Box::new(reason) })
 }
 
+/// `target` with the settings that the header of the history at `path` gives.
+///
+/// # Errors
+/// When that cannot be read.
+pub fn with_settings_of(path: &Path, target: &Profile) -> Result<Profile, CheckError> {
+    profile(path, &header(path)?, Some(target))
+}
+
 /// The history at `path` as a case of a report, called by its folder and file.
 #[must_use]
 pub fn case(path: &Path, judgement: Judgement) -> Case {

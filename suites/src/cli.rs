@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::bench::Bench;
+use crate::budget::BudgetCommand;
 use crate::check::Check;
 use crate::diff::Diff;
 use crate::exit::{Trouble, Verdict};
@@ -27,6 +28,7 @@ enum Command {
     List(List),
     Explain(Explain),
     Bench(Bench),
+    Budget(BudgetCommand),
     Up(Up),
 }
 
@@ -43,6 +45,7 @@ impl Cli {
             Command::List(list) => list.execute(),
             Command::Explain(explain) => explain.execute(),
             Command::Bench(bench) => bench.execute(),
+            Command::Budget(budget) => budget.execute(),
             Command::Up(up) => up.execute(),
         }
     }

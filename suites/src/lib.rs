@@ -4,6 +4,7 @@
 pub mod bench;
 mod bench_api;
 mod bench_https;
+pub mod budget;
 pub mod check;
 pub mod cli;
 pub mod conformance;

@@ -53,10 +53,7 @@ impl Run {
         let profile = targets::find(&self.target).map_err(Trouble::input)?;
         let profile = match &self.settings_of {
             None => profile,
-            Some(history) => {
-                let header = check::header(history).map_err(Trouble::input)?;
-                check::profile(history, &header, Some(&profile)).map_err(Trouble::input)?
-            }
+            Some(history) => check::with_settings_of(history, &profile).map_err(Trouble::input)?,
         };
         let implementation = implementation(&profile)?;
         let target = Target { profile: &profile, implementation: &*implementation };

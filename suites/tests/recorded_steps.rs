@@ -31,7 +31,7 @@ fn recordings() -> PathBuf {
 fn difference(path: &Path, profile: &str, steps: &Path) -> Option<String> {
     let case = scenario::find(&[steps.to_owned()]).unwrap().remove(0);
     let profile = targets::find(profile).unwrap();
-    let profile = check::profile(path, &check::header(path).unwrap(), Some(&profile)).unwrap();
+    let profile = check::with_settings_of(path, &profile).unwrap();
     let implementation = Reference::of(&profile).unwrap();
     let ran = run_case(&case, Target { profile: &profile, implementation: &implementation }, Seed(1), true);
     if let Some(failure) = ran.case.failures.first() {

@@ -1,22 +1,20 @@
-//! The bounds, as formulas over the timings: each in words that `explain` prints, and as a function beside it.
+//! The bounds that guarantees ask for: what they count from in words, and how long, by the formulas of the transitions.
 //!
 //! Where a time stamp has whole seconds a bound from below is one second earlier, [`STAMP`]. Bounds from above
 //! add `latency`; bounds from below take off `skew`, as two watches may tell of two events in either order.
 
 use std::time::Duration;
 
+use super::formula::{Formula, Given};
+use super::transition;
 use crate::facts::FaultInForce;
 use crate::target::Timings;
 
 /// What cutting a time stamp to whole seconds takes off at most.
 pub(super) const STAMP: Duration = Duration::from_secs(1);
 
-/// Evictions that are worked on at the same time.
-const EVICTION_WORKERS: u32 = 3;
-
-pub(super) const NOT_READY: &str = "not before failureThreshold after the member fails; \
-     at most statusUpdateFrequency + P + n x (statusUpdateFrequency + P) + latency after it, where P is refusedProbe or \
-     silentProbe by the kind of fault, and n the probes that fill failureThreshold";
+pub(super) const NOT_READY: &str =
+    "from the beginning of the fault, by its kind; never before failureThreshold";
 
 /// How the probes of a member fail, by the kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,47 +43,39 @@ pub(super) fn probe(timings: &Timings, failing: Failing) -> Option<Duration> {
 }
 
 /// From a member's failure to its being not ready, at most; `None` where there is no limit.
-///
-/// A refused probe takes anything up to `refusedProbe`, so its count is of the shortest ones and its length of the
-/// longest; a silent one always takes about as long as its timeout.
 pub(super) fn not_ready(timings: &Timings, silent: bool) -> Option<Duration> {
-    let failing = if silent { Failing::Silent } else { Failing::Refused };
-    let probe = probe(timings, failing)?;
-    let longest = timings.status_update_frequency + probe;
-    let shortest = if silent { longest } else { timings.status_update_frequency };
-    Some(longest + longest * periods(timings.failure_threshold, shortest) + timings.latency)
+    let transition = if silent { &transition::SILENT_NOT_READY } else { &transition::REFUSED_NOT_READY };
+    transition.upper.of(timings)
 }
 
-/// How many whole periods fill `time`.
-fn periods(time: Duration, period: Duration) -> u32 {
-    let periods = time.as_nanos().div_ceil(period.as_nanos().max(1));
-    u32::try_from(periods).unwrap_or(u32::MAX)
+/// The value of a formula that names nothing that a target may lack.
+fn limited(formula: &Formula, timings: &Timings) -> Duration {
+    formula.of(timings).expect("only a silent probe may have no limit")
 }
 
-pub(super) const SILENCE: &str = "only after a fault that cuts its agent off; at most monitorGracePeriod + 2 x monitorPeriod + latency after it begins";
+pub(super) const SILENCE: &str = "only after a fault that cuts its agent off, from its beginning";
 
 /// From the moment when a member's agent is cut off to its being unknown, at most.
 pub(super) fn silence(timings: &Timings) -> Duration {
-    timings.monitor_grace_period + timings.monitor_period * 2 + timings.latency
+    limited(&transition::AGENT_UNKNOWN.upper, timings)
 }
 
-pub(super) const NO_SCHEDULE: &str = "at most latency after the condition";
+pub(super) const NO_SCHEDULE: &str = "from the condition Ready's being other than true";
 
-pub(super) const NO_EXECUTE: &str = "not before failoverEvictionTimeout after the condition; at most \
-     failoverEvictionTimeout + 2 x monitorPeriod + latency after it";
+pub(super) const NO_EXECUTE: &str = "from the condition Ready's being false";
 
 /// From a member's being not ready to its `NoExecute` taint, at most.
 pub(super) fn no_execute(timings: &Timings) -> Duration {
-    timings.failover_eviction_timeout + timings.monitor_period * 2 + timings.latency
+    limited(&transition::NO_EXECUTE.upper, timings)
 }
 
-pub(super) const UNTAINTED: &str = "at most latency after the condition";
+pub(super) const UNTAINTED: &str = "from the condition Ready's being true";
 
-pub(super) const UNTAINTED_NO_EXECUTE: &str = "at most monitorPeriod + latency after the condition";
+pub(super) const UNTAINTED_NO_EXECUTE: &str = "from the condition Ready's being true";
 
 /// From a member's being ready to its `NoExecute` taints being gone, at most.
 pub(super) fn untainted_no_execute(timings: &Timings) -> Duration {
-    timings.monitor_period + timings.latency
+    limited(&transition::UNTAINTED_NO_EXECUTE.upper, timings)
 }
 
 pub(super) const EVICTED: &str = "not before the least tolerationSeconds - 1 s after the taint; at most the least \
@@ -93,11 +83,8 @@ pub(super) const EVICTED: &str = "not before the least tolerationSeconds - 1 s a
      recheck is added where a workload comes to a tainted member";
 
 /// What a queue of so many evictions adds.
-///
-/// Every workload is looked at when the taint appears, and once more at its deadline.
 pub(super) fn queue(timings: &Timings, workloads: usize) -> Duration {
-    let rounds = u32::try_from(workloads).unwrap_or(u32::MAX).div_ceil(EVICTION_WORKERS);
-    timings.eviction_pace.map_or(timings.latency * rounds.saturating_sub(1), |pace| pace * 2 * rounds)
+    Formula::Queue.value(Given { timings, workloads }).expect("a queue has an end")
 }
 
 pub(super) const SPARED: &str =
@@ -112,10 +99,7 @@ pub(super) fn done(timings: &Timings) -> Duration {
 }
 
 fn poll(timings: &Timings) -> Duration {
-    match timings.eviction_polls {
-        0 => Duration::ZERO,
-        polls => timings.graceful_eviction_timeout / polls,
-    }
+    limited(&Formula::Poll, timings)
 }
 
 pub(super) const TIMED_OUT: &str = "not before gracefulEvictionTimeout - 1 s after the task's stamp, unless all are \

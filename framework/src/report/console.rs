@@ -3,17 +3,15 @@
 use std::fmt::Write;
 
 use indexmap::IndexMap;
-use textwrap::Options;
 
+use super::layout::{WIDTH, labelled, line, wrapped};
 use super::phrase::{fault, moment};
 use super::text::{clock, signed, span};
 use super::{Case, Failure, Report, Stand, Standing, Status};
 use crate::facts::{Fact, FaultInForce, Width};
+use crate::guarantee::transition::transitions_of;
 use crate::guarantee::{Bound, Evidence, Outcome, Rule, Verdict};
 use crate::judge::Judgement;
-
-/// Columns that a line has at most, where its words allow.
-const WIDTH: usize = 80;
 
 /// So many of the tightest margins are told.
 const TIGHTEST: usize = 3;
@@ -283,28 +281,15 @@ pub fn rules(rules: &[&Rule]) -> String {
     for rule in rules {
         wrapped(&mut out, &format!("{:<14} ", rule.id), rule.sentence);
         labelled(&mut out, "bound", rule.formula);
+        for transition in transitions_of(rule.id) {
+            labelled(&mut out, "of", transition.what);
+            labelled(&mut out, "at least", &transition.lower.to_string());
+            labelled(&mut out, "at most", &transition.upper.to_string());
+        }
         let features: Vec<_> = rule.features.iter().map(|feature| format!("{feature:?}")).collect();
         labelled(&mut out, "needs", &features.join(", "));
         labelled(&mut out, "releases", rule.releases);
         labelled(&mut out, "source", rule.source);
     }
     out
-}
-
-fn line(out: &mut String, text: &str) {
-    out.push_str(text.trim_end());
-    out.push('\n');
-}
-
-fn labelled(out: &mut String, label: &str, text: &str) {
-    wrapped(out, &format!("    {label:<9} "), text);
-}
-
-/// `text` after `first`, its further lines under its own beginning.
-fn wrapped(out: &mut String, first: &str, text: &str) {
-    let next = " ".repeat(first.chars().count());
-    let options = Options::new(WIDTH).initial_indent(first).subsequent_indent(&next).break_words(false);
-    for each in textwrap::wrap(text, options) {
-        line(out, &each);
-    }
 }

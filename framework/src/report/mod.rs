@@ -1,13 +1,16 @@
 //! How results are told: to people, to programs, to CI. Nothing else formats.
 
+mod budget;
 mod console;
 mod difference;
 mod json;
 mod junit;
+mod layout;
 mod model;
 mod phrase;
 pub mod text;
 
+pub use budget::{budget, budget_json};
 pub use console::{checked, failure, listing, rules, summary};
 pub use difference::{differences, differences_json};
 pub use json::json;

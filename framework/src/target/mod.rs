@@ -5,4 +5,4 @@ mod profile;
 mod timings;
 
 pub use profile::{Feature, Profile, ProfileError, Profiles, Start};
-pub use timings::Timings;
+pub use timings::{SettingError, Timings};

@@ -8,7 +8,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::Timings;
-use crate::history::Mark;
+use crate::history::{LONGEST, Mark};
 use crate::scenario::ScenarioError;
 
 /// Something that not every implementation does; a guarantee that needs it is skipped where it is missing.
@@ -198,7 +198,7 @@ impl Profile {
                 seconds.as_object().ok_or_else(|| wrong("seconds", seconds, "an object of numbers"))?;
             for (name, value) in given {
                 let seconds = value.as_f64().and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
-                let seconds = seconds.ok_or_else(|| {
+                let seconds = seconds.filter(|seconds| *seconds <= LONGEST).ok_or_else(|| {
                     wrong(&format!("seconds.{name}"), value, "a number of seconds, zero or more")
                 })?;
                 self.timings.set(name, seconds);

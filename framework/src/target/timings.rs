@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use jiff::fmt::serde::unsigned_duration::friendly::compact as text;
+use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::history::LONGEST;
 
 /// One duration each, written like `30s` or `5m`. The header of a history gives some of them in seconds, by the
 /// same names.
@@ -64,6 +68,20 @@ pub struct Timings {
     pub skew: Duration,
 }
 
+/// A timing that cannot be set.
+#[derive(Debug, Error, Diagnostic)]
+pub enum SettingError {
+    /// It is not a name and a value.
+    #[error("`{0}` is not a setting: write `failureThreshold=30s`")]
+    Shape(String),
+    /// The value is not a length of time.
+    #[error("`{0}` is not a length of time: write `30s` or `5m`")]
+    Value(String),
+    /// There is no such timing.
+    #[error("there is no timing `{0}`: there are {known}", known = Timings::NAMES.join(", "))]
+    Unknown(String),
+}
+
 impl Timings {
     /// The timing called `name` as it is written in profiles, scenarios and headers.
     #[must_use]
@@ -72,11 +90,29 @@ impl Timings {
         copy.slot(name).copied()
     }
 
-    /// Sets the timing called `name`, if there is one.
-    pub fn set(&mut self, name: &str, value: Duration) {
-        if let Some(slot) = self.slot(name) {
-            *slot = value;
+    /// Sets the timing called `name`, if there is one. Answers whether there is.
+    pub fn set(&mut self, name: &str, value: Duration) -> bool {
+        match name {
+            "silentProbe" => self.silent_probe = Some(value),
+            "evictionPace" => self.eviction_pace = Some(value),
+            _ => match self.slot(name) {
+                Some(slot) => *slot = value,
+                None => return false,
+            },
         }
+        true
+    }
+
+    /// Sets a timing by `name=value`, the value written like `30s` or `5m`.
+    ///
+    /// # Errors
+    /// When it is not so written, or there is no such timing.
+    pub fn set_text(&mut self, text: &str) -> Result<(), SettingError> {
+        let (name, value) = text.split_once('=').ok_or_else(|| SettingError::Shape(text.to_owned()))?;
+        let length = value.parse::<jiff::SignedDuration>().ok();
+        let length = length.and_then(|length| Duration::try_from(length).ok()).filter(|it| *it <= LONGEST);
+        let length = length.ok_or_else(|| SettingError::Value(value.to_owned()))?;
+        self.set(name, length).then_some(()).ok_or_else(|| SettingError::Unknown(name.to_owned()))
     }
 
     fn slot(&mut self, name: &str) -> Option<&mut Duration> {
