@@ -15,7 +15,7 @@ use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
-use crate::{bench_api, bench_https, conformance, output, targets};
+use crate::{bench_api, bench_https, bench_judge, conformance, output, targets};
 
 /// How many idle members are started to measure one.
 const MEMBERS: usize = 200;
@@ -66,6 +66,7 @@ fn rows() -> Vec<Row> {
         row("idle embedded member, memory after an hour", "at most 1024 KiB", true, member_memory),
     ];
     rows.extend(bench_api::ROWS);
+    rows.extend(bench_judge::ROWS);
     rows.extend([
         row("simulated seconds a second, one scenario", "at least 10000", false, simulated_rate),
         row("creates over HTTPS, 16 connections", "at least 15000/s", false, bench_https::creates_a_second),

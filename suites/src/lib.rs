@@ -3,7 +3,9 @@
 
 pub mod bench;
 mod bench_api;
+mod bench_history;
 mod bench_https;
+mod bench_judge;
 pub mod budget;
 pub mod check;
 pub mod cli;

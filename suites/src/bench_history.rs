@@ -1,0 +1,217 @@
+//! A history of any length: what cases of the suite recorded, played again and again, many at a time, each time with
+//! members, workloads and times of its own.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use capsize_clock::{Seed, parse_time};
+use capsize_framework::history::{EventType, Kind, Reader};
+use capsize_framework::run::{Target, run_case};
+use capsize_framework::target::Profile;
+use jiff::Timestamp;
+use miette::miette;
+use serde_json::{Value, json};
+
+use crate::conformance;
+use crate::exit::Trouble;
+use crate::reference::Reference;
+
+/// The cases that are played: every kind of object, and members that fail in several ways. None of them makes the
+/// controllers go away, which would concern all that are played at the same time.
+const CASES: [&str; 6] = [
+    "eviction/partition",
+    "eviction/two-workloads",
+    "eviction/cluster-scoped",
+    "placement/divided-moves-to-the-survivor",
+    "tainting/flapping",
+    "toleration/taint-removed-in-time",
+];
+
+/// So many are played at a time.
+const PLAYERS: usize = 60;
+
+/// After the last entry of a case, what it leaves is deleted so much later.
+const DELETED_AFTER: Duration = Duration::from_secs(60);
+
+/// The history, made as it is asked for.
+pub(crate) struct LongHistory {
+    header: String,
+    tapes: Vec<Tape>,
+    /// The next entry of each player: when, and who.
+    next: BinaryHeap<Reverse<(Duration, usize)>>,
+    players: Vec<Player>,
+    started: usize,
+}
+
+/// A case as it was recorded.
+struct Tape {
+    lines: Vec<(Duration, Vec<Piece>)>,
+}
+
+/// A case being played.
+struct Player {
+    tape: usize,
+    line: usize,
+    number: usize,
+    from: Duration,
+}
+
+/// A piece of a line.
+enum Piece {
+    /// As it stands.
+    Text(String),
+    /// A name that each player has its own of.
+    Name(String),
+    /// A time, which each player shifts.
+    Time(Timestamp),
+}
+
+impl LongHistory {
+    /// Records the cases.
+    pub(crate) fn of_the_suite(profile: &Profile) -> Result<Self, Trouble> {
+        let cases = conformance::cases().map_err(|error| Trouble::input(*error))?;
+        let target = Target { profile, implementation: &Reference::default() };
+        let mut recorded = Vec::new();
+        for id in CASES {
+            let case = cases.iter().find(|case| case.id() == id).expect("the case is part of the suite");
+            let history = run_case(case, target, Seed(1), true).history;
+            let history = history.ok_or_else(|| Trouble::Environment(miette!("{id} was not recorded")))?;
+            recorded.push(String::from_utf8(history).expect("a history is text"));
+        }
+        let header = recorded[0].lines().next().unwrap_or_default().to_owned();
+        let tapes: Vec<_> = recorded.iter().map(|history| Tape::of(history)).collect();
+        let mut long = Self { header, tapes, next: BinaryHeap::new(), players: Vec::new(), started: 0 };
+        for place in 0..PLAYERS {
+            // They begin one after another, so that something else happens with each at any time.
+            let from = Duration::from_secs(20) * u32::try_from(place).expect("few players");
+            let player = long.player(from);
+            long.next.push(Reverse((long.at(&player), place)));
+            long.players.push(player);
+        }
+        Ok(long)
+    }
+
+    /// The header, and so many more lines.
+    pub(crate) fn next_lines(&mut self, count: usize) -> String {
+        let mut text = format!("{}\n", self.header);
+        for _ in 0..count {
+            let Some(Reverse((at, place))) = self.next.pop() else { break };
+            let player = &mut self.players[place];
+            let tape = &self.tapes[player.tape];
+            player.write(at, &tape.lines[player.line].1, &mut text);
+            player.line += 1;
+            if player.line == tape.lines.len() {
+                // Stamps have whole seconds, so that shifts must.
+                self.players[place] = self.player(Duration::from_secs(at.as_secs() + 1));
+            }
+            self.next.push(Reverse((self.at(&self.players[place]), place)));
+        }
+        text
+    }
+
+    fn player(&mut self, from: Duration) -> Player {
+        self.started += 1;
+        Player { tape: self.started % self.tapes.len(), line: 0, number: self.started, from }
+    }
+
+    fn at(&self, player: &Player) -> Duration {
+        player.from + self.tapes[player.tape].lines[player.line].0
+    }
+}
+
+impl Player {
+    fn write(&self, at: Duration, pieces: &[Piece], text: &mut String) {
+        let _ = write!(text, "{{\"at\":{:.6},", at.as_secs_f64());
+        for piece in pieces {
+            match piece {
+                Piece::Text(piece) => text.push_str(piece),
+                Piece::Name(name) => drop(write!(text, "{name}x{}", self.number)),
+                Piece::Time(time) => {
+                    let shifted = *time + self.from;
+                    let _ = write!(text, "{}", shifted.strftime("%Y-%m-%dT%H:%M:%S"));
+                }
+            }
+        }
+        text.push('\n');
+    }
+}
+
+impl Tape {
+    fn of(history: &str) -> Self {
+        let entries =
+            Reader::new("recorded", history.as_bytes()).map(|entry| entry.expect("it was just written"));
+        let mut names = BTreeSet::new();
+        let mut alive = BTreeMap::new();
+        let mut end = Duration::ZERO;
+        for entry in entries {
+            end = entry.at;
+            let Kind::Event { on, event, object } = entry.kind else { continue };
+            let text = |pointer: &str| {
+                object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+            };
+            let kind = text("/kind");
+            match kind.as_str() {
+                "Cluster" => drop(names.insert(text("/metadata/name"))),
+                "ResourceBinding" | "ClusterResourceBinding" => {
+                    drop(names.insert(text("/spec/resource/name")))
+                }
+                _ => {}
+            }
+            let key = (leaving_order(&kind), on, kind, text("/metadata/namespace"), text("/metadata/name"));
+            match event {
+                EventType::Deleted => drop(alive.remove(&key)),
+                _ => drop(alive.insert(key, object)),
+            }
+        }
+        let gone = alive.into_iter().map(|((_, on, ..), object)| {
+            json!({"at": 0, "on": on, "event": "DELETED", "object": object}).to_string()
+        });
+        let at = |line: &str| {
+            let (at, rest) = line.trim_start_matches("{\"at\":").split_once(',').expect("`at` is first");
+            (Duration::from_secs_f64(at.parse().expect("`at` is a number")), pieces(rest, &names))
+        };
+        // The header is everyone's.
+        let lines = history.lines().skip(1).map(at);
+        let lines = lines.chain(gone.map(|line| (end + DELETED_AFTER, at(&line).1)));
+        Self { lines: lines.collect() }
+    }
+}
+
+/// What is placed goes before where it is placed.
+fn leaving_order(kind: &str) -> u8 {
+    match kind {
+        "ResourceBinding" | "ClusterResourceBinding" => 0,
+        "Cluster" => 2,
+        _ => 1,
+    }
+}
+
+/// `line` taken apart where it has one of `names` as a whole word, or a time.
+fn pieces(line: &str, names: &BTreeSet<String>) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    let mut rest = line;
+    while !rest.is_empty() {
+        let length = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let word = &rest[..length];
+        let time = rest.get(..19).filter(|_| length == 4).and_then(|time| parse_time(&format!("{time}Z")));
+        let taken = if let Some(time) = time {
+            pieces.push(Piece::Text(std::mem::take(&mut text)));
+            pieces.push(Piece::Time(time));
+            19
+        } else if names.contains(word) {
+            pieces.push(Piece::Text(std::mem::take(&mut text)));
+            pieces.push(Piece::Name(word.to_owned()));
+            length
+        } else {
+            let length = if length == 0 { rest.chars().next().map_or(1, char::len_utf8) } else { length };
+            text.push_str(&rest[..length]);
+            length
+        };
+        rest = &rest[taken..];
+    }
+    pieces.push(Piece::Text(text));
+    pieces
+}
