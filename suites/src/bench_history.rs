@@ -152,13 +152,11 @@ impl Tape {
                 object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
             };
             let kind = text("/kind");
-            match kind.as_str() {
-                "Cluster" => drop(names.insert(text("/metadata/name"))),
-                "ResourceBinding" | "ClusterResourceBinding" => {
-                    drop(names.insert(text("/spec/resource/name")))
-                }
-                _ => {}
-            }
+            names.extend(match kind.as_str() {
+                "Cluster" => Some(text("/metadata/name")),
+                "ResourceBinding" | "ClusterResourceBinding" => Some(text("/spec/resource/name")),
+                _ => None,
+            });
             let key = (leaving_order(&kind), on, kind, text("/metadata/namespace"), text("/metadata/name"));
             match event {
                 EventType::Deleted => drop(alive.remove(&key)),

@@ -1,8 +1,9 @@
 //! `capsize check`: judges histories, wherever they were recorded.
 
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
-use capsize_framework::history::{self, HistoryError, Kind, Mark};
+use capsize_framework::history::{self, HistoryError, Kind, Mark, Reader};
 use capsize_framework::judge::{Judge, Judgement};
 use capsize_framework::report::{self, Case, Report};
 use capsize_framework::target::{Profile, ProfileError};
@@ -15,7 +16,7 @@ use crate::{output, targets};
 /// Judge recorded histories: what held, how often and how closely, and what did not
 #[derive(Debug, clap::Args)]
 pub struct Check {
-    /// Histories, as JSON Lines
+    /// Histories, as JSON Lines; `-` is what comes in by stdin
     #[arg(required = true, value_name = "HISTORY")]
     histories: Vec<PathBuf>,
     /// The profile to judge by: the name of a shipped one, or a YAML file. By default the one of the implementation and
@@ -77,13 +78,23 @@ pub enum CheckError {
     },
 }
 
-/// Judges the history at `path` by `target`, or else by the profile of the implementation and release that its header
+/// Judges the history at `path`, or that of stdin where it is `-`, by `target`, or else by the profile of the implementation and release that its header
 /// names. The settings that the header gives are taken in either case.
 ///
 /// # Errors
 /// When it cannot be read, or nobody knows by which promises to judge it.
 pub fn check(path: &Path, target: Option<&Profile>) -> Result<Judgement, CheckError> {
-    let mut entries = history::read(path)?;
+    if path == Path::new("-") {
+        return judged(Path::new("stdin"), Reader::new("stdin", io::stdin().lock()), target);
+    }
+    judged(path, history::read(path)?, target)
+}
+
+fn judged<R: BufRead>(
+    path: &Path,
+    mut entries: Reader<R>,
+    target: Option<&Profile>,
+) -> Result<Judgement, CheckError> {
     let mut judge = None;
     for entry in entries.by_ref() {
         let entry = entry?;

@@ -6,13 +6,16 @@ use clap::Args;
 use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
-use crate::output;
+use crate::{output, targets};
 
 /// Explain a guarantee: what must hold, by which bound, and where the rule comes from
 #[derive(Args, Debug)]
 pub struct Explain {
     /// Its id, or the beginning of several: TAINT-01, TAINT; all of them where none is given
     id: Option<String>,
+    /// Say what the bounds come to for this target: a profile that comes with Capsize, or a file
+    #[arg(long)]
+    target: Option<String>,
 }
 
 impl Explain {
@@ -29,7 +32,8 @@ impl Explain {
             let help = format!("there are {}", ids.join(", "));
             return Err(Trouble::Input(miette!(help = help, "there is no guarantee `{id}`")));
         }
-        output::say(&report::rules(&rules))?;
+        let profile = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
+        output::say(&report::rules(&rules, profile.as_ref()))?;
         Ok(Verdict::Conforms)
     }
 }

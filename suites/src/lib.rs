@@ -7,6 +7,7 @@ mod bench_history;
 mod bench_https;
 mod bench_judge;
 pub mod budget;
+pub mod canary;
 pub mod check;
 pub mod cli;
 pub mod conformance;

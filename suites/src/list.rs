@@ -16,6 +16,23 @@ use crate::output;
 pub struct List {
     /// Scenario files, or folders of them; the conformance suite where none is given
     paths: Vec<PathBuf>,
+    /// List the guarantees alone, in full
+    #[arg(long, conflicts_with = "paths")]
+    guarantees: bool,
+    /// How to tell the guarantees
+    #[arg(long, value_enum, default_value_t = Format::Text, requires = "guarantees")]
+    format: Format,
+}
+
+/// How the guarantees are told.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// As a page in Markdown
+    Md,
+    /// For programs
+    Json,
 }
 
 impl List {
@@ -24,6 +41,14 @@ impl List {
     /// # Errors
     /// A scenario that is wrong.
     pub fn execute(self) -> Result<Verdict, Trouble> {
+        if self.guarantees {
+            output::say(&match self.format {
+                Format::Text => report::rules(&Catalogue::rules(), None),
+                Format::Md => report::guarantees_page(),
+                Format::Json => report::guarantees_json(),
+            })?;
+            return Ok(Verdict::Conforms);
+        }
         let cases = if self.paths.is_empty() {
             conformance::cases().map_err(|error| Trouble::input(*error))?
         } else {

@@ -16,7 +16,7 @@ use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
-use crate::{check, conformance, output, targets};
+use crate::{canary, check, conformance, output, targets};
 
 /// Run scenarios, and judge what comes of them
 #[derive(Args, Debug)]
@@ -38,6 +38,9 @@ pub struct Run {
     /// How many cases run at a time; as many as there are cores where nothing is said
     #[arg(long)]
     jobs: Option<NonZeroUsize>,
+    /// Run a case first that must fail, and end with an error if it passes
+    #[arg(long)]
+    canary: bool,
     /// What all chance of the run comes from
     #[arg(long, default_value_t = Seed(1))]
     seed: Seed,
@@ -57,6 +60,11 @@ impl Run {
         };
         let implementation = implementation(&profile)?;
         let target = Target { profile: &profile, implementation: &*implementation };
+        let canary = if self.canary {
+            canary::run(target, self.seed, |report| report.conforms())?
+        } else {
+            String::new()
+        };
         let mut writer = self.report.as_deref().map(output::Folder::create).transpose()?;
         let progress = progress(cases.len());
         let clock = Clock::real();
@@ -83,7 +91,7 @@ impl Run {
         if let Some(writer) = writer {
             writer.report(&report)?;
         }
-        output::say(&report::summary(&report))?;
+        output::say(&(canary + &report::summary(&report)))?;
         Ok(if report.conforms() { Verdict::Conforms } else { Verdict::Violated })
     }
 

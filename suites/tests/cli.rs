@@ -82,13 +82,17 @@ fn what_is_not_there_is_told_once() {
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("empty")).unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 12] = [
         (&["run", "missing.yaml"], 2, "missing.yaml: No such file"),
         (&["run", "empty"], 2, "empty: no scenario in this directory"),
         (&["run", "--filter", "no-such-case"], 2, "no case has `no-such-case` in its name"),
         (&["run", "--target", "nobody"], 2, "there is no target `nobody`"),
         (&["run", "--target", "karmada-1.18"], 2, "cannot start the target karmada-1.18"),
         (&["check", "missing.jsonl"], 2, "missing.jsonl: No such file"),
+        (&["check", "-"], 2, "stdin:1:1: the history is empty"),
+        (&["budget", "--set", "patience=1s"], 2, "there is no timing `patience`"),
+        (&["budget", "--set", "latency=soon"], 2, "`soon` is not a length of time"),
+        (&["budget", "--set", "latency"], 2, "`latency` is not a setting"),
         (&["explain", "TAINT-99"], 2, "there is no guarantee `TAINT-99`"),
         (&["run", "--report", "file"], 3, "file cannot be made a folder"),
     ];
@@ -113,6 +117,48 @@ given:
     for says in ["1 case failed", "web is settled", "hopeless.yaml:6:5", "after ", "0 of 1 ready"] {
         assert!(told.contains(says), "should say: {says}\nsays: {told}");
     }
+}
+
+#[test]
+fn a_canary_is_told_first_and_is_in_no_list() {
+    let folder = TempDir::new().unwrap();
+    let output = capsize(folder.path(), &["run", "--canary", "--filter", "tainting/blip"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).starts_with("canary: failed, as it must"), "{}", text(&output.stdout));
+    assert!(!text(&capsize(folder.path(), &["list"]).stdout).contains("canary"));
+}
+
+#[test]
+fn a_history_comes_by_stdin_or_as_one_of_many_files() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/karmada-1.18.2");
+    let piped = Command::new(env!("CARGO_BIN_EXE_capsize"))
+        .args(["check", "--format", "json", "-"])
+        .stdin(fs::File::open(folder.join("short-blip.jsonl")).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(piped.status.code(), Some(0), "{}", text(&piped.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&piped.stdout).unwrap();
+    assert_eq!(report["cases"][0]["judgedBy"], "karmada-1.18");
+    let many = capsize(&folder, &["check", "--format", "json", "short-blip.jsonl", "divided-weighted.jsonl"]);
+    assert_eq!(many.status.code(), Some(1), "{}", text(&many.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&many.stdout).unwrap();
+    let verdicts = report["cases"][1]["verdicts"].as_array().unwrap();
+    let broken = verdicts.iter().find(|verdict| verdict["verdict"] == "violated").unwrap();
+    let events = broken["evidence"][0]["events"].as_array().unwrap();
+    assert!((1..=6).contains(&events.len()), "{events:?}");
+    let shown = |event: &&serde_json::Value| {
+        event["witness"]["on"] == "control-plane" && event["witness"]["version"].is_string()
+    };
+    assert!(events.iter().any(|event| shown(&event)), "{events:?}");
+}
+
+#[test]
+fn a_guarantee_is_explained_with_the_numbers_of_a_target() {
+    let folder = TempDir::new().unwrap();
+    let output = capsize(folder.path(), &["explain", "TAINT-02", "--target", "karmada-1.5"]);
+    assert!(text(&output.stdout).contains("= 5 min 11 s"), "{}", text(&output.stdout));
+    let output = capsize(folder.path(), &["explain", "TAINT-02", "--target", "karmada-1.18"]);
+    assert!(text(&output.stdout).contains("lacks AutomaticNoExecute"), "{}", text(&output.stdout));
 }
 
 #[test]

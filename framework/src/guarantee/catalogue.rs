@@ -61,7 +61,7 @@ impl Catalogue {
 
     /// Puts a fact to all of them. `world` is the state after it.
     pub fn observe(&mut self, fact: &Fact, world: &World) {
-        self.log.note(fact);
+        self.log.note(fact, world);
         let (profile, log) = (&self.profile, &self.log);
         for (guarantee, book) in &mut self.guarantees {
             guarantee.observe(fact, &mut Court { world, profile, log, book });

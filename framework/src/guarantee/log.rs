@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::Subject;
-use crate::facts::{Fact, News, WorkloadKey};
+use crate::facts::{Fact, News, WorkloadKey, World};
 
 /// A violation is told with so many facts.
 const TOLD: usize = 6;
+
+/// Of what is gone the time line is kept until so many other facts were noted.
+const REMEMBERED: u64 = 10_000;
 
 /// What happened last, by whom it happened to.
 #[derive(Debug, Default)]
@@ -20,8 +23,8 @@ pub(super) struct Log {
 type Recent = VecDeque<(u64, Fact)>;
 
 impl Log {
-    /// Keeps `fact`, if it is one to tell.
-    pub(super) fn note(&mut self, fact: &Fact) {
+    /// Keeps `fact`, if it is one to tell. What is gone for good is forgotten in time.
+    pub(super) fn note(&mut self, fact: &Fact, world: &World) {
         let recent = match &fact.news {
             News::FaultBegan { member: Some(member), .. }
             | News::FaultEnded { member: Some(member), .. }
@@ -43,6 +46,16 @@ impl Log {
         }
         self.count += 1;
         recent.push_back((self.count, fact.clone()));
+        if self.count.is_multiple_of(REMEMBERED) {
+            self.forget(world);
+        }
+    }
+
+    fn forget(&mut self, world: &World) {
+        let old = self.count - REMEMBERED;
+        let is_fresh = |recent: &Recent| recent.back().is_some_and(|(order, _)| *order > old);
+        self.members.retain(|name, recent| is_fresh(recent) || world.members.contains_key(name));
+        self.workloads.retain(|key, recent| is_fresh(recent) || world.workloads.contains_key(key));
     }
 
     /// The last facts about `subject`, in order; those first that came `since` then, where there is such a time.

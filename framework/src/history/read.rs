@@ -133,7 +133,7 @@ impl<R: BufRead> Reader<R> {
             let help = "an entry has either `mark`, or `on`, `event` and `object`";
             return Err(self.error(1, "the entry is neither a mark nor an event", help));
         };
-        if object.pointer("/metadata/name").and_then(Value::as_str).is_none() {
+        if object["metadata"]["name"].as_str().is_none() {
             let what = "the object has no metadata with a name";
             return Err(self.error(1, what, "record objects whole, as the API server sent them"));
         }

@@ -5,12 +5,11 @@ use std::fmt::Write;
 use indexmap::IndexMap;
 
 use super::layout::{WIDTH, labelled, line, wrapped};
-use super::phrase::{fault, moment};
+use super::phrase::{fault, moment, source};
 use super::text::{clock, signed, span};
 use super::{Case, Failure, Report, Stand, Standing, Status};
 use crate::facts::{Fact, FaultInForce, Width};
-use crate::guarantee::transition::transitions_of;
-use crate::guarantee::{Bound, Evidence, Outcome, Rule, Verdict};
+use crate::guarantee::{Bound, Evidence, Outcome, Verdict};
 use crate::judge::Judgement;
 
 /// So many of the tightest margins are told.
@@ -257,7 +256,8 @@ fn allowed(bound: Bound) -> String {
 
 fn told_evidence(out: &mut String, evidence: &Evidence) {
     labelled(out, "allowed", &format!("{} ({})", allowed(evidence.bound), evidence.because));
-    let witness = evidence.witness.as_ref().map(|witness| format!("{witness}: ")).unwrap_or_default();
+    let witness = evidence.witness.as_ref();
+    let witness = witness.map(|witness| format!("{witness}, on {}: ", witness.on())).unwrap_or_default();
     labelled(out, "seen", &format!("{}  {witness}{}", clock(evidence.at), evidence.seen));
     if let Some(short) = evidence.short_by {
         labelled(out, "short by", &span(short));
@@ -269,27 +269,9 @@ fn circumstances(out: &mut String, faults: &[FaultInForce], timeline: &[Fact]) {
     if !faults.is_empty() {
         labelled(out, "in force", &faults.iter().map(fault).collect::<Vec<_>>().join(", "));
     }
-    if !timeline.is_empty() {
-        wrapped(out, "    ", &timeline.iter().map(moment).collect::<Vec<_>>().join(" · "));
+    for fact in timeline {
+        let source = source(fact);
+        let source = if source.is_empty() { source } else { format!(" ({source})") };
+        wrapped(out, "      ", &format!("{}{source}", moment(fact)));
     }
-}
-
-/// What the catalogue says of itself: one rule in full.
-#[must_use]
-pub fn rules(rules: &[&Rule]) -> String {
-    let mut out = String::new();
-    for rule in rules {
-        wrapped(&mut out, &format!("{:<14} ", rule.id), rule.sentence);
-        labelled(&mut out, "bound", rule.formula);
-        for transition in transitions_of(rule.id) {
-            labelled(&mut out, "of", transition.what);
-            labelled(&mut out, "at least", &transition.lower.to_string());
-            labelled(&mut out, "at most", &transition.upper.to_string());
-        }
-        let features: Vec<_> = rule.features.iter().map(|feature| format!("{feature:?}")).collect();
-        labelled(&mut out, "needs", &features.join(", "));
-        labelled(&mut out, "releases", rule.releases);
-        labelled(&mut out, "source", rule.source);
-    }
-    out
 }

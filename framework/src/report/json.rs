@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::phrase::{fault, moment};
+use super::phrase::{fault, moment, phrase};
 use super::{Case, Failure, Report, Standing, Status};
+use crate::facts::{Fact, ObjectVersion};
 use crate::guarantee::{Bound, Doubt, Evidence, Outcome, Verdict};
 
 /// The version of the document; another one where a field goes or changes its meaning.
@@ -121,7 +122,19 @@ struct OneEvidence<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     short_by_seconds: Option<f64>,
     timeline: Vec<String>,
+    /// The same one by one, with who says so.
+    events: Vec<Event<'a>>,
     in_force: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Event<'a> {
+    at_seconds: f64,
+    what: String,
+    /// Absent for what a mark says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witness: Option<Witness<'a>>,
 }
 
 #[derive(Serialize)]
@@ -277,16 +290,21 @@ fn one_evidence(evidence: &Evidence) -> OneEvidence<'_> {
         because: &evidence.because,
         at_seconds: seconds(evidence.at),
         seen: &evidence.seen,
-        witness: evidence.witness.as_ref().map(|witness| Witness {
-            on: witness.on(),
-            kind: witness.kind(),
-            name: witness.name(),
-            version: witness.version(),
-        }),
+        witness: evidence.witness.as_ref().map(witness),
         short_by_seconds: evidence.short_by.map(seconds),
         timeline: evidence.timeline.iter().map(moment).collect(),
+        events: evidence.timeline.iter().map(event).collect(),
         in_force: evidence.faults.iter().map(fault).collect(),
     }
+}
+
+fn event(fact: &Fact) -> Event<'_> {
+    let witness = fact.witness.as_ref().map(witness);
+    Event { at_seconds: seconds(fact.at), what: phrase(&fact.news), witness }
+}
+
+fn witness(witness: &ObjectVersion) -> Witness<'_> {
+    Witness { on: witness.on(), kind: witness.kind(), name: witness.name(), version: witness.version() }
 }
 
 fn seconds(time: Duration) -> f64 {

@@ -1,6 +1,7 @@
 //! How results are told: to people, to programs, to CI. Nothing else formats.
 
 mod budget;
+mod catalogue;
 mod console;
 mod difference;
 mod json;
@@ -11,7 +12,8 @@ mod phrase;
 pub mod text;
 
 pub use budget::{budget, budget_json};
-pub use console::{checked, failure, listing, rules, summary};
+pub use catalogue::{guarantees_json, guarantees_page, rules};
+pub use console::{checked, failure, listing, summary};
 pub use difference::{differences, differences_json};
 pub use json::json;
 pub use junit::junit;

@@ -14,7 +14,15 @@ pub(super) fn fault(fault: &FaultInForce) -> String {
     format!("{}{member} since {}", fault.fault, clock(fault.since))
 }
 
-fn phrase(news: &News) -> String {
+/// Who says so: `control-plane, version 4711`; nothing for what a mark says.
+pub(super) fn source(fact: &Fact) -> String {
+    fact.witness
+        .as_ref()
+        .map(|witness| format!("{}, version {}", witness.on(), witness.version()))
+        .unwrap_or_default()
+}
+
+pub(super) fn phrase(news: &News) -> String {
     let hit = |fault: &str, member: &Option<String>| match member {
         Some(member) => format!("{fault} {member}"),
         None => fault.to_owned(),

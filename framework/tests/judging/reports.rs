@@ -64,7 +64,7 @@ fn a_run_is_told_as_junit() {
 #[test]
 fn a_guarantee_is_explained_with_its_bound() {
     let rules = Catalogue::rules();
-    insta::assert_snapshot!(report::rules(&rules[..1]));
+    insta::assert_snapshot!(report::rules(&rules[..1], None));
     let mut ids: Vec<_> = rules.iter().map(|rule| rule.id).collect();
     ids.dedup();
     assert_eq!(ids.len(), rules.len());

@@ -10,10 +10,14 @@ use super::{binding, cluster, copies};
 use crate::facts::{Fact, FaultInForce, News, ObjectVersion, World};
 use crate::history::{CONTROL_PLANE, Entry, EventType, Kind, LONGEST, Mark};
 
+/// How servers write times; such texts are in the order of their times.
+const WHOLE_SECONDS: &str = "2006-01-02T15:04:05Z";
+
 /// Folds the entries of a history of Karmada, or of anything that speaks its API.
 #[derive(Debug, Default)]
 pub struct Karmada {
     world: World,
+    latest_stamp: String,
     bindings: binding::Bindings,
 }
 
@@ -29,20 +33,28 @@ pub(super) struct Seen<'a> {
     pub(super) witness: ObjectVersion,
 }
 
+/// What is at `pointer`, whose names have no character that would have to be escaped: so nothing is made to look there.
+pub(super) fn at<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
+    pointer.split('/').skip(1).try_fold(object, |value, name| match value {
+        Value::Array(list) => list.get(name.parse::<usize>().ok()?),
+        value => value.get(name),
+    })
+}
+
 impl Seen<'_> {
     /// The text at `pointer`, empty if there is none.
     pub(super) fn text(&self, pointer: &str) -> &str {
-        self.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+        at(self.object, pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
     /// The whole number at `pointer`.
     pub(super) fn number(&self, pointer: &str) -> Option<u64> {
-        self.object.pointer(pointer).and_then(Value::as_u64)
+        at(self.object, pointer).and_then(Value::as_u64)
     }
 
     /// The list at `pointer`, empty if there is none.
     pub(super) fn list(&self, pointer: &str) -> &[Value] {
-        self.object.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+        at(self.object, pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
@@ -121,7 +133,16 @@ impl Karmada {
     /// A server's or controller's stamp is never in the future, so each bounds the wall time of the start from below.
     fn see_stamps(&mut self, seen: &Seen<'_>) {
         let transitions = seen.list("/status/conditions").iter().map(|each| &each["lastTransitionTime"]);
-        for stamp in transitions.chain(seen.object.pointer("/metadata/creationTimestamp")) {
+        for stamp in transitions.chain(at(seen.object, "/metadata/creationTimestamp")) {
+            // Most are no later than one that was seen before, and say nothing new.
+            let text = stamp.as_str().unwrap_or_default();
+            let is_plain = text.len() == WHOLE_SECONDS.len() && text.ends_with('Z');
+            if is_plain && text <= self.latest_stamp.as_str() {
+                continue;
+            }
+            if is_plain {
+                text.clone_into(&mut self.latest_stamp);
+            }
             let since = SignedDuration::try_from(self.world.now).unwrap_or(SignedDuration::MAX);
             let start = time(stamp).and_then(|time| time.checked_sub(since).ok());
             self.world.wall_start = self.world.wall_start.max(start);
@@ -130,7 +151,7 @@ impl Karmada {
 }
 
 fn seen<'a>(on: &Arc<str>, event: EventType, object: &'a Value) -> Seen<'a> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| at(object, pointer).and_then(Value::as_str).unwrap_or_default();
     let (kind, name, namespace) = (text("/kind"), text("/metadata/name"), text("/metadata/namespace"));
     let full = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
     Seen {
@@ -138,7 +159,7 @@ fn seen<'a>(on: &Arc<str>, event: EventType, object: &'a Value) -> Seen<'a> {
         name,
         namespace,
         gone: event == EventType::Deleted,
-        leaving: object.pointer("/metadata/deletionTimestamp").is_some(),
+        leaving: at(object, "/metadata/deletionTimestamp").is_some(),
         witness: ObjectVersion::new(Arc::clone(on), kind, full, text("/metadata/resourceVersion")),
     }
 }

@@ -1,0 +1,59 @@
+//! The canary: a case that must fail, and so shows that failures are reported. It is in no list.
+
+use capsize_clock::Seed;
+use capsize_framework::report::Report;
+use capsize_framework::run::{Target, run_case};
+use capsize_framework::scenario::Case;
+use miette::miette;
+
+use crate::exit::Trouble;
+
+const TEXT: &str = include_str!("../canary.yaml");
+
+/// Runs the canary against `target`, judges it as `judged` does every other case, and says what it died of.
+///
+/// # Errors
+/// When it survives, or the run itself broke: a run that reports no failure then says nothing.
+pub fn run(target: Target<'_>, seed: Seed, judged: impl Fn(Report) -> bool) -> Result<String, Trouble> {
+    let case = Case::from_text("canary", "canary.yaml", TEXT).map_err(|error| Trouble::input(*error))?;
+    let outcome = run_case(&case, target, seed, false);
+    if let Some(broken) = outcome.broken {
+        return Err(Trouble::Environment(miette!("{broken}")));
+    }
+    let failures = outcome.case.failures.iter().map(|failure| failure.seen.clone()).collect::<Vec<_>>();
+    let report = Report {
+        command: "run".into(),
+        about: Vec::new(),
+        target: target.profile.name.clone(),
+        cases: vec![outcome.case],
+        wall: None,
+    };
+    if judged(report) {
+        let help = "a failure would go unnoticed: do not trust that the other cases pass";
+        return Err(Trouble::Environment(miette!(help = help, "the canary passed, which it must not")));
+    }
+    Ok(format!("canary: failed, as it must ({})\n", failures.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::Reference;
+    use crate::targets;
+
+    fn sung(judged: impl Fn(Report) -> bool) -> Result<String, Trouble> {
+        let profile = targets::find("reference").expect("it is shipped");
+        run(Target { profile: &profile, implementation: &Reference::default() }, Seed(1), judged)
+    }
+
+    #[test]
+    fn the_canary_fails_as_every_case_fails() {
+        let told = sung(|report| report.conforms()).expect("it must fail");
+        assert!(told.contains("0 of 1 ready"), "{told}");
+    }
+
+    #[test]
+    fn a_run_that_would_report_no_failure_ends_with_an_error() {
+        assert!(matches!(sung(|_| true), Err(Trouble::Environment(_))));
+    }
+}

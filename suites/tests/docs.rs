@@ -1,0 +1,23 @@
+//! The pages that are made of the catalogue are those that are there.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+use std::path::Path;
+use std::{env, fs};
+
+use capsize_framework::report;
+
+#[test]
+fn the_pages_of_the_guarantees_are_up_to_date() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let pages =
+        [("guarantees.md", report::guarantees_page()), ("guarantees.json", report::guarantees_json())];
+    for (name, page) in pages {
+        let path = folder.join(name);
+        if env::var_os("UPDATE_DOCS").is_some() {
+            fs::write(&path, &page).unwrap();
+        }
+        let there = fs::read_to_string(&path).unwrap_or_default();
+        assert!(there == page, "docs/{name} is old: run UPDATE_DOCS=1 cargo test -p capsize --test docs");
+    }
+}
