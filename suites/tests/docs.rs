@@ -1,7 +1,5 @@
 //! The pages that are made of the catalogue are those that are there.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
-
 use std::path::Path;
 use std::{env, fs};
 

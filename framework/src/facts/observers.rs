@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::history::{Entry, Kind, Observer};
 
 /// Entries may be so far out of order; a clock that goes back farther was set.
-const DISORDER: Duration = Duration::from_secs(1);
+const DISORDER: Duration = Duration::from_millis(100);
 
 /// An observed moment is an interval: it may have been so much earlier, or later, than the time that it has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
