@@ -5,16 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use capsize_clock::Clock;
-use futures::FutureExt;
-use futures::channel::mpsc::unbounded;
-use futures::future::BoxFuture;
 use kube::Client;
-use tokio::task::JoinSet;
 
+use crate::Settings;
 use crate::machinery::Context;
 use crate::rules::Rules;
-use crate::start::Running;
-use crate::{Settings, cluster_status, execution, work_status};
+use crate::start::{Running, work};
 
 /// What an agent needs.
 pub struct Agent {
@@ -45,22 +41,6 @@ impl Agent {
     /// Starts the agent on the current runtime. It goes on until what is returned is dropped.
     #[must_use = "the agent stops when it is dropped"]
     pub fn start(self) -> Running {
-        Running::of(run(self))
+        Running::of(work(Context::of_agent(self)))
     }
-}
-
-async fn run(agent: Agent) {
-    let context = Arc::new(Context::of_agent(agent));
-    context.ready().await;
-    let (astray, found_astray) = unbounded();
-    let mut tasks = JoinSet::new();
-    let mut start = |controller: &str, run: BoxFuture<'static, ()>| {
-        if !context.settings.disabled_controllers.contains(controller) {
-            tasks.spawn(run);
-        }
-    };
-    start("cluster-status", cluster_status::run(Arc::clone(&context)).boxed());
-    start("execution", execution::run(Arc::clone(&context), found_astray).boxed());
-    start("work-status", work_status::run(Arc::clone(&context), astray).boxed());
-    while tasks.join_next().await.is_some() {}
 }

@@ -29,5 +29,5 @@ mod work_status;
 
 pub use agent::Agent;
 pub use settings::Settings;
-pub use start::{CONTROLLERS, Controllers, MemberClients, Running};
+pub use start::{Controllers, MemberClients, Running};
 pub use webhook::{Identity, IdentityError, Webhooks, Write, admit, review};

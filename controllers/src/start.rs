@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use capsize_clock::Clock;
 use futures::FutureExt;
-use futures::channel::mpsc::unbounded;
 use futures::future::BoxFuture;
 use kube::Client;
 use tokio::task::JoinSet;
@@ -18,33 +17,43 @@ use crate::{
     graceful_eviction, hpa, namespace_sync, scheduler, services, taint_manager, taint_policy, work_status,
 };
 
-/// The names of all controllers, as `--controllers` takes them.
-pub const CONTROLLERS: &[&str] = &[
-    "cluster-status",
-    "cluster",
-    "cluster-monitor",
-    "cluster-taint-policy",
-    "namespace-sync",
-    "detector",
-    "dependencies-distributor",
-    "scheduler",
-    "cluster-scheduler",
-    "binding",
-    "cluster-binding",
-    "execution",
-    "work-status",
-    "taint-manager",
-    "cluster-taint-manager",
-    "graceful-eviction",
-    "cluster-graceful-eviction",
-    "application-failover",
-    "cluster-application-failover",
-    "hpa-scale-target-marker",
-    "deployment-replicas-syncer",
-    "service-export",
-    "endpoint-slice",
-    "service-import",
+/// What runs a controller.
+type Run = fn(Arc<Context>) -> BoxFuture<'static, ()>;
+
+/// All controllers, by the names that `--controllers` takes, in the order in which they start.
+const TABLE: [(&str, Run); 24] = [
+    ("cluster-status", |context| cluster_status::run(context).boxed()),
+    ("cluster", |context| cluster::run(context).boxed()),
+    ("cluster-monitor", |context| cluster::run_monitor(context).boxed()),
+    ("cluster-taint-policy", |context| taint_policy::run(context).boxed()),
+    ("namespace-sync", |context| namespace_sync::run(context).boxed()),
+    ("detector", |context| detector::run(context).boxed()),
+    ("dependencies-distributor", |context| dependencies::run(context).boxed()),
+    ("scheduler", |context| scheduler::run::<ResourceBinding>(context).boxed()),
+    ("cluster-scheduler", |context| scheduler::run::<ClusterResourceBinding>(context).boxed()),
+    ("binding", |context| binding::run::<ResourceBinding>(context).boxed()),
+    ("cluster-binding", |context| binding::run::<ClusterResourceBinding>(context).boxed()),
+    ("execution", |context| execution::run(context).boxed()),
+    ("work-status", |context| work_status::run(context).boxed()),
+    ("taint-manager", |context| taint_manager::run::<ResourceBinding>(context).boxed()),
+    ("cluster-taint-manager", |context| taint_manager::run::<ClusterResourceBinding>(context).boxed()),
+    ("graceful-eviction", |context| graceful_eviction::run::<ResourceBinding>(context).boxed()),
+    ("cluster-graceful-eviction", |context| {
+        graceful_eviction::run::<ClusterResourceBinding>(context).boxed()
+    }),
+    ("application-failover", |context| application_failover::run::<ResourceBinding>(context).boxed()),
+    ("cluster-application-failover", |context| {
+        application_failover::run::<ClusterResourceBinding>(context).boxed()
+    }),
+    ("hpa-scale-target-marker", |context| hpa::run_marker(context).boxed()),
+    ("deployment-replicas-syncer", |context| hpa::run_syncer(context).boxed()),
+    ("service-export", |context| services::run_service_export(context).boxed()),
+    ("endpoint-slice", |context| services::run_endpoint_slice(context).boxed()),
+    ("service-import", |context| services::run_service_import(context).boxed()),
 ];
+
+/// Those of [`TABLE`] that an agent runs for its member.
+const OF_AGENT: [&str; 3] = ["cluster-status", "execution", "work-status"];
 
 /// How the members are reached.
 pub trait MemberClients: Send + Sync + 'static {
@@ -73,10 +82,16 @@ impl fmt::Debug for Controllers {
 }
 
 impl Controllers {
+    /// The names of all controllers, as `--controllers` takes them.
+    #[must_use]
+    pub fn names() -> [&'static str; TABLE.len()] {
+        TABLE.map(|(name, _)| name)
+    }
+
     /// Starts all controllers on the current runtime. They go on until what is returned is dropped.
     #[must_use = "the controllers stop when it is dropped"]
     pub fn start(self) -> Running {
-        Running::of(run(self))
+        Running::of(work(Context::new(self)))
     }
 }
 
@@ -94,44 +109,16 @@ impl Running {
     }
 }
 
-async fn run(controllers: Controllers) {
-    let context = Arc::new(Context::new(controllers));
+/// Runs the controllers that the context is for, but for those that are switched off.
+pub(crate) async fn work(context: Context) {
+    let context = Arc::new(context);
     context.ready().await;
-    let (astray, found_astray) = unbounded();
     let mut tasks = JoinSet::new();
-    let mut start = |controller: &str, run: BoxFuture<'static, ()>| {
-        assert!(CONTROLLERS.contains(&controller), "{controller} is not among the names");
-        if !context.settings.disabled_controllers.contains(controller) {
-            tasks.spawn(run);
+    for (name, run) in TABLE {
+        let is_its = !context.is_agent() || OF_AGENT.contains(&name);
+        if is_its && !context.settings.disabled_controllers.contains(name) {
+            tasks.spawn(run(Arc::clone(&context)));
         }
-    };
-    let given = || Arc::clone(&context);
-    start("cluster-status", cluster_status::run(given()).boxed());
-    start("cluster", cluster::run(given()).boxed());
-    start("cluster-monitor", cluster::run_monitor(given()).boxed());
-    start("cluster-taint-policy", taint_policy::run(given()).boxed());
-    start("namespace-sync", namespace_sync::run(given()).boxed());
-    start("detector", detector::run(given()).boxed());
-    start("dependencies-distributor", dependencies::run(given()).boxed());
-    start("scheduler", scheduler::run::<ResourceBinding>(given()).boxed());
-    start("cluster-scheduler", scheduler::run::<ClusterResourceBinding>(given()).boxed());
-    start("binding", binding::run::<ResourceBinding>(given()).boxed());
-    start("cluster-binding", binding::run::<ClusterResourceBinding>(given()).boxed());
-    start("execution", execution::run(given(), found_astray).boxed());
-    start("work-status", work_status::run(given(), astray).boxed());
-    start("taint-manager", taint_manager::run::<ResourceBinding>(given()).boxed());
-    start("cluster-taint-manager", taint_manager::run::<ClusterResourceBinding>(given()).boxed());
-    start("graceful-eviction", graceful_eviction::run::<ResourceBinding>(given()).boxed());
-    start("cluster-graceful-eviction", graceful_eviction::run::<ClusterResourceBinding>(given()).boxed());
-    start("application-failover", application_failover::run::<ResourceBinding>(given()).boxed());
-    start(
-        "cluster-application-failover",
-        application_failover::run::<ClusterResourceBinding>(given()).boxed(),
-    );
-    start("hpa-scale-target-marker", hpa::run_marker(given()).boxed());
-    start("deployment-replicas-syncer", hpa::run_syncer(given()).boxed());
-    start("service-export", services::run_service_export(given()).boxed());
-    start("endpoint-slice", services::run_endpoint_slice(given()).boxed());
-    start("service-import", services::run_service_import(given()).boxed());
+    }
     while tasks.join_next().await.is_some() {}
 }

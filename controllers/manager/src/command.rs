@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use capsize_clock::{Clock, Seed, live};
+use capsize_clock::{Clock, Seed, Stop, live};
+use capsize_controllers::Controllers;
 use capsize_controllers::api::Cluster;
 use capsize_controllers::rules::Reference;
-use capsize_controllers::{CONTROLLERS, Controllers};
 use futures::StreamExt;
 use http::StatusCode;
 use k8s_openapi::api::core::v1::Secret;
@@ -16,7 +16,7 @@ use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Config};
 use miette::{IntoDiagnostic, Report, WrapErr, miette};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::endpoints::{self, Answers};
@@ -25,19 +25,37 @@ use crate::members::Members;
 use crate::pace::{self, Pace};
 use crate::{Flags, metrics};
 
+/// Why the process could not do its work.
+#[derive(Debug)]
+pub enum Trouble {
+    /// What it was given is wrong.
+    Input(Report),
+    /// What it runs on failed.
+    Environment(Report),
+}
+
+impl From<Report> for Trouble {
+    fn from(report: Report) -> Self {
+        Self::Environment(report)
+    }
+}
+
 /// Runs the controllers until a signal asks to stop, or the lead is lost.
 ///
 /// # Errors
-/// Flags that make no sense, a control plane that cannot be reached, an address that is taken, a lost lead.
-pub fn run(flags: Flags) -> Result<(), Report> {
+/// Flags or a kubeconfig that make no sense; a control plane that cannot be reached, an address that is taken, a lost
+/// lead.
+pub fn run(flags: Flags) -> Result<(), Trouble> {
     live(Seed(0), 1.0, |run| work(flags, run.clock)).into_diagnostic()?
 }
 
-async fn work(flags: Flags, clock: Clock) -> Result<(), Report> {
-    let settings = flags.settings(CONTROLLERS).map_err(|why| miette!("--controllers: {why}"))?;
-    let mut stop = Stop::new()?;
+async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
+    let settings = flags.settings(&Controllers::names()).map_err(|why| miette!("--controllers: {why}"));
+    let settings = settings.map_err(Trouble::Input)?;
+    let mut stop = Stop::listen().into_diagnostic().wrap_err("cannot listen to signals")?;
     let pace = Pace { qps: flags.kube_api_qps, burst: flags.kube_api_burst };
-    let client = pace::client(config(&flags).await?, pace).into_diagnostic()?;
+    let config = config(&flags).await.map_err(Trouble::Input)?;
+    let client = pace::client(config, pace).into_diagnostic().map_err(Trouble::Input)?;
     let version = client.apiserver_version().await.into_diagnostic();
     let version = version.wrap_err("the control plane cannot be reached")?;
     tracing::info!(version = version.git_version, "reached the control plane");
@@ -82,10 +100,8 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), Report> {
         candidate.resign().await;
         return Ok(());
     }
-    Err(miette!(
-        "the lead is lost: the Lease could not be renewed for {:?}",
-        flags.leader_elect_renew_deadline
-    ))
+    let deadline = flags.leader_elect_renew_deadline;
+    Err(miette!("the lead is lost: the Lease could not be renewed for {deadline:?}").into())
 }
 
 async fn config(flags: &Flags) -> Result<Config, Report> {
@@ -161,31 +177,10 @@ async fn serve(
     Ok(())
 }
 
-async fn listener(what: &str, address: SocketAddr) -> Result<tokio::net::TcpListener, Report> {
-    let listener = endpoints::listen(address).await.into_diagnostic();
+async fn listener(what: &str, address: SocketAddr) -> Result<TcpListener, Report> {
+    let listener = TcpListener::bind(address).await.into_diagnostic();
     let listener = listener.wrap_err_with(|| format!("{what} cannot be served at {address}"))?;
     let actual = listener.local_addr().into_diagnostic()?;
     tracing::info!(%actual, "serving {what}");
     Ok(listener)
-}
-
-/// The signals that ask to stop.
-struct Stop {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Stop {
-    fn new() -> Result<Self, Report> {
-        let listen = |kind| signal(kind).into_diagnostic();
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
-    }
-
-    async fn asked(&mut self) {
-        tokio::select! {
-            biased;
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }

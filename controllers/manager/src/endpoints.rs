@@ -1,7 +1,6 @@
 //! `/healthz`, `/readyz` and `/metrics` over plain HTTP, as the real controller manager serves them.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::{Request, Response, StatusCode, header};
@@ -47,12 +46,4 @@ fn answer(answers: &Answers, path: &str) -> Response<Full<Bytes>> {
     let plain = header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, plain);
     response
-}
-
-/// Listens at `address`.
-///
-/// # Errors
-/// As the machine says.
-pub(crate) async fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
-    TcpListener::bind(address).await
 }

@@ -11,6 +11,6 @@ mod members;
 mod metrics;
 mod pace;
 
-pub use command::run;
+pub use command::{Trouble, run};
 pub use flags::{Address, Flags};
 pub use leader::{Candidate, Claim, Observed, Times, claim};

@@ -145,3 +145,33 @@ fn a_member_is_probed_with_its_secret_and_told_of_and_the_lead_is_given_back() {
     })
     .unwrap();
 }
+
+#[test]
+fn bad_input_and_a_bad_environment_have_codes_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (broken, silent) = (folder.path().join("broken"), folder.path().join("silent"));
+    std::fs::write(&broken, "clusters: 5").unwrap();
+    let of_nobody = json!({
+        "clusters": [{"name": "it", "cluster": {"server": format!("http://{}", free_address())}}],
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "me"}}],
+        "users": [{"name": "me", "user": {}}],
+        "current-context": "it",
+    });
+    std::fs::write(&silent, of_nobody.to_string()).unwrap();
+    let (missing, broken, silent) = (folder.path().join("missing"), broken.display(), silent.display());
+    let cases = [
+        (vec!["--no-such-flag".to_owned()], 2),
+        (vec!["--cluster-monitor-period=5".to_owned()], 2),
+        (vec!["--controllers=nobody".to_owned()], 2),
+        (vec![format!("--kubeconfig={}", missing.display())], 2),
+        (vec![format!("--kubeconfig={broken}")], 2),
+        (vec![format!("--kubeconfig={silent}"), "--context=other".to_owned()], 2),
+        (vec![format!("--kubeconfig={silent}")], 3),
+    ];
+    for (arguments, code) in cases {
+        let program = Command::new(env!("CARGO_BIN_EXE_capsize-controllers"));
+        let ended = { program }.args(&arguments).stderr(Stdio::piped()).output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(code), "{arguments:?}: {told}");
+    }
+}

@@ -3,7 +3,7 @@
 //! Everything that Capsize does reads the time from [`Clock`] and chance from [`Seed`]; nothing else may
 //! (clippy.toml refuses the rest). [`simulate`] runs a future on a thread of its own in virtual time, where
 //! eleven minutes of failover take milliseconds and the same seed gives the same run in every process. [`live`] runs
-//! one beside the rest of the world, in real time or at a multiple of it.
+//! one beside the rest of the world, in real time or at a multiple of it, until [`Stop`] is asked for.
 //!
 //! This is the only crate with unsafe code: the override of `getrandom` in [`entropy`].
 
@@ -11,9 +11,11 @@ pub mod entropy;
 mod live;
 mod seed;
 mod simulation;
+mod stop;
 mod time;
 
 pub use live::live;
 pub use seed::{Seed, Stream};
 pub use simulation::{Simulation, simulate};
+pub use stop::Stop;
 pub use time::{Clock, parse_time, whole_seconds};

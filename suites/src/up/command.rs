@@ -4,10 +4,9 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use capsize_clock::{Seed, Simulation, live};
+use capsize_clock::{Seed, Simulation, Stop, live};
 use clap::{Args, ValueEnum};
 use miette::miette;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::files::Files;
 use super::fleet::{Plan, Upright};
@@ -62,7 +61,9 @@ impl Up {
     }
 
     async fn run(&self, run: Simulation) -> Result<Verdict, Trouble> {
-        let mut stop = Stop::new()?;
+        let stop = Stop::listen();
+        let mut stop =
+            stop.map_err(|error| Trouble::Environment(miette!("cannot listen to signals: {error}")))?;
         let files = Files::create(self.kubeconfigs.as_deref())?;
         let plan = Plan {
             members: self.members.into(),
@@ -111,28 +112,5 @@ impl Up {
         }
         text.push_str("\nCtrl-C stops it.\n");
         text
-    }
-}
-
-/// The signals that ask to stop.
-struct Stop {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Stop {
-    fn new() -> Result<Self, Trouble> {
-        let listen = |kind| {
-            signal(kind).map_err(|error| Trouble::Environment(miette!("cannot listen to signals: {error}")))
-        };
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
-    }
-
-    async fn asked(&mut self) {
-        tokio::select! {
-            biased;
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
     }
 }
