@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use super::driver::{Driver, Miss};
 use crate::dialect::objects;
+use crate::history::Mark;
 use crate::nemesis::Fault;
 use crate::scenario::{self, Flap, Override, Scale, StartUpTime, Taint, Workload};
 
@@ -172,6 +173,16 @@ impl Driver<'_> {
         Ok(())
     }
 
+    pub(super) fn kill(&mut self) {
+        self.controllers.kill();
+        self.log.mark(crashed("begin"));
+    }
+
+    pub(super) fn start(&mut self) {
+        self.controllers.start();
+        self.log.mark(crashed("end"));
+    }
+
     async fn create(&self, kind: &ApiResource, mut object: Value) -> Result<(), Miss> {
         let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).map(str::to_owned);
         if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -195,6 +206,14 @@ impl Driver<'_> {
             Api::namespaced_with(self.client.clone(), objects::NAMESPACE, kind)
         }
     }
+}
+
+/// The mark of a fault of the control plane itself: it names no member.
+fn crashed(state: &str) -> Mark {
+    [("fault", "kill"), ("state", state)]
+        .map(|(key, value)| (key.to_owned(), value.into()))
+        .into_iter()
+        .collect()
 }
 
 fn refused(what: &str, error: &kube::Error) -> Miss {

@@ -9,6 +9,7 @@ use capsize_clusters::{Fleet, FleetSpec, MemberSpec, StartUp, SyncMode};
 use serde_json::{Map, Value, json};
 use serde_saphyr::Spanned;
 
+use super::controllers::Controllers;
 use super::driver::{Driver, Miss, Missed};
 use super::implementation::{Implementation, Site};
 use super::log::Log;
@@ -99,13 +100,14 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
     installed.map_err(|error| at_start(Miss::Broken(error.to_string())))?;
     let recorder = Recorder::start(&fleet, log.clone()).await;
     let _recorder = recorder.map_err(|error| at_start(Miss::Broken(error.to_string())))?;
-    let _target = implementation.start(&Site { clock: run.clock, fleet: &fleet, timings: &profile.timings });
+    let site = Site { clock: run.clock, fleet: &fleet, timings: &profile.timings };
     let mut driver = Driver {
         fleet: &fleet,
         clock: run.clock,
         client: fleet.control_plane().client(),
         log: log.clone(),
         profile,
+        controllers: Controllers::new(implementation, site),
         tolerated: default_toleration(profile),
         start_up,
         aliases: BTreeMap::new(),

@@ -12,6 +12,7 @@ use serde_saphyr::Spanned;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use super::controllers::Controllers;
 use super::log::{Eviction, Log};
 use super::patience::Patience;
 use crate::facts::{Workload, World};
@@ -43,6 +44,7 @@ pub(super) struct Driver<'a> {
     pub(super) client: Client,
     pub(super) log: Log,
     pub(super) profile: &'a Profile,
+    pub(super) controllers: Controllers<'a>,
     /// Where in the target's cycles a disturbance falls is drawn from this.
     pub(super) phase: Stream,
     /// The longest time that a workload tolerates a taint, apart from for ever.

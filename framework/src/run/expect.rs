@@ -41,6 +41,14 @@ impl Driver<'_> {
                 let member = self.name(&member.value)?;
                 self.heal(&member).await
             }
+            Step::Kill(_) => {
+                self.kill();
+                Ok(())
+            }
+            Step::Start(_) => {
+                self.start();
+                Ok(())
+            }
             Step::Wait(length) => {
                 self.clock.sleep(self.length(length)?).await;
                 Ok(())

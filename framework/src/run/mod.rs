@@ -6,6 +6,7 @@
 
 mod act;
 mod case;
+mod controllers;
 mod driver;
 mod expect;
 mod implementation;

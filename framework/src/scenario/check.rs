@@ -7,7 +7,7 @@ use serde_saphyr::{Location, Spanned};
 use super::document::{FleetShape, Scenario, Scheduling, Workload};
 use super::object::{Manifest, Place};
 use super::reference::MemberRef;
-use super::step::{Flap, Placed, PlacedOn, Step};
+use super::step::{Flap, Party, Placed, PlacedOn, Step};
 use crate::target::Feature;
 
 /// A mistake and its place.
@@ -92,6 +92,8 @@ struct Scope {
     aliases: BTreeSet<String>,
     workloads: BTreeMap<String, Location>,
     broken: Vec<MemberRef>,
+    /// Whether the controllers are dead.
+    killed: bool,
 }
 
 impl Scope {
@@ -116,6 +118,8 @@ impl Scope {
             Step::Delay(delay) => self.breaks(&delay.cluster, delay.alias.as_ref()),
             Step::Flap(flap) => self.flap(flap),
             Step::Heal(member) => self.heal(member),
+            Step::Kill(party) => self.runs(party, false),
+            Step::Start(party) => self.runs(party, true),
             Step::Wait(_) => Ok(()),
             Step::Taint(taint) | Step::Untaint(taint) => {
                 self.member(&taint.cluster)?;
@@ -212,6 +216,15 @@ impl Scope {
             return wrong(&flap.times, "a member flaps at least once");
         }
         self.breaks(&flap.cluster, flap.alias.as_ref())
+    }
+
+    fn runs(&mut self, party: &Spanned<Party>, starts: bool) -> Checked {
+        if self.killed != starts {
+            let message = if starts { "nothing has killed them before" } else { "they are dead already" };
+            return wrong(party, message);
+        }
+        self.killed = !starts;
+        Ok(())
     }
 
     /// A part that was broken may turn out to be any member, or any alias of one; only the run can tell.

@@ -21,7 +21,7 @@ pub use file::{Case, find, parse};
 pub use object::{Apply, Delete, Manifest, Place, Seen, SeenFor, Subresource, lacks};
 pub use reference::{MemberRef, Selector};
 pub use step::{
-    Call, Delay, Flap, Health, Instance, MemberGone, Moved, NotTainted, Override, Partition, Placed,
+    Call, Delay, Flap, Health, Instance, MemberGone, Moved, NotTainted, Override, Partition, Party, Placed,
     PlacedOn, Refuse, Runs, Scale, Settled, StartUp, Stays, Step, Taint, Tainted, TaskEnded,
 };
 pub use time::{Length, LengthError, StartUpTime, Within};

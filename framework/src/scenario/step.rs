@@ -39,6 +39,10 @@ pub enum Step {
     Flap(Flap),
     /// Undoes every fault on a member.
     Heal(Spanned<MemberRef>),
+    /// Kills the target's controllers, as a crash does.
+    Kill(Spanned<Party>),
+    /// Starts them again.
+    Start(Spanned<Party>),
     /// Lets time pass.
     Wait(Length),
     /// A person adds a taint to a member.
@@ -90,6 +94,14 @@ pub enum Step {
     Gone(Moved),
     /// Waits until a deleted member's object is gone.
     MemberGone(MemberGone),
+}
+
+/// `kill` and `start`: who.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Party {
+    /// The controllers of the control plane, and the agents of members that have one.
+    Controllers,
 }
 
 /// `scale`.

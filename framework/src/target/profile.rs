@@ -32,6 +32,8 @@ pub enum Feature {
     SpreadConstraints,
     /// Placement divides replicas by static weights.
     StaticWeights,
+    /// Where replicas are divided by static weights, one more costs no member one.
+    MonotoneWeights,
     /// Placement divides replicas by the room that members have, over all of them or over few.
     WeightsByRoom,
     /// Placement honours spread constraints on the number of regions.
@@ -54,6 +56,8 @@ pub enum Feature {
     ApplicationFailover,
     /// A new copy of a workload is told of the old one.
     PreservedState,
+    /// What a copy left to a new one goes on to the next if the new one never worked.
+    HandsOnState,
     /// A template may leave its replicas to the members.
     RetainedReplicas,
     /// Policies say what becomes of objects that members already have.
