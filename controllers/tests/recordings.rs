@@ -148,7 +148,8 @@ fn evictions_are_due_and_look_as_recorded() {
                 leaving(&after.spec).into_iter().find(|cluster| !leaving(&before.spec).contains(cluster));
             let Some(cluster) = new else { return false };
             let mut spec = before.spec.clone();
-            let task = taint_task(None, purge_mode(&history.release), &before.spec.clusters, None).unwrap();
+            let task = taint_task(&Reference, &before.spec, Due::AtOnce, purge_mode(&history.release), None)
+                .unwrap();
             assert!(evict(&mut spec, cluster, task), "{}", history.name);
             assert_eq!(by_name(&spec.clusters), by_name(&after.spec.clusters), "{}", history.name);
             let (ours, theirs) =
@@ -278,8 +279,7 @@ fn members_are_reported_on_as_recorded() {
                 let wanted = only_numbers(recorded.status.clone().map(Value::Object));
                 let explained = objects.any(|object| {
                     let ours = reflected_status(&recorded.identifier.kind, object).map(Value::Object);
-                    only_numbers(ours) == wanted
-                        && health(&recorded.identifier.kind, object) == recorded.health
+                    only_numbers(ours) == wanted && health(object) == recorded.health
                 });
                 assert!(explained, "{}: {recorded:?}", history.name);
                 judged += 1;

@@ -102,8 +102,11 @@ impl Links {
 }
 
 impl MemberClients for Links {
+    /// Members ask for no credentials; those of each are there by its own name, where its Cluster asks for any.
     fn client(&self, cluster: &api::Cluster) -> Option<Client> {
-        self.0.get(cluster.metadata.name.as_deref()?).cloned()
+        let name = cluster.metadata.name.as_deref()?;
+        let known = cluster.spec.secret_ref.as_ref().is_none_or(|secret| secret.name == name);
+        self.0.get(name).filter(|_| known).cloned()
     }
 }
 

@@ -27,6 +27,7 @@ fn no_controller_can_be_done_without() {
         ("cluster-binding", "eviction/cluster-scoped"),
         ("cluster-taint-manager", "eviction/cluster-scoped"),
         ("cluster-graceful-eviction", "eviction/cluster-scoped"),
+        ("cluster-application-failover", "application/cluster-scoped"),
         ("dependencies-distributor", "dependencies/move-with-the-workload"),
         ("hpa-scale-target-marker", "autoscaling/members-say-how-many"),
         ("deployment-replicas-syncer", "autoscaling/members-say-how-many"),

@@ -7,7 +7,6 @@ mod binding;
 mod cluster;
 mod conditions;
 mod crds;
-mod dependency;
 mod failover;
 mod names;
 mod override_policy;
@@ -28,7 +27,6 @@ pub use cluster::{
 };
 pub use conditions::{condition, is_true, set_condition, set_unknown};
 pub use crds::crds;
-pub use dependency::Dependency;
 pub use failover::{
     ApplicationFailover, ClusterFailover, ConflictResolution, DecisionConditions, DispatchSuspension,
     FailoverBehavior, PurgeMode, StatePreservation, StatePreservationRule, SuspendedClusters,

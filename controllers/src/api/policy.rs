@@ -64,7 +64,8 @@ pub struct ClusterPropagationPolicySpec {
     pub policy: PropagationPolicySpec,
 }
 
-/// Picks templates: by name, by labels, or all of the kind.
+/// Picks objects: by name, by labels, or all of the kind. Policies pick templates so, and bindings say so what their
+/// template depends on (`DependentObjectReference`, which has the same fields in the same order).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceSelector {
@@ -72,7 +73,7 @@ pub struct ResourceSelector {
     pub api_version: String,
     /// `Deployment`.
     pub kind: String,
-    /// Empty: the policy's own namespace, or any for a cluster-scoped policy.
+    /// Where nothing is said: the policy's own namespace, or any for a cluster-scoped policy.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     /// Empty: any.

@@ -67,7 +67,7 @@ async fn reconcile<B: Binding>(
     memory: Arc<Memory>,
 ) -> Result<Action, Error> {
     let spec = binding.spec();
-    let has_health = context.rules.has_health(&spec.resource.kind);
+    let has_health = context.rules.has_health(&spec.resource.api_version, &spec.resource.kind);
     let failover = context.rules.application_failover(spec, has_health);
     let Some(failover) = failover.filter(|_| binding.meta().deletion_timestamp.is_none()) else {
         memory.set(&*binding, UnhealthySince::new());
@@ -89,7 +89,7 @@ async fn reconcile<B: Binding>(
             continue;
         }
         let report = reports.iter().find(|report| report.cluster_name == *cluster);
-        let task = context.rules.application_task(failover, producer, &spec.clusters, report);
+        let task = context.rules.application_task(failover, producer, spec, report);
         evicted |= context.rules.evict(&mut after, cluster, task.map_err(Error::NotYet)?);
     }
     if evicted {

@@ -11,7 +11,7 @@ use crate::api::{
     FINALIZER_WORK, Manifest, Work, WorkSpec, WorkloadTemplate, binding_annotations, binding_label,
     cluster_of, execution_namespace, work_name,
 };
-use crate::machinery::{Binding, Context, Error, patch};
+use crate::machinery::{BY_BINDING, Binding, Context, Error, patch};
 use crate::rules::Delivery;
 
 /// The Works of the binding, wherever they are.
@@ -23,7 +23,7 @@ pub(super) fn works_of(context: &Context, binding: &impl Binding) -> Vec<Arc<Wor
         work.labels().get(label) == Some(&key)
             && annotations.iter().all(|(key, value)| work.annotations().get(*key) == Some(value))
     };
-    context.works.list().into_iter().filter(is_its).collect()
+    context.works.by(BY_BINDING, &key).into_iter().filter(is_its).collect()
 }
 
 /// Deletes the Works in clusters that are neither targets nor being left.

@@ -6,4 +6,4 @@ mod taint;
 
 pub(crate) use monitor::run as run_monitor;
 pub(crate) use sync::run;
-pub(crate) use taint::set_taints;
+pub(crate) use taint::put_taints;

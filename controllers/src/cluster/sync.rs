@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::taint::set_taints;
 use crate::api::{Cluster, FINALIZER_CLUSTER, FINALIZER_WORK, Work, execution_namespace};
-use crate::machinery::{Context, Error, Queue, patch, refs, run as run_queue};
+use crate::machinery::{BY_NAMESPACE, Context, Error, Queue, patch, refs, run as run_queue};
 
 /// Reconciles every Cluster.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -89,11 +89,10 @@ async fn remove(context: &Context, cluster: &Cluster) -> Result<Action, Error> {
 async fn abandon_works(context: &Context, cluster: &str) -> Result<(), Error> {
     let namespace = execution_namespace(cluster);
     let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
-    for work in context.works.list() {
-        let its = work.namespace().as_ref() == Some(&namespace);
+    for work in context.works.by(BY_NAMESPACE, &namespace) {
         let rest: Vec<_> =
             work.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER_WORK).collect();
-        if its && work.metadata.deletion_timestamp.is_some() && rest.len() < work.finalizers().len() {
+        if work.metadata.deletion_timestamp.is_some() && rest.len() < work.finalizers().len() {
             patch(&api, &*work, json!({ "metadata": { "finalizers": rest } })).await?;
         }
     }

@@ -5,7 +5,7 @@ use kube::Api;
 use serde_json::json;
 
 use crate::api::Cluster;
-use crate::machinery::{Context, Error, patch};
+use crate::machinery::{Context, Error, patch_guarded};
 
 /// Writes the taints, if they are others than before. Returns whether it did.
 pub(crate) async fn set_taints(
@@ -13,10 +13,20 @@ pub(crate) async fn set_taints(
     cluster: &Cluster,
     taints: &[Taint],
 ) -> Result<bool, Error> {
+    put_taints(context, cluster, taints, true).await
+}
+
+/// As [`set_taints`], but where it is not `guarded`, whoever has changed the Cluster since.
+pub(crate) async fn put_taints(
+    context: &Context,
+    cluster: &Cluster,
+    taints: &[Taint],
+    guarded: bool,
+) -> Result<bool, Error> {
     if taints == cluster.spec.taints {
         return Ok(false);
     }
     let api = Api::<Cluster>::all(context.client.clone());
-    patch(&api, cluster, json!({ "spec": { "taints": taints } })).await?;
+    patch_guarded(&api, cluster, json!({ "spec": { "taints": taints } }), guarded).await?;
     Ok(true)
 }

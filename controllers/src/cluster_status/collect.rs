@@ -49,7 +49,7 @@ impl Collected {
             let (complete, reason, message) = context.rules.complete_apis(enablements.len(), whole);
             let now = context.clock.now_in_seconds();
             set_condition(&mut status.conditions, CONDITION_COMPLETE_APIS, complete, reason, &message, now);
-            if complete || status.api_enablements.is_empty() {
+            if context.rules.replaces_enablements(complete, status.api_enablements.len()) {
                 status.api_enablements = enablements;
             }
         }
@@ -84,7 +84,7 @@ impl Collector {
             self.pods.get_or_insert_with(|| Informer::lean(Api::all(client), watch, (), forget_the_rest));
         // It matters once only, right after the start, and the lists are no reason to hang.
         let both = async { tokio::join!(nodes.ready(), pods.ready()) };
-        let _ = tokio::time::timeout(context.settings.member_client_timeout, both).await;
+        let _ = tokio::time::timeout(context.member_timeout(), both).await;
         let (nodes, pods) = (nodes.list(), pods.list());
         let (nodes, pods) = (nodes.iter().map(AsRef::as_ref), pods.iter().map(AsRef::as_ref));
         let mut resources = resource_summary(nodes.clone(), pods.clone());

@@ -72,10 +72,11 @@ async fn report(
     let current = cluster.ready_condition().map(|condition| condition.status == "True");
     let before = run.replace(context.rules.probe_run(*run, seen.ready, now));
     let settings = &context.settings;
-    let keeps = run.is_some_and(|run| {
-        let (success, failure) = (settings.cluster_success_threshold, settings.cluster_failure_threshold);
-        context.rules.keeps_condition(before, run, current, now, success, failure)
-    });
+    let keeps = context.rules.is_damped(probe)
+        && run.is_some_and(|run| {
+            let (success, failure) = (settings.cluster_success_threshold, settings.cluster_failure_threshold);
+            context.rules.keeps_condition(before, run, current, now, success, failure)
+        });
     let ready = if keeps { current == Some(true) } else { seen.ready };
     let collected = match client {
         Some(client) if ready && seen.ready => Some(collector.collect(context, cluster, client).await),

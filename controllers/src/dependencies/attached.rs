@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::run::said;
 use crate::api::{
-    BindingSnapshot, Dependency, FINALIZER_BINDING, ResourceBinding, binding_name, depended_by_label,
+    BindingSnapshot, FINALIZER_BINDING, ResourceBinding, ResourceSelector, binding_name, depended_by_label,
 };
 use crate::machinery::{Binding, Context, Error, patch};
 
@@ -14,7 +14,7 @@ use crate::machinery::{Binding, Context, Error, patch};
 pub(super) async fn attach(
     context: &Context,
     by: &ResourceBinding,
-    dependency: &Dependency,
+    dependency: &ResourceSelector,
     object: &DynamicObject,
 ) -> Result<(), Error> {
     let namespace = by.namespace().unwrap_or_default();
@@ -44,11 +44,11 @@ pub(super) async fn attach(
 async fn create(
     context: &Context,
     name: &str,
-    dependency: &Dependency,
+    dependency: &ResourceSelector,
     object: &DynamicObject,
     snapshot: BindingSnapshot,
 ) -> Result<(), Error> {
-    let Dependency { api_version, kind, namespace, .. } = dependency;
+    let ResourceSelector { api_version, kind, namespace, .. } = dependency;
     let (label, value) = depended_by_label(&snapshot.namespace, &snapshot.name);
     let uid = object.uid().unwrap_or_default();
     let binding: ResourceBinding = serde_json::from_value(json!({
@@ -104,7 +104,8 @@ fn object(context: &Context, binding: &ResourceBinding) -> Result<Option<Value>,
 fn requires(context: &Context, by: &BindingSnapshot, object: Option<&Value>) -> bool {
     let Some(binding) = context.bindings.get(&by.namespace, &by.name) else { return false };
     let lives = binding.metadata.deletion_timestamp.is_none() && binding.spec.propagate_deps;
-    let means =
-        |dependency: &Dependency| object.is_none_or(|object| context.rules.is_meant(dependency, object));
+    let means = |dependency: &ResourceSelector| {
+        object.is_none_or(|object| context.rules.is_meant(dependency, object))
+    };
     lives && said(&binding).iter().any(means)
 }

@@ -3,4 +3,4 @@
 mod attached;
 mod run;
 
-pub(crate) use run::run;
+pub(crate) use run::{BY_DEPENDENCY, dependencies_of, run};

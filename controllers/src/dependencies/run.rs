@@ -11,7 +11,7 @@ use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
 use super::attached::{attach, release};
-use crate::api::{ANNOTATION_DEPENDENCIES, Dependency, ResourceBinding, binding_name};
+use crate::api::{ANNOTATION_DEPENDENCIES, ResourceBinding, ResourceSelector, binding_name};
 use crate::machinery::{Binding, Context, Error, Queue, patch, run as run_queue};
 
 /// Reconciles every namespaced binding: when it changes, when one that it requires or is required by does, and when its
@@ -53,7 +53,7 @@ fn is_required(binding: &ResourceBinding) -> bool {
 }
 
 /// What the template of a binding depends on, as the binding says.
-pub(super) fn said(binding: &ResourceBinding) -> Vec<Dependency> {
+pub(super) fn said(binding: &ResourceBinding) -> Vec<ResourceSelector> {
     let text = binding.annotations().get(ANNOTATION_DEPENDENCIES);
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
@@ -75,20 +75,27 @@ fn required(context: &Context, binding: &ResourceBinding) -> Vec<String> {
 
 /// The bindings that a template concerns: its own, and those whose templates depend on it or may come to. By name.
 fn dependents(context: &Context, namespace: &str, name: &str) -> BTreeSet<String> {
-    let may_mean = |dependency: &Dependency| {
-        let kind = format!("-{}", dependency.kind.to_lowercase());
-        let by_name = binding_name(&dependency.kind, &dependency.name) == name;
-        if dependency.name.is_empty() { name.ends_with(&kind) } else { by_name }
-    };
-    let bindings = context.bindings.list().into_iter();
-    let here = bindings
-        .filter(|binding| binding.namespace().as_deref() == Some(namespace) && binding.spec.propagate_deps);
-    let dependents = here.filter(|binding| said(binding).iter().any(may_mean));
-    dependents.map(|binding| binding.name_any()).chain([name.to_owned()]).collect()
+    let kind = name.rsplit_once('-').map_or("", |(_, kind)| kind);
+    let by_name = context.bindings.by(BY_DEPENDENCY, &format!("{namespace}/{name}"));
+    let by_kind = context.bindings.by(BY_DEPENDENCY, &format!("{namespace}/-{kind}"));
+    let dependents = by_name.into_iter().chain(by_kind).map(|binding| binding.name_any());
+    dependents.chain([name.to_owned()]).collect()
+}
+
+/// The index of bindings by what their templates depend on.
+pub(crate) const BY_DEPENDENCY: &str = "dependency";
+
+/// The bindings of what the template of a binding depends on, with their namespace. Of what is depended on by its labels,
+/// only the kind.
+pub(crate) fn dependencies_of(binding: &ResourceBinding) -> Vec<String> {
+    let namespace = binding.namespace().unwrap_or_default();
+    let dependencies = if binding.spec.propagate_deps { said(binding) } else { Vec::new() };
+    let key = |it: &ResourceSelector| format!("{namespace}/{}", binding_name(&it.kind, &it.name));
+    dependencies.iter().map(key).collect()
 }
 
 /// The objects on the control plane that a dependency means, as far as its kind is known.
-pub(super) fn meant(context: &Context, dependency: &Dependency) -> Vec<Arc<DynamicObject>> {
+pub(super) fn meant(context: &Context, dependency: &ResourceSelector) -> Vec<Arc<DynamicObject>> {
     let key = (dependency.api_version.clone(), dependency.kind.clone());
     let Some((_, store)) = context.templates.of_kind(&key) else { return Vec::new() };
     if !dependency.name.is_empty() {

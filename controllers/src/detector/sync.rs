@@ -146,7 +146,7 @@ async fn create<B: Binding>(
             "namespace": (!namespace.is_empty()).then_some(namespace),
             "labels": marks.get("labels"),
             "annotations": marks.get("annotations"),
-            "finalizers": [B::FINALIZER],
+            "finalizers": context.rules.has_finalizer(&spec).then_some([B::FINALIZER]),
             "ownerReferences": [{
                 "apiVersion": resource.api_version, "kind": resource.kind, "name": resource.name,
                 "uid": resource.uid, "controller": true, "blockOwnerDeletion": true,

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{ANNOTATION_CONFLICT_RESOLUTION, Cluster, Work, is_mark};
 use crate::machinery::{Context, Error, dynamic_api, patch};
+use crate::rules::Done;
 
 /// The manifest of a Work, and what its kind is called in the member's paths. `None` where the Work has no manifest,
 /// or the member does not serve the kind.
@@ -31,15 +32,6 @@ pub(crate) fn manifest_kind(work: &Work, cluster: &Cluster) -> Option<(Map<Strin
 pub(crate) fn manifest_name(manifest: &Map<String, Value>) -> (&str, &str) {
     let text = |field: &str| manifest.get("metadata")?.get(field)?.as_str();
     (text("namespace").unwrap_or_default(), text("name").unwrap_or_default())
-}
-
-/// What was done to make the member have what the manifest says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Done {
-    Created,
-    Updated,
-    /// It was so before.
-    Nothing,
 }
 
 /// Makes the member have what the manifest says. Where it is `new`, it is written even if the member has all of that:

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::channel::mpsc::UnboundedReceiver;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -15,16 +14,18 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use super::member::{Done, Parting, apply, manifest_kind, part};
+use super::member::{Parting, apply, manifest_kind, part};
 use crate::api::{
     CONDITION_APPLIED, CONDITION_DISPATCHING, Cluster, FINALIZER_WORK, Work, cluster_of, condition,
     execution_namespace, is_true, set_condition,
 };
-use crate::machinery::{Context, Error, Queue, patch, put_status, run as run_queue};
+use crate::machinery::{BY_NAMESPACE, Context, Error, Queue, patch, put_status, run as run_queue};
+use crate::rules::Done;
 
 /// Reconciles every Work: when what it says changes, when its member becomes ready or goes, and when the work status
-/// controller finds the member different from what the Work says (`astray`).
-pub(crate) async fn run(context: Arc<Context>, astray: UnboundedReceiver<ObjectRef<Work>>) {
+/// controller finds the member different from what the Work says.
+pub(crate) async fn run(context: Arc<Context>) {
+    let astray = context.astray.found();
     let by_itself = context.works.changes().filter_map(|change| {
         let matters =
             change.differs(|work| (work.metadata.generation, work.metadata.deletion_timestamp.clone()));
@@ -38,9 +39,8 @@ pub(crate) async fn run(context: Arc<Context>, astray: UnboundedReceiver<ObjectR
             )
         });
         changed.flat_map(move |change| {
-            let namespace = Some(execution_namespace(&change.object().name_any()));
-            let works = context.works.list().into_iter().filter(move |work| work.namespace() == namespace);
-            stream::iter(works.map(|work| ObjectRef::from_obj(&*work)))
+            let works = context.works.by(BY_NAMESPACE, &execution_namespace(&change.object().name_any()));
+            stream::iter(works.into_iter().map(|work| ObjectRef::from_obj(&*work)))
         })
     };
     let queue = Queue {
@@ -85,19 +85,29 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
     }
     if work.metadata.deletion_timestamp.is_some() {
         written.forget(&work);
+        context.astray.settle(&work);
         return remove(&context, &work, cluster.as_deref()).await;
     }
     let mut conditions = work.status.clone().unwrap_or_default().conditions;
     let now = context.clock.now_in_seconds();
     tell_dispatching(&mut conditions, work.spec.suspend_dispatching, now);
-    let is_ready = |cluster: &Arc<Cluster>| cluster.is_ready() && !work.spec.suspend_dispatching;
+    let mending = context.astray.is(&work);
+    let is_open = |cluster: &Arc<Cluster>| cluster.is_ready() && !context.rules.holds_back(&work, mending);
     let mut outcome = Ok(Done::Nothing);
-    if let Some(cluster) = cluster.filter(is_ready) {
+    if let Some(cluster) = cluster.filter(is_open) {
         outcome = write(&context, &work, &cluster, written.is_new(&work)).await;
         if outcome.is_ok() {
             written.note(&work);
+            context.astray.settle(&work);
         }
-        tell_applied(&mut conditions, &outcome, context.clock.now_in_seconds());
+        let was_applied = is_true(&conditions, CONDITION_APPLIED);
+        let told = outcome.as_ref().copied().map_err(ToString::to_string);
+        let told = told.as_ref().copied().map_err(String::as_str);
+        let said = context.rules.applied_condition(was_applied, mending, told);
+        if let Some((applied, reason, message)) = said {
+            let now = context.clock.now_in_seconds();
+            set_condition(&mut conditions, CONDITION_APPLIED, applied, reason, &message, now);
+        }
     }
     if work.status.as_ref().is_none_or(|status| status.conditions != conditions) && !conditions.is_empty() {
         let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
@@ -125,20 +135,6 @@ fn tell_dispatching(conditions: &mut Vec<Condition>, suspended: bool, now: Times
     if suspended || condition(conditions, CONDITION_DISPATCHING).is_some() {
         set_condition(conditions, CONDITION_DISPATCHING, !suspended, reason, message, now);
     }
-}
-
-/// Tells whether a Work was applied, and whether it was applied again where somebody had deleted it.
-fn tell_applied(conditions: &mut Vec<Condition>, outcome: &Result<Done, Error>, now: Timestamp) {
-    let was_applied = is_true(conditions, CONDITION_APPLIED);
-    let applied = "Manifest has been successfully applied".to_owned();
-    let (reason, message) = match outcome {
-        // That it is still so says nothing new.
-        Ok(Done::Nothing) if was_applied => return,
-        Ok(Done::Created) if was_applied => ("ReCreateSuccessful", applied),
-        Ok(_) => ("AppliedSuccessful", applied),
-        Err(error) => ("AppliedFailed", format!("Failed to apply all manifests (0/1): {error}")),
-    };
-    set_condition(conditions, CONDITION_APPLIED, outcome.is_ok(), reason, &message, now);
 }
 
 /// Takes the manifest out of the member and lets the Work go. It waits for a member that is not ready, unless that

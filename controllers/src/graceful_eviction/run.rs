@@ -3,21 +3,30 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::controller::Action;
 use serde_json::json;
 
 use crate::api::GracefulEvictionTask;
-use crate::machinery::{Binding, Context, Error, Queue, patch, refs, run as run_queue};
-use crate::rules::TaskFate;
+use crate::machinery::{Binding, Context, Error, Queue, patch_guarded, refs, run as run_queue};
+use crate::rules::{TaskFate, Write};
 
 /// Reconciles every binding whenever it changes, and when a task of it gets too old.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
+    let with_tasks = {
+        let rules = Arc::clone(&context.rules);
+        B::all(&context).changes().filter(move |change| {
+            let (before, after) =
+                (change.before.as_deref().map(B::spec), change.after.as_deref().map(B::spec));
+            std::future::ready(after.is_some_and(|after| rules.wakes_for_tasks(before, after)))
+        })
+    };
     let queue = Queue {
         name: "graceful-eviction",
         store: B::all(&context).store(),
-        triggers: refs(B::all(&context).changes()),
+        triggers: refs(with_tasks),
         unbounded: false,
     };
     run_queue(context, queue, reconcile::<B>).await;
@@ -30,12 +39,17 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     }
     let status = binding.status().cloned().unwrap_or_default();
     let scheduled = Some(status.scheduler_observed_generation) == binding.meta().generation;
+    if !context.rules.sees_to_tasks(scheduled) {
+        return Ok(Action::await_change());
+    }
     let replaced = context.rules.is_replaced(scheduled, &spec.clusters, &status.aggregated_status);
     let now = context.clock.now();
-    let timeout = context.settings.graceful_eviction_timeout;
+    let timeouts = context
+        .rules
+        .task_timeouts(&spec.graceful_eviction_tasks, context.settings.graceful_eviction_timeout);
     let mut next: Option<Timestamp> = None;
     let mut tasks: Vec<GracefulEvictionTask> = Vec::new();
-    for task in &spec.graceful_eviction_tasks {
+    for (task, timeout) in spec.graceful_eviction_tasks.iter().zip(timeouts) {
         match context.rules.task_fate(task, replaced, timeout, now) {
             TaskFate::End => {}
             TaskFate::Keep => tasks.push(task.clone()),
@@ -51,8 +65,9 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     }
     if tasks != spec.graceful_eviction_tasks {
         let tasks = (!tasks.is_empty()).then_some(tasks);
-        patch(&binding.own_api(&context), &*binding, json!({ "spec": { "gracefulEvictionTasks": tasks } }))
-            .await?;
+        let change = json!({ "spec": { "gracefulEvictionTasks": tasks } });
+        let guarded = context.guards(Write::Tasks).await;
+        patch_guarded(&binding.own_api(&context), &*binding, change, guarded).await?;
         // The change of it comes back here.
         return Ok(Action::await_change());
     }

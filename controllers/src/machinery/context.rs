@@ -6,16 +6,17 @@ use std::time::Duration;
 use capsize_clock::Clock;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::runtime::watcher::Config;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 
-use super::{Informer, bounded};
+use super::{Astray, Binding, Informer, bounded};
 use crate::api::{
-    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding,
-    NAMESPACE_CLUSTER_LEASES, OverridePolicy, PropagationPolicy, ResourceBinding, ResourceBindingSpec, Work,
-    execution_namespace,
+    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, LABEL_BINDING_KEY,
+    LABEL_CLUSTER_BINDING_KEY, NAMESPACE_CLUSTER_LEASES, OverridePolicy, PropagationPolicy, ResourceBinding,
+    ResourceBindingSpec, Work, execution_namespace,
 };
+use crate::dependencies::{BY_DEPENDENCY, dependencies_of};
 use crate::detector::Templates;
-use crate::rules::Rules;
+use crate::rules::{Rules, Write};
 use crate::{Agent, Controllers, MemberClients, Settings};
 
 /// What every controller is given.
@@ -35,6 +36,8 @@ pub(crate) struct Context {
     /// Of Pull members.
     pub leases: Informer<Lease>,
     pub templates: Templates,
+    /// The Works whose object in the member is not as they say.
+    pub astray: Astray,
     members: Arc<dyn MemberClients>,
     /// The one cluster that these controllers are the agent of.
     agent_of: Option<String>,
@@ -52,11 +55,13 @@ impl Context {
             cluster_policies: Informer::start(Api::all(client.clone()), config(), ()),
             override_policies: Informer::start(Api::all(client.clone()), config(), ()),
             cluster_override_policies: Informer::start(Api::all(client.clone()), config(), ()),
-            bindings: Informer::start(Api::all(client.clone()), config(), ()),
-            cluster_bindings: Informer::start(Api::all(client.clone()), config(), ()),
-            works: Informer::start(Api::all(client.clone()), config(), ()),
+            bindings: by_target(Informer::start(Api::all(client.clone()), config(), ()))
+                .indexed(BY_DEPENDENCY, dependencies_of),
+            cluster_bindings: by_target(Informer::start(Api::all(client.clone()), config(), ())),
+            works: works(Api::all(client.clone()), config()),
             leases: Informer::start(leases, config(), ()),
             templates: Templates::default(),
+            astray: Astray::default(),
             client,
             clock,
             settings,
@@ -69,8 +74,8 @@ impl Context {
     /// Starts what an agent watches on the control plane: its own Cluster and its Works.
     pub(crate) fn of_agent(agent: Agent) -> Self {
         let Agent { cluster, client, member, clock, settings, rules } = agent;
-        let client = bounded(client, settings.member_client_timeout);
-        let config = watched_across(settings.member_client_timeout);
+        let timeout = rules.member_timeout(settings.member_client_timeout);
+        let (client, config) = (bounded(client, timeout), watched_across(timeout));
         let own = config.clone().fields(&format!("metadata.name={cluster}"));
         let works = Api::namespaced(client.clone(), &execution_namespace(&cluster));
         Self {
@@ -81,9 +86,10 @@ impl Context {
             cluster_override_policies: Informer::empty(()),
             bindings: Informer::empty(()),
             cluster_bindings: Informer::empty(()),
-            works: Informer::start(works, config, ()),
+            works: self::works(works, config),
             leases: Informer::empty(()),
             templates: Templates::default(),
+            astray: Astray::default(),
             client,
             clock,
             settings,
@@ -120,6 +126,13 @@ impl Context {
         self.agent_of.is_some()
     }
 
+    /// Whether a write is refused if what it is based on is out of date. Where it is not, it comes as late as the rules say.
+    pub(crate) async fn guards(&self, write: Write) -> bool {
+        let Some(lag) = self.rules.unguarded(write) else { return true };
+        self.clock.sleep(lag).await;
+        false
+    }
+
     /// What every binding says, of either kind.
     pub(crate) fn placed(&self) -> Vec<ResourceBindingSpec> {
         let namespaced = self.bindings.list().into_iter().map(|binding| binding.spec.clone());
@@ -130,13 +143,40 @@ impl Context {
 
     /// A client for a member, with a bound on each request; `None` where there are no credentials.
     pub(crate) fn member(&self, cluster: &Cluster) -> Option<Client> {
-        self.members.client(cluster).map(|client| bounded(client, self.settings.member_client_timeout))
+        self.members.client(cluster).map(|client| bounded(client, self.member_timeout()))
     }
 
     /// How a member is watched.
     pub(crate) fn member_watch(&self) -> Config {
-        watched_across(self.settings.member_client_timeout)
+        watched_across(self.member_timeout())
     }
+
+    /// How long a request to a member may take.
+    pub(crate) fn member_timeout(&self) -> Duration {
+        self.rules.member_timeout(self.settings.member_client_timeout)
+    }
+}
+
+/// The index of bindings by the clusters that they are placed on.
+pub(crate) const BY_TARGET: &str = "target";
+/// The index of Works by their execution namespace.
+pub(crate) const BY_NAMESPACE: &str = "namespace";
+/// The index of Works by the key of their binding.
+pub(crate) const BY_BINDING: &str = "binding";
+
+fn by_target<B: Binding>(bindings: Informer<B>) -> Informer<B> {
+    bindings.indexed(BY_TARGET, |binding| {
+        binding.spec().clusters.iter().map(|target| target.name.clone()).collect()
+    })
+}
+
+fn works(api: Api<Work>, config: Config) -> Informer<Work> {
+    let works = Informer::start(api, config, ());
+    let works = works.indexed(BY_NAMESPACE, |work| work.namespace().into_iter().collect());
+    works.indexed(BY_BINDING, |work| {
+        let labels = [LABEL_BINDING_KEY, LABEL_CLUSTER_BINDING_KEY];
+        labels.iter().filter_map(|label| work.labels().get(*label).cloned()).collect()
+    })
 }
 
 /// How the other end of a link is watched: renewed as often as any request ends, so that a watch that has gone silent

@@ -19,6 +19,8 @@ use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
+use super::index::{Index, Keys};
+
 /// An object before and after a change; at least one of them is there.
 #[derive(Debug)]
 pub(crate) struct Change<K> {
@@ -48,6 +50,9 @@ impl<K> Change<K> {
 
 type Subscribers<K> = Arc<Mutex<Vec<UnboundedSender<Change<K>>>>>;
 
+/// Each by its name.
+type Indexes<K> = Arc<Mutex<BTreeMap<&'static str, Index<K>>>>;
+
 /// A store and its watch. Clones share both; the watch ends with the last of them.
 pub(crate) struct Informer<K>
 where
@@ -56,6 +61,7 @@ where
 {
     store: Store<K>,
     subscribers: Subscribers<K>,
+    indexes: Indexes<K>,
     listed: Arc<AtomicBool>,
     kind: K::DynamicType,
     _watch: Arc<JoinSet<()>>,
@@ -70,6 +76,7 @@ where
         Self {
             store: self.store.clone(),
             subscribers: Arc::clone(&self.subscribers),
+            indexes: Arc::clone(&self.indexes),
             listed: Arc::clone(&self.listed),
             kind: self.kind.clone(),
             _watch: Arc::clone(&self._watch),
@@ -96,20 +103,25 @@ where
     ) -> Self {
         let writer = Writer::new(kind.clone());
         let store = writer.as_reader();
-        let subscribers = Subscribers::default();
+        let (subscribers, indexes) = (Subscribers::default(), Indexes::default());
         let listed = Arc::new(AtomicBool::new(false));
         let mut tasks = JoinSet::new();
         let events = watch(api, config).default_backoff().modify(modify);
-        let told = (Arc::clone(&subscribers), Arc::clone(&listed));
+        let told = Told {
+            subscribers: Arc::clone(&subscribers),
+            indexes: Arc::clone(&indexes),
+            listed: Arc::clone(&listed),
+        };
         tasks.spawn(follow(events, writer, store.clone(), kind.clone(), told));
-        Self { store, subscribers, listed, kind, _watch: Arc::new(tasks) }
+        Self { store, subscribers, indexes, listed, kind, _watch: Arc::new(tasks) }
     }
 
     /// A store of a kind that is not watched: empty, and ready at once.
     pub(crate) fn empty(kind: K::DynamicType) -> Self {
         let store = Writer::new(kind.clone()).as_reader();
         let (subscribers, listed) = (Subscribers::default(), Arc::new(AtomicBool::new(true)));
-        Self { store, subscribers, listed, kind, _watch: Arc::default() }
+        let indexes = Indexes::default();
+        Self { store, subscribers, indexes, listed, kind, _watch: Arc::default() }
     }
 
     /// Ends when all that there was at the start is in the store.
@@ -140,6 +152,24 @@ where
         sorted(&self.store).into_values().collect()
     }
 
+    /// Files all objects under what `keys` says, to be found by [`Informer::by`].
+    pub(crate) fn indexed(self, name: &'static str, keys: Keys<K>) -> Self {
+        let mut index = Index::new(keys);
+        let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        for object in self.list() {
+            index.take_in(&Change { before: None, after: Some(object) });
+        }
+        indexes.insert(name, index);
+        drop(indexes);
+        self
+    }
+
+    /// The objects that the index of this name has under `key`, by namespace and name.
+    pub(crate) fn by(&self, index: &'static str, key: &str) -> Vec<Arc<K>> {
+        let indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        indexes.get(index).expect("a store is made with its indexes").under(key)
+    }
+
     /// What is there, and from then on every change.
     pub(crate) fn changes(&self) -> impl Stream<Item = Change<K>> + Send + use<K> {
         let (sender, receiver): (_, UnboundedReceiver<Change<K>>) = unbounded();
@@ -168,12 +198,19 @@ where
     store.state().into_iter().map(|object| ((object.namespace(), object.name_any()), object)).collect()
 }
 
+/// Who is told of changes.
+struct Told<K> {
+    subscribers: Subscribers<K>,
+    indexes: Indexes<K>,
+    listed: Arc<AtomicBool>,
+}
+
 async fn follow<K>(
     events: impl Stream<Item = Result<Event<K>, watcher::Error>>,
     mut writer: Writer<K>,
     store: Store<K>,
     kind: K::DynamicType,
-    (subscribers, listed): (Subscribers<K>, Arc<AtomicBool>),
+    told: Told<K>,
 ) where
     K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
     K::DynamicType: Eq + Hash + Clone + Debug + Unpin + Send + Sync,
@@ -187,10 +224,15 @@ async fn follow<K>(
                 continue;
             }
         };
-        let mut subscribers = subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut subscribers = told.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut indexes = told.indexes.lock().unwrap_or_else(PoisonError::into_inner);
         let changes = applied(&mut writer, &store, &kind, &event);
+        for change in &changes {
+            indexes.values_mut().for_each(|index| index.take_in(change));
+        }
+        drop(indexes);
         if matches!(event, Event::InitDone) {
-            listed.store(true, Ordering::Release);
+            told.listed.store(true, Ordering::Release);
         }
         for change in changes {
             subscribers.retain(|subscriber| subscriber.unbounded_send(change.clone()).is_ok());

@@ -1,17 +1,20 @@
 //! What all controllers stand on: stores fed by watches, queues, writes, and clients for members.
 
+mod astray;
 mod binding;
 mod context;
 mod error;
+mod index;
 mod informer;
 mod member;
 mod queue;
 mod write;
 
+pub(crate) use astray::Astray;
 pub(crate) use binding::Binding;
-pub(crate) use context::Context;
+pub(crate) use context::{BY_BINDING, BY_NAMESPACE, BY_TARGET, Context};
 pub(crate) use error::Error;
 pub(crate) use informer::{Change, Informer};
 pub(crate) use member::bounded;
 pub(crate) use queue::{Queue, refs, run, run_with};
-pub(crate) use write::{dynamic_api, erase, patch, patch_status, put_status};
+pub(crate) use write::{dynamic_api, erase, patch, patch_guarded, patch_status, put_status};

@@ -12,11 +12,26 @@ use super::Error;
 
 /// Patches `object`, provided that nobody else has changed it since: two controllers that write the same list would
 /// undo each other's work otherwise (#7290, #7346).
-pub(crate) async fn patch<K>(api: &Api<K>, object: &K, mut change: Value) -> Result<K, Error>
+pub(crate) async fn patch<K>(api: &Api<K>, object: &K, change: Value) -> Result<K, Error>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    pin(&mut change, object);
+    patch_guarded(api, object, change, true).await
+}
+
+/// As [`patch`], but where it is not `guarded`, whoever has changed the object since.
+pub(crate) async fn patch_guarded<K>(
+    api: &Api<K>,
+    object: &K,
+    mut change: Value,
+    guarded: bool,
+) -> Result<K, Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    if guarded {
+        pin(&mut change, object);
+    }
     Ok(api.patch(&object.name_any(), &PatchParams::default(), &Patch::Merge(&change)).await?)
 }
 

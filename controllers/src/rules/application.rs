@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::Rules;
 use super::eviction::clusters_before;
-use super::preserved_state;
+use super::state::task_state;
 use crate::api::{
     AggregatedStatus, ApplicationFailover, GracefulEvictionTask, Health, PurgeMode,
-    REASON_APPLICATION_FAILURE, ResourceBindingSpec, TargetCluster,
+    REASON_APPLICATION_FAILURE, ResourceBindingSpec,
 };
 
 /// Since when each cluster is told to be unhealthy.
@@ -54,19 +55,18 @@ pub fn tolerated_until(failover: &ApplicationFailover, since: Timestamp) -> Time
     since.saturating_add(Duration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
 
-/// What the eviction task says, but for cluster and replicas. `before` are the targets, `report` what the cluster says
-/// of its copy.
+/// What the eviction task says, but for cluster and replicas. `report` is what the cluster says of its copy.
 ///
 /// # Errors
 /// What is to be preserved is not known: the eviction waits.
-pub fn application_task(
+pub fn application_task<R: Rules + ?Sized>(
+    rules: &R,
     failover: &ApplicationFailover,
     producer: &str,
-    before: &[TargetCluster],
+    spec: &ResourceBindingSpec,
     report: Option<&AggregatedStatus>,
 ) -> Result<GracefulEvictionTask, String> {
-    let preservation = failover.state_preservation.as_ref();
-    let state = preserved_state(preservation, report.and_then(|report| report.status.as_ref()))?;
+    let state = task_state(rules, failover.state_preservation.as_ref(), spec, report)?;
     let mode = failover.purge_mode;
     Ok(GracefulEvictionTask {
         purge_mode: Some(mode),
@@ -74,7 +74,7 @@ pub fn application_task(
         suppress_deletion: (mode == PurgeMode::Never).then_some(true),
         reason: REASON_APPLICATION_FAILURE.into(),
         producer: producer.into(),
-        clusters_before_failover: clusters_before(&state, before),
+        clusters_before_failover: clusters_before(&state, &spec.clusters),
         preserved_label_state: state,
         ..GracefulEvictionTask::default()
     })
@@ -85,6 +85,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::api::TargetCluster;
+    use crate::rules::Reference;
 
     fn failover(value: Value) -> ApplicationFailover {
         let mut whole = json!({"decisionConditions": {"tolerationSeconds": 30}});
@@ -141,7 +143,8 @@ mod tests {
 
     #[test]
     fn a_task_is_as_the_policy_says() {
-        let task = |value| application_task(&failover(value), "who", &[], None).unwrap();
+        let spec = ResourceBindingSpec::default();
+        let task = |value| application_task(&Reference, &failover(value), "who", &spec, None).unwrap();
         let graceful = task(json!({"gracePeriodSeconds": 10}));
         assert_eq!((graceful.grace_period_seconds, graceful.suppress_deletion), (Some(10), None));
         let never = task(json!({"purgeMode": "Never", "gracePeriodSeconds": 10}));
@@ -151,6 +154,6 @@ mod tests {
         assert_eq!((direct.reason.as_str(), direct.producer.as_str()), (REASON_APPLICATION_FAILURE, "who"));
         let stateful = failover(json!({"statePreservation": {"rules": [
             {"aliasLabelName": "n", "jsonPath": "{.replicas}"}]}}));
-        assert!(application_task(&stateful, "who", &[], None).is_err());
+        assert!(application_task(&Reference, &stateful, "who", &spec, None).is_err());
     }
 }

@@ -15,17 +15,46 @@ pub enum Bug {
     ChosenWhileLeaving,
     /// An eviction leaves another task where there is one already (#3456).
     TwoTasks,
+    /// The graceful eviction controller writes the tasks that it read, whoever has added one since (#7290).
+    TasksLost,
+    /// The cluster taint policy controller writes the taints that it read, whoever has changed them since (#7346).
+    TaintsLost,
+    /// The scheduler writes targets by what it read, though a cluster has been evicted since.
+    PlacementUnguarded,
+    /// The grace period of a task counts for the tasks after it, too (#7184).
+    GracePeriodLeaks,
+    /// A member without credentials is not ready at once, without a threshold (#7426).
+    CredentialsUndamped,
+    /// Tasks do not time out as long as the scheduler has no result (#3747).
+    TimeoutAwaitsScheduler,
+    /// Where a toleration has run out, the old copy goes gracefully, whatever the policy says (#6676).
+    ExpiryForgetsPurgeMode,
+    /// What belongs to no namespace goes gracefully, whatever it is told (#6491).
+    ClusterScopedForgetPurgeMode,
+    /// Tasks that were there before the controller was started are not looked at (#3475).
+    EarlierTasksUnseen,
     /// A target counts as healthy by a report on an earlier schedule, so that the old copy goes too early (#3736).
     EarlierHealthCounts,
     /// Where no cluster takes the workload, that counts as a success of the scheduler and nothing as a replacement, so
     /// that the old copy goes at once (until 1.6, `pkg/scheduler/scheduler.go`).
     NothingReplaces,
+    /// Since when a workload is unhealthy in a cluster is remembered beyond its eviction, so that it may not even start
+    /// there again (#3500).
+    IllHealthRemembered,
+    /// What goes directly leaves no task behind, so that the same cluster may be chosen at once (#4208).
+    PurgedWithoutTask,
+    /// A second failover before the first has come to anything preserves the state of a copy that never worked (#6232).
+    StateReadAnew,
+    /// Nothing is known of the health of what has no status, so that nothing replaces it (#4407).
+    StatuslessUnknown,
     /// Any taint of effect NoSchedule drives out what is there when it is next scheduled (#2449).
     TaintsDriveOut,
     /// A cluster that does not list the kind for a moment loses what it has of it (#5216).
     KindsDriveOut,
     /// Replicas on clusters that are no candidates any more count as placed (#4586, #7110).
     LostReplicasCount,
+    /// Of more replicas a cluster gets fewer (#6793). That is `Division::LargestWeight`, which the reference has.
+    ScaleUpShrinks,
     /// The scheduler observes the generation before its own patch, and none where it has nothing to do (#3455).
     OwnPatchUnobserved,
     /// A label that is taken away from a cluster is not noticed (#2912).
@@ -37,25 +66,81 @@ pub enum Bug {
     /// A toleration that has run out lets the workload in again, to be evicted at once
     /// (`pkg/scheduler/framework/plugins/tainttoleration`).
     RunOutTolerationAdmits,
+    /// Workloads that tolerate a taint for ever take up turns of evictions that are paced (until 1.18.1,
+    /// `pkg/controllers/cluster/taint_manager.go`).
+    TolerantTakeTurns,
+    /// A taint of ill health that takes the place of another starts tolerations anew
+    /// (`pkg/controllers/cluster/cluster_controller.go`).
+    SwapRestartsToleration,
+    /// Which of several cluster taint policies has the last word is up to the order in which they are listed (#6399).
+    TaintPoliciesUnsorted,
+    /// Requests to members have no time limit, so that one that never answers is never noticed (#6829).
+    NoTimeLimit,
+    /// What discovery found takes the place of what was known, however little it is (#7373).
+    PartialListsReplace,
+    /// A member whose agent is gone is never removed (#1847).
+    SilentAgentsHoldUp,
+    /// What changes in a policy waits for a change of the template, though the policy is not lazy (#6674).
+    PolicyChangesDropped,
+    /// Bindings have no finalizer, so that what they placed may outlive them (#708).
+    NoFinalizer,
+    /// What a workload depends on leaves a cluster when its eviction begins
+    /// (`pkg/dependenciesdistributor/dependencies_distributor.go`).
+    DependenciesLeaveFirst,
+    /// The completions of a Job are dealt out to clusters in another order than they were divided (#7387).
+    CompletionsMixedUp,
+    /// What somebody deletes in a member is made again though dispatching is suspended (#6525).
+    SuspendedIsMended,
     /// A Work that could not be applied is reported as applied (#3709).
     FailedIsApplied,
+    /// A Work whose object could not be made again still says that it is applied (#4341).
+    FailedMendingUntold,
+    /// The addresses of a member go as soon as it is not ready (#6258).
+    NotReadyCutsServices,
 }
 
 /// Each bug with its name in profiles, and the first release without it, if there is one.
-const KNOWN: [(Bug, &str, Option<Number>); 13] = [
+const KNOWN: [(Bug, &str, Option<Number>); 40] = [
     (Bug::ChosenWhileLeaving, "chosen-while-leaving", Some((1, 6))),
     (Bug::TwoTasks, "two-tasks", Some((1, 6))),
+    (Bug::TasksLost, "tasks-lost", Some((1, 18))),
+    (Bug::TaintsLost, "taints-lost", Some((1, 18))),
+    (Bug::PlacementUnguarded, "placement-unguarded", None),
+    (Bug::GracePeriodLeaks, "grace-period-leaks", Some((1, 17))),
+    (Bug::CredentialsUndamped, "credentials-undamped", Some((1, 18))),
+    (Bug::TimeoutAwaitsScheduler, "timeout-awaits-scheduler", Some((1, 14))),
+    (Bug::ExpiryForgetsPurgeMode, "expiry-forgets-purge-mode", Some((1, 15))),
+    (Bug::ClusterScopedForgetPurgeMode, "cluster-scoped-forget-purge-mode", Some((1, 15))),
+    (Bug::EarlierTasksUnseen, "earlier-tasks-unseen", Some((1, 6))),
     (Bug::EarlierHealthCounts, "earlier-health-counts", None),
     (Bug::NothingReplaces, "nothing-replaces", Some((1, 7))),
+    (Bug::IllHealthRemembered, "ill-health-remembered", Some((1, 6))),
+    (Bug::PurgedWithoutTask, "purged-without-task", Some((1, 12))),
+    (Bug::StateReadAnew, "state-read-anew", None),
+    (Bug::StatuslessUnknown, "statusless-unknown", Some((1, 9))),
     (Bug::TaintsDriveOut, "taints-drive-out", Some((1, 3))),
     (Bug::KindsDriveOut, "kinds-drive-out", Some((1, 12))),
     (Bug::LostReplicasCount, "lost-replicas-count", Some((1, 9))),
+    (Bug::ScaleUpShrinks, "scale-up-shrinks", Some((1, 16))),
     (Bug::OwnPatchUnobserved, "own-patch-unobserved", Some((1, 6))),
     (Bug::LostLabelsUnnoticed, "lost-labels-unnoticed", Some((1, 5))),
     (Bug::SuspensionIgnored, "suspension-ignored", Some((1, 14))),
     (Bug::OtherSchedulersServed, "other-schedulers-served", Some((1, 8))),
     (Bug::RunOutTolerationAdmits, "run-out-toleration-admits", None),
+    (Bug::TolerantTakeTurns, "tolerant-take-turns", Some((1, 19))),
+    (Bug::SwapRestartsToleration, "swap-restarts-toleration", Some((1, 14))),
+    (Bug::TaintPoliciesUnsorted, "taint-policies-unsorted", Some((1, 14))),
+    (Bug::NoTimeLimit, "no-time-limit", Some((1, 16))),
+    (Bug::PartialListsReplace, "partial-lists-replace", None),
+    (Bug::SilentAgentsHoldUp, "silent-agents-hold-up", Some((1, 8))),
+    (Bug::PolicyChangesDropped, "policy-changes-dropped", Some((1, 15))),
+    (Bug::NoFinalizer, "no-finalizer", Some((0, 10))),
+    (Bug::DependenciesLeaveFirst, "dependencies-leave-first", None),
+    (Bug::CompletionsMixedUp, "completions-mixed-up", Some((1, 18))),
+    (Bug::SuspendedIsMended, "suspended-is-mended", Some((1, 15))),
     (Bug::FailedIsApplied, "failed-is-applied", Some((1, 7))),
+    (Bug::FailedMendingUntold, "failed-mending-untold", Some((1, 9))),
+    (Bug::NotReadyCutsServices, "not-ready-cuts-services", Some((1, 14))),
 ];
 
 impl Bug {

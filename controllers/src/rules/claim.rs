@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::Behaviour;
 use crate::api::{
     CLUSTER_POLICY_NAME, LABEL_CLUSTER_POLICY_ID, LABEL_POLICY_ID, POLICY_NAME, POLICY_NAMESPACE,
+    ResourceBindingSpec,
 };
 
 /// A policy, as those that it has name it.
@@ -55,6 +56,13 @@ pub fn claimed_by<'a>(
     let names = if behaviour.permanent_ids { annotations } else { labels };
     let named = |key: &str, namespaced: bool| names.get(key).map(|name| (namespaced, name.as_str()));
     named(POLICY_NAME, true).or_else(|| named(CLUSTER_POLICY_NAME, false))
+}
+
+/// Whether a new binding gets a finalizer: each does, so that it stays until what it placed is gone, whoever deletes it
+/// and whether a controller is there to see it (#708).
+#[must_use]
+pub fn has_finalizer(_spec: &ResourceBindingSpec) -> bool {
+    true
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Selector, SelectorExt};
 use serde_json::Value;
 
-use crate::api::{Dependency, LABEL_SERVICE_NAME, derived_service_name};
+use crate::api::{LABEL_SERVICE_NAME, ResourceSelector, derived_service_name};
 
 /// Where a volume names a secret.
 const SECRETS_OF_VOLUMES: [&str; 10] = [
@@ -27,7 +27,7 @@ const SECRETS_OF_VOLUMES: [&str; 10] = [
 
 /// What a template depends on, by kind and name; nothing for kinds of which nothing is known.
 #[must_use]
-pub fn dependencies(kind: &str, template: &Value) -> Vec<Dependency> {
+pub fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector> {
     let text = |path: &str| template.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let namespace = text("/metadata/namespace");
     let pod = match kind {
@@ -68,10 +68,13 @@ fn strings<'a>(list: &'a Value, path: &'static str) -> Names<'a> {
     Box::new(list.as_array().into_iter().flatten().filter_map(move |element| element.pointer(path)?.as_str()))
 }
 
-fn named<'a>(namespace: &str, kinds: impl IntoIterator<Item = (&'a str, Names<'a>)>) -> Vec<Dependency> {
+fn named<'a>(
+    namespace: &str,
+    kinds: impl IntoIterator<Item = (&'a str, Names<'a>)>,
+) -> Vec<ResourceSelector> {
     let of_kind = |(kind, names): (&str, Names<'a>)| {
         let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
-        let one = |name: &str| Dependency {
+        let one = |name: &str| ResourceSelector {
             api_version: "v1".into(),
             kind: kind.into(),
             namespace: namespace.into(),
@@ -116,17 +119,17 @@ fn secrets(pod: &Value) -> Names<'_> {
 }
 
 /// The Service that is derived from it, and the addresses behind that.
-fn of_service_import(namespace: &str, name: &str) -> Vec<Dependency> {
+fn of_service_import(namespace: &str, name: &str) -> Vec<ResourceSelector> {
     let derived = derived_service_name(name);
     let labels = BTreeMap::from([(LABEL_SERVICE_NAME.to_owned(), derived.clone())]);
-    let addresses = Dependency {
+    let addresses = ResourceSelector {
         api_version: "discovery.k8s.io/v1".into(),
         kind: "EndpointSlice".into(),
         namespace: namespace.into(),
         name: String::new(),
         label_selector: Some(LabelSelector { match_labels: Some(labels), ..LabelSelector::default() }),
     };
-    let service = Dependency {
+    let service = ResourceSelector {
         api_version: "v1".into(),
         kind: "Service".into(),
         namespace: namespace.into(),
@@ -138,9 +141,9 @@ fn of_service_import(namespace: &str, name: &str) -> Vec<Dependency> {
 
 /// Whether an object is among those that a dependency means.
 #[must_use]
-pub fn is_meant(dependency: &Dependency, object: &Value) -> bool {
+pub fn is_meant(dependency: &ResourceSelector, object: &Value) -> bool {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
-    let Dependency { api_version, kind, namespace, name, label_selector } = dependency;
+    let ResourceSelector { api_version, kind, namespace, name, label_selector } = dependency;
     if text("/apiVersion") != api_version || text("/kind") != kind || text("/metadata/namespace") != namespace
     {
         return false;
@@ -161,7 +164,7 @@ mod tests {
     use super::*;
 
     fn said(kind: &str, template: &Value) -> Vec<String> {
-        let of = |one: &Dependency| format!("{}/{}", one.kind, one.name);
+        let of = |one: &ResourceSelector| format!("{}/{}", one.kind, one.name);
         dependencies(kind, template).iter().map(of).collect()
     }
 

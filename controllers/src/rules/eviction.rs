@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::preserved_state;
+use super::state::task_state;
+use super::{Due, Rules};
 use crate::api::{
-    AggregatedStatus, ClusterFailover, GracefulEvictionTask, Health, PRODUCER_TAINT_MANAGER, PurgeMode,
+    AggregatedStatus, GracefulEvictionTask, Health, PRODUCER_TAINT_MANAGER, PurgeMode,
     REASON_TAINT_UNTOLERATED, ResourceBindingSpec, TargetCluster,
 };
 
@@ -45,23 +46,26 @@ pub fn evict(spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvicti
 }
 
 /// What the taint manager's task says, but for cluster and replicas. The old copy goes as the policy says (1.15), or
-/// as the flag does (1.14); `before` are the targets, `report` what the cluster says of its copy.
+/// as the flag does (1.14), whatever made it `due` (#6676) and be the binding of a namespace or not (#6491); `report` is
+/// what the cluster says of its copy.
 ///
 /// # Errors
 /// What is to be preserved is not known: the eviction waits.
-pub fn taint_task(
-    failover: Option<&ClusterFailover>,
+pub fn taint_task<R: Rules + ?Sized>(
+    rules: &R,
+    spec: &ResourceBindingSpec,
+    _due: Due,
     flag: Option<PurgeMode>,
-    before: &[TargetCluster],
     report: Option<&AggregatedStatus>,
 ) -> Result<GracefulEvictionTask, String> {
+    let failover = spec.failover.as_ref().and_then(|failover| failover.cluster.as_ref());
     let preservation = failover.and_then(|failover| failover.state_preservation.as_ref());
-    let state = preserved_state(preservation, report.and_then(|report| report.status.as_ref()))?;
+    let state = task_state(rules, preservation, spec, report)?;
     Ok(GracefulEvictionTask {
         purge_mode: failover.map(|failover| failover.purge_mode).or(flag),
         reason: REASON_TAINT_UNTOLERATED.into(),
         producer: PRODUCER_TAINT_MANAGER.into(),
-        clusters_before_failover: clusters_before(&state, before),
+        clusters_before_failover: clusters_before(&state, &spec.clusters),
         preserved_label_state: state,
         ..GracefulEvictionTask::default()
     })
@@ -73,9 +77,29 @@ pub(super) fn clusters_before(state: &BTreeMap<String, String>, before: &[Target
     before.map(|target| target.name.clone()).collect()
 }
 
+/// Whether a change of a binding is one that its tasks are looked at for: where it has any, be it new to the controller or
+/// not (#3475).
+#[must_use]
+pub fn wakes_for_tasks(_before: Option<&ResourceBindingSpec>, after: &ResourceBindingSpec) -> bool {
+    !after.graceful_eviction_tasks.is_empty()
+}
+
+/// Whether tasks are seen to while the scheduler has not had its say on the binding (`scheduled`): they may time out
+/// whether it does or not (#6227).
+#[must_use]
+pub fn sees_to_tasks(_scheduled: bool) -> bool {
+    true
+}
+
+/// How old each task gets at most: as long as it says itself, or else `timeout`, whatever the others say (#7184).
+#[must_use]
+pub fn task_timeouts(tasks: &[GracefulEvictionTask], timeout: Duration) -> Vec<Duration> {
+    let own = |task: &GracefulEvictionTask| u64::try_from(task.grace_period_seconds?).ok();
+    tasks.iter().map(|task| own(task).map_or(timeout, Duration::from_secs)).collect()
+}
+
 /// What is to become of a task. A person's word counts before all else. It ends when `replaced` (see [`is_replaced`])
-/// or when it is older than `timeout`, or than its own grace period; the timeout does not wait for the scheduler
-/// (#6227).
+/// or when it is older than `timeout`.
 #[must_use]
 pub fn task_fate(task: &GracefulEvictionTask, replaced: bool, timeout: Duration, now: Timestamp) -> TaskFate {
     let Some(begun) = &task.creation_timestamp else { return TaskFate::Stamp };
@@ -84,8 +108,6 @@ pub fn task_fate(task: &GracefulEvictionTask, replaced: bool, timeout: Duration,
         Some(false) => return TaskFate::End,
         None => {}
     }
-    let own = task.grace_period_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-    let timeout = own.map_or(timeout, Duration::from_secs);
     let end = begun.0.saturating_add(timeout).unwrap_or(Timestamp::MAX);
     if replaced || now > end { TaskFate::End } else { TaskFate::KeepUntil(end) }
 }
@@ -120,6 +142,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::api::{ClusterFailover, FailoverBehavior};
+    use crate::rules::Reference;
 
     fn report(cluster: &str, health: &str, status: &Value) -> AggregatedStatus {
         serde_json::from_value(
@@ -170,21 +194,19 @@ mod tests {
     fn a_task_has_its_own_time_and_a_person_the_last_word() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let cases = [
-            (None, Some(10), false, 109, TaskFate::KeepUntil(at(110))),
-            (None, Some(10), false, 111, TaskFate::End),
-            (Some(true), None, true, 9999, TaskFate::Keep),
-            (Some(false), None, false, 101, TaskFate::End),
+            (Some(true), true, 9999, TaskFate::Keep),
+            (Some(false), false, 101, TaskFate::End),
+            (None, false, 101, TaskFate::KeepUntil(at(700))),
         ];
-        for (suppress_deletion, grace_period_seconds, replaced, now, expected) in cases {
-            let task = GracefulEvictionTask {
-                creation_timestamp: Some(Time(at(100))),
-                suppress_deletion,
-                grace_period_seconds,
-                ..Default::default()
-            };
+        for (suppress_deletion, replaced, now, expected) in cases {
+            let creation_timestamp = Some(Time(at(100)));
+            let task = GracefulEvictionTask { creation_timestamp, suppress_deletion, ..Default::default() };
             let fate = task_fate(&task, replaced, Duration::from_secs(600), at(now));
-            assert_eq!(fate, expected, "{suppress_deletion:?} {grace_period_seconds:?} {now}");
+            assert_eq!(fate, expected, "{suppress_deletion:?} {now}");
         }
+        let task = |grace_period_seconds| GracefulEvictionTask { grace_period_seconds, ..Default::default() };
+        let timeouts = task_timeouts(&[task(None), task(Some(10)), task(None)], Duration::from_secs(600));
+        assert_eq!(timeouts, [600, 10, 600].map(Duration::from_secs));
     }
 
     #[test]
@@ -194,16 +216,22 @@ mod tests {
             "statePreservation": {"rules": [{"aliasLabelName": "n", "jsonPath": "{.replicas}"}]},
         }))
         .unwrap();
-        let before = [target("m1", 2)];
-        let report = report("m1", "Healthy", &json!({"replicas": 2}));
-        let task = taint_task(Some(&failover), Some(PurgeMode::Gracefully), &before, Some(&report)).unwrap();
-        assert_eq!(task.purge_mode, Some(PurgeMode::Directly));
-        assert_eq!(task.preserved_label_state["n"], "2");
-        assert_eq!(task.clusters_before_failover, ["m1"]);
-        assert!(taint_task(Some(&failover), None, &before, None).is_err());
-        let task = taint_task(None, Some(PurgeMode::Gracefully), &before, None).unwrap();
-        assert_eq!(task.purge_mode, Some(PurgeMode::Gracefully));
-        assert_eq!(task.clusters_before_failover, Vec::<String>::new());
+        let flag = Some(PurgeMode::Gracefully);
+        let mut spec = ResourceBindingSpec { clusters: vec![target("m1", 2)], ..Default::default() };
+        for (due, namespace) in [(Due::AtOnce, "default"), (Due::At(Timestamp::UNIX_EPOCH), "")] {
+            spec.resource.namespace = namespace.into();
+            spec.failover = None;
+            let task = taint_task(&Reference, &spec, due, flag, None).unwrap();
+            assert_eq!(task.purge_mode, flag);
+            assert_eq!(task.clusters_before_failover, Vec::<String>::new());
+            spec.failover = Some(FailoverBehavior { cluster: Some(failover.clone()), application: None });
+            let report = report("m1", "Healthy", &json!({"replicas": 2}));
+            let task = taint_task(&Reference, &spec, due, flag, Some(&report)).unwrap();
+            assert_eq!(task.purge_mode, Some(PurgeMode::Directly));
+            assert_eq!(task.preserved_label_state["n"], "2");
+            assert_eq!(task.clusters_before_failover, ["m1"]);
+            assert!(taint_task(&Reference, &spec, due, flag, None).is_err());
+        }
     }
 
     #[test]

@@ -2,32 +2,39 @@
 //!
 //! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/healthy.go`.
 
+//! Of the kinds that it knows from others (`default/thirdparty`), the one that belongs to no namespace.
+
 use serde_json::Value;
 
 use crate::api::Health;
 
 /// The kinds that have a health of their own.
-const WITH_HEALTH: [&str; 9] = [
-    "Deployment",
-    "StatefulSet",
-    "ReplicaSet",
-    "DaemonSet",
-    "Service",
-    "Ingress",
-    "PersistentVolumeClaim",
-    "Pod",
-    "PodDisruptionBudget",
+const WITH_HEALTH: [(&str, &str); 10] = [
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "StatefulSet"),
+    ("apps/v1", "ReplicaSet"),
+    ("apps/v1", "DaemonSet"),
+    ("v1", "Service"),
+    ("networking.k8s.io/v1", "Ingress"),
+    ("v1", "PersistentVolumeClaim"),
+    ("v1", "Pod"),
+    ("policy/v1", "PodDisruptionBudget"),
+    ("kyverno.io/v1", "ClusterPolicy"),
 ];
 
 /// Whether objects of the kind can be unhealthy.
 #[must_use]
-pub fn has_health(kind: &str) -> bool {
-    WITH_HEALTH.contains(&kind)
+pub fn has_health(api_version: &str, kind: &str) -> bool {
+    WITH_HEALTH.contains(&(api_version, kind))
 }
 
-/// Whether the object does its work. Kinds about which nothing is known do, as from 1.12.
+/// Whether the object does its work. Kinds about which nothing is known do, as from 1.12, and also what has no status
+/// (as from 1.9, #4453).
 #[must_use]
-pub fn health(kind: &str, object: &Value) -> Health {
+pub fn health(object: &Value) -> Health {
+    let said = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let known = WITH_HEALTH.iter().find(|known| **known == (said("apiVersion"), said("kind")));
+    let kind = known.map_or("", |(_, kind)| kind);
     let number = |path: &str| object.pointer(path).and_then(Value::as_i64).unwrap_or_default();
     let wanted = || object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1);
     let phase = object.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
@@ -51,14 +58,23 @@ pub fn health(kind: &str, object: &Value) -> Health {
         "PersistentVolumeClaim" => phase == "Bound",
         "Pod" => phase == "Succeeded" || (phase == "Running" && is_ready(object)),
         "PodDisruptionBudget" => number("/status/currentHealthy") >= number("/status/desiredHealthy"),
+        "ClusterPolicy" => match object.pointer("/status/ready").and_then(Value::as_bool) {
+            Some(ready) => ready,
+            None => has_condition(object, |it| it["type"] == "Ready" && it["reason"] == "Succeeded"),
+        },
         _ => true,
     };
     if healthy { Health::Healthy } else { Health::Unhealthy }
 }
 
 fn is_ready(object: &Value) -> bool {
+    has_condition(object, |condition| condition["type"] == "Ready")
+}
+
+/// Whether a condition of these is true.
+fn has_condition(object: &Value, meant: impl Fn(&Value) -> bool) -> bool {
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
-    conditions.is_some_and(|all| all.iter().any(|one| one["type"] == "Ready" && one["status"] == "True"))
+    conditions.is_some_and(|all| all.iter().any(|one| one["status"] == "True" && meant(one)))
 }
 
 /// Whether a load balancer has given it a way in.
@@ -73,6 +89,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn of(api_version: &str, kind: &str, mut object: Value) -> Health {
+        object["apiVersion"] = api_version.into();
+        object["kind"] = kind.into();
+        health(&object)
+    }
 
     fn deployment(generation: i64, replicas: i64, status: &Value) -> Value {
         json!({"metadata": {"generation": generation}, "spec": {"replicas": replicas}, "status": status})
@@ -112,7 +134,7 @@ mod tests {
             ),
         ];
         for (about, object, expected) in cases {
-            assert_eq!(health("Deployment", &object), expected, "{about}");
+            assert_eq!(of("apps/v1", "Deployment", object), expected, "{about}");
         }
     }
 
@@ -158,10 +180,29 @@ mod tests {
                 Health::Unhealthy,
             ),
             ("ConfigMap", json!({"data": {}}), Health::Healthy),
+            ("ClusterPolicy", json!({"status": {"ready": false}}), Health::Unhealthy),
+            ("ClusterPolicy", json!({"status": {"ready": true}}), Health::Healthy),
+            ("ClusterPolicy", json!({}), Health::Unhealthy),
+            (
+                "ClusterPolicy",
+                json!({"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Succeeded"}]}}),
+                Health::Healthy,
+            ),
         ];
         for (kind, object, expected) in cases {
-            assert_eq!(health(kind, &object), expected, "{kind} {object}");
-            assert_eq!(has_health(kind), kind != "ConfigMap", "{kind}");
+            let known = WITH_HEALTH.iter().find(|(_, known)| *known == kind);
+            let version = known.map_or("v1", |(version, _)| version);
+            assert_eq!(of(version, kind, object.clone()), expected, "{kind} {object}");
+            assert_eq!(has_health(version, kind), kind != "ConfigMap", "{kind}");
         }
+    }
+
+    #[test]
+    fn a_kind_of_the_same_name_in_another_group_is_another_kind() {
+        assert!(has_health("apps/v1", "Deployment"));
+        assert!(!has_health("example.com/v1", "Deployment"));
+        let silent = deployment(1, 2, &json!({}));
+        assert_eq!(of("apps/v1", "Deployment", silent.clone()), Health::Unhealthy);
+        assert_eq!(of("example.com/v1", "Deployment", silent), Health::Healthy);
     }
 }

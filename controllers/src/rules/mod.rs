@@ -7,6 +7,7 @@ mod activation;
 mod affinity;
 mod aggregate;
 mod application;
+mod applied;
 mod assign;
 mod autoscale;
 mod behaviour;
@@ -21,6 +22,7 @@ mod estimate;
 mod eviction;
 mod filter;
 mod groups;
+mod guard;
 mod health;
 mod heartbeat;
 mod image;
@@ -37,6 +39,8 @@ mod reflect;
 mod release;
 mod required;
 mod retain;
+#[cfg(test)]
+mod samples;
 mod schedule;
 mod select;
 mod services;
@@ -57,23 +61,28 @@ pub use aggregate::{aggregated_status, fully_applied};
 pub use application::{
     UnhealthySince, application_failover, application_task, tolerated_until, unhealthy_since,
 };
+pub use applied::{Done, applied_condition, holds_back};
 pub use assign::{assign, room_used, static_weights, still_assigned};
 pub use autoscale::{replicas_to_sync, scales};
 pub use behaviour::{Behaviour, Division, Grouping, Removal, UnservedTargets};
 pub use bugs::{Bug, UnknownBug};
 pub use capacity::{add_quantities, milli};
-pub use claim::{Owner, claim_marks, claimed_by};
+pub use claim::{Owner, claim_marks, claimed_by, has_finalizer};
 pub use components::{free_sets, is_set, with_room_for_a_set};
 pub use delivery::{Delivery, belongs_to_work, covers, is_as_said, manifest, template_replicas};
 pub use dependencies::{dependencies, is_meant};
 pub use divide::{divide, divide_by_largest_weight, divide_by_seats};
 pub use estimate::{free_replicas, pod_requests, replica_requirements};
-pub use eviction::{TaskFate, evict, is_replaced, stands_in, taint_task, task_fate};
+pub use eviction::{
+    TaskFate, evict, is_replaced, sees_to_tasks, stands_in, taint_task, task_fate, task_timeouts,
+    wakes_for_tasks,
+};
 pub use filter::{
     Refusal, affinity_filter, api_filter, eviction_filter, locality_score, spread_filter, taint_filter,
     terminating_filter,
 };
 pub use groups::{Group, best_groups, divided_group_score, duplicated_group_score, fewest_groups};
+pub use guard::{Write, unguarded};
 pub use health::{has_health, health};
 pub use heartbeat::{Heartbeat, abandons_works, heartbeat, not_ready_since, silence};
 pub use image::override_image;
@@ -87,7 +96,10 @@ pub use overrides::{OverridePolicyRef, override_object, overrides_for};
 pub use policy::{Claim, Match, owner, selects};
 pub use propagated::{propagated_version, skips_kind, skips_object};
 pub use prune::prune;
-pub use readiness::{Probe, ProbeRun, Readiness, complete_apis, keeps_condition, probe_run, readiness};
+pub use readiness::{
+    Probe, ProbeRun, Readiness, complete_apis, is_damped, keeps_condition, member_timeout, probe_run,
+    readiness, replaces_enablements,
+};
 pub use reflect::reflected_status;
 pub use release::{Reference, Release};
 pub use required::{require, snapshot};
@@ -99,15 +111,16 @@ pub use schedule::{
 pub use select::{Candidate, grouping_field, ranked, select};
 pub use services::{
     collected_service, collected_slice, derived_service, exported_service, imported_slice, is_collected,
+    keeps_slices,
 };
 pub use set::Rules;
-pub use state::{injected_state, preserved_state};
+pub use state::{handed_on, injected_state, preserved_state};
 pub use summary::{node_summary, resource_summary};
 pub use taint_policy::{taints_by_policies, validate_taint_policy};
 pub use taints::{Ready, no_execute_taints, no_schedule_taints, terminating_taints};
 pub use targets::{awaits_purge, carriers, completions, is_dispatch_suspended, work_targets};
 pub use template_status::template_status;
-pub use toleration::{Due, eviction_due, eviction_pause, tolerates};
+pub use toleration::{Due, eviction_due, eviction_pause, takes_a_turn, tolerates};
 pub use trigger::{asked_anew, concerns, is_for_scheduler, needs_scheduling, observed_generation};
 pub use webhook::{
     default_failover, default_placement, default_selectors, default_tolerations, needs_dependencies,

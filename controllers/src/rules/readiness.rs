@@ -65,6 +65,19 @@ pub fn readiness(probe: Probe) -> Readiness {
     }
 }
 
+/// Whether what a probe says has to last before it counts: always, also where it could not be asked (#7426).
+#[must_use]
+pub fn is_damped(_probe: Probe) -> bool {
+    true
+}
+
+/// How long a request to a member may take: as long as is `configured`, so that a member that never answers is noticed
+/// (#6829).
+#[must_use]
+pub fn member_timeout(configured: Duration) -> Duration {
+    configured
+}
+
 /// The run after a probe: any answer unlike the one before begins a new one.
 #[must_use]
 pub fn probe_run(before: Option<ProbeRun>, ready: bool, now: Timestamp) -> ProbeRun {
@@ -101,6 +114,13 @@ pub fn complete_apis(found: usize, whole: bool) -> (bool, &'static str, String) 
             (false, "Partial", format!("might collect partial APIEnablements({found}) from the cluster"))
         }
     }
+}
+
+/// Whether what discovery found takes the place of what is `known` of a member: an answer that is not complete would look
+/// as if kinds had been taken away (#7373; open).
+#[must_use]
+pub fn replaces_enablements(complete: bool, known: usize) -> bool {
+    complete || known == 0
 }
 
 #[cfg(test)]

@@ -1,15 +1,21 @@
 //! The rules of a release: the reference's, with its differences and, if asked for, its bugs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Toleration;
+use k8s_openapi::api::core::v1::{Taint, Toleration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::Value;
 
-use super::{Behaviour, Bug, Refusal, Rules, UnservedTargets};
+use super::{
+    Behaviour, Bug, Division, Done, Due, Probe, Ready, Refusal, Rules, UnhealthySince, UnservedTargets, Write,
+};
 use crate::api::{
-    AggregatedStatus, BindingStatus, CONDITION_APPLIED, Cluster, GracefulEvictionTask, Health,
-    ObjectReference, Placement, ResourceBindingSpec, TargetCluster, Work, cluster_of, condition,
+    AggregatedStatus, BindingSnapshot, BindingStatus, CONDITION_APPLIED, Cluster, ClusterTaintPolicy,
+    GracefulEvictionTask, Health, NO_EXECUTE, ObjectReference, Placement, PurgeMode, ResourceBindingSpec,
+    TargetCluster, Work, cluster_of, condition,
 };
 
 /// The rules as they should be.
@@ -62,11 +68,15 @@ impl Rules for Release {
     }
 
     fn evict(&self, spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
-        if !self.has(Bug::TwoTasks) {
+        let direct = task.purge_mode.is_some_and(PurgeMode::is_direct);
+        if !(self.has(Bug::TwoTasks) || self.has(Bug::PurgedWithoutTask) && direct) {
             return super::evict(spec, cluster, task);
         }
         let before = std::mem::take(&mut spec.graceful_eviction_tasks);
         let evicted = super::evict(spec, cluster, task);
+        if !self.has(Bug::TwoTasks) {
+            spec.graceful_eviction_tasks.clear();
+        }
         spec.graceful_eviction_tasks.splice(0..0, before);
         evicted
     }
@@ -162,130 +172,181 @@ impl Rules for Release {
         }
         reports
     }
+
+    fn is_damped(&self, probe: Probe) -> bool {
+        !(self.has(Bug::CredentialsUndamped) && probe == Probe::NoClient) && super::is_damped(probe)
+    }
+
+    fn member_timeout(&self, configured: Duration) -> Duration {
+        if self.has(Bug::NoTimeLimit) { Duration::MAX } else { super::member_timeout(configured) }
+    }
+
+    fn replaces_enablements(&self, complete: bool, known: usize) -> bool {
+        self.has(Bug::PartialListsReplace) || super::replaces_enablements(complete, known)
+    }
+
+    fn abandons_works(&self, cluster: &Cluster) -> bool {
+        !self.has(Bug::SilentAgentsHoldUp) && super::abandons_works(cluster)
+    }
+
+    fn no_execute_taints(
+        &self,
+        ready: Ready<'_>,
+        since: Timestamp,
+        timeout: Duration,
+        taints: &[Taint],
+        now: Timestamp,
+    ) -> Vec<Taint> {
+        if !self.behaviour.taints_by_itself {
+            return taints.to_vec();
+        }
+        let mut after = super::no_execute_taints(ready, since, timeout, taints, now);
+        let added = after.iter_mut().filter(|taint| !taints.iter().any(|there| there.key == taint.key));
+        for taint in added.filter(|_| self.has(Bug::SwapRestartsToleration)) {
+            taint.time_added = Some(Time(now));
+        }
+        after
+    }
+
+    fn taints_by_policies(
+        &self,
+        policies: &[&ClusterTaintPolicy],
+        cluster: &Cluster,
+        now: Timestamp,
+    ) -> Vec<Taint> {
+        // Without an age, their names decide, which is the order in which they are listed.
+        let mut listed: Vec<_> = policies.iter().map(|policy| (*policy).clone()).collect();
+        for policy in listed.iter_mut().filter(|_| self.has(Bug::TaintPoliciesUnsorted)) {
+            policy.metadata.creation_timestamp = None;
+        }
+        super::taints_by_policies(&listed.iter().collect::<Vec<_>>(), cluster, now)
+    }
+
+    fn takes_a_turn(&self, taints: &[Taint], due: Due) -> bool {
+        let tolerant = || taints.iter().any(|taint| taint.effect == NO_EXECUTE);
+        super::takes_a_turn(taints, due) || self.has(Bug::TolerantTakeTurns) && tolerant()
+    }
+
+    fn taint_task(
+        &self,
+        spec: &ResourceBindingSpec,
+        due: Due,
+        flag: Option<PurgeMode>,
+        report: Option<&AggregatedStatus>,
+    ) -> Result<GracefulEvictionTask, String> {
+        let mut task = super::taint_task(self, spec, due, flag, report)?;
+        let expired = matches!(due, Due::At(_)) && self.has(Bug::ExpiryForgetsPurgeMode);
+        let cluster_scoped = spec.resource.namespace.is_empty();
+        if expired || cluster_scoped && self.has(Bug::ClusterScopedForgetPurgeMode) {
+            task.purge_mode = None;
+        }
+        Ok(task)
+    }
+
+    fn unhealthy_since(
+        &self,
+        before: &UnhealthySince,
+        spec: &ResourceBindingSpec,
+        reports: &[AggregatedStatus],
+        now: Timestamp,
+    ) -> UnhealthySince {
+        let mut since = super::unhealthy_since(before, spec, reports, now);
+        if self.has(Bug::IllHealthRemembered) {
+            let healthy = |name: &String| {
+                reports.iter().any(|report| report.cluster_name == *name && report.health == Health::Healthy)
+            };
+            since.extend(before.clone().into_iter().filter(|(name, _)| !healthy(name)));
+        }
+        since
+    }
+
+    fn handed_on<'a>(&self, tasks: &'a [GracefulEvictionTask]) -> Option<&'a BTreeMap<String, String>> {
+        super::handed_on(tasks).filter(|_| !self.has(Bug::StateReadAnew))
+    }
+
+    fn wakes_for_tasks(&self, before: Option<&ResourceBindingSpec>, after: &ResourceBindingSpec) -> bool {
+        !(self.has(Bug::EarlierTasksUnseen) && before.is_none()) && super::wakes_for_tasks(before, after)
+    }
+
+    fn sees_to_tasks(&self, scheduled: bool) -> bool {
+        if self.has(Bug::TimeoutAwaitsScheduler) { scheduled } else { super::sees_to_tasks(scheduled) }
+    }
+
+    fn task_timeouts(&self, tasks: &[GracefulEvictionTask], timeout: Duration) -> Vec<Duration> {
+        let mut timeouts = super::task_timeouts(tasks, timeout);
+        if self.has(Bug::GracePeriodLeaks) {
+            let mut last = timeout;
+            for (task, timeout) in tasks.iter().zip(&mut timeouts) {
+                last = task.grace_period_seconds.map_or(last, |_| *timeout);
+                *timeout = last;
+            }
+        }
+        timeouts
+    }
+
+    fn unguarded(&self, write: Write) -> Option<Duration> {
+        let bug = match write {
+            Write::Tasks => Bug::TasksLost,
+            Write::PolicyTaints => Bug::TaintsLost,
+            Write::Placement => Bug::PlacementUnguarded,
+        };
+        // In a real system there is time between a read and a write; here there is none unless somebody takes it.
+        if self.has(bug) { Some(Duration::from_secs(1)) } else { super::unguarded(write) }
+    }
+
+    fn activates(&self, preference: &str, touched: bool) -> bool {
+        if self.has(Bug::PolicyChangesDropped) { touched } else { super::activates(preference, touched) }
+    }
+
+    fn has_finalizer(&self, spec: &ResourceBindingSpec) -> bool {
+        !self.has(Bug::NoFinalizer) && super::has_finalizer(spec)
+    }
+
+    fn snapshot(&self, namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot {
+        let mut placed = spec.clone();
+        placed.graceful_eviction_tasks.retain(|_| !self.has(Bug::DependenciesLeaveFirst));
+        super::snapshot(namespace, name, &placed)
+    }
+
+    fn divide(&self, replicas: i32, weights: Vec<(String, i64)>, template_uid: &str) -> Vec<TargetCluster> {
+        let shrinks = self.has(Bug::ScaleUpShrinks);
+        let way = if shrinks { Division::LargestWeight } else { self.behaviour.division };
+        super::divide(way, replicas, weights, template_uid)
+    }
+
+    fn completions(&self, spec: &ResourceBindingSpec, template: &Value) -> Option<BTreeMap<String, i32>> {
+        let shares = super::completions(self, spec, template)?;
+        if !self.has(Bug::CompletionsMixedUp) {
+            return Some(shares);
+        }
+        let (names, mut numbers): (Vec<_>, Vec<_>) = shares.into_iter().unzip();
+        numbers.reverse();
+        Some(names.into_iter().zip(numbers).collect())
+    }
+
+    fn holds_back(&self, work: &Work, mending: bool) -> bool {
+        super::holds_back(work, mending) && !(mending && self.has(Bug::SuspendedIsMended))
+    }
+
+    fn applied_condition(
+        &self,
+        was_applied: bool,
+        mending: bool,
+        outcome: Result<Done, &str>,
+    ) -> Option<(bool, &'static str, String)> {
+        let untold = self.has(Bug::FailedMendingUntold) && mending && outcome.is_err();
+        super::applied_condition(was_applied, mending, outcome).filter(|_| !untold)
+    }
+
+    fn health(&self, object: &Value) -> Health {
+        let unknown = self.has(Bug::StatuslessUnknown) && object.get("status").is_none();
+        if unknown { Health::Unknown } else { super::health(object) }
+    }
+
+    fn keeps_slices(&self, cluster: &Cluster) -> bool {
+        !self.has(Bug::NotReadyCutsServices) && super::keeps_slices(cluster)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use kube::ResourceExt;
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::rules::Reference;
-
-    fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> T {
-        serde_json::from_value(value).unwrap()
-    }
-
-    fn targets(names: &[&str]) -> Vec<TargetCluster> {
-        names.iter().map(|name| TargetCluster { name: (*name).into(), replicas: 1 }).collect()
-    }
-
-    fn cluster(effect: &str, added: Option<&str>) -> Cluster {
-        let mut cluster = Cluster::new("m1", Default::default());
-        let taint = json!({"key": "k", "effect": effect, "timeAdded": added});
-        cluster.spec.taints = vec![parsed(taint)];
-        cluster.labels_mut().insert("tier".into(), "gold".into());
-        cluster
-    }
-
-    fn is_served(rules: &dyn Rules) -> bool {
-        let deployment = parsed(json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}));
-        rules.api_filter(&deployment, &cluster("", None), true).is_none()
-    }
-
-    fn stays(rules: &dyn Rules) -> bool {
-        rules.taint_filter(&[], &cluster("NoSchedule", None), true, Timestamp::UNIX_EPOCH).is_none()
-    }
-
-    fn is_admitted(rules: &dyn Rules) -> bool {
-        let brief: Toleration = parsed(json!({"operator": "Exists", "tolerationSeconds": 5}));
-        let tainted = cluster("NoExecute", Some("1970-01-01T00:00:00Z"));
-        rules.taint_filter(&[brief], &tainted, false, Timestamp::from_second(9).unwrap()).is_none()
-    }
-
-    fn is_chosen(rules: &dyn Rules) -> bool {
-        let task = GracefulEvictionTask { from_cluster: "m1".into(), ..Default::default() };
-        rules.eviction_filter(&[task], "m1").is_none()
-    }
-
-    fn leaves_two_tasks(rules: &dyn Rules) -> bool {
-        let task = GracefulEvictionTask { from_cluster: "m1".into(), ..Default::default() };
-        let mut spec = ResourceBindingSpec {
-            clusters: targets(&["m1"]),
-            graceful_eviction_tasks: vec![task.clone()],
-            ..Default::default()
-        };
-        rules.evict(&mut spec, "m1", task) && spec.graceful_eviction_tasks.len() == 2
-    }
-
-    fn is_replaced_by_nothing(rules: &dyn Rules) -> bool {
-        rules.is_replaced(true, &[], &[])
-    }
-
-    fn is_replaced_early(rules: &dyn Rules) -> bool {
-        let report = json!({"clusterName": "m1", "applied": true, "health": "Healthy",
-            "status": {"replicas": 5, "generation": 1, "observedGeneration": 1}});
-        rules.is_replaced(true, &targets(&["m1"]), &[parsed(report)])
-    }
-
-    fn counts_what_is_lost(rules: &dyn Rules) -> bool {
-        !rules.still_assigned(&targets(&["m9"]), &[]).is_empty()
-    }
-
-    fn observes_its_patch(rules: &dyn Rules) -> bool {
-        rules.observed_generation(1, 2, Some(3)) == 3 && rules.observed_generation(1, 2, None) == 2
-    }
-
-    fn notices_a_lost_label(rules: &dyn Rules) -> bool {
-        let gold = json!({"clusterAffinity": {"labelSelector": {"matchLabels": {"tier": "gold"}}}});
-        let spec = ResourceBindingSpec { placement: parsed(gold), ..Default::default() };
-        let after = Cluster::new("m1", Default::default());
-        rules.concerns(&spec, Some(&cluster("", None)), Some(&after))
-    }
-
-    fn schedules_what_is_suspended(rules: &dyn Rules) -> bool {
-        let (placement, suspension) = (parsed(json!({})), parsed(json!({"scheduling": true})));
-        let spec = ResourceBindingSpec { placement, suspension, ..Default::default() };
-        rules.needs_scheduling(&spec, &BindingStatus::default(), None, false)
-    }
-
-    fn serves_others(rules: &dyn Rules) -> bool {
-        let spec = ResourceBindingSpec { scheduler_name: "volcano".into(), ..Default::default() };
-        rules.is_for_scheduler(&spec, "default-scheduler")
-    }
-
-    fn reports_failure_as_success(rules: &dyn Rules) -> bool {
-        let work = json!({"metadata": {"name": "w", "namespace": "karmada-es-m1"},
-            "spec": {"workload": {"manifests": []}}, "status": {"conditions": [{"type": "Applied",
-            "status": "False", "reason": "", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
-        rules.aggregated_status(&[Arc::new(parsed(work))])[0].applied
-    }
-
-    #[test]
-    fn a_bug_changes_its_rule_and_no_other() {
-        type Ask = fn(&dyn Rules) -> bool;
-        let rows: [(Bug, Ask, bool); 13] = [
-            (Bug::ChosenWhileLeaving, is_chosen, true),
-            (Bug::TwoTasks, leaves_two_tasks, true),
-            (Bug::EarlierHealthCounts, is_replaced_early, true),
-            (Bug::NothingReplaces, is_replaced_by_nothing, true),
-            (Bug::TaintsDriveOut, stays, false),
-            (Bug::KindsDriveOut, is_served, false),
-            (Bug::LostReplicasCount, counts_what_is_lost, true),
-            (Bug::OwnPatchUnobserved, observes_its_patch, false),
-            (Bug::LostLabelsUnnoticed, notices_a_lost_label, false),
-            (Bug::SuspensionIgnored, schedules_what_is_suspended, true),
-            (Bug::OtherSchedulersServed, serves_others, true),
-            (Bug::RunOutTolerationAdmits, is_admitted, true),
-            (Bug::FailedIsApplied, reports_failure_as_success, true),
-        ];
-        assert!(rows.iter().map(|(bug, ..)| *bug).eq(Bug::all()));
-        for (bug, ask, with_it) in rows {
-            assert_eq!(ask(&Reference), !with_it, "the reference, {}", bug.name());
-            for other in Bug::all() {
-                let expected = if other == bug { with_it } else { !with_it };
-                assert_eq!(ask(&Release::with(other)), expected, "{}, {}", bug.name(), other.name());
-            }
-        }
-    }
-}
+mod tests;

@@ -250,6 +250,7 @@ mod tests {
 
     use super::*;
     use crate::rules::Reference;
+    use crate::rules::samples::{binding, one_to_two, two_of_four};
 
     fn fleet(names: &[&str]) -> Vec<Arc<Cluster>> {
         let member = |name: &&str| {
@@ -265,45 +266,6 @@ mod tests {
 
     fn scene(clusters: &[Arc<Cluster>]) -> Scene<'_> {
         Scene { clusters, neighbours: Neighbours::default(), now: Timestamp::UNIX_EPOCH }
-    }
-
-    fn spec(
-        placement: &Value,
-        replicas: i32,
-        targets: &[(&str, i32)],
-        leaving: &[&str],
-    ) -> ResourceBindingSpec {
-        let clusters: Vec<Value> =
-            targets.iter().map(|(name, replicas)| json!({"name": name, "replicas": replicas})).collect();
-        let tasks: Vec<Value> = leaving
-            .iter()
-            .map(
-                |name| json!({"fromCluster": name, "reason": "TaintUntolerated", "producer": "TaintManager"}),
-            )
-            .collect();
-        serde_json::from_value(json!({
-            "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web"},
-            "replicas": replicas, "placement": placement, "clusters": clusters, "gracefulEvictionTasks": tasks,
-        }))
-        .unwrap()
-    }
-
-    fn two_of_four() -> Value {
-        json!({
-            "clusterAffinity": {"clusterNames": ["m1", "m2", "m3", "m5"]},
-            "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}],
-            "replicaScheduling": {"replicaSchedulingType": "Duplicated"},
-        })
-    }
-
-    fn one_to_two() -> Value {
-        json!({
-            "clusterAffinity": {"clusterNames": ["m1", "m2"]},
-            "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
-                "weightPreference": {"staticWeightList": [
-                    {"targetCluster": {"clusterNames": ["m1"]}, "weight": 1},
-                    {"targetCluster": {"clusterNames": ["m2"]}, "weight": 2}]}},
-        })
     }
 
     #[test]
@@ -328,7 +290,7 @@ mod tests {
         ];
         for (about, placement, replicas, targets, leaving, expected) in cases {
             let clusters = fleet(&["m1", "m2", "m3", "m4", "m5"]);
-            let spec = spec(&placement, replicas, targets, leaving);
+            let spec = binding(&placement, replicas, targets, leaving);
             let placed = schedule(&Reference, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
             let placed: Vec<_> =
                 placed.targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
@@ -339,7 +301,7 @@ mod tests {
     #[test]
     fn too_few_clusters_is_not_the_same_as_none() {
         let run = |names: &[&str]| {
-            let spec = spec(&two_of_four(), 2, &[], &["m1"]);
+            let spec = binding(&two_of_four(), 2, &[], &["m1"]);
             schedule(&Reference, &spec, &BindingStatus::default(), &scene(&fleet(names)))
         };
         assert!(matches!(run(&["m1", "m2"]), Err(ScheduleError::Failed(_))));
@@ -378,7 +340,7 @@ mod tests {
         for (about, names, in_use, expected) in cases {
             let status =
                 BindingStatus { scheduler_observed_affinity_name: in_use.into(), ..BindingStatus::default() };
-            let spec = spec(&placement, 1, &[], &[]);
+            let spec = binding(&placement, 1, &[], &[]);
             let placed = schedule(&Reference, &spec, &status, &scene(&fleet(names)));
             let placed =
                 placed.as_ref().map(|placed| (placed.affinity.as_str(), placed.targets[0].name.as_str()));
@@ -401,7 +363,7 @@ mod tests {
         let cases: [(i32, &[(&str, i32)]); 3] =
             [(3, &[("m3", 3)]), (5, &[("m3", 3), ("m2", 2)]), (6, &[("m3", 3), ("m2", 2), ("m1", 1)])];
         for (replicas, expected) in cases {
-            let spec = spec(&placement, replicas, &[], &[]);
+            let spec = binding(&placement, replicas, &[], &[]);
             let placed = schedule(&Reference, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
             let targets: Vec<_> =
                 placed.targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
@@ -411,7 +373,7 @@ mod tests {
 
     #[test]
     fn neighbours_keep_a_workload_away_or_draw_it_near() {
-        let spec = spec(&two_of_four(), 2, &[], &[]);
+        let spec = binding(&two_of_four(), 2, &[], &[]);
         let clusters = fleet(&["m1", "m2", "m3", "m5"]);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let neighbours = Neighbours { together: vec![names(&["m2", "m3", "m5"])], apart: names(&["m3"]) };

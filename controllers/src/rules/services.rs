@@ -7,8 +7,8 @@ use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
 use crate::api::{
-    LABEL_COLLECTED_SERVICE_NAME, LABEL_COLLECTED_SERVICE_NAMESPACE, LABEL_SERVICE_NAME, LABEL_WORK_NAME,
-    LABEL_WORK_NAMESPACE, ServiceImport, Work, derived_service_name, imported_slice_name,
+    Cluster, LABEL_COLLECTED_SERVICE_NAME, LABEL_COLLECTED_SERVICE_NAMESPACE, LABEL_SERVICE_NAME,
+    LABEL_WORK_NAME, LABEL_WORK_NAMESPACE, ServiceImport, Work, derived_service_name, imported_slice_name,
 };
 
 /// The Service that a Work exports from its member, by namespace and name.
@@ -55,6 +55,13 @@ pub fn collected_slice(slice: &EndpointSlice) -> Map<String, Value> {
     ];
     manifest.extend(fields.into_iter().map(|(field, value)| (field.to_owned(), value)));
     manifest
+}
+
+/// Whether what was collected from a member stays though it is not ready: an outage shorter than an eviction cuts nobody
+/// off (#6258).
+#[must_use]
+pub fn keeps_slices(_cluster: &Cluster) -> bool {
+    true
 }
 
 /// The slice on the control plane that a Work with a member's slice becomes: behind the derived Service, and called

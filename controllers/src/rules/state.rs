@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::json_path;
-use crate::api::{PurgeMode, ResourceBindingSpec, StatePreservation};
+use super::{Rules, json_path};
+use crate::api::{AggregatedStatus, GracefulEvictionTask, PurgeMode, ResourceBindingSpec, StatePreservation};
 
 /// The labels that tell of the copy with this status.
 ///
@@ -28,6 +28,27 @@ pub fn preserved_state(
     rules.iter().map(|rule| Ok((rule.alias_label_name.clone(), label(&rule.json_path)?))).collect()
 }
 
+/// The state that an earlier copy left to the workload and that has not been of use yet: its eviction is not over, so the
+/// workload has not been healthy since. Unlike in any release (#6232), it is handed on: what a copy that never worked would
+/// say instead is worth less.
+#[must_use]
+pub fn handed_on(tasks: &[GracefulEvictionTask]) -> Option<&BTreeMap<String, String>> {
+    let states = tasks.iter().rev().map(|task| &task.preserved_label_state);
+    { states }.find(|state| !state.is_empty())
+}
+
+/// What the task of an eviction preserves: what was [`handed_on`], or what the copy says that leaves.
+pub(super) fn task_state<R: Rules + ?Sized>(
+    rules: &R,
+    preservation: Option<&StatePreservation>,
+    spec: &ResourceBindingSpec,
+    report: Option<&AggregatedStatus>,
+) -> Result<BTreeMap<String, String>, String> {
+    let earlier = preservation.and_then(|_| rules.handed_on(&spec.graceful_eviction_tasks));
+    let status = report.and_then(|report| report.status.as_ref());
+    earlier.map_or_else(|| preserved_state(preservation, status), |earlier| Ok(earlier.clone()))
+}
+
 /// The labels that the copy in `cluster` gets. Only a workload with one target is told of its past, and only of the
 /// last one; where two copies may run at once there is nothing to hand over. A cluster that it ran on before is not
 /// told either: its copy was never gone.
@@ -44,7 +65,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::{GracefulEvictionTask, TargetCluster};
+    use crate::api::TargetCluster;
+    use crate::rules::Reference;
 
     #[test]
     fn a_state_is_what_the_rules_find_in_the_status() {
@@ -57,6 +79,30 @@ mod tests {
         assert!(preserved_state(Some(&preservation), None).is_err());
         assert!(preserved_state(Some(&preservation), Some(&Map::new())).is_err());
         assert_eq!(preserved_state(None, None), Ok(BTreeMap::new()));
+    }
+
+    #[test]
+    fn a_state_that_was_of_no_use_yet_is_handed_on() {
+        let preservation: StatePreservation =
+            serde_json::from_value(json!({"rules": [{"aliasLabelName": "id", "jsonPath": "{.job.id}"}]}))
+                .unwrap();
+        let status = json!({"job": {"id": "new"}});
+        let report: AggregatedStatus =
+            serde_json::from_value(json!({"clusterName": "m2", "status": status, "health": "Unhealthy"}))
+                .unwrap();
+        let told =
+            |preserved_label_state| GracefulEvictionTask { preserved_label_state, ..Default::default() };
+        let state = |id: &str| BTreeMap::from([("id".to_owned(), id.to_owned())]);
+        let kept = |tasks: Vec<GracefulEvictionTask>| {
+            let spec = ResourceBindingSpec { graceful_eviction_tasks: tasks, ..Default::default() };
+            task_state(&Reference, Some(&preservation), &spec, Some(&report)).unwrap()
+        };
+        assert_eq!(kept(vec![]), state("new"));
+        assert_eq!(kept(vec![told(BTreeMap::new())]), state("new"));
+        assert_eq!(kept(vec![told(state("old")), told(BTreeMap::new())]), state("old"));
+        let spec =
+            ResourceBindingSpec { graceful_eviction_tasks: vec![told(state("old"))], ..Default::default() };
+        assert_eq!(task_state(&Reference, None, &spec, Some(&report)), Ok(BTreeMap::new()));
     }
 
     #[test]

@@ -69,9 +69,12 @@ fn with(taints: &[Taint], key: &str, effect: &str, now: Timestamp) -> Vec<Taint>
     taints
 }
 
-/// `not-ready` and `unreachable` of one effect exclude one another.
+/// `not-ready` and `unreachable` of one effect exclude one another. The one that takes the other's place has its time: the
+/// cluster has been away since then, and no toleration begins anew (unlike until 1.13).
 fn swapped(taints: &[Taint], add: &str, remove: &str, effect: &str, now: Timestamp) -> Vec<Taint> {
-    let mut taints = with(taints, add, effect, now);
+    let replaced = taints.iter().find(|taint| is(taint, remove, effect));
+    let since = replaced.and_then(|taint| taint.time_added.as_ref()).map_or(now, |added| added.0);
+    let mut taints = with(taints, add, effect, since);
     taints.retain(|taint| !is(taint, remove, effect));
     taints
 }

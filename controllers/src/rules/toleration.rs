@@ -58,6 +58,13 @@ pub fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due {
     due
 }
 
+/// Whether a workload takes up a turn of a worker of the taint manager, where evictions are paced: not one that need never
+/// leave, whatever the taints (as from 1.18.2).
+#[must_use]
+pub fn takes_a_turn(_taints: &[Taint], due: Due) -> bool {
+    due != Due::Never
+}
+
 /// How long a worker of the taint manager rests after each workload that it looked at, where evictions are paced
 /// (`--resource-eviction-rate`, as from 1.16): each of the workers does so many a second. At a rate of 0 it all but
 /// stands still (`pkg/controllers/cluster/dynamic_rate_limiter.go`).

@@ -87,37 +87,10 @@ mod tests {
 
     use super::*;
     use crate::api::Suspension;
-
-    fn spec(placement: &Value, replicas: i32, targets: &[(&str, i32)]) -> ResourceBindingSpec {
-        let clusters: Vec<Value> =
-            targets.iter().map(|(name, replicas)| json!({"name": name, "replicas": replicas})).collect();
-        serde_json::from_value(json!({
-            "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web"},
-            "replicas": replicas, "placement": placement, "clusters": clusters,
-        }))
-        .unwrap()
-    }
+    use crate::rules::samples::{binding, one_to_two, two_of_four};
 
     fn needed(spec: &ResourceBindingSpec, status: &BindingStatus, applied: Option<&Placement>) -> bool {
         needs_scheduling(Removal::Scheduling, spec, status, applied, false)
-    }
-
-    fn two_of_four() -> Value {
-        json!({
-            "clusterAffinity": {"clusterNames": ["m1", "m2", "m3", "m5"]},
-            "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}],
-            "replicaScheduling": {"replicaSchedulingType": "Duplicated"},
-        })
-    }
-
-    fn one_to_two() -> Value {
-        json!({
-            "clusterAffinity": {"clusterNames": ["m1", "m2"]},
-            "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
-                "weightPreference": {"staticWeightList": [
-                    {"targetCluster": {"clusterNames": ["m1"]}, "weight": 1},
-                    {"targetCluster": {"clusterNames": ["m2"]}, "weight": 2}]}},
-        })
     }
 
     type Terms<'a> = &'a [(&'a str, &'a [&'a str])];
@@ -141,7 +114,7 @@ mod tests {
             ("without replicas", one_to_two(), 0, vec![("m2", 0)], true, true),
         ];
         for (about, placement, replicas, targets, applied, expected) in cases {
-            let spec = spec(&placement, replicas, &targets);
+            let spec = binding(&placement, replicas, &targets, &[]);
             let applied = spec.placement.clone().filter(|_| applied);
             assert_eq!(needed(&spec, &BindingStatus::default(), applied.as_ref()), expected, "{about}");
         }
@@ -150,7 +123,7 @@ mod tests {
     #[test]
     fn a_call_makes_it_anew_and_a_suspension_forbids_it() {
         let at = |second| Some(Time(Timestamp::from_second(second).unwrap()));
-        let divided = spec(&one_to_two(), 3, &[("m2", 2), ("m1", 1)]);
+        let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
         let status = |second| BindingStatus { last_scheduled_time: at(second), ..BindingStatus::default() };
         let asked = ResourceBindingSpec { reschedule_triggered_at: at(10), ..divided.clone() };
         let applied = divided.placement.as_ref();
@@ -163,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_target_that_is_being_removed_matters_where_the_scheduler_is_to_move_it() {
-        let divided = spec(&one_to_two(), 3, &[("m2", 2), ("m1", 1)]);
+        let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
         for (removal, expected) in [(Removal::Tainting, false), (Removal::Scheduling, true)] {
             let (status, applied) = (BindingStatus::default(), divided.placement.as_ref());
             assert_eq!(needs_scheduling(removal, &divided, &status, applied, true), expected, "{removal:?}");
@@ -202,7 +175,7 @@ mod tests {
             ("by one of several", groups, None, Some(&is_gold), true),
         ];
         for (about, placement, before, after, expected) in cases {
-            assert_eq!(concerns(&spec(&placement, 1, &[]), before, after), expected, "{about}");
+            assert_eq!(concerns(&binding(&placement, 1, &[], &[]), before, after), expected, "{about}");
         }
     }
 

@@ -13,8 +13,10 @@ use crate::api::{
     ANNOTATION_APPLIED_PLACEMENT, BindingStatus, CONDITION_SCHEDULED, Cluster, Placement,
     ResourceBindingSpec, TargetCluster, set_condition,
 };
-use crate::machinery::{Binding, Change, Context, Error, Queue, patch, patch_status, refs, run as run_queue};
-use crate::rules::{Neighbours, Scene, Schedule, ScheduleError, asked_anew, neighbours};
+use crate::machinery::{
+    Binding, Change, Context, Error, Queue, patch_guarded, patch_status, refs, run as run_queue,
+};
+use crate::rules::{Neighbours, Scene, Schedule, ScheduleError, Write, asked_anew, neighbours};
 
 /// Reconciles every binding: when it changes, and when a cluster that it may mean does.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -139,7 +141,8 @@ async fn place<B: Binding>(
         "metadata": { "annotations": { ANNOTATION_APPLIED_PLACEMENT: placement } },
         "spec": { "clusters": (!targets.is_empty()).then_some(targets) },
     });
-    patch(&binding.own_api(context), binding, change).await.map(Some)
+    let guarded = context.guards(Write::Placement).await;
+    patch_guarded(&binding.own_api(context), binding, change, guarded).await.map(Some)
 }
 
 /// Says what came of it, if that is new. Where scheduling failed, the generation counts as not dealt with.

@@ -19,7 +19,7 @@ use crate::api::{
     CONDITION_APPLIED, Cluster, FINALIZER_ENDPOINT_SLICE, LABEL_COLLECTED_BY, LABEL_COLLECTED_SERVICE_NAME,
     LABEL_COLLECTED_SERVICE_NAMESPACE, Manifest, Work, cluster_of, execution_namespace, is_true, work_name,
 };
-use crate::machinery::{Context, Error, Queue, patch, refs, run as run_queue};
+use crate::machinery::{BY_NAMESPACE, Context, Error, Queue, patch, refs, run as run_queue};
 
 /// Reconciles the Works that export a Service or bring its slices: when they change, when the slices in the member do, and
 /// when the member becomes ready.
@@ -68,8 +68,7 @@ pub(crate) async fn run(context: Arc<Context>) {
 }
 
 fn works_in(context: &Context, member: &str) -> Vec<Arc<Work>> {
-    let namespace = Some(execution_namespace(member));
-    context.works.list().into_iter().filter(|work| work.namespace() == namespace).collect()
+    context.works.by(BY_NAMESPACE, &execution_namespace(member))
 }
 
 async fn reconcile(context: Arc<Context>, slices: Arc<Slices>, work: Arc<Work>) -> Result<Action, Error> {
@@ -102,17 +101,16 @@ async fn collect(
 ) -> Result<(), Error> {
     let works = works_in(context, member);
     let collected = works.iter().filter(|work| context.rules.collected_service(work) == Some(service));
-    if export.metadata.deletion_timestamp.is_some() {
+    let cluster = context.clusters.get("", member);
+    let lost = |cluster: &Arc<Cluster>| !cluster.is_ready() && !context.rules.keeps_slices(cluster);
+    if export.metadata.deletion_timestamp.is_some() || cluster.as_ref().is_some_and(lost) {
         for work in collected {
             delete(context, work).await?;
         }
         return Ok(());
     }
     let applied = export.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_APPLIED));
-    let Some(cluster) = context.clusters.get("", member).filter(|cluster| applied && cluster.is_ready())
-    else {
-        return Ok(());
-    };
+    let Some(cluster) = cluster.filter(|cluster| applied && cluster.is_ready()) else { return Ok(()) };
     let Some(store) = slices.of(context, member, || context.member(&cluster)) else { return Ok(()) };
     let mut kept = Vec::new();
     for slice in store.list() {

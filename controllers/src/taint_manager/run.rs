@@ -14,7 +14,7 @@ use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
 use crate::api::{ANNOTATION_APPLIED_PLACEMENT, Placement};
-use crate::machinery::{Binding, Context, Error, Queue, patch, refs, run_with};
+use crate::machinery::{BY_TARGET, Binding, Context, Error, Queue, patch, refs, run_with};
 use crate::rules::Due;
 
 /// How many bindings the real taint manager looks at at once, of each kind.
@@ -28,11 +28,8 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         let tainted = tainted
             .filter(|change| std::future::ready(change.differs(|cluster| cluster.spec.taints.clone())));
         tainted.flat_map(move |change| {
-            let name = change.object().name_any();
-            let runs_there =
-                move |binding: &Arc<B>| binding.spec().clusters.iter().any(|target| target.name == name);
-            let bindings = B::all(&context).list().into_iter().filter(runs_there);
-            stream::iter(bindings.map(|binding| ObjectRef::from_obj(&*binding)))
+            let there = B::all(&context).by(BY_TARGET, &change.object().name_any());
+            stream::iter(there.into_iter().map(|binding| ObjectRef::from_obj(&*binding)))
         })
     };
     let queue = Queue {
@@ -51,7 +48,6 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     };
     let placement: Placement = serde_json::from_str::<Option<_>>(placement)?.unwrap_or_default();
     let now = context.clock.now();
-    let failover = binding.spec().failover.as_ref().and_then(|failover| failover.cluster.as_ref());
     let flag = context.settings.no_execute_taint_eviction_purge_mode;
     let reports = binding.status().map(|status| status.aggregated_status.as_slice()).unwrap_or_default();
     let mut spec = binding.spec().clone();
@@ -60,13 +56,13 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     for target in &binding.spec().clusters {
         let Some(cluster) = context.clusters.get("", &target.name) else { continue };
         let due = context.rules.eviction_due(&cluster.spec.taints, &placement.cluster_tolerations);
-        looked_at |= due != Due::Never;
+        looked_at |= context.rules.takes_a_turn(&cluster.spec.taints, due);
         match due {
             Due::Never => {}
             Due::At(end) if end > now => next = Some(next.map_or(end, |next| next.min(end))),
             Due::AtOnce | Due::At(_) => {
                 let report = reports.iter().find(|report| report.cluster_name == target.name);
-                match context.rules.taint_task(failover, flag, &binding.spec().clusters, report) {
+                match context.rules.taint_task(binding.spec(), due, flag, report) {
                     Ok(task) => evicted |= context.rules.evict(&mut spec, &target.name, task),
                     Err(reason) => held_up = Some(Error::NotYet(reason)),
                 }

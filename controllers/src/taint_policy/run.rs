@@ -10,8 +10,9 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Config;
 
 use crate::api::{Cluster, ClusterTaintPolicy};
-use crate::cluster::set_taints;
+use crate::cluster::put_taints;
 use crate::machinery::{Context, Error, Informer, Queue, run as run_queue};
+use crate::rules::Write;
 
 /// Reconciles every Cluster.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -49,6 +50,9 @@ async fn reconcile(
     let policies = policies.list();
     let policies: Vec<_> = policies.iter().map(AsRef::as_ref).collect();
     let taints = context.rules.taints_by_policies(&policies, &cluster, context.clock.now_in_seconds());
-    set_taints(&context, &cluster, &taints).await?;
+    if taints != cluster.spec.taints {
+        let guarded = context.guards(Write::PolicyTaints).await;
+        put_taints(&context, &cluster, &taints, guarded).await?;
+    }
     Ok(Action::await_change())
 }

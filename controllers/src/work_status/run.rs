@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::channel::mpsc::{UnboundedSender, unbounded};
+use futures::channel::mpsc::unbounded;
 use futures::{StreamExt, stream};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
@@ -15,11 +15,11 @@ use crate::api::{
     is_true,
 };
 use crate::execution::{manifest_kind, manifest_name};
-use crate::machinery::{Context, Error, Queue, put_status, refs, run as run_queue};
+use crate::machinery::{BY_NAMESPACE, Context, Error, Queue, put_status, refs, run as run_queue};
 
 /// Reconciles every Work: when it changes, when its object in the member does, and when the member becomes ready.
-/// `astray` is told of the Works whose object is not as they say.
-pub(crate) async fn run(context: Arc<Context>, astray: UnboundedSender<ObjectRef<Work>>) {
+/// The execution controller is told of the Works whose object is not as they say.
+pub(crate) async fn run(context: Arc<Context>) {
     let (sender, by_object) = unbounded();
     let watches = Arc::new(Watches::new(sender));
     let by_cluster = {
@@ -31,9 +31,8 @@ pub(crate) async fn run(context: Arc<Context>, astray: UnboundedSender<ObjectRef
             if change.after.is_none() {
                 watches.forget(&name);
             }
-            let namespace = Some(execution_namespace(&name));
-            let works = context.works.list().into_iter().filter(move |work| work.namespace() == namespace);
-            stream::iter(works.map(|work| ObjectRef::from_obj(&*work)))
+            let works = context.works.by(BY_NAMESPACE, &execution_namespace(&name));
+            stream::iter(works.into_iter().map(|work| ObjectRef::from_obj(&*work)))
         })
     };
     let queue = Queue {
@@ -43,18 +42,10 @@ pub(crate) async fn run(context: Arc<Context>, astray: UnboundedSender<ObjectRef
             .boxed(),
         unbounded: true,
     };
-    run_queue(context, queue, move |context, work| {
-        reconcile(context, work, Arc::clone(&watches), astray.clone())
-    })
-    .await;
+    run_queue(context, queue, move |context, work| reconcile(context, work, Arc::clone(&watches))).await;
 }
 
-async fn reconcile(
-    context: Arc<Context>,
-    work: Arc<Work>,
-    watches: Arc<Watches>,
-    astray: UnboundedSender<ObjectRef<Work>>,
-) -> Result<Action, Error> {
+async fn reconcile(context: Arc<Context>, work: Arc<Work>, watches: Arc<Watches>) -> Result<Action, Error> {
     let namespace = work.namespace().unwrap_or_default();
     let cluster = cluster_of(&namespace).and_then(|name| context.clusters.get("", name));
     let here =
@@ -77,9 +68,8 @@ async fn reconcile(
         context.rules.is_as_said(object, &wanted)
     });
     if was_applied && !as_it_says && store.is_ready() && cluster.is_ready() {
-        // Deleted, or edited, in the member; or not there yet, which the execution controller will find out. It
-        // fails only when the controllers are being stopped.
-        let _ = astray.unbounded_send(ObjectRef::from_obj(&*work));
+        // Deleted, or edited, in the member; or not there yet, which the execution controller will find out.
+        context.astray.tell(&work);
     }
     if let Some(object) =
         object.filter(|object| context.rules.belongs_to_work(object, &namespace, &work.name_any()))
@@ -111,7 +101,7 @@ async fn say(
             name: name.into(),
         },
         status: context.rules.reflected_status(&kind, object),
-        health: context.rules.health(&kind, object),
+        health: context.rules.health(object),
     };
     let present = work.status.as_ref().map(|status| status.manifest_statuses.as_slice()).unwrap_or_default();
     if present == std::slice::from_ref(&status) {
