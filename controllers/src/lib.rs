@@ -17,6 +17,7 @@ mod graceful_eviction;
 mod hpa;
 mod machinery;
 mod namespace_sync;
+mod rebalance;
 pub mod rules;
 mod scheduler;
 mod services;

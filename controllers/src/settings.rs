@@ -9,6 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{DEFAULT_SCHEDULER, PurgeMode};
+use crate::rules::NamePattern;
+
 /// The times that failover goes by. Written as seconds, with fractions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -73,8 +75,8 @@ pub struct Settings {
     /// Longest delay before something that failed is tried again.
     #[serde(with = "seconds")]
     pub rate_limiter_max_delay: Duration,
-    /// Namespaces that members do not get, and out of which nothing is propagated; `.*` stands for anything.
-    pub skipped_propagating_namespaces: Vec<String>,
+    /// Namespaces that members do not get, and out of which nothing is propagated.
+    pub skipped_propagating_namespaces: Vec<NamePattern>,
     /// Whether a `ClusterTaintPolicy` may have taints of effect NoExecute.
     pub allow_no_execute_taint_policy: bool,
     /// Kinds that are not propagated, beside those that never are: `group`, `group/version` and
@@ -110,7 +112,7 @@ impl Default for Settings {
             discovery_period: Duration::from_secs(30),
             rate_limiter_base_delay: Duration::from_millis(5),
             rate_limiter_max_delay: Duration::from_secs(1000),
-            skipped_propagating_namespaces: vec!["kube-.*".into()],
+            skipped_propagating_namespaces: vec!["kube-.*".parse().expect("it is an expression")],
             allow_no_execute_taint_policy: false,
             skipped_propagating_apis: String::new(),
             scheduler_name: DEFAULT_SCHEDULER.into(),

@@ -14,14 +14,15 @@ use crate::machinery::Context;
 use crate::rules::Rules;
 use crate::{
     Settings, api, application_failover, binding, cluster, cluster_status, dependencies, detector, execution,
-    graceful_eviction, hpa, namespace_sync, scheduler, services, taint_manager, taint_policy, work_status,
+    graceful_eviction, hpa, namespace_sync, rebalance, scheduler, services, taint_manager, taint_policy,
+    work_status,
 };
 
 /// What runs a controller.
 type Run = fn(Arc<Context>) -> BoxFuture<'static, ()>;
 
 /// All controllers, by the names that `--controllers` takes, in the order in which they start.
-const TABLE: [(&str, Run); 24] = [
+const TABLE: [(&str, Run); 25] = [
     ("cluster-status", |context| cluster_status::run(context).boxed()),
     ("cluster", |context| cluster::run(context).boxed()),
     ("cluster-monitor", |context| cluster::run_monitor(context).boxed()),
@@ -45,6 +46,7 @@ const TABLE: [(&str, Run); 24] = [
     ("cluster-application-failover", |context| {
         application_failover::run::<ClusterResourceBinding>(context).boxed()
     }),
+    ("workload-rebalancer", |context| rebalance::run(context).boxed()),
     ("hpa-scale-target-marker", |context| hpa::run_marker(context).boxed()),
     ("deployment-replicas-syncer", |context| hpa::run_syncer(context).boxed()),
     ("service-export", |context| services::run_service_export(context).boxed()),

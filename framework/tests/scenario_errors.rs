@@ -68,6 +68,8 @@ fn a_step_without_sense_is_told_with_its_place() {
         ("settled: §wbe", "no step before this makes a workload `wbe`; known here: web"),
         ("settled: {workload: §wbe}", "no step before this makes a workload `wbe`"),
         ("heal: §m1", "nothing has broken m1"),
+        ("start: §controllers", "nothing has killed them before"),
+        ("kill: controllers\n  - kill: §controllers", "they are dead already"),
         ("heal: §victim", "no member `victim`"),
         ("refuse: {cluster: m1}\n  - heal: §m2", "nothing has broken m2"),
         ("refuse: {cluster: m1, as: §m2}", "is the name of a member"),

@@ -13,7 +13,7 @@ use capsize_controllers::api::{
     GracefulEvictionTask, Overriders, Placement, ResourceBindingSpec, SpreadConstraint, TargetCluster,
 };
 use capsize_controllers::rules::{
-    Candidate, Claim, Due, Heartbeat, ProbeRun, Ready, Refusal, Rules, ScheduleError, TaskFate,
+    Candidate, Claim, Due, Heartbeat, NamePattern, ProbeRun, Ready, Refusal, Rules, ScheduleError, TaskFate,
     affinity_filter, assign, eviction_due, heartbeat, no_execute_taints, no_schedule_taints, owner,
     room_used, select, snapshot, taints_by_policies, task_fate,
 };
@@ -459,7 +459,7 @@ fn policies_never_take_taints_away() {
 fn every_namespace_is_synced() {
     struct Mutant;
     impl Rules for Mutant {
-        fn is_synced(&self, _: &Namespace, _: &[String]) -> bool {
+        fn is_synced(&self, _: &Namespace, _: &[NamePattern]) -> bool {
             true
         }
     }

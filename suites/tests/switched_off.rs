@@ -31,6 +31,7 @@ fn no_controller_can_be_done_without() {
         ("dependencies-distributor", "dependencies/move-with-the-workload"),
         ("hpa-scale-target-marker", "autoscaling/members-say-how-many"),
         ("deployment-replicas-syncer", "autoscaling/members-say-how-many"),
+        ("workload-rebalancer", "placement/rebalanced"),
         ("service-export", "services/addresses-follow"),
         ("endpoint-slice", "services/addresses-follow"),
         ("service-import", "services/addresses-are-withdrawn"),

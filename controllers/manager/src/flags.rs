@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use capsize_controllers::Settings;
+use capsize_controllers::rules::NamePattern;
 use clap::Parser;
 use jiff::SignedDuration;
 
@@ -47,6 +48,12 @@ pub struct Flags {
     /// How long an old copy is kept at most while its replacement gets ready
     #[arg(long, default_value = "10m", value_parser = duration, value_name = "TIME")]
     pub graceful_eviction_timeout: Duration,
+    /// Namespaces that members do not get, and out of which nothing is propagated, as regular expressions
+    #[arg(long, value_delimiter = ',', default_value = "kube-.*", value_name = "PATTERN")]
+    pub skipped_propagating_namespaces: Vec<NamePattern>,
+    /// Kinds that are not propagated: `group`, `group/version` and `group/version/kind,kind`, with `;` between them
+    #[arg(long, default_value = "", value_name = "KINDS")]
+    pub skipped_propagating_apis: String,
     /// First delay before something that failed is tried again
     #[arg(long, default_value = "5ms", value_parser = duration, value_name = "TIME")]
     pub rate_limiter_base_delay: Duration,
@@ -126,6 +133,8 @@ impl Flags {
             graceful_eviction_timeout: self.graceful_eviction_timeout,
             rate_limiter_base_delay: self.rate_limiter_base_delay,
             rate_limiter_max_delay: self.rate_limiter_max_delay,
+            skipped_propagating_namespaces: self.skipped_propagating_namespaces.clone(),
+            skipped_propagating_apis: self.skipped_propagating_apis.clone(),
             disabled_controllers: disabled(&self.controllers, known)?,
             ..Settings::default()
         })
@@ -183,9 +192,12 @@ mod tests {
         assert_eq!(flags.failover_eviction_timeout, Duration::from_secs(90));
         assert_eq!(flags.metrics_bind_address, None);
         assert_eq!(flags.health_probe_bind_address, "0.0.0.0:10357".parse().ok());
-        for wrong in
-            ["--cluster-monitor-period=5", "--cluster-monitor-period=-5s", "--metrics-bind-address=x"]
-        {
+        for wrong in [
+            "--cluster-monitor-period=5",
+            "--cluster-monitor-period=-5s",
+            "--metrics-bind-address=x",
+            "--skipped-propagating-namespaces=a[",
+        ] {
             Flags::try_parse_from(["it", wrong]).unwrap_err();
         }
     }

@@ -6,7 +6,7 @@ use kube::CustomResourceExt;
 use super::service::service_export_definition;
 use super::{
     Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, ClusterTaintPolicy,
-    OverridePolicy, PropagationPolicy, ResourceBinding, ServiceImport, Work,
+    OverridePolicy, PropagationPolicy, ResourceBinding, ServiceImport, Work, WorkloadRebalancer,
 };
 
 /// The definitions of all custom resources, to be created on the control plane.
@@ -24,6 +24,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         Work::crd(),
         service_export_definition(),
         ServiceImport::crd(),
+        WorkloadRebalancer::crd(),
     ]
 }
 

@@ -3,6 +3,8 @@
 //! The reference is release 1.5 with the bugs taken out. A switch turns one difference on; its doc comment says which
 //! releases have it. What a release does and should not is in `bugs`.
 
+use crate::api::PurgeMode;
+
 /// The differences between releases that the rules know. The default is the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behaviour {
@@ -27,6 +29,9 @@ pub struct Behaviour {
     pub adds_tolerations: bool,
     /// What makes workloads leave a cluster that is being removed.
     pub removal: Removal,
+    /// What the tasks of the taint manager say of the old copy where neither policy nor flag does: nothing until 1.11, and
+    /// then the same by two names (1.12, 1.15).
+    pub purge_mode: Option<PurgeMode>,
     /// What becomes of a target that is not known any more to serve the workload's kind.
     pub unserved_targets: UnservedTargets,
 }
@@ -94,6 +99,11 @@ impl Behaviour {
                 release if ((1, 12)..(1, 15)).contains(&release) => UnservedTargets::StayInDoubt,
                 _ => UnservedTargets::Stay,
             },
+            purge_mode: match release {
+                release if release >= (1, 15) => Some(PurgeMode::Gracefully),
+                release if release >= (1, 12) => Some(PurgeMode::Graciously),
+                _ => None,
+            },
             taints_by_itself: release < (1, 14),
             adds_tolerations: release < (1, 15),
             removal: if release >= (1, 14) { Removal::Scheduling } else { Removal::Tainting },
@@ -122,22 +132,30 @@ mod tests {
             taints_by_itself: true,
             adds_tolerations: true,
             removal: Removal::Tainting,
+            purge_mode: None,
             unserved_targets: UnservedTargets::Stay,
         };
         let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
         let telling = Behaviour { tells_reasons: true, ..ranked };
         let identified = Behaviour { permanent_ids: true, ..telling };
-        let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..identified };
-        let asked = Behaviour { taints_by_itself: false, removal: Removal::Scheduling, ..identified };
+        let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..identified };
+        let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..graciously };
+        let asked = Behaviour { taints_by_itself: false, removal: Removal::Scheduling, ..in_doubt };
+        let newest = Behaviour {
+            purge_mode: Some(PurgeMode::Gracefully),
+            unserved_targets: UnservedTargets::Stay,
+            adds_tolerations: false,
+            ..asked
+        };
         let cases = [
             ("v1.5.0", old),
             ("1.6.1", ranked),
             ("1.7.0", telling),
             ("1.11", identified),
             ("1.13.10", in_doubt),
-            ("1.14", Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..asked }),
-            ("1.15.0", Behaviour { adds_tolerations: false, ..asked }),
-            ("v1.18.2", Behaviour { adds_tolerations: false, division: Division::Webster, ..asked }),
+            ("1.14", asked),
+            ("1.15.0", newest),
+            ("v1.18.2", Behaviour { division: Division::Webster, ..newest }),
         ];
         for (release, expected) in cases {
             assert_eq!(Behaviour::of(release), expected, "{release}");

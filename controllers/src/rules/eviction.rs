@@ -46,7 +46,7 @@ pub fn evict(spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvicti
 }
 
 /// What the taint manager's task says, but for cluster and replicas. The old copy goes as the policy says (1.15), or
-/// as the flag does (1.14), whatever made it `due` (#6676) and be the binding of a namespace or not (#6491); `report` is
+/// as the flag does (1.14), or as the release does, whatever made it `due` (#6676) and be the binding of a namespace or not (#6491); `report` is
 /// what the cluster says of its copy.
 ///
 /// # Errors
@@ -62,7 +62,7 @@ pub fn taint_task<R: Rules + ?Sized>(
     let preservation = failover.and_then(|failover| failover.state_preservation.as_ref());
     let state = task_state(rules, preservation, spec, report)?;
     Ok(GracefulEvictionTask {
-        purge_mode: failover.map(|failover| failover.purge_mode).or(flag),
+        purge_mode: failover.map(|failover| failover.purge_mode).or(flag).or(rules.behaviour().purge_mode),
         reason: REASON_TAINT_UNTOLERATED.into(),
         producer: PRODUCER_TAINT_MANAGER.into(),
         clusters_before_failover: clusters_before(&state, &spec.clusters),

@@ -31,10 +31,12 @@ mod models;
 mod namespaces;
 mod neighbours;
 mod overrides;
+mod pattern;
 mod policy;
 mod propagated;
 mod prune;
 mod readiness;
+mod rebalance;
 mod reflect;
 mod release;
 mod required;
@@ -93,6 +95,7 @@ pub use neighbours::{
     Neighbours, affinity_groups, neighbours, workload_affinity_filter, workload_anti_affinity_filter,
 };
 pub use overrides::{OverridePolicyRef, override_object, overrides_for};
+pub use pattern::NamePattern;
 pub use policy::{Claim, Match, owner, selects};
 pub use propagated::{propagated_version, skips_kind, skips_object};
 pub use prune::prune;
@@ -100,6 +103,7 @@ pub use readiness::{
     Probe, ProbeRun, Readiness, complete_apis, is_damped, keeps_condition, member_timeout, probe_run,
     readiness, replaces_enablements,
 };
+pub use rebalance::{call_ends, is_new_call, observed_workloads};
 pub use reflect::reflected_status;
 pub use release::{Reference, Release};
 pub use required::{require, snapshot};

@@ -5,7 +5,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
 
-use super::namespaces::is_like;
+use super::NamePattern;
 use crate::api::{NAMESPACE_CLUSTER_LEASES, NAMESPACE_SYSTEM, cluster_of};
 
 /// Groups that are the control plane's own business, and events.
@@ -40,12 +40,12 @@ pub fn skips_kind(api_version: &str, kind: &str, also: &str) -> bool {
 }
 
 /// Whether an object is never propagated: what is in a namespace of the control plane's own or in one that a pattern
-/// matches as a whole, and what the API server makes for itself (#4228). In patterns `.*` stands for anything.
+/// matches as a whole, and what the API server makes for itself (#4228).
 #[must_use]
-pub fn skips_object(kind: &str, namespace: &str, name: &str, patterns: &[String]) -> bool {
+pub fn skips_object(kind: &str, namespace: &str, name: &str, patterns: &[NamePattern]) -> bool {
     [NAMESPACE_SYSTEM, NAMESPACE_CLUSTER_LEASES].contains(&namespace)
         || cluster_of(namespace).is_some()
-        || (!namespace.is_empty() && patterns.iter().any(|pattern| is_like(namespace, pattern)))
+        || (!namespace.is_empty() && patterns.iter().any(|pattern| pattern.means(namespace)))
         || (namespace, kind, name) == ("kube-system", "ConfigMap", "extension-apiserver-authentication")
 }
 
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn namespaces_of_the_control_plane_are_skipped() {
-        let kube = ["kube-.*".to_owned()];
+        let kube = ["kube-.*".parse().unwrap()];
         let cases = [
             ("default", &[][..], false),
             ("karmada-system", &[], true),

@@ -143,7 +143,7 @@ pub trait Rules: Send + Sync {
         ) -> Option<Match>;
         fn owner<'a>(claims: &'a [Claim], claimed: Option<(bool, &str)>) -> Option<&'a Claim>;
         fn skips_kind(api_version: &str, kind: &str, also: &str) -> bool;
-        fn skips_object(kind: &str, namespace: &str, name: &str, patterns: &[String]) -> bool;
+        fn skips_object(kind: &str, namespace: &str, name: &str, patterns: &[NamePattern]) -> bool;
         fn propagated_version<'a>(
             versions: &'a [APIResourceList], kind: &str,
         ) -> Option<(&'a str, &'a APIResource)>;
@@ -177,6 +177,11 @@ pub trait Rules: Send + Sync {
     // Scheduling: when, where, how many.
 
     functions! {
+        fn observed_workloads(
+            spec: &WorkloadRebalancerSpec, status: Option<&WorkloadRebalancerStatus>,
+        ) -> Vec<ObservedWorkload>;
+        fn is_new_call(made: Timestamp, told: Option<Timestamp>) -> bool;
+        fn call_ends(spec: &WorkloadRebalancerSpec, status: &WorkloadRebalancerStatus) -> Option<Timestamp>;
         fn is_for_scheduler(spec: &ResourceBindingSpec, name: &str) -> bool;
         fn concerns(spec: &ResourceBindingSpec, before: Option<&Cluster>, after: Option<&Cluster>) -> bool;
         fn observed_generation(observed: i64, found: i64, written: Option<i64>) -> i64;
@@ -271,7 +276,7 @@ pub trait Rules: Send + Sync {
         fn override_object(object: &mut Value, overriders: &Overriders) -> Result<(), String>;
         fn prune(manifest: &mut Map<String, Value>);
         fn retained(wanted: &Map<String, Value>, present: &Value) -> Map<String, Value>;
-        fn is_synced(namespace: &Namespace, skipped: &[String]) -> bool;
+        fn is_synced(namespace: &Namespace, skipped: &[NamePattern]) -> bool;
         fn covers(present: &Value, wanted: &Value) -> bool;
         fn is_as_said(present: &Value, wanted: &Value) -> bool;
         fn belongs_to_work(object: &Value, work_namespace: &str, work_name: &str) -> bool;

@@ -44,6 +44,8 @@ pub enum Feature {
     FieldAffinity,
     /// Placement tries several choices of members one after another.
     AffinityGroups,
+    /// Somebody can call for workloads to be placed from scratch.
+    Rebalances,
     /// What the preferred members have no room for goes to others.
     OverflowAffinities,
     /// Workloads of a group go together, or apart.

@@ -1,0 +1,64 @@
+//! `WorkloadRebalancer`: somebody's call for workloads to be placed from scratch, as from 1.10.
+//!
+//! Shape: karmada-io/karmada v1.18.2 `pkg/apis/apps/v1alpha1/workloadrebalancer_types.go`.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which workloads.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "apps.karmada.io", version = "v1alpha1", kind = "WorkloadRebalancer")]
+#[kube(plural = "workloadrebalancers", status = "WorkloadRebalancerStatus", derive = "PartialEq")]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadRebalancerSpec {
+    /// The templates.
+    pub workloads: Vec<WorkloadReference>,
+    /// How long the call is kept once it has been heard; for ever where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_seconds_after_finished: Option<i32>,
+}
+
+/// A template.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadReference {
+    /// `apps/v1`.
+    pub api_version: String,
+    /// `Deployment`.
+    pub kind: String,
+    /// Empty for cluster-scoped ones.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// What became of the call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadRebalancerStatus {
+    /// Of each workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observed_workloads: Vec<ObservedWorkload>,
+    /// The generation that this is about.
+    #[serde(default)]
+    pub observed_generation: i64,
+    /// When the last of them had been told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish_time: Option<Time>,
+}
+
+/// What became of the call for one workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedWorkload {
+    /// Which.
+    pub workload: WorkloadReference,
+    /// `Successful` or `Failed`; empty: not yet.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub result: String,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
