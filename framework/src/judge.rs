@@ -8,12 +8,14 @@ use crate::dialect::Karmada;
 use crate::facts::{Fact, World};
 use crate::guarantee::{Catalogue, Verdict};
 use crate::history::{Entry, Kind};
+use crate::numbers::{Numbers, Tally};
 use crate::target::Profile;
 
 /// Folds entries, one by one, into verdicts. It keeps no entry.
 pub struct Judge {
     dialect: Karmada,
     catalogue: Catalogue,
+    tally: Tally,
     scenario: Option<String>,
     entries: u64,
 }
@@ -31,13 +33,16 @@ pub struct Judgement {
     pub span: Duration,
     /// A verdict for each guarantee, in the order of the catalogue.
     pub verdicts: Vec<Verdict>,
+    /// How long everything took.
+    pub numbers: Numbers,
 }
 
 impl Judge {
     /// A judge of an implementation that promises what `profile` says.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        Self { dialect: Karmada::new(), catalogue: Catalogue::new(profile), scenario: None, entries: 0 }
+        let (dialect, catalogue) = (Karmada::new(), Catalogue::new(profile));
+        Self { dialect, catalogue, tally: Tally::default(), scenario: None, entries: 0 }
     }
 
     /// Takes the next entry, and answers with what it changed.
@@ -50,6 +55,7 @@ impl Judge {
         let facts = self.dialect.observe(entry);
         for fact in &facts {
             self.catalogue.observe(fact, self.dialect.world());
+            self.tally.observe(fact, self.dialect.world());
         }
         facts
     }
@@ -70,6 +76,7 @@ impl Judge {
             entries: self.entries,
             span,
             verdicts: self.catalogue.finish(),
+            numbers: self.tally.finish(span),
         }
     }
 }

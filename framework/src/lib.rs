@@ -11,6 +11,7 @@ pub mod guarantee;
 pub mod history;
 pub mod judge;
 pub mod nemesis;
+pub mod numbers;
 pub mod report;
 pub mod run;
 pub mod scenario;

@@ -85,3 +85,15 @@ fn the_stale_health_of_1_18_is_told_with_what_really_ran() {
     assert_eq!(evidence[0].seen, "the old copy is deleted; m2 has 2 of 3 ready");
     assert_eq!(evidence[0].witness.as_ref().unwrap().name(), "karmada-es-m1/div-696d69898d");
 }
+
+#[test]
+fn an_outage_that_nobody_noticed_stands_beside_one_that_was_noticed_in_seconds() {
+    let numbers = |scenario: &str| {
+        let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/karmada-1.18.2");
+        check(&recordings.join(format!("{scenario}.jsonl")), None).unwrap().numbers
+    };
+    let black_holed = &numbers("duplicated-partitioned").outages[0];
+    assert_eq!((black_holed.lasted.unwrap().as_secs(), black_holed.detected), (45, None));
+    let refused = &numbers("duplicated-refused").outages[0];
+    assert_eq!(refused.detected.unwrap().as_millis() / 100, 43);
+}

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use indexmap::IndexMap;
 
 use super::layout::{WIDTH, labelled, line, wrapped};
+use super::numbers::{outages, sheet, told as numbers};
 use super::phrase::{fault, moment, source};
 use super::text::{clock, signed, span};
 use super::{Case, Failure, Report, Stand, Standing, Status};
@@ -26,6 +27,7 @@ pub fn summary(report: &Report) -> String {
     line(&mut out, &about.join(" · "));
     groups(&mut out, report);
     totals(&mut out, report);
+    out.push_str(&numbers(&sheet(report)));
     for case in report.cases.iter().filter(|case| case.status == Status::Failed) {
         out.push('\n');
         out.push_str(&failure(case));
@@ -138,6 +140,7 @@ pub fn checked(report: &Report) -> String {
         out.push('\n');
     }
     totals(&mut out, report);
+    out.push_str(&numbers(&sheet(report)));
     out
 }
 
@@ -150,6 +153,7 @@ fn verdicts(case: &Case) -> String {
     for verdict in &judgement.verdicts {
         line(&mut out, &format!("  {:<14} {}", verdict.rule.id, told(&verdict.outcome)));
     }
+    out.push_str(&outages(&judgement.numbers));
     for verdict in &judgement.verdicts {
         doubted(&mut out, verdict);
     }

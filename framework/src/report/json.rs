@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::numbers::{NumbersJson, SheetJson, sheet};
 use super::phrase::{fault, moment, phrase};
 use super::{Case, Failure, Report, Standing, Status};
 use crate::facts::{Fact, ObjectVersion};
@@ -27,6 +28,7 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     wall_seconds: Option<f64>,
     guarantees: Vec<Guarantee<'a>>,
+    numbers: SheetJson,
     cases: Vec<OneCase<'a>>,
 }
 
@@ -58,6 +60,8 @@ struct OneCase<'a> {
     judged_by: Option<&'a str>,
     unmet: Vec<Unmet<'a>>,
     verdicts: Vec<OneVerdict<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numbers: Option<NumbersJson>,
 }
 
 #[derive(Serialize)]
@@ -162,6 +166,7 @@ pub fn json(report: &Report) -> String {
         span_seconds: report.span().as_secs_f64(),
         wall_seconds: report.wall.map(|wall| wall.as_secs_f64()),
         guarantees: standings.iter().map(guarantee).collect(),
+        numbers: (&sheet(report)).into(),
         cases: report.cases.iter().map(one_case).collect(),
     };
     serde_json::to_string_pretty(&document).expect("text, numbers and lists are always JSON")
@@ -202,6 +207,7 @@ fn one_case(case: &Case) -> OneCase<'_> {
         judged_by: case.judgement.as_ref().map(|judgement| judgement.target.as_str()),
         unmet: case.failures.iter().map(unmet).collect(),
         verdicts: case.judgement.iter().flat_map(|judgement| &judgement.verdicts).map(one_verdict).collect(),
+        numbers: case.judgement.as_ref().map(|judgement| (&judgement.numbers).into()),
     }
 }
 

@@ -8,6 +8,7 @@ mod json;
 mod junit;
 mod layout;
 mod model;
+mod numbers;
 mod phrase;
 pub mod text;
 

@@ -4,6 +4,7 @@
 
 mod cases;
 mod history;
+mod numbers;
 mod profile;
 mod reports;
 mod story;

@@ -228,6 +228,13 @@ impl Story {
         self.event(member, EventType::Modified, object)
     }
 
+    /// The member's own word: it has the workload no more.
+    pub(crate) fn vanishes(self, member: &str) -> Self {
+        let metadata = json!({"name": "web", "namespace": "default", "generation": 1});
+        let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata});
+        self.event(member, EventType::Deleted, object)
+    }
+
     /// The deletion of the copy for a member begins.
     pub(crate) fn recall(self, member: &str) -> Self {
         let object = json!({

@@ -1,0 +1,179 @@
+//! The numbers of many outages, in one run or in many: how long it took, in the middle and at worst.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use super::{Copies, Outage};
+
+/// What an operator waits for after a member fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Milestone {
+    /// The control plane no longer holds the member for ready.
+    Detected,
+    /// The member has a taint that evicts.
+    Tainted,
+    /// A workload's eviction has begun.
+    Evicted,
+    /// It is wholly assigned to others.
+    Placed,
+    /// It is ready there.
+    Served,
+    /// The member has its copy no more.
+    Gone,
+}
+
+impl Milestone {
+    /// As reports call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Detected => "detected",
+            Self::Tainted => "tainted",
+            Self::Evicted => "evicted",
+            Self::Placed => "placed",
+            Self::Served => "served",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// Lengths of time: how many, the middle one, the one that 95 of 100 do not exceed, and the longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// How many.
+    pub count: u64,
+    /// Half of them are not longer.
+    pub p50: Duration,
+    /// 95 of 100 are not longer.
+    pub p95: Duration,
+    /// None is longer.
+    pub max: Duration,
+}
+
+/// The numbers of many outages together. It keeps no outage.
+#[derive(Clone, Debug, Default)]
+pub struct Sheet {
+    /// How many outages there were.
+    pub outages: u64,
+    /// Those of them that ended before anybody noticed, and the longest of these.
+    pub undetected: u64,
+    /// The longest of those.
+    pub longest_undetected: Duration,
+    /// What all workloads together came to.
+    pub copies: Copies,
+    times: BTreeMap<(Milestone, String), Times>,
+}
+
+/// Milliseconds, to one in a hundred; but the longest is exact.
+#[derive(Clone, Debug)]
+struct Times {
+    all: Histogram<u64>,
+    max: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self { all: Histogram::new(2).expect("two digits are allowed"), max: Duration::ZERO }
+    }
+}
+
+impl Sheet {
+    pub(super) fn add_outage(&mut self, outage: &Outage) {
+        self.outages += 1;
+        if let (None, Some(lasted)) = (outage.detected, outage.lasted) {
+            self.undetected += 1;
+            self.longest_undetected = self.longest_undetected.max(lasted);
+        }
+        let mut note = |milestone, time: Option<Duration>| {
+            if let Some(time) = time {
+                self.times.entry((milestone, outage.fault.clone())).or_default().note(time);
+            }
+        };
+        note(Milestone::Detected, outage.detected);
+        note(Milestone::Tainted, outage.tainted);
+        for each in &outage.moves {
+            note(Milestone::Evicted, each.evicted);
+            note(Milestone::Placed, each.placed);
+            note(Milestone::Served, each.served);
+            note(Milestone::Gone, each.gone);
+        }
+    }
+
+    /// Adds the numbers of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.outages += other.outages;
+        self.undetected += other.undetected;
+        self.longest_undetected = self.longest_undetected.max(other.longest_undetected);
+        self.copies.add(&other.copies);
+        for (key, times) in &other.times {
+            self.times.entry(key.clone()).or_default().add(times);
+        }
+    }
+
+    /// How long it took until each milestone, over all faults.
+    #[must_use]
+    pub fn overall(&self) -> Vec<(Milestone, Spread)> {
+        let mut all: BTreeMap<Milestone, Times> = BTreeMap::new();
+        for ((milestone, _), times) in &self.times {
+            all.entry(*milestone).or_default().add(times);
+        }
+        all.iter().map(|(milestone, times)| (*milestone, times.spread())).collect()
+    }
+
+    /// How long it took until each milestone, by the kind of fault.
+    pub fn by_fault(&self) -> impl Iterator<Item = (Milestone, &str, Spread)> {
+        self.times.iter().map(|((milestone, fault), times)| (*milestone, fault.as_str(), times.spread()))
+    }
+}
+
+impl Times {
+    fn note(&mut self, time: Duration) {
+        self.max = self.max.max(time);
+        // It grows by itself; longer than 584 million years is not counted.
+        let _ = self.all.record(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.max = self.max.max(other.max);
+        // It grows by itself.
+        let _ = self.all.add(&other.all);
+    }
+
+    fn spread(&self) -> Spread {
+        let at = |quantile| Duration::from_millis(self.all.value_at_quantile(quantile)).min(self.max);
+        Spread { count: self.all.len(), p50: at(0.5), p95: at(0.95), max: self.max }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outage(fault: &str, detected: Option<u64>, lasted: u64) -> Outage {
+        let mut outage = Outage::new("m1".into(), fault.into(), Duration::ZERO, Vec::new());
+        outage.detected = detected.map(Duration::from_millis);
+        outage.lasted = Some(Duration::from_millis(lasted));
+        outage
+    }
+
+    #[test]
+    fn the_spread_of_two_runs_is_that_of_all_their_outages() {
+        let mut sheets = [Sheet::default(), Sheet::default()];
+        for millis in 1..=100 {
+            sheets[millis as usize % 2].add_outage(&outage("refuse", Some(millis), 1000));
+        }
+        sheets[0].add_outage(&outage("partition", None, 45_000));
+        let [mut all, second] = sheets;
+        all.add(&second);
+        let spread = Spread {
+            count: 100,
+            p50: Duration::from_millis(50),
+            p95: Duration::from_millis(95),
+            max: Duration::from_millis(100),
+        };
+        assert_eq!(all.overall(), [(Milestone::Detected, spread)]);
+        assert_eq!((all.outages, all.undetected, all.longest_undetected), (101, 1, Duration::from_secs(45)));
+    }
+}
