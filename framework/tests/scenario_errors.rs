@@ -63,6 +63,20 @@ fn members_that_pull_are_of_the_fleet_and_need_their_feature() {
 }
 
 #[test]
+fn a_domain_that_fails_is_named_once_and_has_no_alias() {
+    let head = "scenario: case\nabout: a test\nfleet: {members: 2, zones: {m1: a, m2: b}}\nwhen:\n";
+    let cases = [
+        ("refuse: {cluster: {zone: a}, as: §victim}", "an alias names one member"),
+        ("refuse: {cluster: {zone: a}}\n  - heal: §{zone: b}", "nothing has broken all of zone b"),
+        ("refuse: {cluster: {zone: a}}\n  - heal: §m2", "nothing has broken m2"),
+        ("refuse: {cluster: §{zone: a, region: r}}", "say one of"),
+    ];
+    for (steps, why) in cases {
+        is_told(&format!("{head}  - {steps}\n"), why);
+    }
+}
+
+#[test]
 fn a_step_without_sense_is_told_with_its_place() {
     let cases = [
         ("settled: §wbe", "no step before this makes a workload `wbe`; known here: web"),
@@ -76,6 +90,8 @@ fn a_step_without_sense_is_told_with_its_place() {
         ("call: {member: m1, as: a}\n  - call: {member: m2, as: §a}", "is taken"),
         ("refuse: {cluster: §{index: 1}}", "one of `carrying` and `spareFor`"),
         ("refuse: {cluster: §{carrying: shop}}", "makes a workload `shop`"),
+        ("refuse: {cluster: §{zone: attic}}", "no member of this fleet is in it: all of zone attic"),
+        ("heal: §{zone: attic}", "no member of this fleet is in it"),
         ("flap: {cluster: m1, down: 1s, up: 1s, times: §0}", "at least once"),
         ("§placed: {workload: web}", "say where"),
         ("seen: {in: §m9, object: {apiVersion: v1, kind: Node, metadata: {name: a}}}", "no member `m9`"),
@@ -93,7 +109,7 @@ fn a_step_without_sense_is_told_with_its_place() {
     }
     is_told("scenario: §case\nabout: a\nfleet: {members: 4}\n", "no steps");
     is_told("scenario: §../case\nabout: a\nfleet: {members: 4}\n", "is made of a-z");
-    is_told("scenario: case\nabout: a\nfleet: {members: §0}\n", "1 to 1000 members");
+    is_told("scenario: case\nabout: a\nfleet: {members: §0}\n", "1 to 5000 members");
 }
 
 #[test]

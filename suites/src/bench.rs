@@ -15,7 +15,7 @@ use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
-use crate::{bench_api, bench_https, bench_judge, conformance, output, targets};
+use crate::{bench_api, bench_https, bench_judge, bench_scale, conformance, output, targets};
 
 /// How many idle members are started to measure one.
 const MEMBERS: usize = 200;
@@ -71,6 +71,7 @@ fn rows() -> Vec<Row> {
         row("simulated seconds a second, one scenario", "at least 10000", false, simulated_rate),
         row("creates over HTTPS, 16 connections", "at least 15000/s", false, bench_https::creates_a_second),
     ]);
+    rows.extend(bench_scale::ROWS);
     rows
 }
 
@@ -152,7 +153,16 @@ pub(crate) fn now() -> Instant {
 
 /// The resident memory of this process; only Linux tells.
 pub(crate) fn resident_kib() -> Option<u64> {
+    kib_of("VmRSS:")
+}
+
+/// The most memory that this process has had.
+pub(crate) fn peak_kib() -> Option<u64> {
+    kib_of("VmHWM:")
+}
+
+fn kib_of(field: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     line.split_whitespace().next()?.parse().ok()
 }

@@ -6,6 +6,7 @@ mod bench_api;
 mod bench_history;
 mod bench_https;
 mod bench_judge;
+mod bench_scale;
 pub mod budget;
 pub mod canary;
 pub mod check;

@@ -66,14 +66,28 @@ impl Driver<'_> {
         Ok(name)
     }
 
-    /// Lets `fault` strike, at a moment of the target's cycle of probes that the seed chooses.
-    pub(super) async fn strike(&mut self, member: &str, fault: Fault) -> Result<(), Miss> {
+    /// Resolves the members that a step breaks, and names the one if it is one.
+    pub(super) fn victims(
+        &mut self,
+        victims: &scenario::Victims,
+        alias: Option<&Spanned<String>>,
+    ) -> Result<Vec<String>, Miss> {
+        match victims {
+            scenario::Victims::Member(member) => Ok(vec![self.target(member, alias)?]),
+            scenario::Victims::Domain(..) => Ok(victims.of_domain(self.shape).unwrap_or_default()),
+        }
+    }
+
+    /// Lets `fault` strike all of `members` at once, at a moment of the target's cycle of probes that the seed chooses.
+    pub(super) async fn strike(&mut self, members: &[String], fault: Fault) -> Result<(), Miss> {
         let cycle = self.profile.timings.status_update_frequency;
         let moment = self.phase.random_range(0..=cycle.as_micros().try_into().unwrap_or(u64::MAX));
         self.clock.sleep(Duration::from_micros(moment)).await;
-        let log = self.log.clone();
-        let guard = fault.begin(member, self.member(member)?.link(), move |mark| log.mark(mark));
-        self.faults.push((member.to_owned(), guard));
+        for member in members {
+            let log = self.log.clone();
+            let guard = fault.begin(member, self.member(member)?.link(), move |mark| log.mark(mark));
+            self.faults.push((member.to_owned(), guard));
+        }
         Ok(())
     }
 
@@ -96,15 +110,15 @@ impl Driver<'_> {
         Ok(())
     }
 
-    pub(super) async fn heal(&mut self, member: &str) -> Result<(), Miss> {
+    pub(super) async fn heal(&mut self, members: &[String]) -> Result<(), Miss> {
         let before = self.faults.len();
-        self.faults.retain(|(broken, _)| broken != member);
-        let flapping = self.flapping.remove(member);
-        if before == self.faults.len() && flapping.is_none() {
-            let expected = format!("something that is wrong with {member}, to heal it");
+        self.faults.retain(|(broken, _)| !members.contains(broken));
+        let flapping: Vec<_> = members.iter().filter_map(|member| self.flapping.remove(member)).collect();
+        if before == self.faults.len() && flapping.is_empty() {
+            let expected = format!("something that is wrong with {}, to heal it", members.join(", "));
             return Err(Miss::Unmet { expected, seen: "nothing is".into() });
         }
-        if let Some(mut flapping) = flapping {
+        for mut flapping in flapping {
             flapping.shutdown().await;
         }
         Ok(())

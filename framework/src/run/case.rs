@@ -103,6 +103,7 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
     let site = Site { clock: run.clock, fleet: &fleet, timings: &profile.timings };
     let mut driver = Driver {
         fleet: &fleet,
+        shape: &case.scenario.fleet,
         clock: run.clock,
         client: fleet.control_plane().client(),
         log: log.clone(),

@@ -18,7 +18,7 @@ use super::patience::Patience;
 use crate::facts::{Workload, World};
 use crate::nemesis::FaultGuard;
 use crate::report::text::span;
-use crate::scenario::{Length, MemberRef, Scenario, Selector, Step, Within};
+use crate::scenario::{FleetShape, Length, MemberRef, Scenario, Selector, Step, Within};
 use crate::target::Profile;
 
 /// Why a step failed.
@@ -40,6 +40,7 @@ pub(super) type Missed<'a> = (&'a Spanned<Step>, Miss);
 
 pub(super) struct Driver<'a> {
     pub(super) fleet: &'a Fleet,
+    pub(super) shape: &'a FleetShape,
     pub(super) clock: Clock,
     pub(super) client: Client,
     pub(super) log: Log,

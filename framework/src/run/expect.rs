@@ -24,22 +24,22 @@ impl Driver<'_> {
             Step::Override(step) => self.make_different(step).await,
             Step::Call(call) => self.target(&call.member.value, Some(&call.alias)).map(drop),
             Step::Refuse(refuse) => {
-                let member = self.target(&refuse.cluster.value, refuse.alias.as_ref())?;
-                self.strike(&member, Fault::Refuse).await
+                let members = self.victims(&refuse.cluster.value, refuse.alias.as_ref())?;
+                self.strike(&members, Fault::Refuse).await
             }
             Step::Partition(partition) => {
-                let member = self.target(&partition.cluster.value, partition.alias.as_ref())?;
-                self.strike(&member, Fault::Partition { direction: partition.direction }).await
+                let members = self.victims(&partition.cluster.value, partition.alias.as_ref())?;
+                self.strike(&members, Fault::Partition { direction: partition.direction }).await
             }
             Step::Delay(delay) => {
-                let member = self.target(&delay.cluster.value, delay.alias.as_ref())?;
+                let members = self.victims(&delay.cluster.value, delay.alias.as_ref())?;
                 let by = self.length(&delay.by)?;
-                self.strike(&member, Fault::Delay { by }).await
+                self.strike(&members, Fault::Delay { by }).await
             }
             Step::Flap(flap) => self.flap(flap),
-            Step::Heal(member) => {
-                let member = self.name(&member.value)?;
-                self.heal(&member).await
+            Step::Heal(members) => {
+                let members = self.victims(&members.value, None)?;
+                self.heal(&members).await
             }
             Step::Kill(_) => {
                 self.kill();

@@ -43,9 +43,10 @@ pub(super) struct Eviction {
 /// What a failure shows of what led to it.
 const RECENT: usize = 6;
 
-/// More entries than this at one instant are controllers that answer each other without end. Virtual time stands
-/// still meanwhile, so that no timeout would end it.
-const MOST_AT_ONCE: u32 = 2_000;
+/// More entries than this at one instant, and this again for each member and workload, are controllers that answer
+/// each other without end. Virtual time stands still meanwhile, so that no timeout would end it.
+const MOST_AT_ONCE: usize = 2_000;
+const MOST_AT_ONCE_FOR_EACH: usize = 100;
 
 impl Log {
     /// An empty log. Its history is written down only if `keep`.
@@ -88,8 +89,13 @@ impl Log {
 
     /// How many entries there are at the present instant, if they are too many to end.
     pub(super) fn endless(&self) -> Option<u32> {
-        let (_, entries) = self.state().instant;
-        (entries > MOST_AT_ONCE).then_some(entries)
+        let state = self.state();
+        let (_, entries) = state.instant;
+        let each = state
+            .judge
+            .as_ref()
+            .map_or(0, |judge| judge.world().members.len() + judge.world().workloads.len());
+        (entries as usize > MOST_AT_ONCE + each * MOST_AT_ONCE_FOR_EACH).then_some(entries)
     }
 
     /// Why the recording is not whole, if it is not.

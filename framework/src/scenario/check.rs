@@ -6,7 +6,7 @@ use serde_saphyr::{Location, Spanned};
 
 use super::document::{FleetShape, Scenario, Scheduling, Workload};
 use super::object::{Manifest, Place};
-use super::reference::MemberRef;
+use super::reference::{MemberRef, Victims};
 use super::step::{Flap, Party, Placed, PlacedOn, Step};
 use crate::target::Feature;
 
@@ -24,7 +24,7 @@ fn wrong<T>(at: &Spanned<T>, message: impl Into<String>) -> Checked {
 }
 
 /// More members than any fleet that is run in one process.
-const MOST_MEMBERS: usize = 1000;
+const MOST_MEMBERS: usize = 5000;
 
 /// More nodes than a simulated member can be meant to have.
 const MOST_NODES: usize = 1000;
@@ -45,7 +45,7 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     {
         return wrong(member, "a fleet with such members needs the feature PullMembers");
     }
-    let mut scope = Scope { members: scenario.fleet.names().collect(), ..Scope::default() };
+    let mut scope = Scope::of(&scenario.fleet);
     scenario.steps().try_for_each(|step| scope.step(step))
 }
 
@@ -86,8 +86,8 @@ fn name(name: &Spanned<String>, what: &str) -> Checked {
 }
 
 /// What the steps so far have defined.
-#[derive(Default)]
-struct Scope {
+struct Scope<'a> {
+    fleet: &'a FleetShape,
     members: BTreeSet<String>,
     aliases: BTreeSet<String>,
     workloads: BTreeMap<String, Location>,
@@ -96,7 +96,18 @@ struct Scope {
     killed: bool,
 }
 
-impl Scope {
+impl<'a> Scope<'a> {
+    fn of(fleet: &'a FleetShape) -> Self {
+        Self {
+            fleet,
+            members: fleet.names().collect(),
+            aliases: BTreeSet::new(),
+            workloads: BTreeMap::new(),
+            broken: Vec::new(),
+            killed: false,
+        }
+    }
+
     fn step(&mut self, step: &Spanned<Step>) -> Checked {
         match &step.value {
             Step::Workload(workload) => self.new_workload(workload),
@@ -113,9 +124,9 @@ impl Scope {
                 self.member(&call.member)?;
                 self.alias(Some(&call.alias))
             }
-            Step::Refuse(refuse) => self.breaks(&refuse.cluster, refuse.alias.as_ref()),
-            Step::Partition(partition) => self.breaks(&partition.cluster, partition.alias.as_ref()),
-            Step::Delay(delay) => self.breaks(&delay.cluster, delay.alias.as_ref()),
+            Step::Refuse(refuse) => self.strikes(&refuse.cluster, refuse.alias.as_ref()),
+            Step::Partition(partition) => self.strikes(&partition.cluster, partition.alias.as_ref()),
+            Step::Delay(delay) => self.strikes(&delay.cluster, delay.alias.as_ref()),
             Step::Flap(flap) => self.flap(flap),
             Step::Heal(member) => self.heal(member),
             Step::Kill(party) => self.runs(party, false),
@@ -203,6 +214,31 @@ impl Scope {
         Ok(())
     }
 
+    /// One member, or all those of a domain, which has some.
+    fn strikes(&mut self, victims: &Spanned<Victims>, alias: Option<&Spanned<String>>) -> Checked {
+        let members = match &victims.value {
+            Victims::Member(member) => {
+                return self
+                    .breaks(&Spanned::new(member.clone(), victims.referenced, victims.defined), alias);
+            }
+            domain @ Victims::Domain(..) => self.domain(domain, victims)?,
+        };
+        if let Some(alias) = alias {
+            return wrong(alias, "an alias names one member, and this step may strike several");
+        }
+        self.broken.extend(members.into_iter().map(MemberRef::Named));
+        Ok(())
+    }
+
+    /// The members of a domain.
+    fn domain(&self, domain: &Victims, at: &Spanned<Victims>) -> Result<Vec<String>, Mistake> {
+        let members = domain.of_domain(self.fleet).unwrap_or_default();
+        if members.is_empty() {
+            wrong(at, format!("no member of this fleet is in it: {domain}"))?;
+        }
+        Ok(members)
+    }
+
     fn breaks(&mut self, member: &Spanned<MemberRef>, alias: Option<&Spanned<String>>) -> Checked {
         self.member(member)?;
         self.alias(alias)?;
@@ -228,7 +264,19 @@ impl Scope {
     }
 
     /// A part that was broken may turn out to be any member, or any alias of one; only the run can tell.
-    fn heal(&self, member: &Spanned<MemberRef>) -> Checked {
+    fn heal(&self, victims: &Spanned<Victims>) -> Checked {
+        let member = match &victims.value {
+            Victims::Member(member) => member.clone(),
+            domain @ Victims::Domain(..) => {
+                let members = self.domain(domain, victims)?;
+                let broken = |name: &String| self.broken.contains(&MemberRef::Named(name.clone()));
+                if members.iter().any(broken) {
+                    return Ok(());
+                }
+                return wrong(victims, format!("nothing has broken {domain} before this step"));
+            }
+        };
+        let member = &Spanned::new(member, victims.referenced, victims.defined);
         self.member(member)?;
         let by_part = self.broken.iter().any(|broken| !self.is_real(broken));
         if self.broken.contains(&member.value) || (by_part && !self.broken.is_empty()) {

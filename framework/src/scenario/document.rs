@@ -1,6 +1,7 @@
 //! A scenario file: what it is about, what it needs, its fleet, and its steps; and the workloads it places.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Deserialize;
 use serde_saphyr::Spanned;
@@ -70,6 +71,16 @@ impl FleetShape {
     /// The names of the members, in order.
     pub fn names(&self) -> impl Iterator<Item = String> + use<> {
         (1..=self.members.value).map(|number| format!("m{number}"))
+    }
+
+    /// What members have in this field.
+    #[must_use]
+    pub fn places(&self, field: Field) -> &BTreeMap<String, Spanned<String>> {
+        match field {
+            Field::Provider => &self.providers,
+            Field::Region => &self.regions,
+            Field::Zone => &self.zones,
+        }
     }
 }
 
@@ -166,6 +177,16 @@ pub enum Field {
     Region,
     /// Where in the region.
     Zone,
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Provider => "provider",
+            Self::Region => "region",
+            Self::Zone => "zone",
+        })
+    }
 }
 
 /// One of several choices of members.

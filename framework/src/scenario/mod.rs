@@ -19,7 +19,7 @@ pub use document::{
 pub use error::{ReadError, ScenarioError};
 pub use file::{Case, find, parse};
 pub use object::{Apply, Delete, Manifest, Place, Seen, SeenFor, Subresource, lacks};
-pub use reference::{MemberRef, Selector};
+pub use reference::{MemberRef, Selector, Victims};
 pub use step::{
     Call, Delay, Flap, Health, Instance, MemberGone, Moved, NotTainted, Override, Partition, Party, Placed,
     PlacedOn, Refuse, Runs, Scale, Settled, StartUp, Stays, Step, Taint, Tainted, TaskEnded,

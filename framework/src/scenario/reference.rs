@@ -1,10 +1,13 @@
-//! How a step says which member it means: by name, by alias, or by the part it plays for a workload.
+//! How a step says which member it means: by name, by alias, or by the part it plays for a workload; and which
+//! members a fault strikes, which may be all of a region, a zone or a provider.
 
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+
+use super::document::{Field, FleetShape};
 
 /// A member of the fleet, as a step says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,15 @@ pub struct Selector {
     pub index: usize,
 }
 
+/// The members that a fault strikes, all at the same moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Victims {
+    /// One.
+    Member(MemberRef),
+    /// All whose field has this value.
+    Domain(Field, String),
+}
+
 impl Selector {
     /// The workload that the part is played for.
     #[must_use]
@@ -46,6 +58,79 @@ impl fmt::Display for MemberRef {
                 None => write!(f, "spare {} of {}", selector.index, selector.workload()),
             },
         }
+    }
+}
+
+impl Victims {
+    /// The members of `fleet` that it means, by name, where no run is needed to tell.
+    #[must_use]
+    pub fn of_domain(&self, fleet: &FleetShape) -> Option<Vec<String>> {
+        let Self::Domain(field, value) = self else { return None };
+        let places = fleet.places(*field);
+        let within = |name: &String| places.get(name).is_some_and(|place| place.value == *value);
+        Some(fleet.names().filter(within).collect())
+    }
+}
+
+impl fmt::Display for Victims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Member(member) => member.fmt(f),
+            Self::Domain(field, value) => write!(f, "all of {field} {value}"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Victims {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        struct Said {
+            carrying: Option<String>,
+            spare_for: Option<String>,
+            #[serde(default)]
+            index: usize,
+            region: Option<String>,
+            zone: Option<String>,
+            provider: Option<String>,
+        }
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Victims;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "a member's name, an alias, {carrying: <workload>, index: <number>}, or {zone: <name>}",
+                )
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Victims, E> {
+                Ok(Victims::Member(MemberRef::Named(name.into())))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Victims, A::Error> {
+                let said = Said::deserialize(MapAccessDeserializer::new(map))?;
+                let domains = [
+                    (Field::Region, said.region),
+                    (Field::Zone, said.zone),
+                    (Field::Provider, said.provider),
+                ];
+                let mut domains = domains.into_iter().filter_map(|(field, value)| Some((field, value?)));
+                let domain = domains.next();
+                let says_more = said.carrying.is_some() || said.spare_for.is_some() || said.index > 0;
+                match domain {
+                    Some(_) if says_more || domains.next().is_some() => Err(A::Error::custom(
+                        "say one of `carrying`, `spareFor`, `region`, `zone` and `provider`",
+                    )),
+                    Some((field, value)) => Ok(Victims::Domain(field, value)),
+                    None => {
+                        let Said { carrying, spare_for, index, .. } = said;
+                        Ok(Victims::Member(MemberRef::Selected(Selector { carrying, spare_for, index })))
+                    }
+                }
+            }
+        }
+        deserializer.deserialize_any(Either)
     }
 }
 

@@ -13,7 +13,7 @@ use serde_saphyr::Spanned;
 
 use super::document::Workload;
 use super::object::{Apply, Delete, Seen, SeenFor};
-use super::reference::MemberRef;
+use super::reference::{MemberRef, Victims};
 use super::time::{Length, StartUpTime, Within};
 use crate::facts::{Health as MemberHealth, TaintEffect};
 
@@ -37,8 +37,8 @@ pub enum Step {
     Delay(Delay),
     /// Begins to make a member refuse connections and heal, several times, while later steps run. `heal` ends it.
     Flap(Flap),
-    /// Undoes every fault on a member.
-    Heal(Spanned<MemberRef>),
+    /// Undoes every fault on a member, or on all of a region, zone or provider.
+    Heal(Spanned<Victims>),
     /// Kills the target's controllers, as a crash does.
     Kill(Spanned<Party>),
     /// Starts them again.
@@ -156,9 +156,9 @@ pub struct Call {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Refuse {
-    /// Which member.
-    pub cluster: Spanned<MemberRef>,
-    /// Its name for later steps.
+    /// Which member, or which members.
+    pub cluster: Spanned<Victims>,
+    /// The name for later steps, of one member.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
@@ -167,12 +167,12 @@ pub struct Refuse {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Partition {
-    /// Which member.
-    pub cluster: Spanned<MemberRef>,
+    /// Which member, or which members.
+    pub cluster: Spanned<Victims>,
     /// Which packets vanish; those both ways where nothing is said.
     #[serde(default = "both")]
     pub direction: Direction,
-    /// Its name for later steps.
+    /// The name for later steps, of one member.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
@@ -185,11 +185,11 @@ fn both() -> Direction {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Delay {
-    /// Which member.
-    pub cluster: Spanned<MemberRef>,
+    /// Which member, or which members.
+    pub cluster: Spanned<Victims>,
     /// How much later each message arrives, in each direction.
     pub by: Length,
-    /// Its name for later steps.
+    /// The name for later steps, of one member.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
