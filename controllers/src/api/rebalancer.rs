@@ -43,8 +43,8 @@ pub struct WorkloadRebalancerStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observed_workloads: Vec<ObservedWorkload>,
     /// The generation that this is about.
-    #[serde(default)]
-    pub observed_generation: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
     /// When the last of them had been told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_time: Option<Time>,

@@ -43,7 +43,7 @@ async fn reconcile(context: Arc<Context>, rebalancer: Arc<WorkloadRebalancer>) -
     let before = rebalancer.status.clone().unwrap_or_default();
     let mut status = WorkloadRebalancerStatus {
         observed_workloads: context.rules.observed_workloads(&rebalancer.spec, rebalancer.status.as_ref()),
-        observed_generation: rebalancer.metadata.generation.unwrap_or_default(),
+        observed_generation: rebalancer.metadata.generation,
         finish_time: before.finish_time.clone(),
     };
     let made = rebalancer.creation_timestamp().unwrap_or_else(|| Time(context.clock.now_in_seconds()));
