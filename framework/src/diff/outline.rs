@@ -217,7 +217,7 @@ impl Outliner {
             }
             News::MemberLeaving(member) => self.note(at, of_member(&member), What::Leaving),
             News::MemberGone(member) => self.note(at, of_member(&member), What::Gone),
-            News::Assigned { workload, was, now } => {
+            News::Assigned { workload, was, now, .. } => {
                 for (member, replicas) in now.iter().filter(|(member, now)| was.get(*member) != Some(now)) {
                     self.note(at, within(&workload, member), What::Assigned(*replicas));
                 }
@@ -231,7 +231,7 @@ impl Outliner {
             News::EvictionEnded { workload, task } => {
                 self.note(at, within(&workload, &task.member), What::EvictionEnded);
             }
-            News::Delivered { workload, member } => {
+            News::Delivered { workload, member, .. } => {
                 self.note(at, within(&workload, &member), What::Delivered);
             }
             News::Recalled { workload, member } => self.note(at, within(&workload, &member), What::Recalled),

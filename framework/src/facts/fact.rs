@@ -122,6 +122,19 @@ pub enum News {
         /// The taint as it was.
         taint: Taint,
     },
+    /// Anything about a member changed that a choice of members looks at. Comes after the facts of what changed.
+    MemberChanged(String),
+    /// A member tells something else of itself than before, beside its conditions.
+    MemberTold {
+        /// The member.
+        member: String,
+        /// Its health before.
+        was: Option<Health>,
+    },
+    /// A condition of a member changed, or its first ones were seen.
+    Conditions(String),
+    /// A policy of the user on taints appeared, changed or went.
+    TaintPolicy(String),
     /// A member is being removed.
     MemberLeaving(String),
     /// A member is gone.
@@ -129,6 +142,8 @@ pub enum News {
     /// The record of a workload's placement has a new version, whatever changed in it. Comes after the facts of
     /// what changed.
     Recorded(WorkloadKey),
+    /// Where those are that need the workload, as its record says, changed.
+    Required(WorkloadKey),
     /// The replicas wanted, or the placement wanted, changed.
     Wanted(WorkloadKey),
     /// The assignment of members changed.
@@ -139,6 +154,8 @@ pub enum News {
         was: Assignment,
         /// Member and replicas now.
         now: Assignment,
+        /// Whether this is the first sight of it, so that nobody knows when it was made.
+        first: bool,
     },
     /// An eviction task appeared.
     EvictionBegan {
@@ -152,6 +169,15 @@ pub enum News {
         /// The workload.
         workload: WorkloadKey,
         /// The task, stamped.
+        task: EvictionTask,
+    },
+    /// An eviction task that goes on says something else than before, other than its stamp for the first time.
+    EvictionChanged {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The task as it was.
+        was: EvictionTask,
+        /// The task as it is.
         task: EvictionTask,
     },
     /// An eviction task is gone.
@@ -168,8 +194,32 @@ pub enum News {
         /// The member.
         member: String,
     },
-    /// A manifest for a member was written or rewritten.
+    /// A manifest for a member was written, or rewritten with other replicas.
     Delivered {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The member.
+        member: String,
+        /// Whether there was none before.
+        new: bool,
+    },
+    /// What a manifest for a member asks for changed.
+    Rewritten {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The member.
+        member: String,
+    },
+    /// What the control plane says about a manifest for a member changed: whether it was written, is held back, or is
+    /// to stay.
+    DeliveryTold {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The member.
+        member: String,
+    },
+    /// A second manifest for the same copy in the same member appeared.
+    DeliveredTwice {
         /// The workload.
         workload: WorkloadKey,
         /// The member.

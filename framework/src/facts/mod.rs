@@ -4,14 +4,19 @@
 //! is left to the dialects; what must hold of them, to the guarantees.
 
 mod fact;
+mod member;
 mod observers;
 mod placement;
+mod policy;
+mod workload;
 mod world;
 
 pub use fact::{Fact, News, ObjectVersion};
+pub use member::{Health, Member, Taint, TaintEffect};
 pub use observers::{Observers, Width};
-pub use placement::{Affinity, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
-pub use world::{
-    Assignment, Delivery, EvictionTask, FaultInForce, Health, Instance, InstanceHealth, Member, Running,
-    Taint, TaintEffect, Workload, WorkloadKey, World,
+pub use placement::{Affinity, Group, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
+pub use policy::{ConditionMatch, TaintPolicy};
+pub use workload::{
+    Assignment, Delivery, EvictionTask, Instance, InstanceHealth, Running, Workload, WorkloadKey, sum,
 };
+pub use world::{FaultInForce, World};

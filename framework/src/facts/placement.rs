@@ -9,12 +9,30 @@ use super::{Member, Taint, TaintEffect};
 pub struct Placement {
     /// Which members may carry it; `None` is all.
     pub affinity: Option<Affinity>,
-    /// Whether the affinity is a list of groups of which one at a time applies.
-    pub grouped_affinities: bool,
+    /// Groups of members of which one at a time applies, in the order in which they are tried; empty where
+    /// `affinity` counts.
+    pub groups: Vec<Group>,
     /// How many groups it may or must be spread over.
     pub spread: Vec<Spread>,
     /// How replicas are given to members.
     pub scheduling: Scheduling,
+    /// Fixed weights of members; those that no entry means get none, unless no entry means any.
+    pub weights: Vec<(Affinity, u64)>,
+    /// Whether they are divided among as few members as can take them.
+    pub aggregated: bool,
+    /// Whether it matters where other workloads are.
+    pub minds_others: bool,
+}
+
+/// One of several groups of members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// What it is called.
+    pub name: String,
+    /// Its members.
+    pub affinity: Affinity,
+    /// Members that take what those have no room for.
+    pub overflow: Vec<Affinity>,
 }
 
 /// How replicas are given to members.
@@ -111,6 +129,27 @@ impl Affinity {
     }
 }
 
+impl Group {
+    /// Whether the member called `name` is in it, or among those that it overflows to.
+    #[must_use]
+    pub fn admits(&self, name: &str, member: &Member) -> bool {
+        std::iter::once(&self.affinity).chain(&self.overflow).any(|affinity| affinity.admits(name, member))
+    }
+}
+
+impl SpreadField {
+    /// Whether `member` has what is grouped by: without it, it cannot be chosen.
+    #[must_use]
+    pub fn is_known_of(&self, member: &Member) -> bool {
+        match self {
+            Self::Other(field) if matches!(field.as_str(), "provider" | "region" | "zone") => {
+                !member.field(field).is_empty()
+            }
+            _ => true,
+        }
+    }
+}
+
 impl Requirement {
     /// Whether it holds where the key has the values `found`.
     fn holds(&self, found: &[String]) -> bool {
@@ -126,10 +165,19 @@ impl Requirement {
 }
 
 impl Placement {
-    /// Whether the member called `name` may be chosen.
+    /// Whether the member called `name` may be chosen, by some group where there are several.
     #[must_use]
     pub fn admits(&self, name: &str, member: &Member) -> bool {
+        let group = |group: &Group| group.admits(name, member);
         self.affinity.as_ref().is_none_or(|affinity| affinity.admits(name, member))
+            && (self.groups.is_empty() || self.groups.iter().any(group))
+            && self.spread.iter().all(|spread| spread.field.is_known_of(member))
+    }
+
+    /// Whether several groups are tried one after another.
+    #[must_use]
+    pub fn is_grouped(&self) -> bool {
+        !self.groups.is_empty()
     }
 
     /// The constraint on the number of members, if it is one that selection looks at.

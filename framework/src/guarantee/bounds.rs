@@ -126,3 +126,99 @@ pub(super) const NOT_BOTH: &str = "at most recheck + latency";
 pub(super) fn both(timings: &Timings) -> Duration {
     timings.recheck + timings.latency
 }
+
+pub(super) const CHOSEN: &str = "at most latency after the change";
+
+/// From a change that a choice of members must follow to the choice, at most.
+pub(super) fn chosen(timings: &Timings) -> Duration {
+    timings.latency
+}
+
+pub(super) const STAMPED: &str = "at most latency after the task begins";
+
+/// From the beginning of an eviction task to its stamp, at most.
+pub(super) fn stamped(timings: &Timings) -> Duration {
+    timings.latency
+}
+
+pub(super) const UNHEALTHY: &str = "not before tolerationSeconds of the policy - 1 s after the workload is told to be \
+     unhealthy there; at most tolerationSeconds + 1 s + latency after it";
+
+/// What an eviction for a workload's own health may come after its time is over, at most.
+pub(super) fn unhealthy(timings: &Timings) -> Duration {
+    STAMP + timings.latency
+}
+
+/// How long manifests that wait for an old one to be purged wait until they look again, at most.
+const PURGE_CHECK: Duration = Duration::from_secs(5);
+
+pub(super) const WRITTEN: &str =
+    "at most latency after the assignment; 5 s more where an old copy was purged first";
+
+/// From an assignment to the manifest, at most.
+pub(super) fn written(timings: &Timings, purged: bool) -> Duration {
+    timings.latency + if purged { PURGE_CHECK } else { Duration::ZERO }
+}
+
+pub(super) const RECALLED: &str = "at most latency after the workload has left the member";
+
+/// From a workload's leaving a member to the deletion of its manifest, at most.
+pub(super) fn recalled(timings: &Timings) -> Duration {
+    timings.latency
+}
+
+pub(super) const TOLD: &str = "at most latency after the change";
+
+/// From a change to what is told of it, at most.
+pub(super) fn told(timings: &Timings) -> Duration {
+    timings.latency
+}
+
+/// The longest that a queue waits until it tries again what failed.
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
+
+pub(super) const REACHED: &str = "at most latency after it is written; where the member was away, as long as that again \
+     (1000 s at most) + latency after it is back";
+
+/// From something written for a member, or its being back after it was `away` for so long, to its being done there.
+pub(super) fn reached(timings: &Timings, away: Duration) -> Duration {
+    timings.latency + away.min(LONGEST_BACK_OFF)
+}
+
+pub(super) const GONE: &str = "at most latency after the manifest is gone";
+
+/// From a manifest's being gone to its copy's being gone, at most.
+pub(super) fn gone(timings: &Timings) -> Duration {
+    timings.latency
+}
+
+pub(super) const READY: &str = "from the end of the fault, by its kind; never before successThreshold";
+
+/// From a member's answering again to its being ready, at most; `None` where a probe may hang for ever.
+pub(super) fn ready(timings: &Timings, failing: Failing) -> Option<Duration> {
+    let transition = match failing {
+        Failing::Refused => &transition::READY,
+        Failing::Silent => &transition::READY_AFTER_SILENCE,
+    };
+    transition.upper.of(timings)
+}
+
+pub(super) const REMOVED: &str = "at most 2 x recheck + latency after nothing is left of it";
+
+/// From there being nothing left of a member to its being gone, at most.
+pub(super) fn removed(timings: &Timings) -> Duration {
+    timings.recheck * 2 + timings.latency
+}
+
+pub(super) const UNREACHABLE: &str = "not before failoverEvictionTimeout - monitorGracePeriod after the member is cut off; at \
+     most failoverEvictionTimeout + 2 x monitorPeriod + latency after the condition";
+
+/// How long a member that has never reported is waited for.
+const STARTUP_GRACE: Duration = Duration::from_secs(60);
+
+pub(super) const NEVER_HEARD: &str = "at most 60 s + 2 x monitorPeriod + latency after the member is known";
+
+/// From a member's being known to its being unknown for never having reported, at most.
+pub(super) fn never_heard(timings: &Timings) -> Duration {
+    STARTUP_GRACE + timings.monitor_period * 2 + timings.latency
+}

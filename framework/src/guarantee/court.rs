@@ -161,6 +161,11 @@ impl Subject {
         Self { workload: None, member: Some(name.to_owned()) }
     }
 
+    /// A workload.
+    pub(super) fn workload(key: &crate::facts::WorkloadKey) -> Self {
+        Self { workload: Some(key.clone()), member: None }
+    }
+
     /// A workload on a member.
     pub(super) fn on(workload: &crate::facts::WorkloadKey, member: &str) -> Self {
         Self { workload: Some(workload.clone()), member: Some(member.to_owned()) }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::target::Timings;
 
 /// Evictions that are worked on at the same time.
-const EVICTION_WORKERS: u32 = 3;
+pub(super) const EVICTION_WORKERS: u32 = 3;
 
 /// A length of time, as an expression over the timings of a target.
 #[derive(Clone, Copy, Debug)]

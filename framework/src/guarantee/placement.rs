@@ -149,7 +149,7 @@ fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
     let joined = workload.assignment.keys().any(|member| !was.contains_key(member));
     let constrained = placement.spread_over_members().is_some();
     match placement.scheduling {
-        _ if placement.spreads_over_groups() || placement.grouped_affinities => false,
+        _ if placement.spreads_over_groups() || placement.is_grouped() => false,
         Scheduling::Duplicated => workload.replicas > 0 || !constrained,
         Scheduling::DividedByStaticWeight => !joined,
         Scheduling::DividedByCapacity => !constrained,
@@ -183,14 +183,16 @@ impl Guarantee for Spread {
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        let News::Assigned { workload: key, was, .. } = &fact.news else { return };
+        let News::Assigned { workload: key, was, first: false, .. } = &fact.news else { return };
         let Some(workload) = court.world.workloads.get(key) else { return };
         let chosen = workload.assignment.keys().any(|member| !was.contains_key(member));
         let Some(spread) = workload.placement.spread_over_members().filter(|_| chosen) else { return };
         let count = workload.assignment.len() as u64;
         // A constraint on regions may need more members than this one allows.
         let most = spread.max.filter(|_| !workload.placement.spreads_over_groups()).unwrap_or(u64::MAX);
-        if (spread.min..=most).contains(&count) {
+        // Of what is divided, members whose share comes to nothing are left out.
+        let least = if workload.placement.scheduling == Scheduling::Duplicated { spread.min } else { 0 };
+        if (least..=most).contains(&count) {
             return court.book.held();
         }
         let most = spread.max.map_or("any number of".to_owned(), |most| most.to_string());

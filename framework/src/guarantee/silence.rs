@@ -96,6 +96,10 @@ impl Silence {
     fn unknown(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::member(member);
         let left = self.waits.met(&subject, fact);
+        // One that is probed is a matter of HEALTH-03.
+        if court.world.members.get(member).is_some_and(|member| !member.pulls) {
+            return;
+        }
         if self.cut.contains_key(member) {
             return court.book.held_by(left.unwrap_or_default());
         }

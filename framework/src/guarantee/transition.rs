@@ -84,7 +84,7 @@ pub static NO_EXECUTE: Transition = Transition {
 /// Counted from when the agent was last heard of, and not from when the member became Unknown.
 pub static AGENT_NO_EXECUTE: Transition = Transition {
     what: "the agent falls silent → taint NoExecute",
-    guarantee: "",
+    guarantee: "TAINT-07",
     lower: Less(&EVICTION, &GRACE),
     upper: Sum(&[EVICTION, Times(2, &MONITOR), LATENCY]),
 };
@@ -92,7 +92,7 @@ pub static AGENT_NO_EXECUTE: Transition = Transition {
 /// The same where a policy of the user says so.
 pub static POLICY_NO_EXECUTE: Transition = Transition {
     what: "not Ready → taint NoExecute, by a ClusterTaintPolicy",
-    guarantee: "",
+    guarantee: "TAINT-08",
     lower: NOTHING,
     upper: LATENCY,
 };
@@ -122,10 +122,12 @@ pub static EVICTED: Transition = Transition {
 };
 
 /// From the eviction to the choice of another member.
-pub static PLACED: Transition =
-    Transition {
-        what: "eviction → another member is chosen", guarantee: "", lower: NOTHING, upper: LATENCY
-    };
+pub static PLACED: Transition = Transition {
+    what: "eviction → another member is chosen",
+    guarantee: "PLACEMENT-08",
+    lower: NOTHING,
+    upper: LATENCY,
+};
 
 /// From that choice to the copy in the member.
 pub static APPLIED: Transition = Transition {
@@ -146,7 +148,7 @@ pub static OLD_COPY_GONE: Transition = Transition {
 /// From a member's answering again to its being ready.
 pub static READY: Transition = Transition {
     what: "a member that refused answers again → it is Ready",
-    guarantee: "",
+    guarantee: "HEALTH-04",
     lower: Filling { time: &SUCCESS, period: &FREQUENCY, each: &FREQUENCY },
     upper: Sum(&[
         FREQUENCY,
@@ -159,7 +161,7 @@ pub static READY: Transition = Transition {
 /// The same after a black hole, where the last silent probe may still wait.
 pub static READY_AFTER_SILENCE: Transition = Transition {
     what: "a member that was a black hole answers again → it is Ready",
-    guarantee: "",
+    guarantee: "HEALTH-04",
     lower: Filling { time: &SUCCESS, period: &FREQUENCY, each: &FREQUENCY },
     upper: Sum(&[
         FREQUENCY,

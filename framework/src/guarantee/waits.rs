@@ -88,7 +88,7 @@ impl Waits {
     }
 
     /// No wait of those that `which` picks needs to end any more. It looks at every wait.
-    pub(super) fn cancel_all(&mut self, which: impl Fn(&Subject) -> bool) {
+    pub(super) fn cancel_all(&mut self, mut which: impl FnMut(&Subject) -> bool) {
         self.waits.retain(|subject, _| !which(subject));
     }
 

@@ -181,5 +181,16 @@ impl State {
 
 /// Whether a fact helps to understand a failure; the rest is noise around it.
 fn tells(news: &News) -> bool {
-    !matches!(news, News::Recorded(_) | News::Step(_) | News::InstanceHealth { .. } | News::Delivered { .. })
+    !matches!(
+        news,
+        News::Recorded(_)
+            | News::Step(_)
+            | News::InstanceHealth { .. }
+            | News::Delivered { .. }
+            | News::Rewritten { .. }
+            | News::DeliveryTold { .. }
+            | News::MemberChanged(_)
+            | News::MemberTold { .. }
+            | News::Conditions(_)
+    )
 }

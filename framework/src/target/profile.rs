@@ -32,8 +32,13 @@ pub enum Feature {
     SpreadConstraints,
     /// Placement divides replicas by static weights.
     StaticWeights,
-    /// Where replicas are divided by static weights, one more costs no member one.
+    /// Replicas are divided by static weights seat by seat, so that one more costs no member one; without it, the
+    /// largest weights get what is left over.
     MonotoneWeights,
+    /// Of members that are equal but for their room, those that come first by name are chosen.
+    NewcomersByName,
+    /// A member whose share of the replicas comes to nothing is left out.
+    LeavesOutEmptyShares,
     /// Placement divides replicas by the room that members have, over all of them or over few.
     WeightsByRoom,
     /// Placement honours spread constraints on the number of regions.

@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod cases;
+mod coverage;
 mod history;
+mod moving;
 mod numbers;
+mod placing;
 mod profile;
 mod reports;
 mod story;

@@ -15,7 +15,25 @@ implementation: karmada
 version: '1.13'
 from: '1.13'
 start: external
-features: [HealthProbes, NoExecuteTaints, AutomaticNoExecute, GracefulEviction, EvictedNotRechosen, SpreadConstraints, PullMembers]
+features:
+  - HealthProbes
+  - NoExecuteTaints
+  - AutomaticNoExecute
+  - GracefulEviction
+  - EvictedNotRechosen
+  - SpreadConstraints
+  - SpreadOverRegions
+  - AffinityGroups
+  - StaticWeights
+  - WeightsByRoom
+  - NewcomersByName
+  - LeavesOutEmptyShares
+  - PullMembers
+  - ClusterTaintPolicies
+  - ApplicationFailover
+  - PurgeModes
+  - PreservedState
+  - PropagatesDependencies
 timings:
   statusUpdateFrequency: 1s
   failureThreshold: 3s
@@ -45,10 +63,23 @@ pub(crate) struct Story {
     health: BTreeMap<String, &'static str>,
     tolerations: Value,
     replica_scheduling: Value,
+    placement: Value,
+    replicas: u64,
+    /// Whether the workload is of a kind that has replicas.
+    has_replicas: bool,
+    /// Fields of the binding's status.
+    told: Value,
+    repeated: Option<String>,
+    /// Fields of the binding's spec, over all others.
+    spec: Value,
 }
 
 #[derive(Default)]
 struct Member {
+    /// Fields of the object's metadata, spec and status beside those below.
+    metadata: Value,
+    spec: Value,
+    status: Value,
     ready: &'static str,
     pulls: bool,
     taints: Vec<(&'static str, &'static str, f64)>,
@@ -57,10 +88,21 @@ struct Member {
 impl Story {
     /// All is well until 10 s.
     pub(crate) fn new() -> Self {
+        Self::by(PROFILE)
+    }
+
+    /// The same, of an implementation that lacks these features.
+    pub(crate) fn lacking(features: &[&str]) -> Self {
+        let lacks = |line: &&str| !features.iter().any(|feature| line.ends_with(&format!("- {feature}")));
+        Self::by(&PROFILE.lines().filter(lacks).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// The same, of an implementation with this profile.
+    pub(crate) fn by(profile: &str) -> Self {
         let lasts = |key: &str| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5});
         let mut story = Self {
             now: 0.0,
-            judge: Judge::new(Profile::parse("test.yaml", PROFILE).unwrap()),
+            judge: Judge::new(Profile::parse("test.yaml", profile).unwrap()),
             version: 0,
             members: BTreeMap::new(),
             assigned: BTreeMap::new(),
@@ -71,11 +113,26 @@ impl Story {
                 lasts("cluster.karmada.io/unreachable")
             ]),
             replica_scheduling: json!({"replicaSchedulingType": "Duplicated"}),
+            placement: json!({"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}]}),
+            replicas: 2,
+            has_replicas: true,
+            told: json!({"conditions": [{"type": "Scheduled", "status": "True"}]}),
+            repeated: None,
+            spec: json!({}),
         };
         for name in ["m1", "m2", "m3"] {
             story = story.ready(name, "True");
         }
-        story.at(1.0).assign(&["m1", "m2"]).runs("m1", 2).runs("m2", 2).healthy("m1").healthy("m2").at(10.0)
+        story
+            .at(0.5)
+            .binding()
+            .at(1.0)
+            .assign(&["m1", "m2"])
+            .runs("m1", 2)
+            .runs("m2", 2)
+            .healthy("m1")
+            .healthy("m2")
+            .at(10.0)
     }
 
     pub(crate) fn at(mut self, now: f64) -> Self {
@@ -94,6 +151,144 @@ impl Story {
         self.replica_scheduling =
             json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted"});
         self
+    }
+
+    /// From the next version on, the policy asks for this placement instead, and for so many replicas.
+    pub(crate) fn policy(mut self, placement: Value, replicas: u64) -> Self {
+        (self.placement, self.replicas) = (placement, replicas);
+        self
+    }
+
+    /// From the next version on, so many replicas are wanted.
+    pub(crate) fn policy_replicas(mut self, replicas: u64) -> Self {
+        self.replicas = replicas;
+        self
+    }
+
+    /// The assignment names this member twice, in one version.
+    pub(crate) fn twice(mut self, member: &str) -> Self {
+        self.repeated = Some(member.to_owned());
+        let story = self.binding();
+        Self { repeated: None, ..story }
+    }
+
+    /// From the next version on, the workload is of a kind without replicas.
+    pub(crate) fn without_replicas(mut self) -> Self {
+        (self.replicas, self.has_replicas) = (0, false);
+        self
+    }
+
+    /// From now on, the binding's spec says this, whatever else is told.
+    pub(crate) fn spec(mut self, spec: &Value) -> Self {
+        merge(&mut self.spec, spec);
+        self.binding()
+    }
+
+    /// What the control plane says of the workload's health in a member.
+    pub(crate) fn health(mut self, member: &str, health: &'static str) -> Self {
+        self.health.insert(member.into(), health);
+        self.binding()
+    }
+
+    /// A member joins whose agent has not reported yet.
+    pub(crate) fn joins(mut self, name: &str) -> Self {
+        self.members.insert(name.into(), Member { pulls: true, ..Member::default() });
+        self.cluster(name)
+    }
+
+    /// A member is gone.
+    pub(crate) fn leaves(self, name: &str) -> Self {
+        let object = json!({"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name}});
+        self.event("control-plane", EventType::Deleted, object)
+    }
+
+    /// An object of the control plane.
+    pub(crate) fn object(self, object: Value) -> Self {
+        self.event("control-plane", EventType::Modified, object)
+    }
+
+    /// The manifest for a member, with these fields of its object.
+    pub(crate) fn work(self, member: &str, fields: &Value) -> Self {
+        self.manifest(member, EventType::Modified, fields)
+    }
+
+    /// The manifest for a member is gone.
+    pub(crate) fn work_gone(self, member: &str) -> Self {
+        self.manifest(
+            member,
+            EventType::Deleted,
+            &json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}}),
+        )
+    }
+
+    fn manifest(self, member: &str, event: EventType, fields: &Value) -> Self {
+        let manifest = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"replicas": 2},
+        });
+        let mut object = json!({
+            "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+            "metadata": {
+                "name": "web-1", "namespace": format!("karmada-es-{member}"),
+                "annotations": {"resourcebinding.karmada.io/name": "web-deployment"},
+            },
+            "spec": {"workload": {"manifests": [manifest]}},
+        });
+        merge(&mut object, fields);
+        self.event("control-plane", event, object)
+    }
+
+    /// The copy that a member was given: two replicas, all ready.
+    pub(crate) fn copy(self, member: &str) -> Self {
+        self.copied(member, EventType::Modified)
+    }
+
+    /// The copy that a member was given is gone.
+    pub(crate) fn copy_gone(self, member: &str) -> Self {
+        self.copied(member, EventType::Deleted)
+    }
+
+    fn copied(self, member: &str, event: EventType) -> Self {
+        let object = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "default", "generation": 1, "annotations": {"work.karmada.io/name": "web-1"}},
+            "spec": {"replicas": 2},
+            "status": {"observedGeneration": 1, "replicas": 2, "readyReplicas": 2},
+        });
+        self.event(member, event, object)
+    }
+
+    /// From the next version on, the status says this too.
+    pub(crate) fn tells(mut self, status: &Value) -> Self {
+        merge(&mut self.told, status);
+        self
+    }
+
+    /// The member serves Deployments.
+    pub(crate) fn serving(self, names: &[&str]) -> Self {
+        let kinds =
+            json!({"apiEnablements": [{"groupVersion": "apps/v1", "resources": [{"kind": "Deployment"}]}]});
+        names.iter().fold(self, |story, name| story.member(name, json!({"status": kinds})))
+    }
+
+    /// The member has room for so many pods.
+    pub(crate) fn room(self, name: &str, pods: u64) -> Self {
+        self.member(name, json!({"status": {"resourceSummary": {"allocatable": {"pods": pods.to_string()}}}}))
+    }
+
+    /// Fields of a member's metadata, spec and status that it has from now on.
+    pub(crate) fn member(mut self, name: &str, fields: Value) -> Self {
+        let member = self.members.entry(name.into()).or_default();
+        merge(&mut member.metadata, &fields["metadata"]);
+        merge(&mut member.spec, &fields["spec"]);
+        merge(&mut member.status, &fields["status"]);
+        self.cluster(name)
+    }
+
+    /// The scheduler's word, with replicas.
+    pub(crate) fn divide(mut self, shares: &[(&str, u64)]) -> Self {
+        self.assigned = shares.iter().map(|(member, replicas)| ((*member).to_owned(), *replicas)).collect();
+        self.binding()
     }
 
     pub(crate) fn mark(mut self, mark: Value) -> Self {
@@ -132,13 +327,20 @@ impl Story {
     fn cluster(self, name: &str) -> Self {
         let member = &self.members[name];
         let taint = |(key, effect, added): &(&str, &str, f64)| json!({"key": format!("cluster.karmada.io/{key}"), "effect": effect, "timeAdded": stamp(*added)});
-        let object = json!({
+        let mut object = json!({
             "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name},
             "spec": {"syncMode": if member.pulls { "Pull" } else { "Push" }, "taints": member.taints.iter().map(taint).collect::<Vec<_>>()},
             "status": {"conditions": [
                 {"type": "Ready", "status": member.ready, "lastTransitionTime": stamp(self.now)},
             ]},
         });
+        if member.ready.is_empty() {
+            object["status"]["conditions"] = json!([]);
+        }
+        merge(
+            &mut object,
+            &json!({"metadata": member.metadata, "spec": member.spec, "status": member.status}),
+        );
         self.event("control-plane", EventType::Modified, object)
     }
 
@@ -176,10 +378,11 @@ impl Story {
         self.binding()
     }
 
-    fn binding(self) -> Self {
+    pub(crate) fn binding(self) -> Self {
         let clusters: Vec<_> = self
             .assigned
             .iter()
+            .chain(self.repeated.iter().map(|name| (name, &2)))
             .map(|(name, replicas)| json!({"name": name, "replicas": replicas}))
             .collect();
         let task = |(member, created): (&String, &Option<f64>)| {
@@ -191,20 +394,18 @@ impl Story {
             task
         };
         let status = |(name, health): (&String, &&str)| json!({"clusterName": name, "health": health});
-        let placement = json!({
-            "clusterTolerations": self.tolerations,
-            "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}],
-            "replicaScheduling": self.replica_scheduling,
-        });
-        let object = json!({
+        let mut placement =
+            json!({"clusterTolerations": self.tolerations, "replicaScheduling": self.replica_scheduling});
+        merge(&mut placement, &self.placement);
+        let mut object = json!({
             "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
             "metadata": {
                 "name": "web-deployment", "namespace": "default", "generation": 1,
                 "annotations": {"policy.karmada.io/applied-placement": placement.to_string()},
             },
             "spec": {
-                "resource": {"kind": "Deployment", "namespace": "default", "name": "web"},
-                "replicas": 2,
+                "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web"},
+                "replicas": self.replicas,
                 "clusters": clusters,
                 "gracefulEvictionTasks": self.tasks.iter().map(task).collect::<Vec<_>>(),
                 "placement": placement,
@@ -214,6 +415,11 @@ impl Story {
                 "aggregatedStatus": self.health.iter().map(status).collect::<Vec<_>>(),
             },
         });
+        merge(&mut object["spec"], &self.spec);
+        if self.has_replicas {
+            object["spec"]["replicaRequirements"] = json!({});
+        }
+        merge(&mut object["status"], &self.told);
         self.event("control-plane", EventType::Modified, object)
     }
 
@@ -266,6 +472,19 @@ impl Story {
     pub(crate) fn judged(self, now: f64) -> Judgement {
         let end = Map::from_iter([("step".into(), json!("final"))]);
         self.at(now).mark(Value::Object(end)).judge.finish()
+    }
+}
+
+/// Lays the fields of `other` over those of `value`.
+fn merge(value: &mut Value, other: &Value) {
+    match (value, other) {
+        (_, Value::Null) => {}
+        (Value::Object(fields), Value::Object(others)) => {
+            for (key, other) in others.iter().filter(|(_, other)| !other.is_null()) {
+                merge(fields.entry(key.clone()).or_insert(Value::Null), other);
+            }
+        }
+        (value, other) => *value = other.clone(),
     }
 }
 

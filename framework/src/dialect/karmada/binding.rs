@@ -1,13 +1,13 @@
 //! `ResourceBinding` and `ClusterResourceBinding`: where a workload is to run, and from where it is evicted.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::fold::{Seen, seconds, time};
-use super::placement;
-use crate::facts::{Assignment, EvictionTask, Instance, InstanceHealth, News, Workload, WorkloadKey, World};
+use super::fold::{Seen, conditions, seconds, time};
+use super::quantity::quantities;
+use super::{placement, task};
+use crate::facts::{Assignment, Instance, InstanceHealth, News, Workload, WorkloadKey, World};
 
 /// The annotation with the placement that the scheduler last acted on, from which tolerations are taken.
 const APPLIED: &str = "policy.karmada.io/applied-placement";
@@ -35,6 +35,7 @@ impl Bindings {
         );
         let name = seen.witness.name().to_owned();
         if seen.gone || seen.leaving {
+            world.records.remove(&name);
             return self.0.remove(&name).map(|known| forget(world, known.workload)).into_iter().collect();
         }
         let first = !self.0.contains_key(&name);
@@ -42,18 +43,32 @@ impl Bindings {
             self.0.entry(name).or_insert_with(|| Known { workload: workload.clone(), ..Known::default() });
         let now = world.now;
         let entry = world.workloads.entry(workload.clone()).or_default();
-        let mut news = evictions(entry, seen, now, first, &workload);
-        news.extend(known.wanted(entry, seen));
+        let mut news = task::observe(entry, seen, now, first, &workload);
+        if let Some(wanted) = known.wanted(entry, seen) {
+            entry.wanted_since = now;
+            news.push(wanted);
+        }
+        let required_by = required_by(seen);
+        if required_by != entry.required_by {
+            entry.required_by = required_by;
+            news.push(News::Required(workload.clone()));
+        }
+        read_aside(entry, seen);
         entry.recorded = true;
         entry.record = Some(seen.witness.clone());
         entry.scheduled =
             seen.number("/status/schedulerObservedGeneration") == seen.number("/metadata/generation");
         let assignment = assignment(seen);
+        let told = instances(entry, seen, &workload);
         if assignment != entry.assignment {
             let was = std::mem::replace(&mut entry.assignment, assignment.clone());
-            news.push(News::Assigned { workload: workload.clone(), was, now: assignment });
+            world.reassign(&workload, &was, &assignment);
+            news.push(News::Assigned { workload: workload.clone(), was, now: assignment, first });
         }
-        news.extend(instances(entry, seen, &workload));
+        if first {
+            world.records.insert(seen.witness.name().to_owned(), workload.clone());
+        }
+        news.extend(told);
         news.push(News::Recorded(workload));
         news
     }
@@ -77,7 +92,10 @@ impl Known {
         let rescheduled = seen.text("/spec/rescheduleTriggeredAt");
         let now = (replicas, placement, tolerations);
         let was = (entry.replicas, &entry.placement, &entry.tolerations);
-        let changed = (now.0, &now.1, &now.2) != was || rescheduled != self.rescheduled;
+        let placeable = is_placeable(seen);
+        let changed =
+            (now.0, &now.1, &now.2) != was || rescheduled != self.rescheduled || placeable != entry.placeable;
+        entry.placeable = placeable;
         rescheduled.clone_into(&mut self.rescheduled);
         (entry.replicas, entry.placement, entry.tolerations) = now;
         changed.then(|| News::Wanted(self.workload.clone()))
@@ -87,9 +105,63 @@ impl Known {
 /// The binding is going: its workload is not placed any more, though copies may still be seen.
 fn forget(world: &mut World, workload: WorkloadKey) -> News {
     let entry = world.workloads.entry(workload.clone()).or_default();
-    let copies = (std::mem::take(&mut entry.deliveries), std::mem::take(&mut entry.running));
-    *entry = Workload { deliveries: copies.0, running: copies.1, ..Workload::default() };
+    let was = std::mem::take(entry);
+    *entry = Workload { deliveries: was.deliveries, running: was.running, ..Workload::default() };
+    if entry.deliveries.is_empty() && entry.running.is_empty() {
+        world.workloads.remove(&workload);
+    }
+    world.reassign(&workload, &was.assignment, &Assignment::new());
     News::WorkloadGone(workload)
+}
+
+/// Whether it has a placement of its own, and whoever is judged is to act on it.
+fn is_placeable(seen: &Seen<'_>) -> bool {
+    let suspended = seen.object["spec"]["suspension"]["scheduling"] == true;
+    let placed = seen.object.pointer("/spec/placement").is_some();
+    placed && !suspended && matches!(seen.text("/spec/schedulerName"), "" | "default-scheduler")
+}
+
+/// What guarantees look at, but what no news is made of.
+fn read_aside(entry: &mut Workload, seen: &Seen<'_>) {
+    entry.served_as =
+        format!("{}/{}", seen.text("/spec/resource/apiVersion"), seen.text("/spec/resource/kind"));
+    entry.has_replicas = entry.replicas > 0 || seen.object.pointer("/spec/replicaRequirements").is_some();
+    entry.request = quantities(seen.object.pointer("/spec/replicaRequirements/resourceRequest"));
+    seen.text("/status/schedulerObservingAffinityName").clone_into(&mut entry.group);
+    let lasts = seen.number("/spec/failover/application/decisionConditions/tolerationSeconds");
+    let follows = seen.object["spec"]["propagateDeps"] == true;
+    entry.unhealthy_for = lasts.filter(|_| follows).map(seconds);
+    let (asked, last) = (
+        time(&seen.object["spec"]["rescheduleTriggeredAt"]),
+        time(&seen.object["status"]["lastScheduledTime"]),
+    );
+    entry.asked_anew = asked.is_some() && last < asked;
+    entry.conditions = conditions(seen);
+    entry.defects = defects(seen);
+}
+
+fn required_by(seen: &Seen<'_>) -> BTreeMap<String, BTreeSet<String>> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let read = |value: &Value| {
+        let (namespace, name) = (text(&value["namespace"]).unwrap_or_default(), text(&value["name"])?);
+        let record = if namespace.is_empty() { name } else { format!("{namespace}/{name}") };
+        let members = value["clusters"].as_array().into_iter().flatten();
+        Some((record, members.filter_map(|member| text(&member["name"])).collect()))
+    };
+    seen.list("/spec/requiredBy").iter().filter_map(read).collect()
+}
+
+fn defects(seen: &Seen<'_>) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    let defect = |value: &Value| {
+        let Some(name) = value["name"].as_str() else { return Some("an entry has no name".to_owned()) };
+        let negative = value["replicas"].as_i64().filter(|replicas| *replicas < 0);
+        let twice = !names.insert(name.to_owned());
+        negative
+            .map(|replicas| format!("{name} has {replicas} replicas"))
+            .or(twice.then(|| format!("{name} is named twice")))
+    };
+    seen.list("/spec/clusters").iter().filter_map(defect).collect()
 }
 
 fn assignment(seen: &Seen<'_>) -> Assignment {
@@ -97,56 +169,6 @@ fn assignment(seen: &Seen<'_>) -> Assignment {
         Some((value["name"].as_str()?.to_owned(), value["replicas"].as_u64().unwrap_or_default()))
     };
     seen.list("/spec/clusters").iter().filter_map(read).collect()
-}
-
-/// Tasks are told apart by their member, and by their stamps where a member has more than one.
-fn evictions(
-    entry: &mut Workload,
-    seen: &Seen<'_>,
-    now: Duration,
-    first: bool,
-    key: &WorkloadKey,
-) -> Vec<News> {
-    let mut was = std::mem::take(&mut entry.evictions);
-    let mut news = Vec::new();
-    for value in seen.list("/spec/gracefulEvictionTasks") {
-        let mut task = task(value, now, first);
-        let known = was.iter().position(|old| {
-            old.member == task.member && (old.created.is_none() || old.created == task.created)
-        });
-        let workload = key.clone();
-        match known.map(|place| was.remove(place)) {
-            Some(old) => {
-                task.seen = old.seen;
-                task.inherited = old.inherited;
-                task.stamped = old.stamped.or(task.stamped);
-                if old.created.is_none() && task.created.is_some() {
-                    news.push(News::EvictionStamped { workload, task: task.clone() });
-                }
-            }
-            None => news.push(News::EvictionBegan { workload, task: task.clone() }),
-        }
-        entry.evictions.push(task);
-    }
-    news.extend(was.into_iter().map(|task| News::EvictionEnded { workload: key.clone(), task }));
-    news
-}
-
-fn task(value: &Value, now: Duration, inherited: bool) -> EvictionTask {
-    let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
-    let created = time(&value["creationTimestamp"]);
-    EvictionTask {
-        member: text("fromCluster"),
-        reason: text("reason"),
-        by_taint: text("producer") == "TaintManager" || text("reason") == "TaintUntolerated",
-        seen: now,
-        inherited,
-        created,
-        stamped: created.map(|_| now),
-        grace: value["gracePeriodSeconds"].as_u64().map(seconds),
-        directly: matches!(value["purgeMode"].as_str(), Some("Directly" | "Immediately")),
-        suppress_deletion: value["suppressDeletion"].as_bool(),
-    }
 }
 
 fn instances(entry: &mut Workload, seen: &Seen<'_>, workload: &WorkloadKey) -> Vec<News> {
@@ -157,7 +179,8 @@ fn instances(entry: &mut Workload, seen: &Seen<'_>, workload: &WorkloadKey) -> V
             _ => InstanceHealth::Unknown,
         };
         let ready = value["status"]["readyReplicas"].as_u64();
-        Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready }))
+        let applied = value["applied"] == true;
+        Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, applied }))
     };
     let now: BTreeMap<_, _> = seen.list("/status/aggregatedStatus").iter().filter_map(read).collect();
     let was = std::mem::replace(&mut entry.instances, now);

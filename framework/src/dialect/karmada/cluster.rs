@@ -1,10 +1,13 @@
 //! Cluster: a member's health, taints and place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::fold::{Seen, time};
+use super::digest::digest;
+use super::fold::{Seen, conditions, time};
+use super::quantity::quantities;
 use crate::facts::{Health, Member, News, Taint, TaintEffect, World};
 
 /// What this version of a Cluster changes.
@@ -29,7 +32,20 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         untainted: was.untainted,
         labels: labels(seen),
         fields: fields(seen),
+        conditions: conditions(seen),
+        serves: was.serves.clone(),
+        free: was.free.clone(),
+        told: told(seen),
+        changed: was.changed,
+        away: was.away,
     };
+    if first || now.told != was.told {
+        now.serves = serves(seen);
+        now.free = free(seen);
+    }
+    if now.health == Some(Health::Ready) && was.health.is_some_and(|was| was != Health::Ready) {
+        now.away = world.now.saturating_sub(was.health_since);
+    }
     let mut news = Vec::new();
     if first || health != was.health {
         news.push(News::Health { member: name.clone(), was: was.health, now: health, first });
@@ -47,8 +63,59 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     if now.leaving && !was.leaving {
         news.push(News::MemberLeaving(name.clone()));
     }
+    news.extend(changes(&name, &was, &mut now, first, world));
     world.members.insert(name, now);
     news
+}
+
+/// What changed beside health and taints.
+fn changes(name: &str, was: &Member, now: &mut Member, first: bool, world: &World) -> Vec<News> {
+    let mut news = Vec::new();
+    if first || now.conditions != was.conditions {
+        news.push(News::Conditions(name.to_owned()));
+    }
+    if !first && now.told != was.told {
+        news.push(News::MemberTold { member: name.to_owned(), was: was.health });
+    }
+    let place = |member: &Member| (member.leaving, member.serves.clone(), member.free.clone());
+    let same_place = place(was) == place(now) && was.labels == now.labels && was.fields == now.fields;
+    if first || !same_place || was.taints != now.taints {
+        now.changed = world.now;
+        news.push(News::MemberChanged(name.to_owned()));
+    }
+    news
+}
+
+/// Stands for the status but for its conditions, and but for what is to be done about them.
+fn told(seen: &Seen<'_>) -> u64 {
+    let fields = seen.object.get("status").and_then(Value::as_object).into_iter().flatten();
+    let told = fields.filter(|(field, _)| *field != "conditions" && *field != "remedyActions");
+    told.fold(0, |sum, (field, value)| {
+        digest(value).wrapping_mul(digest(&Value::from(field.as_str())) | 1).wrapping_add(sum)
+    })
+}
+
+/// The kinds that the API of the member serves.
+fn serves(seen: &Seen<'_>) -> Option<Arc<BTreeSet<String>>> {
+    let groups = seen.object.pointer("/status/apiEnablements")?.as_array()?;
+    let kinds = groups.iter().flat_map(|group| {
+        let version = group["groupVersion"].as_str().unwrap_or_default();
+        let resources = group["resources"].as_array().into_iter().flatten();
+        resources.filter_map(move |resource| Some(format!("{version}/{}", resource["kind"].as_str()?)))
+    });
+    Some(Arc::new(kinds.collect()))
+}
+
+/// What the member has, without what is taken and what is asked for.
+fn free(seen: &Seen<'_>) -> Option<Arc<BTreeMap<String, u64>>> {
+    let summary = seen.object.pointer("/status/resourceSummary")?;
+    let mut free = quantities(summary.get("allocatable"));
+    for taken in ["allocated", "allocating"] {
+        for (resource, amount) in quantities(summary.get(taken)) {
+            free.entry(resource).and_modify(|left| *left = left.saturating_sub(amount));
+        }
+    }
+    Some(Arc::new(free))
 }
 
 /// The condition `Ready`; `None` where it was never reported.

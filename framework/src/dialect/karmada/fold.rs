@@ -1,12 +1,13 @@
 //! Takes entries one by one, and finds whose business each is.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{binding, cluster, copies};
+use super::{binding, cluster, copies, taint_policy};
 use crate::facts::{Fact, FaultInForce, News, ObjectVersion, World};
 use crate::history::{CONTROL_PLANE, Entry, EventType, Kind, LONGEST, Mark};
 
@@ -93,6 +94,9 @@ impl Karmada {
             (CONTROL_PLANE, "work.karmada.io", "ResourceBinding" | "ClusterResourceBinding") => {
                 self.bindings.observe(&mut self.world, seen)
             }
+            (CONTROL_PLANE, "policy.karmada.io", "ClusterTaintPolicy") => {
+                taint_policy::observe(&mut self.world, seen)
+            }
             (CONTROL_PLANE, "work.karmada.io", "Work") => copies::deliveries(&mut self.world, seen),
             (CONTROL_PLANE, ..) => Vec::new(),
             (member, ..) => copies::running(&mut self.world, member, seen),
@@ -167,6 +171,14 @@ fn seen<'a>(on: &Arc<str>, event: EventType, object: &'a Value) -> Seen<'a> {
 /// A length of time in seconds, a century at most.
 pub(super) fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds).min(LONGEST)
+}
+
+/// Type and status of each condition.
+pub(super) fn conditions(seen: &Seen<'_>) -> BTreeMap<String, String> {
+    let read = |condition: &Value| {
+        Some((condition["type"].as_str()?.to_owned(), condition["status"].as_str()?.to_owned()))
+    };
+    seen.list("/status/conditions").iter().filter_map(read).collect()
 }
 
 /// A time stamp, if it is one.

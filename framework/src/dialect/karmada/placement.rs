@@ -4,21 +4,31 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::cluster::effect;
-use crate::facts::{Affinity, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
+use crate::facts::{Affinity, Group, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Raw {
     cluster_affinity: Option<RawAffinity>,
-    cluster_affinities: Vec<Value>,
+    cluster_affinities: Vec<RawTerm>,
     cluster_tolerations: Vec<RawToleration>,
     spread_constraints: Vec<RawSpread>,
     replica_scheduling: Option<RawScheduling>,
+    workload_affinity: Option<Value>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct RawAffinity {
+struct RawTerm {
+    affinity_name: String,
+    #[serde(flatten)]
+    affinity: RawAffinity,
+    overflow_affinities: Vec<RawTerm>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct RawAffinity {
     cluster_names: Vec<String>,
     exclude: Vec<String>,
     label_selector: RawSelector,
@@ -71,21 +81,43 @@ struct RawScheduling {
 #[serde(rename_all = "camelCase", default)]
 struct RawWeights {
     dynamic_weight: String,
+    static_weight_list: Vec<RawWeight>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawWeight {
+    target_cluster: RawAffinity,
+    weight: u64,
 }
 
 /// The placement in `value`, and the tolerations that it carries. What cannot be read asks for nothing.
 pub(super) fn read(value: &Value) -> (Placement, Vec<Toleration>) {
     let raw = Raw::deserialize(value).unwrap_or_default();
+    let replicas = raw.replica_scheduling;
+    let aggregated = |raw: &RawScheduling| raw.replica_division_preference == "Aggregated";
     let placement = Placement {
         affinity: raw.cluster_affinity.map(affinity),
-        grouped_affinities: !raw.cluster_affinities.is_empty(),
+        groups: raw.cluster_affinities.into_iter().map(group).collect(),
         spread: raw.spread_constraints.into_iter().map(spread).collect(),
-        scheduling: raw.replica_scheduling.map_or(Scheduling::Duplicated, |raw| scheduling(&raw)),
+        scheduling: replicas.as_ref().map_or(Scheduling::Duplicated, scheduling),
+        aggregated: replicas.as_ref().is_some_and(aggregated),
+        weights: replicas.and_then(|raw| raw.weight_preference).map(weights).unwrap_or_default(),
+        minds_others: raw.workload_affinity.is_some(),
     };
     (placement, raw.cluster_tolerations.into_iter().map(toleration).collect())
 }
 
-fn affinity(raw: RawAffinity) -> Affinity {
+fn group(raw: RawTerm) -> Group {
+    let overflow = raw.overflow_affinities.into_iter().map(|term| affinity(term.affinity)).collect();
+    Group { name: raw.affinity_name, affinity: affinity(raw.affinity), overflow }
+}
+
+fn weights(raw: RawWeights) -> Vec<(Affinity, u64)> {
+    raw.static_weight_list.into_iter().map(|raw| (affinity(raw.target_cluster), raw.weight)).collect()
+}
+
+pub(super) fn affinity(raw: RawAffinity) -> Affinity {
     let requirements = |selector: RawSelector| {
         let labels = selector.match_labels.into_iter().map(|(key, value)| Requirement {
             key,

@@ -1,0 +1,135 @@
+//! A failure domain: its health, its taints, and what a choice of members looks at.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::ObjectVersion;
+
+/// A member's health as the control plane tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+pub enum Health {
+    /// It answers.
+    Ready,
+    /// It does not.
+    NotReady,
+    /// Nobody can tell.
+    Unknown,
+}
+
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ready => "Ready",
+            Self::NotReady => "NotReady",
+            Self::Unknown => "Unknown",
+        })
+    }
+}
+
+/// A failure domain.
+#[derive(Clone, Debug, Default)]
+pub struct Member {
+    /// The latest version of its record.
+    pub record: Option<ObjectVersion>,
+    /// `None` where it never reported.
+    pub health: Option<Health>,
+    /// When that health was first seen.
+    pub health_since: Duration,
+    /// Its taints, in the order of the object.
+    pub taints: Vec<Taint>,
+    /// Whether it is being removed.
+    pub leaving: bool,
+    /// Whether its own agent speaks for it, rather than the control plane's probes.
+    pub pulls: bool,
+    /// When a person last set a taint on it, by a mark of the history.
+    pub tainted_by_hand: Option<Duration>,
+    /// When its last `NoExecute` taint went.
+    pub untainted: Option<Duration>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// `provider`, `region` and `zone` with their values.
+    pub fields: BTreeMap<String, Vec<String>>,
+    /// All of its conditions: type and status.
+    pub conditions: BTreeMap<String, String>,
+    /// The kinds that its API serves, as `apps/v1/Deployment`; absent where it never told.
+    pub serves: Option<Arc<BTreeSet<String>>>,
+    /// What it has left of each resource, in thousandths; absent where it never told.
+    pub free: Option<Arc<BTreeMap<String, u64>>>,
+    /// Stands for all that it tells of itself beside its conditions.
+    pub told: u64,
+    /// When anything about it last changed that a choice of members looks at.
+    pub changed: Duration,
+    /// How long it had not been ready when it last became so.
+    pub away: Duration,
+}
+
+/// What a taint does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub enum TaintEffect {
+    /// Nothing new is placed.
+    NoSchedule,
+    /// Nothing new is placed, where that can be helped.
+    PreferNoSchedule,
+    /// Nothing new is placed, and what is there is evicted.
+    NoExecute,
+}
+
+impl fmt::Display for TaintEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoSchedule => "NoSchedule",
+            Self::PreferNoSchedule => "PreferNoSchedule",
+            Self::NoExecute => "NoExecute",
+        })
+    }
+}
+
+/// A taint on a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taint {
+    /// For example `cluster.karmada.io/not-ready`.
+    pub key: String,
+    /// Often empty.
+    pub value: String,
+    /// What it does.
+    pub effect: TaintEffect,
+    /// The health that it tells, if that is what it is for.
+    pub tells: Option<Health>,
+    /// As stamped on it, to the second.
+    pub time_added: Option<Timestamp>,
+    /// When it was first seen.
+    pub seen: Duration,
+    /// Whether it was there before the history began, so that `seen` says nothing about when it was added.
+    pub inherited: bool,
+}
+
+impl fmt::Display for Taint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.key.rsplit('/').next().unwrap_or(&self.key);
+        write!(f, "{key}:{}", self.effect)
+    }
+}
+
+impl Member {
+    /// The values of `provider`, `region` or `zone`.
+    #[must_use]
+    pub fn field(&self, name: &str) -> &[String] {
+        self.fields.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The taint with this effect that tells `health`.
+    #[must_use]
+    pub fn health_taint(&self, health: Health, effect: TaintEffect) -> Option<&Taint> {
+        self.taints.iter().find(|taint| taint.tells == Some(health) && taint.effect == effect)
+    }
+
+    /// Its taints that evict.
+    pub fn evicting_taints(&self) -> impl Iterator<Item = &Taint> {
+        self.taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute)
+    }
+}

@@ -1,0 +1,230 @@
+//! What the members hold of what was written for them: DELIVERY and RECOVERY.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::bounds;
+use super::court::{Court, Guarantee, Reason, Waits};
+use super::{Rule, Subject};
+use crate::facts::{Fact, Health, News, Workload, WorkloadKey, World};
+
+static APPLIED: Rule = Rule {
+    id: "DELIVERY-04",
+    sentence: "a member that can be reached holds what was written for it, as it was written",
+    features: &[],
+    formula: bounds::REACHED,
+    releases: "all; Karmada 1.5 may lose the copy of a member that is chosen again",
+    source: "Karmada pkg/controllers/execution/execution_controller.go, status/work_status_controller.go",
+};
+
+static CLEANED: Rule = Rule {
+    id: "RECOVERY-01",
+    sentence: "a manifest that is being deleted goes once its member can be reached",
+    features: &[],
+    formula: bounds::REACHED,
+    releases: "all",
+    source: "Karmada pkg/controllers/execution/execution_controller.go",
+};
+
+static DANGLING: Rule = Rule {
+    id: "DELIVERY-05",
+    sentence: "a copy goes with its manifest, also from a member that was away, unless it is to be preserved",
+    features: &[],
+    formula: bounds::GONE,
+    releases: "all; Karmada leaves copies in members that are removed while away (#5071, #5375)",
+    source: "Karmada pkg/controllers/execution/execution_controller.go",
+};
+
+/// What is wrong with the workload in the member.
+type Wrong = fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Reason>;
+
+/// Something that must be so of the copy of a workload in a member, as soon as that can be reached. What waits for a
+/// member is tried at ever longer intervals, so that it may come as late after the member is back as that was away.
+pub(super) struct Reached {
+    rule: &'static Rule,
+    wrong: Wrong,
+    waits: Waits,
+    /// What is wrong in members that cannot be reached.
+    away: BTreeMap<String, BTreeSet<WorkloadKey>>,
+    /// Since when faults hit a member.
+    hit: BTreeMap<String, Duration>,
+}
+
+impl Reached {
+    fn new(rule: &'static Rule, wrong: Wrong) -> Self {
+        Self { rule, wrong, waits: Waits::default(), away: BTreeMap::new(), hit: BTreeMap::new() }
+    }
+
+    /// T10, S17, V13 and E1: what is delivered is there.
+    pub(super) fn applied() -> Self {
+        Self::new(&APPLIED, not_applied)
+    }
+
+    /// T14, V12 and E1: what is recalled goes.
+    pub(super) fn cleaned() -> Self {
+        Self::new(&CLEANED, |key, workload, member, _| {
+            workload.deliveries.get(member).filter(|it| it.leaving && !it.leaving_before).map(|_| Reason {
+                because: format!("the manifest of {key} for {member} is being deleted"),
+                missing: "it is still there".to_owned(),
+            })
+        })
+    }
+}
+
+fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Reason> {
+    let delivery = workload.deliveries.get(member)?;
+    let shown = world.kinds_shown.contains(key.kind());
+    // What cannot be written is told of the manifest; what is held back need not come.
+    if !shown || delivery.leaving || delivery.suspended || delivery.applied == Some(false) {
+        return None;
+    }
+    let retained = delivery.labels.contains_key("resourcetemplate.karmada.io/retain-replicas");
+    let missing = match workload.running.get(member) {
+        None => format!("{member} has no copy of it"),
+        Some(running) if !running.managed => format!("what {member} has is its own"),
+        Some(running) if running.replicas != delivery.replicas && !retained => {
+            format!("{member} has it with {} replicas", running.replicas)
+        }
+        Some(_) => return None,
+    };
+    let because = match delivery.replicas {
+        0 => format!("{key} is written for {member}"),
+        replicas => format!("{key} is written for {member} with {replicas} replicas"),
+    };
+    Some(Reason { because, missing })
+}
+
+/// Whether nothing is known that keeps the control plane from `member`.
+fn is_reachable(member: &str, world: &World) -> bool {
+    let known = world.members.get(member);
+    let hit = world.faults.iter().any(|fault| fault.member.as_deref() == Some(member));
+    !hit && known.is_some_and(|known| known.health == Some(Health::Ready) && !known.leaving)
+}
+
+impl Guarantee for Reached {
+    fn rule(&self) -> &'static Rule {
+        self.rule
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.waits.observe(fact, court);
+        match &fact.news {
+            News::Delivered { workload, member, .. }
+            | News::DeliveryTold { workload, member }
+            | News::Recalled { workload, member }
+            | News::DeliveryGone { workload, member }
+            | News::Running { workload, member }
+            | News::RunningGone { workload, member } => {
+                self.look(workload, member, Duration::ZERO, fact, court);
+            }
+            News::FaultBegan { member: Some(member), .. } => {
+                self.hit.entry(member.clone()).or_insert(fact.at);
+                self.set_aside(member);
+            }
+            News::Health { member, now, .. } if *now != Some(Health::Ready) => self.set_aside(member),
+            News::FaultEnded { member: Some(member), .. } | News::Health { member, .. } => {
+                if is_reachable(member, court.world) {
+                    self.back(member, fact, court);
+                }
+            }
+            News::MemberLeaving(member) | News::MemberGone(member) => {
+                self.away.remove(member);
+                self.hit.remove(member);
+                self.waits.cancel_all(|subject| subject.is_on(member));
+            }
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.waits.pass(now, court);
+    }
+}
+
+impl Reached {
+    fn look(&mut self, key: &WorkloadKey, member: &str, away: Duration, fact: &Fact, court: &mut Court<'_>) {
+        let subject = Subject::on(key, member);
+        let workload = court.world.workloads.get(key);
+        let wrong = workload.and_then(|workload| (self.wrong)(key, workload, member, court.world));
+        if wrong.is_some() && !is_reachable(member, court.world) {
+            self.away.entry(member.to_owned()).or_default().insert(key.clone());
+            return self.waits.cancel(&subject);
+        }
+        if wrong.is_none()
+            && let Some(keys) = self.away.get_mut(member)
+        {
+            keys.remove(key);
+        }
+        self.waits.heal(subject, fact, bounds::reached(court.timings(), away), wrong, court);
+    }
+
+    /// The member may not be reached any more.
+    fn set_aside(&mut self, member: &str) {
+        let mut keys = BTreeSet::new();
+        self.waits.cancel_all(|subject| {
+            let on = subject.is_on(member);
+            if on {
+                keys.extend(subject.workload.clone());
+            }
+            on
+        });
+        self.away.entry(member.to_owned()).or_default().extend(keys);
+    }
+
+    /// The member can be reached again.
+    fn back(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let told = court.world.members.get(member).map(|member| member.away).unwrap_or_default();
+        let hit = self.hit.remove(member).map(|since| fact.at.saturating_sub(since)).unwrap_or_default();
+        for key in self.away.remove(member).into_iter().flatten() {
+            self.look(&key, member, told.max(hit), fact, court);
+        }
+    }
+}
+
+/// S17 and V12: the control plane lets go of a manifest only when its copy is gone, however long that takes.
+#[derive(Default)]
+pub(super) struct Dangling(Waits);
+
+impl Guarantee for Dangling {
+    fn rule(&self) -> &'static Rule {
+        &DANGLING
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.0.observe(fact, court);
+        match &fact.news {
+            News::DeliveryGone { workload, member }
+            | News::Delivered { workload, member, .. }
+            | News::Running { workload, member }
+            | News::RunningGone { workload, member } => {
+                let subject = Subject::on(workload, member);
+                let gone = matches!(fact.news, News::DeliveryGone { .. });
+                if gone || self.0.has(&subject) {
+                    let wrong = dangling(workload, member, court.world);
+                    if gone && wrong.is_none() {
+                        return court.book.held();
+                    }
+                    self.0.heal(subject, fact, bounds::gone(court.timings()), wrong, court);
+                }
+            }
+            News::MemberLeaving(member) | News::MemberGone(member) => {
+                self.0.cancel_all(|subject| subject.is_on(member));
+            }
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.0.pass(now, court);
+    }
+}
+
+fn dangling(key: &WorkloadKey, member: &str, world: &World) -> Option<Reason> {
+    let workload = world.workloads.get(key)?;
+    let stays = world.members.get(member).is_some_and(|member| !member.leaving);
+    let copy = workload.running.get(member).filter(|running| running.managed && stays);
+    (copy.is_some() && !workload.deliveries.contains_key(member)).then(|| Reason {
+        because: format!("the manifest of {key} for {member} is gone"),
+        missing: format!("{member} still has the copy"),
+    })
+}

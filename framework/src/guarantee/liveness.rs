@@ -1,0 +1,188 @@
+//! What must come to an end: LIVENESS. That all is told to be applied is in `applied.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::bounds;
+use super::court::{Court, Guarantee, Reason, Waits};
+use super::{Rule, Subject};
+use crate::facts::{Fact, News, WorkloadKey};
+use crate::report::text::clock;
+use crate::target::Feature;
+
+static REMOVED: Rule = Rule {
+    id: "LIVENESS-03",
+    sentence: "a member that is being removed is gone once nothing is left of it",
+    features: &[Feature::HealthProbes],
+    formula: bounds::REMOVED,
+    releases: "all; Karmada 1.14 did not end it with its taint manager switched off (#6438)",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeCluster",
+};
+
+/// E3 and T20: when no workload is assigned to it, being evicted from it or written for it, the member goes.
+#[derive(Default)]
+pub(super) struct Removed {
+    leaving: BTreeSet<String>,
+    /// The workloads that are being evicted from a member, or written for it.
+    held_by: BTreeMap<String, BTreeSet<(WorkloadKey, bool)>>,
+    waits: Waits,
+}
+
+impl Guarantee for Removed {
+    fn rule(&self) -> &'static Rule {
+        &REMOVED
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.waits.observe(fact, court);
+        match &fact.news {
+            News::EvictionBegan { workload, task } => self.hold(&task.member, workload, true),
+            News::EvictionEnded { workload, task } => self.release(&task.member, workload, true),
+            News::Delivered { workload, member, .. } => self.hold(member, workload, false),
+            News::DeliveryGone { workload, member } => self.release(member, workload, false),
+            News::WorkloadGone(key) => {
+                for held in self.held_by.values_mut() {
+                    held.remove(&(key.clone(), true));
+                }
+            }
+            News::MemberLeaving(member) => drop(self.leaving.insert(member.clone())),
+            News::MemberGone(member) => {
+                self.held_by.remove(member);
+                if self.leaving.remove(member)
+                    && let Some(left) = self.waits.met(&Subject::member(member), fact)
+                {
+                    court.book.held_by(left);
+                }
+            }
+            News::Assigned { .. } => {}
+            _ => return,
+        }
+        for member in &self.leaving {
+            let held = self.held_by.get(member).is_some_and(|held| !held.is_empty())
+                || court.world.assigned_to(member).next().is_some();
+            let subject = Subject::member(member);
+            if held {
+                self.waits.cancel(&subject);
+            } else {
+                let reason = Reason {
+                    because: format!("{member} is being removed, and nothing is left of it"),
+                    missing: format!("{member} is still there"),
+                };
+                self.waits.start(subject, fact, bounds::removed(court.timings()), reason);
+            }
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.waits.pass(now, court);
+    }
+}
+
+impl Removed {
+    fn hold(&mut self, member: &str, key: &WorkloadKey, evicting: bool) {
+        self.held_by.entry(member.to_owned()).or_default().insert((key.clone(), evicting));
+    }
+
+    fn release(&mut self, member: &str, key: &WorkloadKey, evicting: bool) {
+        if let Some(held) = self.held_by.get_mut(member) {
+            held.remove(&(key.clone(), evicting));
+        }
+    }
+}
+
+static FORGOTTEN: Rule = Rule {
+    id: "LIVENESS-04",
+    sentence: "no workload is assigned to a member that is gone",
+    features: &[Feature::HealthProbes],
+    formula: bounds::CHOSEN,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeCluster",
+};
+
+/// E3: the removal of a member waits until no workload is assigned to it.
+#[derive(Default)]
+pub(super) struct Forgotten(Waits);
+
+impl Guarantee for Forgotten {
+    fn rule(&self) -> &'static Rule {
+        &FORGOTTEN
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.0.observe(fact, court);
+        match &fact.news {
+            News::MemberGone(member) => {
+                let mut assigned = court.world.assigned_to(member).map(|(key, _)| key).peekable();
+                if assigned.peek().is_none() {
+                    court.book.held();
+                }
+                for key in assigned {
+                    let reason = Reason {
+                        because: format!("{member} is gone since {}", clock(fact.at)),
+                        missing: format!("{key} is still assigned to it"),
+                    };
+                    let limit = bounds::chosen(court.timings());
+                    self.0.start(Subject::on(key, member), fact, limit, reason);
+                }
+            }
+            News::Assigned { workload: key, was, now, .. } => {
+                for member in was.keys().filter(|member| !now.contains_key(*member)) {
+                    if let Some(left) = self.0.met(&Subject::on(key, member), fact) {
+                        court.book.held_by(left);
+                    }
+                }
+            }
+            News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.0.pass(now, court);
+    }
+}
+
+static SCHEDULED: Rule = Rule {
+    id: "LIVENESS-01",
+    sentence: "the scheduler says of every workload what it has come to",
+    features: &[Feature::HealthProbes],
+    formula: bounds::CHOSEN,
+    releases: "all; 1.5.0 never says so of what is divided (#3455)",
+    source: "Karmada pkg/scheduler/scheduler.go, patchBindingStatusCondition",
+};
+
+/// E2: in time after each change, either the latest version is scheduled, or the workload is told to be impossible to
+/// place.
+#[derive(Default)]
+pub(super) struct Scheduled(Waits);
+
+impl Guarantee for Scheduled {
+    fn rule(&self) -> &'static Rule {
+        &SCHEDULED
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.0.observe(fact, court);
+        let key = match &fact.news {
+            News::Recorded(key) => key,
+            News::WorkloadGone(key) => return self.0.cancel(&Subject::workload(key)),
+            _ => return,
+        };
+        let Some(workload) = court.world.workloads.get(key) else { return };
+        let subject = Subject::workload(key);
+        if !workload.placeable {
+            return self.0.cancel(&subject);
+        }
+        let said = workload.condition("Scheduled");
+        let done = said == "False" || said == "True" && workload.scheduled;
+        let wrong = (!done).then(|| Reason {
+            because: "its record has changed".to_owned(),
+            missing: "the scheduler has not said what came of it".to_owned(),
+        });
+        self.0.heal(subject, fact, bounds::chosen(court.timings()), wrong, court);
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.0.pass(now, court);
+    }
+}

@@ -1,0 +1,180 @@
+//! What is told of members, and when they are ready again: HEALTH.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::bounds::{self, Failing, failing};
+use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::{Bound, Rule, Subject};
+use crate::facts::{Fact, Health, News};
+use crate::report::text::{clock, span};
+use crate::target::Feature;
+
+static PROBED: Rule = Rule {
+    id: "HEALTH-03",
+    sentence: "a member that is probed is Ready or not, and never Unknown",
+    features: &[Feature::HealthProbes],
+    formula: "at every version",
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
+};
+
+/// S13 and H8: whoever asks knows the answer, or that there is none. That one that pulls becomes Unknown only when it is
+/// cut off is HEALTH-02.
+pub(super) struct Probed;
+
+impl Guarantee for Probed {
+    fn rule(&self) -> &'static Rule {
+        &PROBED
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let News::Health { member, now: Some(now), .. } = &fact.news else { return };
+        if court.world.members.get(member).is_none_or(|member| member.pulls) {
+            return;
+        }
+        if *now != Health::Unknown {
+            return court.book.held();
+        }
+        let because = format!("{member} is probed by the control plane");
+        let subject = Subject::member(member);
+        court.violated(Charge::by(fact, subject, Bound::Never, because, format!("{member} is Unknown")));
+    }
+}
+
+static RECOVERED: Rule = Rule {
+    id: "HEALTH-04",
+    sentence: "a member that answers again becomes Ready in time, and not before the success threshold has passed",
+    features: &[Feature::HealthProbes],
+    formula: bounds::READY,
+    releases: "all",
+    source: "Karmada pkg/controllers/status/cluster_condition_cache.go",
+};
+
+/// T15: counted from the end of the last fault that kept probes from succeeding; a new one begins it anew.
+#[derive(Default)]
+pub(super) struct Recovered {
+    /// When the last such fault of a member ended.
+    ended: BTreeMap<String, Duration>,
+    /// How the faults of a member that are or were in force made probes fail; absent where they need not have.
+    failed: BTreeMap<String, Failing>,
+    waits: Waits,
+    /// When the controllers last came back, whose first probe has no threshold.
+    back: Option<Duration>,
+}
+
+impl Guarantee for Recovered {
+    fn rule(&self) -> &'static Rule {
+        &RECOVERED
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.waits.observe(fact, court);
+        match &fact.news {
+            News::FaultBegan { member: Some(member), .. } => self.began(member, court),
+            News::FaultEnded { member: Some(member), .. } => self.ended(member, fact, court),
+            News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
+            News::Health { member, was: Some(Health::NotReady), now: Some(Health::Ready), .. } => {
+                self.told(member, fact, court);
+            }
+            News::MemberLeaving(member) | News::MemberGone(member) => {
+                self.ended.remove(member);
+                self.waits.cancel(&Subject::member(member));
+            }
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.waits.pass(now, court);
+    }
+}
+
+impl Recovered {
+    fn began(&mut self, member: &str, court: &Court<'_>) {
+        self.waits.cancel(&Subject::member(member));
+        self.ended.remove(member);
+        let hit = court.world.faults.iter().filter(|fault| fault.member.as_deref() == Some(member));
+        if let Some(failing) = hit.filter_map(failing).max() {
+            let slowest = self.failed.entry(member.to_owned()).or_insert(failing);
+            *slowest = failing.max(*slowest);
+        }
+    }
+
+    fn ended(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
+        let still = court.world.faults.iter().any(|fault| fault.member.as_deref() == Some(member));
+        let Some(known) = court.world.members.get(member).filter(|known| !still && !known.pulls) else {
+            return;
+        };
+        let Some(failing) = self.failed.remove(member) else { return };
+        self.ended.insert(member.to_owned(), fact.at);
+        let limit =
+            bounds::ready(court.timings(), failing).filter(|_| known.health == Some(Health::NotReady));
+        if let Some(limit) = limit {
+            let reason = Reason {
+                because: format!(
+                    "{member} answers since {}, and {} is the longest",
+                    clock(fact.at),
+                    span(limit)
+                ),
+                missing: format!("{member} is not Ready"),
+            };
+            self.waits.start(Subject::member(member), fact, limit, reason);
+        }
+    }
+
+    fn told(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let subject = Subject::member(member);
+        let left = self.waits.met(&subject, fact);
+        let Some(ended) = self.ended.remove(member) else { return };
+        let timings = court.timings();
+        let unsettled = |back: Duration| {
+            let first_probe = timings.status_update_frequency + timings.takeover + timings.latency;
+            back.saturating_add(first_probe) >= ended
+        };
+        if court.controllers_are_away() || self.back.is_some_and(unsettled) {
+            return;
+        }
+        let earliest = ended.saturating_add(timings.success_threshold).saturating_sub(timings.skew);
+        court.came(subject, fact, earliest, left, || {
+            let (ended, threshold) = (clock(ended), span(timings.success_threshold));
+            let because = format!("{member} answers since {ended}, success threshold {threshold}");
+            (because, format!("{member} is Ready"))
+        });
+    }
+}
+
+static SILENT: Rule = Rule {
+    id: "HEALTH-05",
+    sentence: "what is told of a member that is not ready stays as it was, but for its conditions",
+    features: &[Feature::HealthProbes],
+    formula: "at every version",
+    releases: "all; Karmada loses the kinds that a member serves in an outage (#7373)",
+    source: "Karmada pkg/controllers/status/cluster_status_controller.go, syncClusterStatus",
+};
+
+/// H3: of a member that does not answer nothing new is known.
+pub(super) struct Silent;
+
+impl Guarantee for Silent {
+    fn rule(&self) -> &'static Rule {
+        &SILENT
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let not_ready = |health: Option<Health>| health.is_some_and(|health| health != Health::Ready);
+        match &fact.news {
+            // An outage in which nothing else is told ends.
+            News::Health { was, now: Some(Health::Ready), .. } if not_ready(*was) => court.book.held(),
+            News::MemberTold { member, was } => {
+                let now = court.world.members.get(member).and_then(|member| member.health);
+                if not_ready(*was) && not_ready(now) {
+                    let because = format!("{member} is not Ready");
+                    let seen = "something else is told of it than before".to_owned();
+                    court.violated(Charge::by(fact, Subject::member(member), Bound::Never, because, seen));
+                }
+            }
+            _ => {}
+        }
+    }
+}

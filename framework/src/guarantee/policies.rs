@@ -1,0 +1,265 @@
+//! Taints that are somebody's wish, or that the silence of a member brings: TAINT. And the first word of a member: HEALTH.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::bounds;
+use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::{Bound, Rule, Subject};
+use crate::facts::{Fact, Health, Member, News, Taint, TaintEffect, World};
+use crate::report::text::clock;
+use crate::target::Feature;
+
+static WISHED: Rule = Rule {
+    id: "TAINT-06",
+    sentence: "where nothing is evicted without being asked for, a NoExecute health taint is somebody's wish",
+    features: &[Feature::HealthProbes],
+    formula: "at every version, without the feature AutomaticNoExecute",
+    releases: "1.14 and newer (#6389)",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
+};
+
+/// H4 and T4d: without automatic taints, one comes from a person or from a policy.
+pub(super) struct Wished;
+
+/// Whether a person or a policy may have set `taint`; policies that the history does not record may be anything.
+fn is_wished(taint: &Taint, member: &Member, court: &Court<'_>) -> bool {
+    let policies = &court.world.taint_policies;
+    let lists = |(key, effect): &(String, TaintEffect)| *key == taint.key && *effect == taint.effect;
+    member.tainted_by_hand.is_some()
+        || policies.values().any(|policy| policy.taints.iter().any(lists))
+        || policies.is_empty() && court.profile.has(Feature::ClusterTaintPolicies)
+}
+
+impl Guarantee for Wished {
+    fn rule(&self) -> &'static Rule {
+        &WISHED
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        if court.profile.has(Feature::AutomaticNoExecute) {
+            return;
+        }
+        match &fact.news {
+            News::Health { member, was: Some(was), now: Some(Health::Ready), .. }
+                if *was != Health::Ready =>
+            {
+                let untainted = |member: &Member| member.evicting_taints().next().is_none();
+                if court.world.members.get(member).is_some_and(untainted) {
+                    court.book.held();
+                }
+            }
+            News::TaintAdded { member: name, taint, first: false }
+                if taint.tells.is_some() && taint.effect == TaintEffect::NoExecute =>
+            {
+                let Some(member) = court.world.members.get(name) else { return };
+                if is_wished(taint, member, court) {
+                    return court.book.held();
+                }
+                let because = "nobody has asked for it".to_owned();
+                let seen = format!("{name} gets {taint}");
+                court.violated(Charge::by(fact, Subject::member(name), Bound::Never, because, seen));
+            }
+            _ => {}
+        }
+    }
+}
+
+static UNREACHABLE: Rule = Rule {
+    id: "TAINT-07",
+    sentence: "a member that stays Unknown gets a NoExecute taint when the eviction timeout has passed, not before",
+    features: &[Feature::HealthProbes, Feature::AutomaticNoExecute, Feature::PullMembers],
+    formula: bounds::UNREACHABLE,
+    releases: "1.13 and older",
+    source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
+};
+
+/// T4b: the time counts from the last that was heard of the member, which is not long before it was cut off.
+#[derive(Default)]
+pub(super) struct Unreachable {
+    /// When the faults began that hit a member now.
+    cut: BTreeMap<String, Duration>,
+    waits: Waits,
+}
+
+impl Guarantee for Unreachable {
+    fn rule(&self) -> &'static Rule {
+        &UNREACHABLE
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.waits.observe(fact, court);
+        match &fact.news {
+            News::FaultBegan { member: Some(member), .. } => {
+                self.cut.entry(member.clone()).or_insert(fact.at);
+            }
+            News::FaultEnded { member: Some(member), .. } => {
+                let still = |fault: &crate::facts::FaultInForce| fault.member.as_ref() == Some(member);
+                if !court.world.faults.iter().any(still) {
+                    self.cut.remove(member);
+                }
+            }
+            News::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
+                let limit = bounds::no_execute(court.timings());
+                let reason = Reason {
+                    because: format!("{member} is Unknown since {}", clock(fact.at)),
+                    missing: format!("{member} has no NoExecute taint for it"),
+                };
+                self.waits.start(Subject::member(member), fact, limit, reason);
+            }
+            News::Health { member, .. } | News::MemberLeaving(member) | News::MemberGone(member) => {
+                self.waits.cancel(&Subject::member(member));
+            }
+            News::TaintAdded { member, taint, .. }
+                if taint.tells == Some(Health::Unknown) && taint.effect == TaintEffect::NoExecute =>
+            {
+                let subject = Subject::member(member);
+                let Some(left) = self.waits.met(&subject, fact) else { return };
+                let by_hand = court.world.members.get(member).is_some_and(|it| it.tainted_by_hand.is_some());
+                let Some(cut) = self.cut.get(member).filter(|_| !by_hand) else {
+                    return court.book.held_by(left);
+                };
+                let timings = court.timings();
+                let lasts = timings.failover_eviction_timeout.saturating_sub(timings.monitor_grace_period);
+                let earliest = cut.saturating_add(lasts).saturating_sub(timings.skew);
+                court.came(subject, fact, earliest, Some(left), || {
+                    let because = format!("{member} is cut off since {}", clock(*cut));
+                    (because, format!("{member} has the NoExecute taint"))
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.waits.pass(now, court);
+    }
+}
+
+static BY_POLICY: Rule = Rule {
+    id: "TAINT-08",
+    sentence: "the taints that policies name are on the members whose conditions ask for them, and off those whose do not",
+    features: &[Feature::ClusterTaintPolicies],
+    formula: bounds::TOLD,
+    releases: "1.14 and newer; Karmada's taints flap where policies disagree until 1.14.1 (#6399)",
+    source: "Karmada pkg/controllers/taint/clustertaintpolicy_controller.go",
+};
+
+/// T4c, T17', H5, H6 and H7: worked out when conditions or policies change, policy after policy in the order in which
+/// they were made. What a person changes afterwards stays until then.
+#[derive(Default)]
+pub(super) struct ByPolicy(Waits);
+
+/// What is wrong with the taints of `member`, by all policies.
+fn wrong(name: &str, member: &Member, world: &World) -> Option<Reason> {
+    let mut wanted: BTreeMap<(&String, TaintEffect), (&String, bool)> = BTreeMap::new();
+    let mut policies: Vec<_> = world.taint_policies.values().collect();
+    policies.sort_by(|one, other| one.created.cmp(&other.created));
+    let mut disputed = Vec::new();
+    for policy in policies {
+        let Some(wants) = policy.wants(name, member) else { continue };
+        for (key, effect) in &policy.taints {
+            let was = wanted.insert((key, *effect), (&policy.created, wants));
+            // Which of two policies of one second comes first is not said.
+            if was.is_some_and(|(created, was)| *created == policy.created && was != wants) {
+                disputed.push((key, *effect));
+            }
+        }
+    }
+    wanted.into_iter().filter(|(taint, _)| !disputed.contains(taint)).find_map(
+        |((key, effect), (_, wants))| {
+            let is = member.taints.iter().any(|taint| taint.key == *key && taint.effect == effect);
+            (is != wants).then(|| Reason {
+                because: format!(
+                    "by the policies, {name} {} {key}:{effect}",
+                    if wants { "gets" } else { "loses" }
+                ),
+                missing: format!("{name} {} it", if is { "has" } else { "does not have" }),
+            })
+        },
+    )
+}
+
+impl Guarantee for ByPolicy {
+    fn rule(&self) -> &'static Rule {
+        &BY_POLICY
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.0.observe(fact, court);
+        match &fact.news {
+            News::Conditions(member) => self.look(member, fact, court),
+            News::TaintAdded { member, .. } | News::TaintRemoved { member, .. } => {
+                if self.0.has(&Subject::member(member)) {
+                    self.look(member, fact, court);
+                }
+            }
+            News::TaintPolicy(name) if court.world.taint_policies.contains_key(name) => {
+                for member in court.world.members.keys() {
+                    self.look(member, fact, court);
+                }
+            }
+            News::MemberLeaving(member) | News::MemberGone(member) => self.0.cancel(&Subject::member(member)),
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.0.pass(now, court);
+    }
+}
+
+impl ByPolicy {
+    fn look(&mut self, name: &str, fact: &Fact, court: &mut Court<'_>) {
+        let Some(member) = court.world.members.get(name).filter(|member| !member.leaving) else { return };
+        let wrong = wrong(name, member, court.world);
+        self.0.heal(Subject::member(name), fact, bounds::told(court.timings()), wrong, court);
+    }
+}
+
+static NEVER_HEARD: Rule = Rule {
+    id: "HEALTH-06",
+    sentence: "a member that pulls and is never heard of becomes Unknown",
+    features: &[Feature::HealthProbes, Feature::PullMembers],
+    formula: bounds::NEVER_HEARD,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
+};
+
+/// T2'': one that has never reported has a grace period of its own.
+#[derive(Default)]
+pub(super) struct NeverHeard(Waits);
+
+impl Guarantee for NeverHeard {
+    fn rule(&self) -> &'static Rule {
+        &NEVER_HEARD
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.0.observe(fact, court);
+        match &fact.news {
+            News::Health { member, now: None, first: true, .. } => {
+                if court.world.members.get(member).is_some_and(|member| member.pulls) {
+                    let reason = Reason {
+                        because: format!("{member} is known since {}", clock(fact.at)),
+                        missing: format!("{member} has no condition"),
+                    };
+                    let limit = bounds::never_heard(court.timings());
+                    self.0.start(Subject::member(member), fact, limit, reason);
+                }
+            }
+            News::Health { member, now, .. } => {
+                let left = self.0.met(&Subject::member(member), fact);
+                if let Some(left) = left.filter(|_| *now == Some(Health::Unknown)) {
+                    court.book.held_by(left);
+                }
+            }
+            News::MemberLeaving(member) | News::MemberGone(member) => self.0.cancel(&Subject::member(member)),
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.0.pass(now, court);
+    }
+}

@@ -1,0 +1,120 @@
+//! What becomes of the old copy while a workload moves, and what the new one is told: DELIVERY.
+
+use super::court::{Charge, Court, Guarantee};
+use super::{Bound, Rule, Subject};
+use crate::facts::{Fact, News};
+use crate::report::text::clock;
+use crate::target::Feature;
+
+static PURGED_FIRST: Rule = Rule {
+    id: "DELIVERY-07",
+    sentence: "of a workload that leaves a member directly there is no new copy before the old one is gone",
+    features: &[Feature::GracefulEviction, Feature::PurgeModes],
+    formula: "at every version; what was under way when the eviction began counts until latency after that",
+    releases: "1.15 and newer",
+    source: "Karmada pkg/controllers/binding/common.go, checkDirectPurgeOrphanWorks",
+};
+
+/// V9: as long as there is a manifest for a member that is left directly, no new ones are written.
+pub(super) struct PurgedFirst;
+
+impl Guarantee for PurgedFirst {
+    fn rule(&self) -> &'static Rule {
+        &PURGED_FIRST
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let News::Delivered { workload: key, member, new: true } = &fact.news else { return };
+        let Some(workload) = court.world.workloads.get(key) else { return };
+        let latency = court.timings().latency;
+        let mut purged = workload.evictions.iter().filter(|task| task.directly).peekable();
+        if purged.peek().is_none() {
+            return;
+        }
+        let there = |task: &&crate::facts::EvictionTask| {
+            workload.deliveries.contains_key(&task.member) && task.member != *member
+        };
+        match purged.find(there).filter(|task| fact.at > task.seen.saturating_add(latency)) {
+            None => court.book.held(),
+            Some(task) => {
+                let because = format!("the old copy on {} goes directly, and is still there", task.member);
+                let seen = format!("a copy for {member} is written");
+                court.violated(Charge::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+            }
+        }
+    }
+}
+
+static FROZEN: Rule = Rule {
+    id: "DELIVERY-08",
+    sentence: "the manifest for a member that a workload is leaving stays as it is",
+    features: &[Feature::GracefulEviction],
+    formula: "from latency after the eviction begins",
+    releases: "all",
+    source: "Karmada pkg/controllers/binding/common.go, ensureWork",
+};
+
+/// V11: while a workload leaves a member, what is written for others is not written there.
+pub(super) struct Frozen;
+
+impl Guarantee for Frozen {
+    fn rule(&self) -> &'static Rule {
+        &FROZEN
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let (News::Rewritten { workload: key, member }
+        | News::EvictionEnded { workload: key, task: crate::facts::EvictionTask { member, .. } }) =
+            &fact.news
+        else {
+            return;
+        };
+        let Some(workload) = court.world.workloads.get(key) else { return };
+        if matches!(fact.news, News::EvictionEnded { .. }) {
+            return court.book.held();
+        }
+        let Some(task) = workload.eviction(member) else { return };
+        let target = workload.targets().any(|target| target == member);
+        let leaving = workload.deliveries.get(member).is_none_or(|delivery| delivery.leaving);
+        if target || leaving || fact.at <= task.seen.saturating_add(court.timings().latency) {
+            return;
+        }
+        let because = format!("the workload leaves {member} since {}", clock(task.seen));
+        let seen = format!("the manifest for {member} is rewritten");
+        court.violated(Charge::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+    }
+}
+
+static PRESERVED: Rule = Rule {
+    id: "DELIVERY-09",
+    sentence: "the new copy of a workload is told of the old one from the beginning",
+    features: &[Feature::GracefulEviction, Feature::PurgeModes, Feature::PreservedState],
+    formula: "when the copy is written",
+    releases: "1.12 and newer, by a feature gate; lost where failovers follow each other (#6232)",
+    source: "Karmada pkg/controllers/binding/common.go, injectReservedLabelState",
+};
+
+/// V14: the first manifest for the only member assigned carries what the last task, which purges directly, preserves.
+pub(super) struct Preserved;
+
+impl Guarantee for Preserved {
+    fn rule(&self) -> &'static Rule {
+        &PRESERVED
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let News::Delivered { workload: key, member, new: true } = &fact.news else { return };
+        let Some(workload) = court.world.workloads.get(key) else { return };
+        let only = workload.assignment.len() == 1 && workload.assignment.contains_key(member);
+        let Some(task) = workload.evictions.last().filter(|task| only && task.directly) else { return };
+        let Some(delivery) = workload.deliveries.get(member).filter(|_| !task.preserved.is_empty()) else {
+            return;
+        };
+        let lost = task.preserved.iter().find(|(label, value)| delivery.labels.get(*label) != Some(value));
+        let Some((label, value)) = lost else { return court.book.held() };
+        let because = format!("{label} is to be {value}, as it was on {}", task.member);
+        let seen =
+            delivery.labels.get(label).map_or("it has no such label".to_owned(), |is| format!("it is {is}"));
+        court.violated(Charge::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+    }
+}
