@@ -214,7 +214,7 @@ impl Guarantee for ByName {
         if !counted || placement.spreads_over_groups() || placement.is_grouped() || placement.minds_others {
             return;
         }
-        let Some(last) = now.keys().filter(|name| !was.contains_key(*name)).next_back() else { return };
+        let Some(last) = now.keys().rfind(|name| !was.contains_key(*name)) else { return };
         let passed = passed_over(workload, was, now, last, court.world);
         let passed = passed.filter(|name| settled(name, fact, court));
         let Some(first) = passed.min() else { return court.book.held() };

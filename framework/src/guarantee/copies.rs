@@ -122,10 +122,10 @@ impl Guarantee for Reached {
                 self.set_aside(member);
             }
             News::Health { member, now, .. } if *now != Some(Health::Ready) => self.set_aside(member),
-            News::FaultEnded { member: Some(member), .. } | News::Health { member, .. } => {
-                if is_reachable(member, court.world) {
-                    self.back(member, fact, court);
-                }
+            News::FaultEnded { member: Some(member), .. } | News::Health { member, .. }
+                if is_reachable(member, court.world) =>
+            {
+                self.back(member, fact, court);
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.away.remove(member);

@@ -113,10 +113,10 @@ impl Guarantee for Orphans {
             | News::Required(key)
             | News::EvictionEnded { workload: key, .. }
             | News::WorkloadGone(key) => self.look_at_all(key, fact, court),
-            News::Delivered { workload: key, .. } => {
-                if court.world.workloads.get(key).is_some_and(|workload| workload.recorded) {
-                    self.look_at_all(key, fact, court);
-                }
+            News::Delivered { workload: key, .. }
+                if court.world.workloads.get(key).is_some_and(|workload| workload.recorded) =>
+            {
+                self.look_at_all(key, fact, court);
             }
             News::Recalled { workload, member } | News::DeliveryGone { workload, member } => {
                 self.0.heal(Subject::on(workload, member), fact, Duration::ZERO, None, court);

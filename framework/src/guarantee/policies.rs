@@ -189,10 +189,10 @@ impl Guarantee for ByPolicy {
         self.0.observe(fact, court);
         match &fact.news {
             News::Conditions(member) => self.look(member, fact, court),
-            News::TaintAdded { member, .. } | News::TaintRemoved { member, .. } => {
-                if self.0.has(&Subject::member(member)) {
-                    self.look(member, fact, court);
-                }
+            News::TaintAdded { member, .. } | News::TaintRemoved { member, .. }
+                if self.0.has(&Subject::member(member)) =>
+            {
+                self.look(member, fact, court);
             }
             News::TaintPolicy(name) if court.world.taint_policies.contains_key(name) => {
                 for member in court.world.members.keys() {
@@ -238,15 +238,15 @@ impl Guarantee for NeverHeard {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         self.0.observe(fact, court);
         match &fact.news {
-            News::Health { member, now: None, first: true, .. } => {
-                if court.world.members.get(member).is_some_and(|member| member.pulls) {
-                    let reason = Reason {
-                        because: format!("{member} is known since {}", clock(fact.at)),
-                        missing: format!("{member} has no condition"),
-                    };
-                    let limit = bounds::never_heard(court.timings());
-                    self.0.start(Subject::member(member), fact, limit, reason);
-                }
+            News::Health { member, now: None, first: true, .. }
+                if court.world.members.get(member).is_some_and(|member| member.pulls) =>
+            {
+                let reason = Reason {
+                    because: format!("{member} is known since {}", clock(fact.at)),
+                    missing: format!("{member} has no condition"),
+                };
+                let limit = bounds::never_heard(court.timings());
+                self.0.start(Subject::member(member), fact, limit, reason);
             }
             News::Health { member, now, .. } => {
                 let left = self.0.met(&Subject::member(member), fact);

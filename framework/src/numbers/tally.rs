@@ -62,7 +62,7 @@ impl Tally {
             News::TaintAdded { member, taint, .. } if taint.effect == TaintEffect::NoExecute => {
                 self.note(member, |outage| &mut outage.tainted, fact.at);
             }
-            News::Assigned { workload, was, now } => {
+            News::Assigned { workload, was, now, .. } => {
                 let left = was.keys().filter(|member| !now.contains_key(*member));
                 self.left(workload, left, fact.at);
                 let came = now.keys().filter(|member| !was.contains_key(*member));

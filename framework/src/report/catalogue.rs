@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::layout::{labelled, wrapped};
 use super::text::span;
 use crate::guarantee::transition::{Transition, transitions_of};
-use crate::guarantee::{Catalogue, Formula, Rule};
+use crate::guarantee::{Catalogue, Cover, Formula, Rule, coverage};
 use crate::target::Profile;
 
 /// The version of the document; another one where a field goes or changes its meaning.
@@ -25,7 +25,8 @@ pub fn rules(rules: &[&Rule], profile: Option<&Profile>) -> String {
             labelled(&mut out, "at least", &with_value(lower, profile));
             labelled(&mut out, "at most", &with_value(upper, profile));
         }
-        labelled(&mut out, "needs", &features(rule).join(", "));
+        let needs = features(rule).join(", ");
+        labelled(&mut out, "needs", if needs.is_empty() { "nothing" } else { &needs });
         let lacks = profile.and_then(|profile| rule.features.iter().find(|feature| !profile.has(**feature)));
         if let Some(feature) = lacks {
             labelled(&mut out, "", &format!("not promised: the target lacks {feature:?}"));
@@ -70,10 +71,28 @@ pub fn guarantees_page() -> String {
             let _ = write!(page, "- {what}:\n  at least `{lower}`,\n  at most `{upper}`\n");
         }
         let features: Vec<_> = features(rule).iter().map(|name| format!("`{name}`")).collect();
-        let _ = write!(page, "- Needs: {}\n- Releases: {}\n", features.join(", "), rule.releases);
+        let needs = if features.is_empty() { "nothing".to_owned() } else { features.join(", ") };
+        let _ = write!(page, "- Needs: {needs}\n- Releases: {}\n", rule.releases);
         let _ = writeln!(page, "- Source: {}", rule.source);
     }
+    rules_covered(&mut page);
     page
+}
+
+/// Which rule of failover is which guarantee.
+fn rules_covered(page: &mut String) {
+    page.push_str(
+        "\n## Rules\n\nThe rules of failover as the real controllers have them: transitions in time (T), states (S), the \
+         choice of\nmembers (L), replicas (R), evictions (V), health and taints (H), and what must come in the end (E).\n\n\
+         | rule | about | guarantees |\n|---|---|---|\n",
+    );
+    for covered in coverage() {
+        let by = match covered.cover {
+            Cover::By(ids) => ids.join(", "),
+            Cover::Not(why) => format!("none: {why}"),
+        };
+        let _ = writeln!(page, "| {} | {} | {by} |", covered.rule, covered.about);
+    }
 }
 
 /// The sentence, beginning as sentences do.
@@ -86,6 +105,18 @@ fn sentence(rule: &Rule) -> String {
 struct Document {
     schema: &'static str,
     guarantees: Vec<OneRule>,
+    /// Which rule of failover is which guarantee.
+    rules: Vec<OneCovered>,
+}
+
+#[derive(Serialize)]
+struct OneCovered {
+    rule: &'static str,
+    about: &'static str,
+    #[serde(skip_serializing_if = "<[&str]>::is_empty")]
+    guarantees: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    none: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -116,7 +147,14 @@ struct OneTransition {
 #[must_use]
 pub fn guarantees_json() -> String {
     let guarantees = Catalogue::rules().into_iter().map(one).collect();
-    let document = Document { schema: SCHEMA, guarantees };
+    let rules = coverage().iter().map(|covered| {
+        let (guarantees, none) = match covered.cover {
+            Cover::By(ids) => (ids, None),
+            Cover::Not(why) => (&[][..], Some(why)),
+        };
+        OneCovered { rule: covered.rule, about: covered.about, guarantees, none }
+    });
+    let document = Document { schema: SCHEMA, guarantees, rules: rules.collect() };
     serde_json::to_string_pretty(&document).expect("text and lists are always JSON") + "\n"
 }
 

@@ -7,6 +7,7 @@ mod coverage;
 mod history;
 mod moving;
 mod numbers;
+mod perturbed;
 mod placing;
 mod profile;
 mod reports;

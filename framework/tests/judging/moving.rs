@@ -163,7 +163,7 @@ fn a_member_holds_what_was_written_for_it() {
 #[test]
 fn a_copy_goes_with_its_manifest() {
     holds("DELIVERY-05", &recalled(delivered()).copy_gone("m1").at(20.8).work_gone("m1").until(22.0));
-    breaks("DELIVERY-05", &recalled(delivered()).at(20.8).work_gone("m1").until(20.9));
+    breaks("DELIVERY-05", &recalled(delivered()).at(20.8).work_gone("m1").until(21.9));
 }
 
 /// What the status says: whether each of m1 and m2 is written, and the word on both.

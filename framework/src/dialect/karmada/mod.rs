@@ -1,4 +1,4 @@
-//! Karmada's objects: Cluster, ClusterTaintPolicy, (Cluster)ResourceBinding, Work, and what the members' own APIs show.
+//! Karmada's objects: Cluster, `ClusterTaintPolicy`, (Cluster)ResourceBinding, Work, and what the members' own APIs show.
 
 mod binding;
 mod cluster;

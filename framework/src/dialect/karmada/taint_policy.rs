@@ -1,4 +1,4 @@
-//! ClusterTaintPolicy: what users want members tainted for.
+//! `ClusterTaintPolicy`: what users want members tainted for.
 
 use serde::Deserialize;
 
