@@ -10,6 +10,7 @@ use crate::exit::{Trouble, Verdict};
 use crate::explain::Explain;
 use crate::list::List;
 use crate::run::Run;
+use crate::schema::Schema;
 use crate::up::Up;
 
 /// Conformance and chaos for Kubernetes failover
@@ -29,6 +30,7 @@ enum Command {
     Explain(Explain),
     Bench(Bench),
     Budget(BudgetCommand),
+    Schema(Schema),
     Up(Up),
 }
 
@@ -46,6 +48,7 @@ impl Cli {
             Command::Explain(explain) => explain.execute(),
             Command::Bench(bench) => bench.execute(),
             Command::Budget(budget) => budget.execute(),
+            Command::Schema(schema) => schema.execute(),
             Command::Up(up) => up.execute(),
         }
     }

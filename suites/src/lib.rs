@@ -19,5 +19,6 @@ pub mod list;
 pub mod output;
 pub mod reference;
 pub mod run;
+pub mod schema;
 pub mod targets;
 pub mod up;

@@ -153,6 +153,43 @@ fn a_history_comes_by_stdin_or_as_one_of_many_files() {
 }
 
 #[test]
+fn what_is_written_for_programs_is_as_its_schema_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/karmada-1.18.2");
+    let rows: [(&str, &[&str]); 3] = [
+        ("check", &["check", "--format", "json", "divided-weighted.jsonl"]),
+        ("budget", &["budget", "--format", "json"]),
+        ("guarantees", &["list", "--guarantees", "--format", "json"]),
+    ];
+    for (document, command) in rows {
+        let read = |arguments: &[&str]| -> serde_json::Value {
+            serde_json::from_slice(&capsize(&folder, arguments).stdout).unwrap()
+        };
+        let schema = read(&["schema", document]);
+        agrees(&read(command), &schema, &schema, document);
+    }
+}
+
+/// Fails where `value` lacks a field that `schema` requires, or has one that it does not know.
+fn agrees(value: &serde_json::Value, schema: &serde_json::Value, root: &serde_json::Value, place: &str) {
+    let named = schema["$ref"].as_str().or(schema["anyOf"][0]["$ref"].as_str());
+    let schema = named.map_or(schema, |name| root.pointer(&name[1..]).unwrap());
+    if let Some(object) = value.as_object() {
+        for name in schema["required"].as_array().into_iter().flatten() {
+            assert!(object.contains_key(name.as_str().unwrap()), "{place} lacks {name}");
+        }
+        for (name, value) in object {
+            // A map has names that no schema knows, and values that are alike.
+            let known = schema["properties"].get(name).or(schema.get("additionalProperties"));
+            let schema = known.unwrap_or_else(|| panic!("{place} may not have {name}"));
+            agrees(value, schema, root, &format!("{place}.{name}"));
+        }
+    }
+    for value in value.as_array().into_iter().flatten() {
+        agrees(value, &schema["items"], root, place);
+    }
+}
+
+#[test]
 fn a_guarantee_is_explained_with_the_numbers_of_a_target() {
     let folder = TempDir::new().unwrap();
     let output = capsize(folder.path(), &["explain", "TAINT-02", "--target", "karmada-1.5"]);

@@ -1,6 +1,7 @@
 //! How exactly moments are known: what the recorder says of its watches, and what its clock shows of itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::{Entry, Kind, Observer};
@@ -38,6 +39,7 @@ impl Width {
 #[derive(Clone, Debug, Default)]
 pub struct Observers {
     widths: BTreeMap<String, Width>,
+    heard: BTreeSet<Arc<str>>,
     last: Duration,
     /// The recorder's clock was set back: times from before and after that cannot be compared.
     set_back: bool,
@@ -51,7 +53,12 @@ impl Observers {
         self.set_back |= behind > DISORDER;
         self.last = self.last.max(entry.at);
         let mut width = match &entry.kind {
-            Kind::Event { on, .. } => self.of(on),
+            Kind::Event { on, .. } => {
+                if !self.heard.contains(on) {
+                    self.heard.insert(Arc::clone(on));
+                }
+                self.of(on)
+            }
             Kind::Mark(mark) => {
                 self.told(Observer::of(mark).ok().flatten());
                 self.of("")
@@ -64,6 +71,12 @@ impl Observers {
     fn told(&mut self, observer: Option<Observer>) {
         let Some(Observer { on, latency, clock_offset }) = observer else { return };
         self.widths.insert(on, Width { early: latency.saturating_add(clock_offset), late: clock_offset });
+    }
+
+    /// Whether the cluster `on` has told anything yet; of one that has not, what is not seen may be there all the same.
+    #[must_use]
+    pub fn has_heard(&self, on: &str) -> bool {
+        self.heard.contains(on)
     }
 
     /// How exactly what the cluster `on` tells is known.

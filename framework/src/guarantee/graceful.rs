@@ -1,12 +1,12 @@
 //! The old copy stays until the new one really runs: EVICTION.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::bounds;
 use super::court::{Charge, Court, Guarantee};
 use super::{Bound, Rule, Subject};
-use crate::facts::{EvictionTask, Fact, InstanceHealth, News, Workload};
+use crate::facts::{EvictionTask, Fact, InstanceHealth, News, Workload, WorkloadKey, World};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 
@@ -20,13 +20,25 @@ static GRACEFUL: Rule = Rule {
 };
 
 /// V6: what counts is not what the control plane tells, which may be older than the schedule, but what the members'
-/// own APIs show; where a history lacks those, the control plane's word on the replicas that are ready.
+/// own APIs show; where a history lacks a member's, the control plane's word on the replicas that are ready.
 #[derive(Default)]
 pub(super) struct Graceful {
     /// The last eviction of a workload from a member, until it is assigned there again.
     tasks: BTreeMap<Subject, EvictionTask>,
     /// Deletions for which no reason is seen yet; another watch may still tell of it.
     suspects: BTreeMap<Subject, (Fact, EvictionTask)>,
+    old: OldCopies,
+}
+
+/// What was assigned to members when its record was first seen: copies that do not change may be older than the history.
+#[derive(Default)]
+struct OldCopies(BTreeSet<Subject>);
+
+impl OldCopies {
+    /// Whether the copy on `member` may be there though it was not seen: nothing of that member was.
+    fn may_hide(&self, key: &WorkloadKey, member: &str, world: &World) -> bool {
+        !world.observers.has_heard(member) && self.0.contains(&Subject::on(key, member))
+    }
 }
 
 impl Guarantee for Graceful {
@@ -42,8 +54,14 @@ impl Guarantee for Graceful {
             News::EvictionEnded { workload, task } if task.suppress_deletion == Some(false) => {
                 self.tasks.remove(&Subject::on(workload, &task.member));
             }
-            News::Assigned { workload: key, .. } => {
+            News::Assigned { workload: key, was, now, .. } => {
                 let Some(workload) = court.world.workloads.get(key) else { return };
+                if was.is_empty() {
+                    self.old.0.extend(now.keys().map(|member| Subject::on(key, member)));
+                }
+                for member in was.keys().filter(|member| !now.contains_key(*member)) {
+                    self.old.0.remove(&Subject::on(key, member));
+                }
                 let again = |subject: &Subject| {
                     subject.is_of(key)
                         && subject
@@ -65,6 +83,7 @@ impl Guarantee for Graceful {
             News::WorkloadGone(key) => {
                 self.tasks.retain(|subject, _| !subject.is_of(key));
                 self.suspects.retain(|subject, _| !subject.is_of(key));
+                self.old.0.retain(|subject| !subject.is_of(key));
             }
             _ => {}
         }
@@ -76,7 +95,7 @@ impl Guarantee for Graceful {
         let disorder = court.disorder();
         let over = |fact: &Fact| now > fact.at.saturating_add(disorder);
         for (subject, (fact, task)) in self.suspects.extract_if(.., |_, (fact, _)| over(fact)) {
-            accuse(subject, &fact, &task, court);
+            accuse(subject, &fact, &task, &self.old, court);
         }
     }
 }
@@ -85,9 +104,9 @@ impl Graceful {
     /// Lets those go whose old copy might go.
     fn acquit(&mut self, now: Duration, court: &mut Court<'_>) {
         let (world, timings, disorder) = (court.world, &court.profile.timings, court.disorder());
-        let book = &mut *court.book;
+        let (book, old) = (&mut *court.book, &self.old);
         self.suspects.retain(|subject, (fact, task)| {
-            let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
+            let workload = subject.workload.as_ref().and_then(|key| world.workloads.get_key_value(key));
             let earliest = earliest(task, timings);
             let in_time = now <= fact.at.saturating_add(disorder);
             if fact.at >= earliest {
@@ -95,7 +114,7 @@ impl Graceful {
                 false
             } else if task.inherited {
                 false
-            } else if in_time && workload.is_some_and(runs) {
+            } else if in_time && workload.is_some_and(|(key, workload)| runs(key, workload, old, world)) {
                 book.held();
                 false
             } else {
@@ -110,34 +129,40 @@ fn earliest(task: &EvictionTask, timings: &crate::target::Timings) -> Duration {
 }
 
 /// Whether every assigned member runs what it is assigned; with no member assigned, nothing runs.
-fn runs(workload: &Workload) -> bool {
+fn runs(key: &WorkloadKey, workload: &Workload, old: &OldCopies, world: &World) -> bool {
     !workload.assignment.is_empty()
-        && workload.assignment.keys().all(|member| lacks(workload, member).is_none())
+        && workload.assignment.keys().all(|member| lacks(key, workload, member, old, world).is_none())
 }
 
 /// What `member` lacks of what it is assigned, in words.
-fn lacks(workload: &Workload, member: &str) -> Option<String> {
+fn lacks(
+    key: &WorkloadKey,
+    workload: &Workload,
+    member: &str,
+    old: &OldCopies,
+    world: &World,
+) -> Option<String> {
     let assigned = workload.assignment.get(member).copied().unwrap_or_default();
-    let (healthy, ready) = if workload.running.is_empty() {
-        let told = workload.instances.get(member);
-        let healthy = told.is_some_and(|told| told.health == InstanceHealth::Healthy);
-        (healthy, told.and_then(|told| told.ready).unwrap_or(if healthy { assigned } else { 0 }))
-    } else {
-        let running = workload.running.get(member);
-        (
-            running.is_some_and(crate::facts::Running::is_healthy),
-            running.map(|each| each.ready).unwrap_or_default(),
-        )
+    let (healthy, ready) = match workload.running.get(member) {
+        Some(running) => (running.is_healthy(), running.ready),
+        None if workload.running.is_empty() || old.may_hide(key, member, world) => {
+            let told = workload.instances.get(member);
+            let healthy = told.is_some_and(|told| told.health == InstanceHealth::Healthy);
+            (healthy, told.and_then(|told| told.ready).unwrap_or(if healthy { assigned } else { 0 }))
+        }
+        None => (false, 0),
     };
     (!healthy || ready < assigned).then(|| format!("{member} has {ready} of {assigned} ready"))
 }
 
-fn accuse(subject: Subject, fact: &Fact, task: &EvictionTask, court: &mut Court<'_>) {
-    let workload = subject.workload.as_ref().and_then(|key| court.world.workloads.get(key));
+fn accuse(subject: Subject, fact: &Fact, task: &EvictionTask, old: &OldCopies, court: &mut Court<'_>) {
+    let world = court.world;
+    let workload = subject.workload.as_ref().and_then(|key| world.workloads.get_key_value(key));
     let state = match workload {
-        Some(workload) if !workload.assignment.is_empty() => {
+        Some((key, workload)) if !workload.assignment.is_empty() => {
+            let members = workload.assignment.keys();
             let lacking: Vec<_> =
-                workload.assignment.keys().filter_map(|member| lacks(workload, member)).collect();
+                members.filter_map(|member| lacks(key, workload, member, old, world)).collect();
             lacking.join(", ")
         }
         _ => "no member is assigned".to_owned(),

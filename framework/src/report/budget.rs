@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::layout::{labelled, line, wrapped};
@@ -78,9 +79,9 @@ fn told(Range { lower, upper, .. }: Range) -> String {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     schema: &'static str,
     target: &'a str,
     version: &'a str,
@@ -89,7 +90,7 @@ struct Document<'a> {
     failovers: Vec<OneFailover>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct OneTransition {
     what: &'static str,
@@ -101,14 +102,14 @@ struct OneTransition {
 }
 
 /// Seconds; no `upper` where there is no limit. Latency comes on top.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OneRange {
     lower: f64,
     upper: Option<f64>,
     latency: f64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct OneFailover {
     failure: &'static str,

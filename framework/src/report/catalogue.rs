@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::layout::{labelled, wrapped};
@@ -101,15 +102,15 @@ fn sentence(rule: &Rule) -> String {
     format!("{}{rest}", first.to_uppercase())
 }
 
-#[derive(Serialize)]
-struct Document {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Document {
     schema: &'static str,
     guarantees: Vec<OneRule>,
     /// Which rule of failover is which guarantee.
     rules: Vec<OneCovered>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OneCovered {
     rule: &'static str,
     about: &'static str,
@@ -119,7 +120,7 @@ struct OneCovered {
     none: Option<&'static str>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OneRule {
     id: &'static str,
     group: String,
@@ -132,7 +133,7 @@ struct OneRule {
     source: &'static str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct OneTransition {
     what: &'static str,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::numbers::{NumbersJson, SheetJson, sheet};
@@ -13,9 +14,9 @@ use crate::guarantee::{Bound, Doubt, Evidence, Outcome, Verdict};
 /// The version of the document; another one where a field goes or changes its meaning.
 const VERSION: &str = "v1";
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     report: &'static str,
     command: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -32,7 +33,7 @@ struct Document<'a> {
     cases: Vec<OneCase<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Guarantee<'a> {
     id: &'a str,
@@ -46,7 +47,7 @@ struct Guarantee<'a> {
     margin_seconds: Option<f64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct OneCase<'a> {
     group: &'a str,
@@ -64,7 +65,7 @@ struct OneCase<'a> {
     numbers: Option<NumbersJson>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Unmet<'a> {
     expected: &'a str,
@@ -75,7 +76,7 @@ struct Unmet<'a> {
     in_force: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct OneVerdict<'a> {
     id: &'a str,
@@ -93,7 +94,7 @@ struct OneVerdict<'a> {
     doubts: Vec<OneDoubt<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct OneDoubt<'a> {
     subject: String,
@@ -110,7 +111,7 @@ struct OneDoubt<'a> {
     up_to_later_seconds: Option<f64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct OneEvidence<'a> {
     subject: String,
@@ -131,7 +132,7 @@ struct OneEvidence<'a> {
     in_force: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
     at_seconds: f64,
@@ -141,7 +142,7 @@ struct Event<'a> {
     witness: Option<Witness<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Witness<'a> {
     on: &'a str,

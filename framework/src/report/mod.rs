@@ -10,6 +10,7 @@ mod layout;
 mod model;
 mod numbers;
 mod phrase;
+mod schema;
 pub mod text;
 
 pub use budget::{budget, budget_json};
@@ -19,3 +20,4 @@ pub use difference::{differences, differences_json};
 pub use json::json;
 pub use junit::junit;
 pub use model::{Case, Failure, Report, Stand, Standing, Status, Totals};
+pub use schema::{Told, schema};

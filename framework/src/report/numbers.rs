@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -92,7 +93,7 @@ fn milestones(each: &Move) -> impl Iterator<Item = (&'static str, Option<Duratio
 }
 
 /// The sheet, as JSON has it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SheetJson {
     outages: u64,
@@ -104,7 +105,7 @@ pub(super) struct SheetJson {
     copies: CopiesJson,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SpreadJson {
     count: u64,
     p50: f64,
@@ -112,7 +113,7 @@ struct SpreadJson {
     max: f64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CopiesJson {
     double_run_replica_seconds: f64,
@@ -124,14 +125,14 @@ struct CopiesJson {
 }
 
 /// The numbers of one case, as JSON has them.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct NumbersJson {
     outages: Vec<OutageJson>,
     workloads: BTreeMap<String, CopiesJson>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct OutageJson {
     member: String,

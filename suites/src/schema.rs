@@ -1,0 +1,41 @@
+//! `capsize schema`: what the documents for programs look like.
+
+use capsize_framework::report::{self, Told};
+use clap::Args;
+
+use crate::exit::{Trouble, Verdict};
+use crate::output;
+
+/// Print the JSON Schema of what a command writes with `--format json`
+#[derive(Args, Debug)]
+pub struct Schema {
+    /// The command
+    #[arg(value_enum)]
+    of: Document,
+}
+
+/// A document that has a schema.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Document {
+    /// Of `capsize check`, and of the `report.json` of `capsize run`
+    Check,
+    /// Of `capsize budget`
+    Budget,
+    /// Of `capsize list --guarantees`
+    Guarantees,
+}
+
+impl Schema {
+    /// Writes the schema to stdout.
+    ///
+    /// # Errors
+    /// What stdout answers.
+    pub fn execute(self) -> Result<Verdict, Trouble> {
+        output::say(&report::schema(match self.of {
+            Document::Check => Told::Report,
+            Document::Budget => Told::Budget,
+            Document::Guarantees => Told::Guarantees,
+        }))?;
+        Ok(Verdict::Conforms)
+    }
+}
