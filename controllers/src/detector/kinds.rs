@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use super::kind::watch;
 use super::templates::KindKey;
 use crate::api::{PropagationPolicySpec, ResourceSelector};
-use crate::machinery::Context;
+use crate::machinery::{Context, is_absent};
 
 /// Watches each kind that is asked for from the moment that it is served until it is served no more. Those that are
 /// asked for the first time are looked for at once, all others every `discovery_period`.
@@ -96,7 +96,7 @@ async fn resources(context: &Context, group: &str) -> kube::Result<Vec<APIResour
     }
     let request = Request::get(format!("/apis/{group}")).body(Vec::new()).map_err(kube::Error::HttpError)?;
     let group: APIGroup = match client.request(request).await {
-        Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Vec::new()),
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
         answer => answer?,
     };
     let mut versions: Vec<_> = group.versions.into_iter().map(|version| version.group_version).collect();

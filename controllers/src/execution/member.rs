@@ -8,7 +8,7 @@ use kube::{Client, ResourceExt};
 use serde_json::{Map, Value, json};
 
 use crate::api::{ANNOTATION_CONFLICT_RESOLUTION, Cluster, Work, is_mark};
-use crate::machinery::{Context, Error, dynamic_api, patch};
+use crate::machinery::{Context, Error, dynamic_api, is_absent, patch};
 use crate::rules::Done;
 
 /// The manifest of a Work, and what its kind is called in the member's paths. `None` where the Work has no manifest,
@@ -92,7 +92,11 @@ pub(super) async fn part(
 ) -> Result<(), Error> {
     let (namespace, name) = manifest_name(manifest);
     let api = dynamic_api(client, namespace, kind);
-    let Some(present) = api.get_opt(name).await? else { return Ok(()) };
+    let present = match api.get(name).await {
+        // The kind may be gone as well.
+        Err(error) if is_absent(&error) => return Ok(()),
+        present => present?,
+    };
     let object = serde_json::to_value(&present)?;
     if !context.rules.belongs_to_work(&object, &work.namespace().unwrap_or_default(), &work.name_any()) {
         return Ok(());
@@ -107,7 +111,7 @@ pub(super) async fn part(
     }
     let same = Preconditions { uid: present.uid(), resource_version: None };
     match api.delete(name, &DeleteParams::background().preconditions(same)).await {
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+        Err(error) if is_absent(&error) => Ok(()),
         outcome => Ok(outcome.map(drop)?),
     }
 }

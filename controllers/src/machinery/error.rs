@@ -19,3 +19,9 @@ impl From<kube::Error> for Error {
         Self::Request(Box::new(error))
     }
 }
+
+/// Whether the answer is 404. kube's `is_not_found` does not count those without a Status, which is what a path of a kind
+/// gets that is not served.
+pub(crate) fn is_absent(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}

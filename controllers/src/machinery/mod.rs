@@ -13,7 +13,7 @@ mod write;
 pub(crate) use astray::Astray;
 pub(crate) use binding::Binding;
 pub(crate) use context::{BY_BINDING, BY_NAMESPACE, BY_TARGET, Context};
-pub(crate) use error::Error;
+pub(crate) use error::{Error, is_absent};
 pub(crate) use informer::{Change, Informer};
 pub(crate) use member::bounded;
 pub(crate) use queue::{Queue, refs, run, run_with};
