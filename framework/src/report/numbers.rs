@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
+use super::layout::wrapped;
 use super::text::{clock, span};
 use crate::numbers::{Copies, Move, Numbers, Outage, Sheet, Spread};
 
@@ -42,7 +43,7 @@ pub(super) fn told(sheet: &Sheet) -> String {
     }
     let copies = copies(&sheet.copies);
     if !copies.is_empty() {
-        let _ = writeln!(out, "{copies}");
+        wrapped(&mut out, "", &copies);
     }
     out
 }

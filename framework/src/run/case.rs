@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use serde_saphyr::Spanned;
 
 use super::controllers::Controllers;
-use super::driver::{Driver, Miss, Missed};
+use super::driver::{Driver, Miss, Missed, restless};
 use super::implementation::{Implementation, Site};
 use super::log::Log;
 use super::recorder::Recorder;
@@ -116,14 +116,21 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
         flapping: BTreeMap::new(),
         phase: run.seed.stream("phase"),
     };
-    driver.join_members().await.map_err(at_start)?;
-    let steps = driver.run(&case.scenario).await;
-    let steps = steps.map_err(|(step, miss): Missed<'_>| end(log, case.place(Some(step)), miss));
-    if steps.is_ok() {
-        log.mark(Map::from_iter([("step".to_owned(), Value::from("final"))]));
+    let steps = async {
+        driver.join_members().await.map_err(at_start)?;
+        let steps = driver.run(&case.scenario).await;
+        let steps = steps.map_err(|(step, miss): Missed<'_>| end(log, case.place(Some(step)), miss));
+        if steps.is_ok() {
+            log.mark(Map::from_iter([("step".to_owned(), Value::from("final"))]));
+        }
+        run.clock.sleep(AFTERMATH).await;
+        steps
+    };
+    tokio::select! {
+        biased;
+        steps = steps => steps,
+        () = log.runs_away() => Err(at_start(restless(log.endless().unwrap_or_default()))),
     }
-    run.clock.sleep(AFTERMATH).await;
-    steps
 }
 
 /// What a step that was missed makes of the case.

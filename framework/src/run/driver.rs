@@ -148,12 +148,7 @@ impl Driver<'_> {
         if let Some(why) = self.log.broken() {
             return Err(Miss::Broken(why));
         }
-        if let Some(entries) = self.log.endless() {
-            let expected = "the target comes to rest at each instant".into();
-            let seen = format!("{entries} changes at one instant, and no end: the latest are below");
-            return Err(Miss::Unmet { expected, seen });
-        }
-        Ok(())
+        self.log.endless().map_or(Ok(()), |entries| Err(restless(entries)))
     }
 
     /// Whether `holds` comes to hold while `within` passes.
@@ -177,6 +172,12 @@ impl Driver<'_> {
             }
         }
     }
+}
+
+/// What is said of a target that never comes to rest.
+pub(super) fn restless(entries: u32) -> Miss {
+    let seen = format!("{entries} changes at one instant, and no end: the latest are below");
+    Miss::Unmet { expected: "the target comes to rest at each instant".into(), seen }
 }
 
 /// The member that plays a part, if there is one.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use capsize_clock::Clock;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::facts::{Fact, News, World};
 use crate::history::{Entry, Kind, Mark, Writer};
@@ -20,6 +20,7 @@ struct Shared {
     clock: Clock,
     state: Mutex<State>,
     changed: watch::Sender<u64>,
+    runs_away: Notify,
 }
 
 struct State {
@@ -60,7 +61,8 @@ impl Log {
             broken: None,
             instant: (Duration::ZERO, 0),
         };
-        Self(Arc::new(Shared { clock, state: Mutex::new(state), changed: watch::Sender::new(0) }))
+        let (state, changed, runs_away) = (Mutex::new(state), watch::Sender::new(0), Notify::new());
+        Self(Arc::new(Shared { clock, state, changed, runs_away }))
     }
 
     /// Time since the start of the history, to the microsecond, as histories keep it.
@@ -79,6 +81,14 @@ impl Log {
         let entry = Entry { at: self.now(), kind };
         self.state().push(&entry);
         self.0.changed.send_modify(|version| *version += 1);
+        if self.endless().is_some() {
+            self.0.runs_away.notify_one();
+        }
+    }
+
+    /// Ends when the target does not come to rest at the present instant: time stands still then, so that no sleep ends.
+    pub(super) async fn runs_away(&self) {
+        self.0.runs_away.notified().await;
     }
 
     /// Says that the recording is no longer whole, and why.
