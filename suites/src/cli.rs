@@ -9,6 +9,7 @@ use crate::diff::Diff;
 use crate::exit::{Trouble, Verdict};
 use crate::explain::Explain;
 use crate::list::List;
+use crate::mutants::Mutants;
 use crate::run::Run;
 use crate::schema::Schema;
 use crate::up::Up;
@@ -28,6 +29,7 @@ enum Command {
     Diff(Diff),
     List(List),
     Explain(Explain),
+    Mutants(Mutants),
     Bench(Bench),
     Budget(BudgetCommand),
     Schema(Schema),
@@ -46,6 +48,7 @@ impl Cli {
             Command::Run(run) => run.execute(),
             Command::List(list) => list.execute(),
             Command::Explain(explain) => explain.execute(),
+            Command::Mutants(mutants) => mutants.execute(),
             Command::Bench(bench) => bench.execute(),
             Command::Budget(budget) => budget.execute(),
             Command::Schema(schema) => schema.execute(),

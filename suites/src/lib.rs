@@ -16,6 +16,7 @@ pub mod diff;
 pub mod exit;
 pub mod explain;
 pub mod list;
+pub mod mutants;
 pub mod output;
 pub mod reference;
 pub mod run;

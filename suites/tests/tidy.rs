@@ -20,8 +20,10 @@ const EDGES: &[(&str, &[&str])] = &[
             "capsize-clusters",
             "capsize-controllers",
             "capsize-framework",
+            "capsize-mutants",
         ],
     ),
+    ("suites/mutants", &["capsize-controllers"]),
 ];
 
 const LONGEST_FILE: usize = 600;

@@ -1,27 +1,26 @@
-//! One known bug of a release at a time: a scenario must notice, by a guarantee or by one of its steps.
+//! What releases of the real system did wrong: each a mutant by the name that profiles know it by.
 
-use capsize::reference::Reference;
-use capsize::{conformance, targets};
-use capsize_clock::Seed;
-use capsize_controllers::rules::Bug;
-use capsize_framework::guarantee::Outcome;
-use capsize_framework::report::{Case, Status, failure};
-use capsize_framework::run::{Target, run_case};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use capsize_controllers::rules::{Bug, Release, Rules};
+
+use crate::Mutant;
 
 /// The scenario that notices, and the guarantee that is violated; none where a step fails.
 const NOTICED: [(Bug, &str, Option<&str>); 36] = [
     (Bug::ChosenWhileLeaving, "placement/not-chosen-while-leaving", Some("EVICTION-04")),
-    (Bug::TasksLost, "eviction/two-members-at-once", None),
+    (Bug::TasksLost, "eviction/two-members-at-once", Some("EVICTION-02")),
     (Bug::TaintsLost, "tainting/policy-beside-a-person", None),
-    (Bug::GracePeriodLeaks, "application/grace-period-of-its-own", None),
+    (Bug::GracePeriodLeaks, "application/grace-period-of-its-own", Some("EVICTION-02")),
     (Bug::CredentialsUndamped, "tainting/credentials-rotated", None),
-    (Bug::TimeoutAwaitsScheduler, "eviction/no-alternative", None),
+    (Bug::TimeoutAwaitsScheduler, "eviction/no-alternative", Some("EVICTION-02")),
     (Bug::ExpiryForgetsPurgeMode, "toleration/directly-when-it-runs-out", None),
     (Bug::ClusterScopedForgetPurgeMode, "eviction/cluster-scoped-directly", None),
-    (Bug::EarlierTasksUnseen, "eviction/controllers-restarted", None),
+    (Bug::EarlierTasksUnseen, "eviction/controllers-restarted", Some("EVICTION-02")),
     (Bug::EarlierHealthCounts, "placement/divided-moves-to-the-survivor", Some("EVICTION-03")),
     (Bug::NothingReplaces, "eviction/no-alternative", None),
-    (Bug::IllHealthRemembered, "application/fails-again-elsewhere", None),
+    (Bug::IllHealthRemembered, "application/fails-again-elsewhere", Some("EVICTION-12")),
     (Bug::PurgedWithoutTask, "application/directly-with-its-state", None),
     (Bug::StateReadAnew, "application/state-handed-on", None),
     (Bug::StatuslessUnknown, "eviction/cluster-scoped", None),
@@ -50,13 +49,14 @@ const NOTICED: [(Bug, &str, Option<&str>); 36] = [
 
 /// Those for which the reference has to be as a release that does what the bug spoils.
 const AS_RELEASE: [(Bug, &str); 3] = [
-    (Bug::ScaleUpShrinks, "reference-1.18"),
+    (Bug::ScaleUpShrinks, "1.18"),
     // Without a pace, placing and evicting would take turns without time passing.
-    (Bug::RunOutTolerationAdmits, "reference-1.18"),
-    (Bug::TolerantTakeTurns, "reference-1.18"),
+    (Bug::RunOutTolerationAdmits, "1.18"),
+    (Bug::TolerantTakeTurns, "1.18"),
 ];
 
 /// Those that only a test of their rule shows, and why (`controllers/src/rules/release/tests.rs`).
+#[cfg(test)]
 const BY_THEIR_RULE: [(Bug, &str); 4] = [
     (Bug::TwoTasks, "only a schedule that knows no evictions brings a cluster back so soon"),
     (Bug::PlacementUnguarded, "the taint manager takes back at once what the scheduler brought back"),
@@ -67,44 +67,29 @@ const BY_THEIR_RULE: [(Bug, &str); 4] = [
     (Bug::PartialListsReplace, "nothing breaks discovery alone"),
 ];
 
-/// What a case comes to against the reference with `bug`, or as it should be.
-fn outcome(bug: Bug, id: &str, with_it: bool) -> Case {
-    let cases = conformance::cases().expect("the suite is right");
-    let case = cases.iter().find(|case| case.id() == id).expect("there is such a case");
-    let release = AS_RELEASE.iter().find(|(of, _)| *of == bug).map_or("reference", |(_, release)| release);
-    let mut profile = targets::find(release).expect("it is shipped");
-    profile.bugs = with_it.then(|| bug.name().to_owned()).into_iter().collect();
-    let implementation = Reference::of(&profile).expect("the bug has its name");
-    run_case(case, Target { profile: &profile, implementation: &implementation }, Seed(1), false).case
-}
-
-#[test]
-fn every_known_bug_is_noticed() {
-    let mut amiss = Vec::new();
-    for (bug, id, guarantee) in NOTICED {
-        let right = outcome(bug, id, false);
-        if right.status != Status::Passed {
-            amiss.push(format!("{id} fails without {}: {}", bug.name(), failure(&right)));
-        }
-        let wrong = outcome(bug, id, true);
-        let verdicts = wrong.judgement.iter().flat_map(|judgement| &judgement.verdicts);
-        let violated = verdicts.filter(|verdict| matches!(verdict.outcome, Outcome::Violated { .. }));
-        let violated: Vec<_> = violated.map(|verdict| verdict.rule.id).collect();
-        let noticed = match guarantee {
-            Some(guarantee) => violated.contains(&guarantee),
-            None => !wrong.failures.is_empty(),
+/// All that a scenario notices.
+pub(crate) fn all() -> Vec<Mutant> {
+    let mutant = |(bug, case, guarantee): (Bug, &'static str, Option<&'static str>)| {
+        let release = AS_RELEASE.iter().find(|(of, _)| *of == bug).map(|(_, release)| *release);
+        let rules = move || -> Arc<dyn Rules> {
+            let like = release.map(Release::of).unwrap_or_default();
+            Arc::new(Release { bugs: BTreeSet::from([bug]), ..like })
         };
-        if !noticed {
-            amiss.push(format!("{id} does not notice {}: {:?} {violated:?}", bug.name(), wrong.status));
-        }
-    }
-    assert!(amiss.is_empty(), "{}", amiss.join("\n"));
+        let profile = release.map_or("reference", |_| "reference-1.18");
+        Mutant { profile, ..Mutant::new(bug.name(), case, guarantee, rules) }
+    };
+    NOTICED.into_iter().map(mutant).collect()
 }
 
-#[test]
-fn every_known_bug_is_in_a_list() {
-    let listed = NOTICED.iter().map(|(bug, ..)| *bug).chain(BY_THEIR_RULE.iter().map(|(bug, _)| *bug));
-    let mut listed: Vec<Bug> = listed.collect();
-    listed.sort();
-    assert!(listed.iter().copied().eq(Bug::all()), "{listed:?}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_bug_is_in_a_list() {
+        let noticed = NOTICED.iter().map(|(bug, ..)| *bug);
+        let mut listed: Vec<Bug> = noticed.chain(BY_THEIR_RULE.iter().map(|(bug, _)| *bug)).collect();
+        listed.sort();
+        assert!(listed.iter().copied().eq(Bug::all()), "{listed:?}");
+    }
 }

@@ -1,0 +1,125 @@
+//! Wrong rules about what is written to members, and what they say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use capsize_controllers::api::{
+    AggregatedStatus, GracefulEvictionTask, Health, Overriders, ResourceBindingSpec, Suspension,
+    TargetCluster, Work,
+};
+use capsize_controllers::rules::{
+    Rules, TaskFate, UnhealthySince, aggregated_status, carriers, task_fate, unhealthy_since,
+};
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+mutants! {
+    nothing_is_overridden("placement/overridden") {
+        fn override_object(&self, _: &mut Value, _: &Overriders) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    what_is_to_go_directly_stays("eviction/directly", "DELIVERY-02") {
+        fn carriers<'a>(&self, spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str> {
+            let leaving = spec.graceful_eviction_tasks.iter().map(|task| task.from_cluster.as_str());
+            carriers(spec).into_iter().chain(leaving).collect()
+        }
+    }
+
+    a_new_copy_does_not_wait_for_the_end_of_the_old_one("eviction/directly-from-the-dead") {
+        fn awaits_purge(&self, _: &ResourceBindingSpec, _: &BTreeSet<&str>) -> bool {
+            false
+        }
+    }
+
+    nobody_is_asked_whether_the_old_copy_may_go("application/never") {
+        fn task_fate(
+            &self,
+            task: &GracefulEvictionTask,
+            replaced: bool,
+            timeout: Duration,
+            now: Timestamp,
+        ) -> TaskFate {
+            let task = GracefulEvictionTask { suppress_deletion: None, ..task.clone() };
+            task_fate(&task, replaced, timeout, now)
+        }
+    }
+
+    ill_health_is_never_forgiven("application/recovers-in-time", "EVICTION-12") {
+        fn unhealthy_since(
+            &self,
+            before: &UnhealthySince,
+            spec: &ResourceBindingSpec,
+            reports: &[AggregatedStatus],
+            now: Timestamp,
+        ) -> UnhealthySince {
+            let mut since = unhealthy_since(before, spec, reports, now);
+            since.extend(before.clone());
+            since
+        }
+    }
+
+    a_new_copy_is_not_told_of_the_old_one("application/directly-with-its-state", "DELIVERY-09") {
+        fn injected_state(&self, _: &ResourceBindingSpec, _: &str) -> BTreeMap<String, String> {
+            BTreeMap::new()
+        }
+    }
+
+    nothing_of_the_members_is_kept("delivery/drift") {
+        fn retained(&self, wanted: &Map<String, Value>, _: &Value) -> Map<String, Value> {
+            wanted.clone()
+        }
+    }
+
+    every_member_gets_all_completions("delivery/job") {
+        fn completions(&self, _: &ResourceBindingSpec, _: &Value) -> Option<BTreeMap<String, i32>> {
+            None
+        }
+    }
+
+    dispatching_goes_on_though_it_is_suspended("delivery/suspended") {
+        fn is_dispatch_suspended(&self, _: Option<&Suspension>, _: &str) -> bool {
+            false
+        }
+    }
+
+    what_others_need_is_not_delivered("delivery/required-by-another") {
+        fn work_targets(&self, spec: &ResourceBindingSpec) -> Vec<TargetCluster> {
+            spec.clusters.clone()
+        }
+    }
+
+    the_copy_goes_as_soon_as_it_is_evicted("eviction/replacement-slow", "EVICTION-03") {
+        fn carriers<'a>(&self, spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str> {
+            spec.clusters.iter().map(|target| target.name.as_str()).collect()
+        }
+    }
+
+    whatever_runs_is_called_healthy("eviction/replacement-slow", "EVICTION-03") {
+        fn health(&self, _: &Value) -> Health {
+            Health::Healthy
+        }
+    }
+
+    what_somebody_changes_in_a_member_stays_changed("delivery/drift") {
+        fn is_as_said(&self, _: &Value, _: &Value) -> bool {
+            true
+        }
+    }
+
+    one_member_is_forgotten_in_the_status("placement/two-of-four-candidates", "LIVENESS-02") {
+        fn aggregated_status(&self, works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
+            let mut reports = aggregated_status(works);
+            reports.pop();
+            reports
+        }
+    }
+
+    all_is_fully_applied_at_once("delivery/conflict", "DELIVERY-06") {
+        fn fully_applied(&self, _: &BTreeSet<&str>, _: &[AggregatedStatus]) -> bool {
+            true
+        }
+    }
+}

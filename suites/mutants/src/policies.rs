@@ -1,0 +1,47 @@
+//! Wrong rules about policies and namespaces, and about what goes along with a workload.
+
+use std::sync::Arc;
+
+use capsize_controllers::api::{BindingSnapshot, ResourceBindingSpec, ResourceSelector};
+use capsize_controllers::rules::{Claim, NamePattern, Rules, owner, snapshot};
+use k8s_openapi::api::core::v1::Namespace;
+use serde_json::Value;
+
+mutants! {
+    a_policy_is_never_lazy("policy/lazy") {
+        fn activates(&self, _: &str, _: bool) -> bool {
+            true
+        }
+    }
+
+    whoever_has_the_highest_priority_takes_a_template("policy/taken-by-a-higher-priority") {
+        fn owner<'a>(&self, claims: &'a [Claim], _: Option<(bool, &str)>) -> Option<&'a Claim> {
+            owner(claims, None)
+        }
+    }
+
+    what_a_workload_depends_on_leaves_before_it("dependencies/stay-as-long-as-the-workload") {
+        fn snapshot(&self, namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot {
+            let placed = ResourceBindingSpec { graceful_eviction_tasks: Vec::new(), ..spec.clone() };
+            snapshot(namespace, name, &placed)
+        }
+    }
+
+    every_namespace_is_synced("namespaces/everywhere") {
+        fn is_synced(&self, _: &Namespace, _: &[NamePattern]) -> bool {
+            true
+        }
+    }
+
+    no_namespace_is_synced("namespaces/everywhere") {
+        fn is_synced(&self, _: &Namespace, _: &[NamePattern]) -> bool {
+            false
+        }
+    }
+
+    nothing_depends_on_anything("dependencies/stay-as-long-as-the-workload") {
+        fn dependencies(&self, _: &str, _: &Value) -> Vec<ResourceSelector> {
+            Vec::new()
+        }
+    }
+}
