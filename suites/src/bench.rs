@@ -42,6 +42,9 @@ pub struct Bench {
     /// Measure only the figures whose names contain this
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
+    /// Measure also those that take minutes
+    #[arg(long)]
+    long: bool,
 }
 
 impl Bench {
@@ -50,28 +53,31 @@ impl Bench {
     /// # Errors
     /// When no figure has such a name, the machine does not let it measure, or stdout does not take what it says.
     pub fn execute(self) -> Result<Verdict, Trouble> {
-        let mut rows = rows();
+        // Who names a figure wants it, however long it takes.
+        let mut rows = rows(self.long || !self.only.is_empty());
         rows.retain(|row| row.what.contains(&self.only));
         let [] = rows[..] else { return print(&rows) };
-        let names: Vec<&str> = self::rows().iter().map(|row| row.what).collect();
+        let names: Vec<&str> = self::rows(true).iter().map(|row| row.what).collect();
         let why = format!("no figure is called `{}`; there are: {}", self.only, names.join("; "));
         Err(Trouble::Input(miette!("{why}")))
     }
 }
 
-fn rows() -> Vec<Row> {
+fn rows(long: bool) -> Vec<Row> {
     let row = |what, promise, alone, measure| Row { what, promise, alone, measure };
     let mut rows = vec![
         row("idle embedded member, start", "at most 1 ms", false, member_start),
         row("idle embedded member, memory after an hour", "at most 1024 KiB", true, member_memory),
     ];
     rows.extend(bench_api::ROWS);
-    rows.extend(bench_judge::ROWS);
     rows.extend([
         row("simulated seconds a second, one scenario", "at least 10000", false, simulated_rate),
         row("creates over HTTPS, 16 connections", "at least 15000/s", false, bench_https::creates_a_second),
     ]);
-    rows.extend(bench_scale::ROWS);
+    if long {
+        rows.extend(bench_judge::ROWS);
+        rows.extend(bench_scale::ROWS);
+    }
     rows
 }
 

@@ -2,13 +2,12 @@
 //!
 //! How such a history comes about is `bench_history.rs`; here it is read and judged, and only that is timed.
 
-use std::fs;
 use std::time::Duration;
 
 use capsize_framework::history::Reader;
 use capsize_framework::judge::Judge;
 
-use crate::bench::{Row, now};
+use crate::bench::{Row, now, peak_kib};
 use crate::bench_history::LongHistory;
 use crate::exit::Trouble;
 use crate::targets;
@@ -55,11 +54,4 @@ fn judged(entries: usize) -> Result<String, Trouble> {
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     let (judging, reading) = (seconds(judging), seconds(reading));
     Ok(format!("{judging} (read in {reading}), {memory}, {violated} of {} violated", verdicts.len()))
-}
-
-/// The most memory that this process ever took; only Linux tells.
-fn peak_kib() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse().ok()
 }
