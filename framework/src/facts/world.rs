@@ -61,6 +61,9 @@ impl World {
         for member in was.keys().filter(|member| !now.contains_key(*member)) {
             if let Some(workloads) = self.assigned.get_mut(member) {
                 workloads.remove(key);
+                if workloads.is_empty() {
+                    self.assigned.remove(member);
+                }
             }
         }
         for member in now.keys().filter(|member| !was.contains_key(*member)) {

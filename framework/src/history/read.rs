@@ -22,6 +22,8 @@ pub struct Reader<R> {
     path: String,
     input: R,
     line: usize,
+    /// The line being read, kept for its room.
+    text: Vec<u8>,
     /// Whether the header was read.
     begun: bool,
     ended: bool,
@@ -60,7 +62,7 @@ pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, HistoryError> {
 impl<R: BufRead> Reader<R> {
     /// A reader of `input`, called `path` in errors.
     pub fn new(path: impl Into<String>, input: R) -> Self {
-        Self { path: path.into(), input, line: 0, begun: false, ended: false }
+        Self { path: path.into(), input, line: 0, text: Vec::new(), begun: false, ended: false }
     }
 
     fn error(&self, column: usize, what: impl Into<String>, help: impl Into<String>) -> HistoryError {
@@ -69,7 +71,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn step(&mut self) -> Result<Option<Entry>, HistoryError> {
-        let mut text = Vec::new();
+        let mut text = std::mem::take(&mut self.text);
         loop {
             text.clear();
             self.line += 1;
@@ -91,6 +93,7 @@ impl<R: BufRead> Reader<R> {
         let whole = text.ends_with(b"\n");
         let line =
             serde_json::from_slice(text.trim_ascii_end()).map_err(|error| self.bad_json(&error, whole))?;
+        self.text = text;
         let entry = self.entry(line)?;
         if !self.begun {
             self.check_header(&entry)?;

@@ -232,9 +232,11 @@ impl Tally {
             followed.pass(at);
             self.sheet.copies.add(&followed.copies);
         }
-        for workloads in self.on.values_mut() {
+        // Of members that carry nothing more nothing is kept: there may be ever new ones.
+        self.on.retain(|_, workloads| {
             workloads.remove(key);
-        }
+            !workloads.is_empty()
+        });
     }
 
     fn close_if_over(&mut self, member: &str, world: &World) {

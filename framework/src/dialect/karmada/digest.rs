@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0100_0000_01b3;
+/// Odd, so that nothing is lost by multiplying with it; its bits are those of the golden ratio.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The number of `value` (FNV-1a, 64 bits).
+/// The number of `value`.
 pub(super) fn digest(value: &Value) -> u64 {
     fold(OFFSET, value)
 }
@@ -31,15 +32,43 @@ fn fold(state: u64, value: &Value) -> u64 {
     }
 }
 
+/// Eight bytes at a time. The length goes first: a word of one byte and zeros is not that byte.
 fn bytes(state: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(state, |state, byte| (state ^ u64::from(*byte)).wrapping_mul(PRIME))
+    let (words, rest) = bytes.as_chunks();
+    let state = words
+        .iter()
+        .fold(mix(state, bytes.len() as u64), |state, word| mix(state, u64::from_le_bytes(*word)));
+    rest.iter().fold(state, |state, byte| mix(state, u64::from(*byte)))
+}
+
+/// A product carries differences up only; the shift brings them down, so that no later word cancels them.
+fn mix(state: u64, word: u64) -> u64 {
+    let product = (state ^ word).wrapping_mul(FACTOR);
+    product ^ (product >> 32)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn texts_that_differ_in_the_last_byte_of_two_words_have_different_numbers() {
+        let text = |first: u8, second: u8| {
+            json!(format!("0123456{}0123456{}", char::from(first), char::from(second)))
+        };
+        let pairs = (0..128).flat_map(|first| (0..128).map(move |second| (first, second)));
+        let numbers: BTreeSet<_> = pairs.map(|(first, second)| digest(&text(first, second))).collect();
+        assert_eq!(numbers.len(), 128 * 128);
+    }
+
+    #[test]
+    fn zeros_at_the_end_of_a_text_count() {
+        assert_ne!(digest(&json!("a")), digest(&json!("a\0\0\0\0\0\0\0")));
+    }
 
     #[test]
     fn equal_values_and_only_those_have_equal_numbers() {

@@ -155,16 +155,18 @@ impl Karmada {
 }
 
 fn seen<'a>(on: &Arc<str>, event: EventType, object: &'a Value) -> Seen<'a> {
-    let text = |pointer: &str| at(object, pointer).and_then(Value::as_str).unwrap_or_default();
-    let (kind, name, namespace) = (text("/kind"), text("/metadata/name"), text("/metadata/namespace"));
+    let metadata = &object["metadata"];
+    let text = |value: &'a Value| value.as_str().unwrap_or_default();
+    let (kind, name, namespace) =
+        (text(&object["kind"]), text(&metadata["name"]), text(&metadata["namespace"]));
     let full = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
     Seen {
         object,
         name,
         namespace,
         gone: event == EventType::Deleted,
-        leaving: at(object, "/metadata/deletionTimestamp").is_some(),
-        witness: ObjectVersion::new(Arc::clone(on), kind, full, text("/metadata/resourceVersion")),
+        leaving: metadata.get("deletionTimestamp").is_some(),
+        witness: ObjectVersion::new(Arc::clone(on), kind, full, text(&metadata["resourceVersion"])),
     }
 }
 
