@@ -8,8 +8,10 @@ mod fleet;
 mod inside;
 mod link;
 mod nodes;
+mod site;
 
 pub use body::LinkBody;
 pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, SyncMode};
 pub use inside::StartUp;
 pub use link::{Direction, Link, LinkError, LinkFault, LinkGuard, LinkService};
+pub use site::{Cluster, ClusterSpec, Delay, Kubelet, KubeletGuard, NodeFault, NodeSpec, Stages};

@@ -104,6 +104,11 @@ impl Version {
         Labels(serde_json::from_slice(self.encoded.labels()).unwrap_or_default())
     }
 
+    /// Whether the object may have this field somewhere: a look at the text, for those who would rather not read it.
+    pub(crate) fn may_have(&self, field: &str) -> bool {
+        memchr::memmem::find(&self.encoded.bytes, field.as_bytes()).is_some()
+    }
+
     fn parse(&self) -> Value {
         serde_json::from_slice(&self.encoded.bytes).expect("the server wrote it")
     }

@@ -1,0 +1,102 @@
+//! The cluster: its API server, its nodes, and what goes on in it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use capsize_apiserver::ApiServer;
+use capsize_clock::Simulation;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use super::kubelet::Kubelet;
+use super::{Stages, kubelets, life};
+
+/// What a cluster is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterSpec {
+    /// The nodes, by name.
+    pub nodes: BTreeMap<String, NodeSpec>,
+    /// How long everything takes in it.
+    pub stages: Stages,
+}
+
+/// One node to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSpec {
+    /// The region that it stands in, if that matters.
+    pub region: Option<String>,
+    /// Its zone.
+    pub zone: Option<String>,
+    /// Its labels beside those.
+    pub labels: BTreeMap<String, String>,
+    /// How many pods it takes.
+    pub pods: usize,
+}
+
+impl Default for NodeSpec {
+    fn default() -> Self {
+        Self { region: None, zone: None, labels: BTreeMap::new(), pods: 110 }
+    }
+}
+
+/// What is shared about the nodes.
+pub(super) type Nodes = Arc<BTreeMap<String, Machine>>;
+
+/// A node, apart from its object.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub spec: NodeSpec,
+    pub kubelet: Kubelet,
+    told: Mutex<Option<String>>,
+}
+
+impl Machine {
+    /// The status of the condition `Ready` of its object.
+    pub(super) fn told(&self) -> Option<String> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn tell(&self, ready: Option<String>) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = ready;
+    }
+}
+
+/// A cluster with nodes. Dropping it stops all that goes on in it.
+pub struct Cluster {
+    api: ApiServer,
+    machines: Nodes,
+    _life: JoinSet<()>,
+}
+
+impl Cluster {
+    /// Starts an embedded API server with these nodes, on the current runtime.
+    #[must_use]
+    pub fn start(run: Simulation, spec: &ClusterSpec) -> Self {
+        let api =
+            ApiServer::builder(run.clock, run.seed.stream("control-plane")).name("control-plane").build();
+        let changed = Arc::new(Notify::new());
+        let machine = |(name, spec): (&String, &NodeSpec)| {
+            let kubelet = Kubelet::new(Arc::clone(&changed));
+            (name.clone(), Machine { spec: spec.clone(), kubelet, told: Mutex::default() })
+        };
+        let machines: Nodes = Arc::new(spec.nodes.iter().map(machine).collect());
+        let mut tasks = JoinSet::new();
+        let (client, stages) = (api.client(), spec.stages.clone());
+        let (beats, chance) = (run.seed.stream("heartbeats"), run.seed.stream("stages"));
+        tasks.spawn(kubelets::run(client.clone(), run.clock, stages.clone(), Arc::clone(&machines), beats));
+        tasks.spawn(life::run((client, run.clock), stages, Arc::clone(&machines), changed, chance));
+        Self { api, machines, _life: tasks }
+    }
+
+    /// Its API server.
+    #[must_use]
+    pub fn api(&self) -> &ApiServer {
+        &self.api
+    }
+
+    /// The kubelet of a node, to break it.
+    #[must_use]
+    pub fn kubelet(&self, node: &str) -> Option<&Kubelet> {
+        self.machines.get(node).map(|machine| &machine.kubelet)
+    }
+}

@@ -1,0 +1,168 @@
+//! All kubelets in one task: they register their Nodes, renew their Leases, and post their status when it changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use capsize_clock::{Clock, Stream, whole_seconds};
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use rand::RngExt;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::cluster::{Machine, NodeSpec, Nodes};
+use super::stage::Stages;
+
+const LEASE_NAMESPACE: &str = "kube-node-lease";
+
+/// What a kubelet knows of itself.
+struct Own {
+    spec: NodeSpec,
+    /// What it posted last, and when; absent where it is not registered.
+    posted: Option<([(&'static str, bool); 4], Instant)>,
+    /// Since when each condition is as it is.
+    since: BTreeMap<&'static str, Timestamp>,
+    leases: bool,
+}
+
+/// Who writes where.
+struct Desk {
+    nodes: Api<Node>,
+    leases: Api<Lease>,
+    clock: Clock,
+    stages: Stages,
+    kubelets: Nodes,
+}
+
+/// Lets the kubelets of all nodes do what they do. Never ends.
+pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: Nodes, mut chance: Stream) {
+    let leases = Api::namespaced(client.clone(), LEASE_NAMESPACE);
+    let desk = Desk { nodes: Api::all(client), leases, clock, stages, kubelets };
+    let mut own: BTreeMap<String, Own> = BTreeMap::new();
+    let mut due: BTreeSet<(Instant, String)> = BTreeSet::new();
+    let start = Instant::now();
+    for (name, node) in &*desk.kubelets {
+        own.insert(
+            name.clone(),
+            Own { spec: node.spec.clone(), posted: None, since: BTreeMap::new(), leases: false },
+        );
+        due.insert((start, name.clone()));
+    }
+    while let Some((at, name)) = due.pop_first() {
+        tokio::time::sleep_until(at).await;
+        let Some(kubelet) = own.get_mut(&name) else { continue };
+        let is_first = kubelet.posted.is_none();
+        if desk.kubelets.get(&name).is_some_and(|node| node.kubelet.is_heard()) {
+            desk.beat(&name, kubelet).await;
+        }
+        // They do not all beat at once.
+        let heartbeat = desk.stages.heartbeat;
+        let pause = if is_first { chance.random_range(Duration::ZERO..=heartbeat) } else { heartbeat };
+        due.insert((Instant::now() + pause, name));
+    }
+}
+
+impl Desk {
+    /// An API server that is away now is asked again at the next beat, as a kubelet does.
+    async fn beat(&self, name: &str, own: &mut Own) {
+        if own.posted.is_none() {
+            create(&self.nodes, &node(name, &own.spec)).await;
+        }
+        let Some(kubelet) = self.kubelets.get(name).map(|node| &node.kubelet) else { return };
+        let time = kubelet.clock(self.clock.now());
+        let renewal = json!({ "spec": { "holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": micro_time(time) } });
+        if own.leases {
+            own.leases =
+                self.leases.patch(name, &PatchParams::default(), &Patch::Merge(renewal)).await.is_ok();
+        } else {
+            let mut lease = renewal;
+            lease["metadata"] = json!({ "name": name, "namespace": LEASE_NAMESPACE });
+            own.leases = create(&self.leases, &lease).await;
+        }
+        let conditions = kubelet.conditions();
+        let due =
+            own.posted.is_none_or(|(posted, at)| posted != conditions || at.elapsed() >= self.stages.report);
+        if due || self.contradicted(name, conditions) {
+            self.post(name, own, conditions, time).await;
+        }
+    }
+
+    /// Whether the Node says something else than its kubelet, because somebody has taken it for dead.
+    fn contradicted(&self, name: &str, conditions: [(&'static str, bool); 4]) -> bool {
+        let told = self.kubelets.get(name).and_then(Machine::told);
+        told.is_some_and(|told| told != if conditions[0].1 { "True" } else { "False" })
+    }
+
+    async fn post(&self, name: &str, own: &mut Own, conditions: [(&'static str, bool); 4], time: Timestamp) {
+        let time = whole_seconds(time);
+        let before = own.posted.map(|(conditions, _)| conditions);
+        for (place, (kind, holds)) in conditions.iter().enumerate() {
+            if before.is_none_or(|before| before[place].1 != *holds) {
+                own.since.insert(kind, time);
+            }
+        }
+        let written: Vec<Value> =
+            conditions.iter().map(|told| condition(*told, time, own.since[told.0])).collect();
+        let resources = json!({ "cpu": "64", "memory": "256Gi", "pods": own.spec.pods.to_string() });
+        let status =
+            json!({ "status": { "conditions": written, "capacity": resources, "allocatable": resources } });
+        if self.nodes.patch_status(name, &PatchParams::default(), &Patch::Strategic(status)).await.is_ok() {
+            own.posted = Some((conditions, Instant::now()));
+        }
+    }
+}
+
+fn condition((kind, holds): (&'static str, bool), time: Timestamp, since: Timestamp) -> Value {
+    let (reason, message) = match (kind, holds) {
+        ("Ready", true) => ("KubeletReady", "kubelet is posting ready status"),
+        ("Ready", false) => ("KubeletNotReady", "container runtime is down"),
+        (_, true) => ("KubeletHasPressure", "kubelet is short of it"),
+        (_, false) => ("KubeletHasNoPressure", "kubelet has enough of it"),
+    };
+    json!({
+        "type": kind,
+        "status": if holds { "True" } else { "False" },
+        "reason": reason,
+        "message": message,
+        "lastHeartbeatTime": time,
+        "lastTransitionTime": since,
+    })
+}
+
+fn node(name: &str, spec: &NodeSpec) -> Value {
+    let mut labels = spec.labels.clone();
+    let own = [("kubernetes.io/hostname", Some(name)), ("kubernetes.io/os", Some("linux"))];
+    let place = [
+        ("kubernetes.io/arch", Some("amd64")),
+        ("topology.kubernetes.io/region", spec.region.as_deref()),
+        ("topology.kubernetes.io/zone", spec.zone.as_deref()),
+    ];
+    for (key, value) in own.into_iter().chain(place) {
+        if let Some(value) = value {
+            labels.insert(key.to_owned(), value.to_owned());
+        }
+    }
+    json!({ "metadata": { "name": name, "labels": labels } })
+}
+
+/// Creates what is not there yet. Whether it is there then.
+async fn create<K>(api: &Api<K>, object: &Value) -> bool
+where
+    K: Clone + std::fmt::Debug + DeserializeOwned + Serialize + kube::Resource,
+{
+    let Ok(object) = serde_json::from_value::<K>(object.clone()) else { return false };
+    match api.create(&PostParams::default(), &object).await {
+        Err(kube::Error::Api(status)) => status.is_already_exists(),
+        created => created.is_ok(),
+    }
+}
+
+/// `metav1.MicroTime`: six decimals, always.
+fn micro_time(time: Timestamp) -> String {
+    format!("{time:.6}")
+}

@@ -1,0 +1,184 @@
+//! What goes on in a cluster, in one task: it follows nodes, pods and their owners, and takes each step when it is due.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use capsize_clock::{Clock, Stream};
+use futures::StreamExt;
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::runtime::watcher::{Config, Event, watcher};
+use kube::{Api, Client, ResourceExt};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use super::cluster::Nodes;
+use super::owners::Owner;
+use super::pods::Key;
+use super::scheduler::Place;
+use super::stage::Stages;
+
+/// Something that is done at a time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step {
+    /// A pod that is bound to no node is bound to one.
+    Schedule(Key),
+    /// A pod becomes ready.
+    Start(Key),
+    /// A pod that is being deleted ends.
+    Stop(Key),
+    /// An owner gets the pods that it lacks, and loses those that it has too many of.
+    Count(Key),
+}
+
+/// The state of a cluster.
+pub(super) struct Life {
+    pub client: Client,
+    pub clock: Clock,
+    pub stages: Stages,
+    pub machines: Nodes,
+    pub chance: Stream,
+    pub places: BTreeMap<String, Place>,
+    pub pods: BTreeMap<Key, Arc<Pod>>,
+    /// The pods that are bound to each node.
+    pub on_node: BTreeMap<String, BTreeSet<Key>>,
+    /// The pods of each owner.
+    pub of_owner: BTreeMap<Key, BTreeSet<Key>>,
+    pub owners: BTreeMap<Key, Owner>,
+    /// Pods for which there is no node.
+    pub homeless: BTreeSet<Key>,
+    /// Steps that wait for a node to be heard again.
+    pub held_up: BTreeSet<Step>,
+    due: BTreeSet<(Instant, Step)>,
+    when: BTreeMap<Step, Instant>,
+}
+
+/// Follows and steps, for ever.
+pub(super) async fn run(
+    (client, clock): (Client, Clock),
+    stages: Stages,
+    machines: Nodes,
+    changed: Arc<Notify>,
+    chance: Stream,
+) {
+    let mut nodes = pin!(watcher(Api::<Node>::all(client.clone()), Config::default()));
+    let mut pods = pin!(watcher(Api::<Pod>::all(client.clone()), Config::default()));
+    let mut deployments = pin!(watcher(Api::<Deployment>::all(client.clone()), Config::default()));
+    let mut sets = pin!(watcher(Api::<StatefulSet>::all(client.clone()), Config::default()));
+    let mut life = Life {
+        client,
+        clock,
+        stages,
+        machines,
+        chance,
+        places: BTreeMap::new(),
+        pods: BTreeMap::new(),
+        on_node: BTreeMap::new(),
+        of_owner: BTreeMap::new(),
+        owners: BTreeMap::new(),
+        homeless: BTreeSet::new(),
+        held_up: BTreeSet::new(),
+        due: BTreeSet::new(),
+        when: BTreeMap::new(),
+    };
+    loop {
+        let next = life.due.first().map(|(at, _)| *at);
+        let due = async {
+            match next {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        // A watcher comes back by itself; without an API there is nothing to do.
+        tokio::select! {
+            biased;
+            Some(event) = nodes.next() => seen(event, |node, there| life.node(&node, there)),
+            Some(event) = pods.next() => seen(event, |pod, there| life.told(pod, there)),
+            Some(event) = deployments.next() => seen(event, |owner, there| life.owner(Owner::deployment(owner), there)),
+            Some(event) = sets.next() => seen(event, |owner, there| life.owner(Owner::stateful(owner), there)),
+            () = changed.notified() => life.release(),
+            () = due => life.step().await,
+        }
+    }
+}
+
+fn seen<K, E>(event: Result<Event<K>, E>, mut take: impl FnMut(K, bool)) {
+    match event {
+        Ok(Event::Apply(object) | Event::InitApply(object)) => take(object, true),
+        Ok(Event::Delete(object)) => take(object, false),
+        Ok(Event::Init | Event::InitDone) | Err(_) => {}
+    }
+}
+
+impl Life {
+    /// Plans a step, unless it is planned already.
+    pub(super) fn plan(&mut self, step: Step, after: Duration) {
+        if !self.when.contains_key(&step) {
+            let at = Instant::now() + after;
+            self.when.insert(step.clone(), at);
+            self.due.insert((at, step));
+        }
+    }
+
+    /// Takes what is planned back.
+    pub(super) fn forget(&mut self, step: &Step) {
+        if let Some(at) = self.when.remove(step) {
+            self.due.remove(&(at, step.clone()));
+        }
+        self.held_up.remove(step);
+    }
+
+    async fn step(&mut self) {
+        let Some((_, step)) = self.due.pop_first() else { return };
+        self.when.remove(&step);
+        match &step {
+            Step::Schedule(key) => self.schedule(key).await,
+            Step::Start(key) | Step::Stop(key) => {
+                let key = key.clone();
+                if self.reaches(&key) {
+                    self.take(&step, &key).await;
+                } else {
+                    self.held_up.insert(step);
+                }
+            }
+            Step::Count(key) => self.count(key).await,
+        }
+    }
+
+    /// Whether anybody can do anything to the pod: the kubelet of its node; anybody, where there is no such node.
+    fn reaches(&self, key: &Key) -> bool {
+        let node = self.pods.get(key).and_then(|pod| super::pods::node_of(pod));
+        node.filter(|node| self.places.contains_key(*node))
+            .and_then(|node| self.machines.get(node))
+            .is_none_or(|machine| machine.kubelet.is_heard())
+    }
+
+    /// A node may be heard again.
+    fn release(&mut self) {
+        for step in std::mem::take(&mut self.held_up) {
+            self.plan(step, Duration::ZERO);
+        }
+    }
+
+    fn node(&mut self, node: &Node, there: bool) {
+        let name = node.name_any();
+        let ready = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        let ready =
+            ready.into_iter().find(|condition| condition.type_ == "Ready").map(|ready| ready.status.clone());
+        if let Some(machine) = self.machines.get(&name) {
+            machine.tell(ready.filter(|_| there));
+        }
+        if !there {
+            self.places.remove(&name);
+            return self.orphan(&name);
+        }
+        let pods = self.on_node.get(&name).map_or(0, BTreeSet::len);
+        let place = Place { pods, ..Place::of(node) };
+        if self.places.get(&name) != Some(&place) {
+            self.places.insert(name, place);
+            self.house();
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! `Deployment` and `StatefulSet`: each has the pods that it asks for, and gets others for those that go.
+//!
+//! A Deployment owns its pods itself; there is no `ReplicaSet` between them, and no rolling updates.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{DeleteParams, PostParams};
+use kube::{Resource, ResourceExt};
+
+use super::life::{Life, Step};
+use super::pods::Key;
+
+/// Who owns pods.
+#[derive(Clone, Debug)]
+pub(super) struct Owner {
+    key: Key,
+    reference: OwnerReference,
+    replicas: usize,
+    template: PodTemplateSpec,
+    /// Whether its pods have numbers, and one comes only when the one before it of its number is gone.
+    numbered: bool,
+}
+
+impl Owner {
+    pub(super) fn deployment(owner: Deployment) -> Option<Self> {
+        let (reference, key) = (owner.controller_owner_ref(&())?, owner_key("Deployment", &owner));
+        let spec = owner.spec?;
+        let replicas = spec.replicas.unwrap_or(1).try_into().unwrap_or(0);
+        Some(Self { key, reference, replicas, template: spec.template, numbered: false })
+    }
+
+    pub(super) fn stateful(owner: StatefulSet) -> Option<Self> {
+        let (reference, key) = (owner.controller_owner_ref(&())?, owner_key("StatefulSet", &owner));
+        let spec = owner.spec?;
+        let replicas = spec.replicas.unwrap_or(1).try_into().unwrap_or(0);
+        Some(Self { key, reference, replicas, template: spec.template, numbered: true })
+    }
+
+    fn pod(&self, number: usize) -> Pod {
+        let mut pod = Pod::default();
+        let name = self.reference.name.clone();
+        if self.numbered {
+            pod.metadata.name = Some(format!("{name}-{number}"));
+        } else {
+            pod.metadata.generate_name = Some(format!("{name}-"));
+        }
+        pod.metadata.labels = self.template.metadata.as_ref().and_then(|metadata| metadata.labels.clone());
+        pod.metadata.owner_references = Some(vec![self.reference.clone()]);
+        pod.spec.clone_from(&self.template.spec);
+        pod
+    }
+}
+
+/// Namespace, and kind and name in one: two kinds may have the same names.
+fn owner_key(kind: &str, owner: &impl ResourceExt) -> Key {
+    (owner.namespace().unwrap_or_default(), format!("{kind}/{}", owner.name_any()))
+}
+
+/// The owner of a pod.
+pub(super) fn owner_of(pod: &Pod) -> Option<Key> {
+    let owner = pod.owner_references().iter().find(|owner| owner.controller == Some(true))?;
+    Some((pod.namespace().unwrap_or_default(), format!("{}/{}", owner.kind, owner.name)))
+}
+
+impl Life {
+    /// An owner has changed, or is gone.
+    pub(super) fn owner(&mut self, owner: Option<Owner>, there: bool) {
+        let Some(owner) = owner else { return };
+        let key = owner.key.clone();
+        self.owners.remove(&key);
+        if there {
+            self.owners.insert(key.clone(), owner);
+            self.recount(&key);
+        }
+    }
+
+    /// Somebody is to see whether the owner has what it asks for.
+    pub(super) fn recount(&mut self, owner: &Key) {
+        if self.owners.contains_key(owner) {
+            let pause = self.stages.replace.draw(&mut self.chance);
+            self.plan(Step::Count(owner.clone()), pause);
+        }
+    }
+
+    pub(super) async fn count(&mut self, key: &Key) {
+        let Some(owner) = self.owners.get(key).cloned() else { return };
+        let of_owner = self.of_owner.get(key).cloned().unwrap_or_default();
+        let stays =
+            |pod: &&Key| self.pods.get(*pod).is_some_and(|pod| pod.metadata.deletion_timestamp.is_none());
+        let staying: Vec<Key> = of_owner.iter().filter(stays).cloned().collect();
+        let api = self.api(key);
+        for surplus in staying.iter().skip(owner.replicas) {
+            // What fails here is gone.
+            let _ = api.delete(&surplus.1, &DeleteParams::default()).await;
+        }
+        let missing = owner.replicas.saturating_sub(staying.len());
+        let names: BTreeSet<&str> = of_owner.iter().map(|pod| pod.1.as_str()).collect();
+        let numbers = (0..owner.replicas).filter(|number| {
+            !owner.numbered || !names.contains(format!("{}-{number}", owner.reference.name).as_str())
+        });
+        for number in numbers.take(missing) {
+            // One that is refused is tried with the next change.
+            if let Ok(made) = api.create(&PostParams::default(), &owner.pod(number)).await {
+                self.pod(made, true);
+            }
+        }
+    }
+}
