@@ -3,6 +3,8 @@
 //! It runs on Karmada's own API groups, by the rules of its release 1.5 and without its bugs. Judgement is in
 //! [`rules`], pure functions behind one trait; each controller has a folder and does nothing but read, ask the rules
 //! and write. It knows Kubernetes and the clock: where control plane and members run is left to whoever starts it.
+//!
+//! One level down, [`NodeControllers`] moves pods away from a node that fails, by the rules of Kubernetes 1.36.
 
 mod agent;
 pub mod api;
@@ -17,18 +19,21 @@ mod graceful_eviction;
 mod hpa;
 mod machinery;
 mod namespace_sync;
+mod node_lifecycle;
 mod rebalance;
 pub mod rules;
 mod scheduler;
 mod services;
 mod settings;
 mod start;
+mod taint_eviction;
 mod taint_manager;
 mod taint_policy;
 mod webhook;
 mod work_status;
 
 pub use agent::Agent;
+pub use node_lifecycle::{NodeControllerSet, NodeControllers, NodeSettings};
 pub use settings::Settings;
 pub use start::{Controllers, MemberClients, Running};
 pub use webhook::{Identity, IdentityError, Webhooks, Write, admit, review};

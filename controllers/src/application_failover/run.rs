@@ -1,8 +1,7 @@
 //! One binding at a time: where is its workload told to be unhealthy, and since when. When that is long enough is in
 //! `rules::application`. Since when is known in memory only, as in the real controller: another one starts to count anew.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -12,33 +11,11 @@ use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
 use crate::api::{PRODUCER_APPLICATION_FAILOVER, PRODUCER_CLUSTER_APPLICATION_FAILOVER, ResourceBindingSpec};
-use crate::machinery::{Binding, Context, Error, Queue, patch, run as run_queue};
+use crate::machinery::{Binding, Context, Error, Notes, Queue, patch, run as run_queue};
 use crate::rules::UnhealthySince;
 
-/// Since when workloads are unhealthy, by the namespace and name of their bindings.
-#[derive(Debug, Default)]
-struct Memory(Mutex<BTreeMap<(String, String), UnhealthySince>>);
-
-impl Memory {
-    fn get<B: Binding>(&self, binding: &B) -> UnhealthySince {
-        let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.get(&key(binding)).cloned().unwrap_or_default()
-    }
-
-    fn set<B: Binding>(&self, binding: &B, since: UnhealthySince) {
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if since.is_empty() {
-            memory.remove(&key(binding));
-        } else {
-            memory.insert(key(binding), since);
-        }
-    }
-}
-
-fn key<B: Binding>(binding: &B) -> (String, String) {
-    let meta = binding.meta();
-    (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default())
-}
+/// Since when workloads are unhealthy.
+type Memory = Notes<UnhealthySince>;
 
 /// Reconciles every binding whenever it changes, and when its workload has been unhealthy for too long.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -47,7 +24,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         let memory = Arc::clone(&memory);
         B::all(&context).changes().filter_map(move |change| {
             if change.after.is_none() {
-                memory.set(&**change.object(), UnhealthySince::new());
+                memory.forget(&**change.object());
             }
             std::future::ready(change.after.map(|binding| ObjectRef::from_obj(&*binding)))
         })
@@ -70,13 +47,17 @@ async fn reconcile<B: Binding>(
     let has_health = context.rules.has_health(&spec.resource.api_version, &spec.resource.kind);
     let failover = context.rules.application_failover(spec, has_health);
     let Some(failover) = failover.filter(|_| binding.meta().deletion_timestamp.is_none()) else {
-        memory.set(&*binding, UnhealthySince::new());
+        memory.forget(&*binding);
         return Ok(Action::await_change());
     };
     let reports = binding.status().map(|status| status.aggregated_status.as_slice()).unwrap_or_default();
     let now = context.clock.now();
-    let since = context.rules.unhealthy_since(&memory.get(&*binding), spec, reports, now);
-    memory.set(&*binding, since.clone());
+    let since = context.rules.unhealthy_since(&memory.get(&*binding).unwrap_or_default(), spec, reports, now);
+    if since.is_empty() {
+        memory.forget(&*binding);
+    } else {
+        memory.set(&*binding, since.clone());
+    }
     let producer =
         if B::NAMESPACED { PRODUCER_APPLICATION_FAILOVER } else { PRODUCER_CLUSTER_APPLICATION_FAILOVER };
     let mut after: ResourceBindingSpec = spec.clone();

@@ -100,6 +100,7 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     let Ok(Some((kind, template))) = context.templates.get(&binding.spec().resource) else {
         return Ok(Action::await_change());
     };
+    let template = serde_json::to_value(&*template)?;
     ensure(&context, &*binding, &works, &template).await?;
     let reports = report(&context, &*binding, &works).await?;
     report_on_template(&context, &kind, &template, &reports).await?;

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use kube::ResourceExt;
-use kube::api::{ApiResource, DynamicObject};
-use serde_json::{Value, json};
+use kube::api::ApiResource;
+use serde_json::{Map, Value, json};
 
 use crate::api::{AggregatedStatus, CONDITION_FULLY_APPLIED, Work, set_condition};
 use crate::machinery::{Binding, Context, Error, dynamic_api, erase, patch_status, put_status};
@@ -38,22 +37,21 @@ pub(super) async fn report(
 pub(super) async fn report_on_template(
     context: &Context,
     kind: &ApiResource,
-    template: &DynamicObject,
+    template: &Value,
     reports: &[AggregatedStatus],
 ) -> Result<(), Error> {
-    let object = serde_json::to_value(template)?;
     let now = context.clock.now_in_seconds();
-    let Some(wanted) = context.rules.template_status(&kind.kind, &object, reports, now) else {
+    let Some(wanted) = context.rules.template_status(&kind.kind, template, reports, now) else {
         return Ok(());
     };
-    let present = template.data.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
-    if present == wanted {
+    let nothing = Map::new();
+    let present = template.get("status").and_then(Value::as_object).unwrap_or(&nothing);
+    if *present == wanted {
         return Ok(());
     }
     let mut change = wanted;
-    erase(&present, &mut change);
-    let namespace = template.namespace().unwrap_or_default();
-    let api = dynamic_api(context.client.clone(), &namespace, kind);
-    put_status(&api, &template.name_any(), &change).await?;
-    Ok(())
+    erase(present, &mut change);
+    let text = |field: &str| template["metadata"][field].as_str().unwrap_or_default();
+    let api = dynamic_api(context.client.clone(), text("namespace"), kind);
+    put_status(&api, text("name"), &change).await
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kube::api::{DeleteParams, DynamicObject, PostParams};
+use kube::api::{DeleteParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Map, Value, json};
 
@@ -61,16 +61,15 @@ pub(super) async fn ensure(
     context: &Context,
     binding: &impl Binding,
     works: &[Arc<Work>],
-    template: &DynamicObject,
+    template: &Value,
 ) -> Result<(), Error> {
-    let template = serde_json::to_value(template)?;
     let holders = works.iter().filter_map(|work| work.metadata.namespace.as_deref()).filter_map(cluster_of);
     if context.rules.awaits_purge(binding.spec(), &holders.collect()) {
         // The end of the old Work comes back here.
         return Ok(());
     }
     let targets = context.rules.work_targets(binding.spec());
-    let completions = context.rules.completions(binding.spec(), &template);
+    let completions = context.rules.completions(binding.spec(), template);
     let has_replicas = binding.spec().replicas > 0;
     let mut outcome = Ok(());
     for target in &targets {
@@ -79,7 +78,7 @@ pub(super) async fn ensure(
             replicas: has_replicas.then_some(target.replicas),
             completions: completions.as_ref().and_then(|shares| shares.get(&target.name).copied()),
         };
-        let written = match wanted(context, binding, &template, &share) {
+        let written = match wanted(context, binding, template, &share) {
             Ok(wanted) => write(context, binding, works, wanted).await,
             Err(error) => Err(error),
         };

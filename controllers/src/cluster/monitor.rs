@@ -1,14 +1,14 @@
 //! Looks at all clusters each monitor period: calls unknown what has fallen silent, and taints with NoExecute what has
 //! not been ready for long.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::taint::set_taints;
-use crate::api::{CONDITION_READY, Cluster, NAMESPACE_CLUSTER_LEASES, set_unknown};
+use crate::api::{CONDITION_READY, Cluster, NAMESPACE_CLUSTER_LEASES, condition, set_unknown};
 use crate::machinery::{Context, Error, patch_status};
 use crate::rules::Heartbeat;
 
@@ -18,7 +18,8 @@ pub(crate) async fn run(context: Arc<Context>) {
     let mut memory: BTreeMap<String, Heartbeat> = BTreeMap::new();
     loop {
         let clusters = context.clusters.list();
-        memory.retain(|name, _| clusters.iter().any(|cluster| cluster.name_any() == *name));
+        let names: BTreeSet<_> = clusters.iter().map(|cluster| cluster.name_any()).collect();
+        memory.retain(|name, _| names.contains(name));
         for cluster in clusters {
             let name = cluster.name_any();
             let mut heartbeat = listen(&context, &cluster, memory.remove(&name).as_ref());
@@ -47,7 +48,7 @@ async fn look(context: &Context, cluster: &Cluster, heartbeat: &mut Heartbeat) -
     let (since, timeout) =
         (context.rules.not_ready_since(heartbeat), context.settings.failover_eviction_timeout);
     let taints = context.rules.no_execute_taints(ready, since, timeout, &cluster.spec.taints, now);
-    if set_taints(context, cluster, &taints).await? || !cluster.pulls() {
+    if set_taints(context, cluster, &taints).await? || !context.rules.falls_silent(cluster) {
         // What was read is out of date now; silence lasts until the next look.
         return Ok(());
     }
@@ -57,9 +58,9 @@ async fn look(context: &Context, cluster: &Cluster, heartbeat: &mut Heartbeat) -
         let mut conditions = cluster.status.clone().unwrap_or_default().conditions;
         set_unknown(&mut conditions, CONDITION_READY, reason, message, context.clock.now_in_seconds());
         let api = Api::<Cluster>::all(context.client.clone());
-        let written = patch_status(&api, cluster, &json!({ "conditions": conditions })).await?;
+        patch_status(&api, cluster, &json!({ "conditions": conditions })).await?;
         // Not a sign of life: it was said here.
-        heartbeat.ready = written.ready_condition().cloned();
+        heartbeat.ready = condition(&conditions, CONDITION_READY).cloned();
         heartbeat.transition = now;
     }
     Ok(())

@@ -79,7 +79,9 @@ async fn report(
         });
     let ready = if keeps { current == Some(true) } else { seen.ready };
     let collected = match client {
-        Some(client) if ready && seen.ready => Some(collector.collect(context, cluster, client).await),
+        Some(client) if context.rules.is_asked(ready, seen.ready) => {
+            Some(collector.collect(context, cluster, client).await)
+        }
         _ => None,
     };
     write(context, cluster, (!keeps).then_some(seen), collected).await

@@ -13,8 +13,11 @@ use crate::rules::Done;
 
 /// The manifest of a Work, and what its kind is called in the member's paths. `None` where the Work has no manifest,
 /// or the member does not serve the kind.
-pub(crate) fn manifest_kind(work: &Work, cluster: &Cluster) -> Option<(Map<String, Value>, ApiResource)> {
-    let manifest = work.spec.workload.manifests.first()?.0.clone();
+pub(crate) fn manifest_kind<'a>(
+    work: &'a Work,
+    cluster: &Cluster,
+) -> Option<(&'a Map<String, Value>, ApiResource)> {
+    let manifest = &work.spec.workload.manifests.first()?.0;
     let api_version = manifest.get("apiVersion")?.as_str()?;
     let version: GroupVersion = api_version.parse().ok()?;
     let kind = manifest.get("kind")?.as_str()?;
@@ -40,13 +43,13 @@ pub(super) async fn apply(
     context: &Context,
     client: Client,
     work: &Work,
-    (manifest, kind): &(Map<String, Value>, ApiResource),
+    (manifest, kind): &(&Map<String, Value>, ApiResource),
     new: bool,
 ) -> Result<Done, Error> {
     let (namespace, name) = manifest_name(manifest);
     let api = dynamic_api(client, namespace, kind);
     let Some(present) = api.get_opt(name).await? else {
-        let wanted: DynamicObject = serde_json::from_value(Value::Object(manifest.clone()))?;
+        let wanted: DynamicObject = serde_json::from_value(Value::Object((*manifest).clone()))?;
         api.create(&PostParams::default(), &wanted).await?;
         return Ok(Done::Created);
     };
@@ -87,7 +90,7 @@ pub(super) async fn part(
     context: &Context,
     client: Client,
     work: &Work,
-    (manifest, kind): &(Map<String, Value>, ApiResource),
+    (manifest, kind): &(&Map<String, Value>, ApiResource),
     parting: Parting,
 ) -> Result<(), Error> {
     let (namespace, name) = manifest_name(manifest);
@@ -107,7 +110,7 @@ pub(super) async fn part(
         };
         let (labels, annotations) = (without(present.labels()), without(present.annotations()));
         let change = json!({ "metadata": { "labels": labels, "annotations": annotations } });
-        return patch(&api, &present, change).await.map(drop);
+        return patch(&api, &present, change).await;
     }
     let same = Preconditions { uid: present.uid(), resource_version: None };
     match api.delete(name, &DeleteParams::background().preconditions(same)).await {

@@ -3,8 +3,7 @@
 //! A Work waits for its member without a back-off of its own: the member's recovery wakes it at once, where the
 //! real controller may sleep on for as long as the outage was.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
@@ -19,8 +18,8 @@ use crate::api::{
     CONDITION_APPLIED, CONDITION_DISPATCHING, Cluster, FINALIZER_WORK, Work, cluster_of, condition,
     execution_namespace, is_true, set_condition,
 };
-use crate::machinery::{BY_NAMESPACE, Context, Error, Queue, patch, put_status, run as run_queue};
-use crate::rules::Done;
+use crate::machinery::{BY_NAMESPACE, Context, Error, Notes, Queue, patch, put_status, run as run_queue};
+use crate::rules::{Done, LastCopy};
 
 /// Reconciles every Work: when what it says changes, when its member becomes ready or goes, and when the work status
 /// controller finds the member different from what the Work says.
@@ -53,29 +52,8 @@ pub(crate) async fn run(context: Arc<Context>) {
     run_queue(context, queue, move |context, work| reconcile(context, work, Arc::clone(&written))).await;
 }
 
-/// The generation of each Work that was last written to its member, by namespace and name.
-#[derive(Debug, Default)]
-struct Written(Mutex<BTreeMap<(String, String), i64>>);
-
-impl Written {
-    fn is_new(&self, work: &Work) -> bool {
-        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        written.get(&key(work)) != Some(&work.metadata.generation.unwrap_or_default())
-    }
-
-    fn note(&self, work: &Work) {
-        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        written.insert(key(work), work.metadata.generation.unwrap_or_default());
-    }
-
-    fn forget(&self, work: &Work) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(work));
-    }
-}
-
-fn key(work: &Work) -> (String, String) {
-    (work.namespace().unwrap_or_default(), work.name_any())
-}
+/// The generation of each Work that was last written to its member.
+type Written = Notes<Option<i64>>;
 
 async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>) -> Result<Action, Error> {
     let namespace = work.namespace().unwrap_or_default();
@@ -84,7 +62,7 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
         return Ok(Action::await_change());
     }
     if work.metadata.deletion_timestamp.is_some() {
-        written.forget(&work);
+        written.forget(&*work);
         context.astray.settle(&work);
         return remove(&context, &work, cluster.as_deref()).await;
     }
@@ -95,9 +73,9 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
     let is_open = |cluster: &Arc<Cluster>| cluster.is_ready() && !context.rules.holds_back(&work, mending);
     let mut outcome = Ok(Done::Nothing);
     if let Some(cluster) = cluster.filter(is_open) {
-        outcome = write(&context, &work, &cluster, written.is_new(&work)).await;
+        outcome = write(&context, &work, &cluster, !written.says(&*work, &work.metadata.generation)).await;
         if outcome.is_ok() {
-            written.note(&work);
+            written.set(&*work, work.metadata.generation);
             context.astray.settle(&work);
         }
         let was_applied = is_true(&conditions, CONDITION_APPLIED);
@@ -137,8 +115,7 @@ fn tell_dispatching(conditions: &mut Vec<Condition>, suspended: bool, now: Times
     }
 }
 
-/// Takes the manifest out of the member and lets the Work go. It waits for a member that is not ready, unless that
-/// is being removed or is gone: then the copy in it is left behind.
+/// Takes the manifest out of the member and lets the Work go, unless that is to wait.
 async fn remove(context: &Context, work: &Work, cluster: Option<&Cluster>) -> Result<Action, Error> {
     let rest: Vec<_> =
         work.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER_WORK).cloned().collect();
@@ -147,17 +124,17 @@ async fn remove(context: &Context, work: &Work, cluster: Option<&Cluster>) -> Re
     }
     let keeps = work.spec.preserve_resources_on_deletion;
     let parting = if keeps { Parting::Release } else { Parting::Delete };
-    if let Some(cluster) = cluster {
-        if cluster.is_ready() {
+    match (context.rules.last_copy(cluster), cluster) {
+        (LastCopy::Awaited, _) => return Ok(Action::await_change()),
+        (LastCopy::Taken, Some(cluster)) => {
             let client = context
                 .member(cluster)
                 .ok_or_else(|| Error::NotYet("there are no credentials for the member".into()))?;
             if let Some(manifest) = manifest_kind(work, cluster) {
                 part(context, client, work, &manifest, parting).await?;
             }
-        } else if cluster.metadata.deletion_timestamp.is_none() {
-            return Ok(Action::await_change());
         }
+        (LastCopy::Taken | LastCopy::LeftBehind, _) => {}
     }
     let api = Api::<Work>::namespaced(context.client.clone(), &work.namespace().unwrap_or_default());
     patch(&api, work, json!({ "metadata": { "finalizers": rest } })).await?;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
-use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 
+use super::notes::{Key, key};
 use crate::api::Work;
 
 /// The way from the one to the other. What is told while nobody listens is lost.
@@ -16,8 +16,8 @@ pub(crate) struct Astray(Mutex<State>);
 #[derive(Default)]
 struct State {
     listener: Option<UnboundedSender<ObjectRef<Work>>>,
-    /// Those that have not been seen to, by namespace and name.
-    works: BTreeSet<(String, String)>,
+    /// Those that have not been seen to.
+    works: BTreeSet<Key>,
 }
 
 impl Astray {
@@ -46,8 +46,4 @@ impl Astray {
     pub(crate) fn settle(&self, work: &Work) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).works.remove(&key(work));
     }
-}
-
-fn key(work: &Work) -> (String, String) {
-    (work.namespace().unwrap_or_default(), work.name_any())
 }

@@ -8,7 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, ResourceExt};
 
-use super::{Astray, Binding, Informer, bounded};
+use super::{Astray, Binding, Informer, Retries, bounded};
 use crate::api::{
     Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, LABEL_BINDING_KEY,
     LABEL_CLUSTER_BINDING_KEY, NAMESPACE_CLUSTER_LEASES, OverridePolicy, PropagationPolicy, ResourceBinding,
@@ -154,6 +154,12 @@ impl Context {
     /// How long a request to a member may take.
     pub(crate) fn member_timeout(&self) -> Duration {
         self.rules.member_timeout(self.settings.member_client_timeout)
+    }
+}
+
+impl Retries for Context {
+    fn delays(&self) -> (Duration, Duration) {
+        (self.settings.rate_limiter_base_delay, self.settings.rate_limiter_max_delay)
     }
 }
 

@@ -53,6 +53,9 @@ type Subscribers<K> = Arc<Mutex<Vec<UnboundedSender<Change<K>>>>>;
 /// Each by its name.
 type Indexes<K> = Arc<Mutex<BTreeMap<&'static str, Index<K>>>>;
 
+/// All objects in order; `None` where that has to be made anew.
+type Ordered<K> = Arc<Mutex<Option<Vec<Arc<K>>>>>;
+
 /// A store and its watch. Clones share both; the watch ends with the last of them.
 pub(crate) struct Informer<K>
 where
@@ -62,6 +65,7 @@ where
     store: Store<K>,
     subscribers: Subscribers<K>,
     indexes: Indexes<K>,
+    ordered: Ordered<K>,
     listed: Arc<AtomicBool>,
     kind: K::DynamicType,
     _watch: Arc<JoinSet<()>>,
@@ -77,6 +81,7 @@ where
             store: self.store.clone(),
             subscribers: Arc::clone(&self.subscribers),
             indexes: Arc::clone(&self.indexes),
+            ordered: Arc::clone(&self.ordered),
             listed: Arc::clone(&self.listed),
             kind: self.kind.clone(),
             _watch: Arc::clone(&self._watch),
@@ -103,25 +108,26 @@ where
     ) -> Self {
         let writer = Writer::new(kind.clone());
         let store = writer.as_reader();
-        let (subscribers, indexes) = (Subscribers::default(), Indexes::default());
+        let (subscribers, indexes, ordered) = Default::default();
         let listed = Arc::new(AtomicBool::new(false));
         let mut tasks = JoinSet::new();
         let events = watch(api, config).default_backoff().modify(modify);
         let told = Told {
             subscribers: Arc::clone(&subscribers),
             indexes: Arc::clone(&indexes),
+            ordered: Arc::clone(&ordered),
             listed: Arc::clone(&listed),
         };
         tasks.spawn(follow(events, writer, store.clone(), kind.clone(), told));
-        Self { store, subscribers, indexes, listed, kind, _watch: Arc::new(tasks) }
+        Self { store, subscribers, indexes, ordered, listed, kind, _watch: Arc::new(tasks) }
     }
 
     /// A store of a kind that is not watched: empty, and ready at once.
     pub(crate) fn empty(kind: K::DynamicType) -> Self {
         let store = Writer::new(kind.clone()).as_reader();
-        let (subscribers, listed) = (Subscribers::default(), Arc::new(AtomicBool::new(true)));
-        let indexes = Indexes::default();
-        Self { store, subscribers, indexes, listed, kind, _watch: Arc::default() }
+        let (subscribers, indexes, ordered) = Default::default();
+        let listed = Arc::new(AtomicBool::new(true));
+        Self { store, subscribers, indexes, ordered, listed, kind, _watch: Arc::default() }
     }
 
     /// Ends when all that there was at the start is in the store.
@@ -149,7 +155,8 @@ where
 
     /// All objects, by namespace and name.
     pub(crate) fn list(&self) -> Vec<Arc<K>> {
-        sorted(&self.store).into_values().collect()
+        let mut ordered = self.ordered.lock().unwrap_or_else(PoisonError::into_inner);
+        ordered.get_or_insert_with(|| sorted(&self.store).into_values().collect()).clone()
     }
 
     /// Files all objects under what `keys` says, to be found by [`Informer::by`].
@@ -202,6 +209,7 @@ where
 struct Told<K> {
     subscribers: Subscribers<K>,
     indexes: Indexes<K>,
+    ordered: Ordered<K>,
     listed: Arc<AtomicBool>,
 }
 
@@ -227,6 +235,9 @@ async fn follow<K>(
         let mut subscribers = told.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut indexes = told.indexes.lock().unwrap_or_else(PoisonError::into_inner);
         let changes = applied(&mut writer, &store, &kind, &event);
+        if !changes.is_empty() {
+            *told.ordered.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
         for change in &changes {
             indexes.values_mut().for_each(|index| index.take_in(change));
         }

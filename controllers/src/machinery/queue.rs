@@ -18,10 +18,16 @@ use kube::Resource;
 use kube::runtime::controller::{Action, Config, applier};
 use kube::runtime::reflector::{ObjectRef, Store};
 
-use super::{Change, Context, Error};
+use super::{Change, Error};
 
 /// How many objects the real controllers reconcile at once (`--concurrent-*-syncs`).
 const CONCURRENCY: u16 = 5;
+
+/// What a queue has to know of what it is given for its reconciliations.
+pub(crate) trait Retries: Send + Sync + 'static {
+    /// The first delay before something that failed is tried again, and the longest.
+    fn delays(&self) -> (Duration, Duration);
+}
 
 /// What a controller reconciles, and what wakes it.
 pub(crate) struct Queue<K>
@@ -59,11 +65,12 @@ impl Failures {
 }
 
 /// Reconciles what is in the queue, for ever.
-pub(crate) fn run<K, F, Fut>(context: Arc<Context>, queue: Queue<K>, reconcile: F) -> BoxFuture<'static, ()>
+pub(crate) fn run<C, K, F, Fut>(context: Arc<C>, queue: Queue<K>, reconcile: F) -> BoxFuture<'static, ()>
 where
+    C: Retries,
     K: Resource + Clone + Debug + Send + Sync + 'static,
     K::DynamicType: Debug + Eq + Hash + Clone + Unpin + Send + Sync,
-    F: Fn(Arc<Context>, Arc<K>) -> Fut + Send + Sync + 'static,
+    F: Fn(Arc<C>, Arc<K>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Action, Error>> + Send + 'static,
 {
     let workers = if queue.unbounded { 0 } else { CONCURRENCY };
@@ -71,16 +78,17 @@ where
 }
 
 /// The same with so many at once; without a bound where that is 0.
-pub(crate) fn run_with<K, F, Fut>(
-    context: Arc<Context>,
+pub(crate) fn run_with<C, K, F, Fut>(
+    context: Arc<C>,
     queue: Queue<K>,
     workers: u16,
     reconcile: F,
 ) -> BoxFuture<'static, ()>
 where
+    C: Retries,
     K: Resource + Clone + Debug + Send + Sync + 'static,
     K::DynamicType: Debug + Eq + Hash + Clone + Unpin + Send + Sync,
-    F: Fn(Arc<Context>, Arc<K>) -> Fut + Send + Sync + 'static,
+    F: Fn(Arc<C>, Arc<K>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Action, Error>> + Send + 'static,
 {
     // What comes next is large when compiled, and made once for each kind rather than for each controller.
@@ -89,12 +97,13 @@ where
 
 type Outcome = BoxFuture<'static, Result<Action, Error>>;
 
-async fn work<K>(
-    context: Arc<Context>,
+async fn work<C, K>(
+    context: Arc<C>,
     queue: Queue<K>,
     workers: u16,
-    reconcile: Box<dyn Fn(Arc<Context>, Arc<K>) -> Outcome + Send + Sync>,
+    reconcile: Box<dyn Fn(Arc<C>, Arc<K>) -> Outcome + Send + Sync>,
 ) where
+    C: Retries,
     K: Resource + Clone + Debug + Send + Sync + 'static,
     K::DynamicType: Debug + Eq + Hash + Clone + Unpin + Send + Sync,
 {
@@ -108,7 +117,7 @@ async fn work<K>(
             meta.name.as_deref().unwrap_or_default()
         )
     };
-    let reconciler = |object: Arc<K>, context: Arc<Context>| {
+    let reconciler = |object: Arc<K>, context: Arc<C>| {
         let (key, failures) = (key(&object), Arc::clone(&failures));
         let outcome = reconcile(context, object);
         async move {
@@ -120,9 +129,8 @@ async fn work<K>(
         }
         .boxed()
     };
-    let retry = |object: Arc<K>, error: &Error, context: Arc<Context>| {
-        let (base, longest) =
-            (context.settings.rate_limiter_base_delay, context.settings.rate_limiter_max_delay);
+    let retry = |object: Arc<K>, error: &Error, context: Arc<C>| {
+        let (base, longest) = context.delays();
         let key = key(&object);
         tracing::debug!(controller = name, object = key, %error, "reconciliation failed and is tried again");
         Action::requeue(failures.delay(key, base, longest))

@@ -2,24 +2,26 @@
 
 use std::fmt::Debug;
 
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, Request};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value, json};
 
 use super::Error;
 
 /// Patches `object`, provided that nobody else has changed it since: two controllers that write the same list would
 /// undo each other's work otherwise (#7290, #7346).
-pub(crate) async fn patch<K>(api: &Api<K>, object: &K, change: Value) -> Result<K, Error>
-where
-    K: Resource + Clone + DeserializeOwned + Debug,
-{
-    patch_guarded(api, object, change, true).await
+pub(crate) async fn patch<K: Resource + Clone>(
+    api: &Api<K>,
+    object: &K,
+    mut change: Value,
+) -> Result<(), Error> {
+    pin(&mut change, object);
+    send(api, &object.name_any(), None, &change).await
 }
 
-/// As [`patch`], but where it is not `guarded`, whoever has changed the object since.
+/// As [`patch`], but where it is not `guarded`, whoever has changed the object since; and with the object as it is then.
 pub(crate) async fn patch_guarded<K>(
     api: &Api<K>,
     object: &K,
@@ -36,22 +38,50 @@ where
 }
 
 /// As [`patch`], for the status.
-pub(crate) async fn patch_status<K>(api: &Api<K>, object: &K, status: &impl Serialize) -> Result<K, Error>
+pub(crate) async fn patch_status<K: Resource + Clone>(
+    api: &Api<K>,
+    object: &K,
+    status: &impl Serialize,
+) -> Result<(), Error> {
+    let change = pinned_status(object, status)?;
+    send(api, &object.name_any(), Some("status"), &change).await
+}
+
+/// As [`patch_status`], with the object as it is then.
+pub(crate) async fn patched_status<K>(api: &Api<K>, object: &K, status: &impl Serialize) -> Result<K, Error>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    let mut change = json!({ "status": serde_json::to_value(status)? });
-    pin(&mut change, object);
+    let change = pinned_status(object, status)?;
     Ok(api.patch_status(&object.name_any(), &PatchParams::default(), &Patch::Merge(&change)).await?)
 }
 
 /// Patches fields of the status that nobody else writes, whatever has changed beside them.
-pub(crate) async fn put_status<K>(api: &Api<K>, name: &str, status: &impl Serialize) -> Result<K, Error>
-where
-    K: Clone + DeserializeOwned + Debug,
-{
+pub(crate) async fn put_status<K: Resource + Clone>(
+    api: &Api<K>,
+    name: &str,
+    status: &impl Serialize,
+) -> Result<(), Error> {
     let change = json!({ "status": serde_json::to_value(status)? });
-    Ok(api.patch_status(name, &PatchParams::default(), &Patch::Merge(&change)).await?)
+    send(api, name, Some("status"), &change).await
+}
+
+/// Sends a merge patch. The answer is not read: the watch brings the same.
+async fn send<K: Resource + Clone>(
+    api: &Api<K>,
+    name: &str,
+    part: Option<&str>,
+    change: &Value,
+) -> Result<(), Error> {
+    let (request, params) = (Request::new(api.resource_url()), PatchParams::default());
+    let patch = Patch::Merge(change);
+    let request = match part {
+        Some(part) => request.patch_subresource(part, name, &params, &patch),
+        None => request.patch(name, &params, &patch),
+    };
+    let request = request.map_err(kube::Error::BuildRequest)?;
+    api.clone().into_client().request::<IgnoredAny>(request).await?;
+    Ok(())
 }
 
 /// Where objects of a kind known at run time are written. The namespace is empty for cluster-scoped ones.
@@ -61,6 +91,12 @@ pub(crate) fn dynamic_api(client: Client, namespace: &str, kind: &ApiResource) -
     } else {
         Api::namespaced_with(client, namespace, kind)
     }
+}
+
+fn pinned_status(object: &impl Resource, status: &impl Serialize) -> Result<Value, Error> {
+    let mut change = json!({ "status": serde_json::to_value(status)? });
+    pin(&mut change, object);
+    Ok(change)
 }
 
 fn pin<K: Resource>(change: &mut Value, object: &K) {

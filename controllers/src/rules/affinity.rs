@@ -11,9 +11,9 @@ use crate::api::{Cluster, ClusterAffinity, FieldSelector};
 /// A label selector that makes no sense means no cluster.
 #[must_use]
 pub fn affinity_matches(affinity: &ClusterAffinity, cluster: &Cluster) -> bool {
-    let name = cluster.name_any();
-    !affinity.exclude_clusters.contains(&name)
-        && (affinity.cluster_names.is_empty() || affinity.cluster_names.contains(&name))
+    let is_named = |names: &[String]| names.iter().any(|name| Some(name) == cluster.metadata.name.as_ref());
+    !is_named(&affinity.exclude_clusters)
+        && (affinity.cluster_names.is_empty() || is_named(&affinity.cluster_names))
         && affinity.label_selector.as_ref().is_none_or(|selector| {
             Selector::try_from(selector.clone()).is_ok_and(|selector| selector.matches(cluster.labels()))
         })

@@ -2,6 +2,8 @@
 //!
 //! karmada-io/karmada `pkg/scheduler/framework/plugins/*`. Each filter returns why the cluster is refused, if it is.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Toleration;
 
@@ -11,8 +13,8 @@ use crate::api::{
     ObjectReference, SpreadConstraint, TargetCluster, is_true,
 };
 
-/// Why a cluster was refused, for people.
-pub type Refusal = Option<String>;
+/// Why a cluster was refused, for people. Most of a big fleet is refused for each workload, and always for the same.
+pub type Refusal = Option<Cow<'static, str>>;
 
 /// `ClusterAffinity`: the placement must mean the cluster, be it a target already or not.
 #[must_use]
@@ -41,7 +43,7 @@ pub fn taint_filter(
     let mut taints = cluster.spec.taints.iter().filter(|taint| !is_target && repels(&taint.effect));
     taints
         .find(|taint| !tolerated(taint))
-        .map(|taint| format!("cluster(s) had untolerated taint {{{}:{}}}", taint.key, taint.effect))
+        .map(|taint| format!("cluster(s) had untolerated taint {{{}:{}}}", taint.key, taint.effect).into())
 }
 
 /// `APIEnablement`: a new target's API server must serve the kind; of what is a target already, `unserved` tells.
@@ -83,7 +85,7 @@ pub fn spread_filter(constraints: &[SpreadConstraint], cluster: &Cluster) -> Ref
         constraints.iter().any(|constraint| constraint.spread_by_field == *field)
             && field_values(cluster, field).is_empty()
     });
-    missing.map(|field| format!("cluster(s) did not have {field} property"))
+    missing.map(|field| format!("cluster(s) did not have {field} property").into())
 }
 
 /// A cluster that is being removed takes nothing new; and it loses what it has where removal is the scheduler's, as
@@ -202,7 +204,7 @@ mod tests {
             |field: &str| [SpreadConstraint { spread_by_field: field.into(), ..SpreadConstraint::default() }];
         assert_eq!(spread_filter(&by("zone"), &cluster), None);
         assert_eq!(spread_filter(&by("cluster"), &cluster), None);
-        let missing = Some("cluster(s) did not have region property".to_owned());
+        let missing = Some("cluster(s) did not have region property".into());
         assert_eq!(spread_filter(&by("region"), &cluster), missing);
     }
 

@@ -81,6 +81,13 @@ pub fn silence(
     (silent.is_positive() && silent.unsigned_abs() > grace).then_some((reason, message))
 }
 
+/// Whether the silence of a cluster says anything of it: one that is probed has an answer to each probe, or none, and is
+/// never unknown.
+#[must_use]
+pub fn falls_silent(cluster: &Cluster) -> bool {
+    cluster.pulls()
+}
+
 /// From when on the failover eviction timeout counts: where `Ready` is unknown, from the last sign of life; else from
 /// the change to what it is.
 #[must_use]

@@ -30,7 +30,9 @@ mod json_path;
 mod models;
 mod namespaces;
 mod neighbours;
+pub mod node;
 mod overrides;
+mod parting;
 mod pattern;
 mod policy;
 mod propagated;
@@ -86,7 +88,7 @@ pub use filter::{
 pub use groups::{Group, best_groups, divided_group_score, duplicated_group_score, fewest_groups};
 pub use guard::{Write, unguarded};
 pub use health::{has_health, health};
-pub use heartbeat::{Heartbeat, abandons_works, heartbeat, not_ready_since, silence};
+pub use heartbeat::{Heartbeat, abandons_works, falls_silent, heartbeat, not_ready_since, silence};
 pub use image::override_image;
 pub use json_path::json_path;
 pub use models::{modelings, replicas_by_models};
@@ -95,13 +97,14 @@ pub use neighbours::{
     Neighbours, affinity_groups, neighbours, workload_affinity_filter, workload_anti_affinity_filter,
 };
 pub use overrides::{OverridePolicyRef, override_object, overrides_for};
+pub use parting::{LastCopy, last_copy};
 pub use pattern::NamePattern;
 pub use policy::{Claim, Match, owner, selects};
 pub use propagated::{propagated_version, skips_kind, skips_object};
 pub use prune::prune;
 pub use readiness::{
-    Probe, ProbeRun, Readiness, complete_apis, is_damped, keeps_condition, member_timeout, probe_run,
-    readiness, replaces_enablements,
+    Probe, ProbeRun, Readiness, complete_apis, is_asked, is_damped, keeps_condition, member_timeout,
+    probe_run, readiness, replaces_enablements,
 };
 pub use rebalance::{call_ends, is_new_call, observed_workloads};
 pub use reflect::reflected_status;
@@ -122,7 +125,9 @@ pub use state::{handed_on, injected_state, preserved_state};
 pub use summary::{node_summary, resource_summary};
 pub use taint_policy::{taints_by_policies, validate_taint_policy};
 pub use taints::{Ready, no_execute_taints, no_schedule_taints, terminating_taints};
-pub use targets::{awaits_purge, carriers, completions, is_dispatch_suspended, work_targets};
+pub use targets::{
+    awaits_purge, carriers, completions, holds_up_removal, is_dispatch_suspended, work_targets,
+};
 pub use template_status::template_status;
 pub use toleration::{Due, eviction_due, eviction_pause, takes_a_turn, tolerates};
 pub use trigger::{asked_anew, concerns, is_for_scheduler, needs_scheduling, observed_generation};

@@ -71,6 +71,12 @@ pub fn is_damped(_probe: Probe) -> bool {
     true
 }
 
+/// Whether a member is asked what it is like: not before it is `ready`, be it that it `answers` already.
+#[must_use]
+pub fn is_asked(ready: bool, answers: bool) -> bool {
+    ready && answers
+}
+
 /// How long a request to a member may take: as long as is `configured`, so that a member that never answers is noticed
 /// (#6829).
 #[must_use]

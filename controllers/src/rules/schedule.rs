@@ -2,6 +2,7 @@
 //!
 //! karmada-io/karmada `pkg/scheduler/scheduler.go`, `core/generic_scheduler.go`, `helper.go`, of v1.5.0 and v1.18.2.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -134,9 +135,13 @@ impl<R: Rules + ?Sized> Attempt<'_, R> {
     fn targets(&self, fresh: bool) -> Result<Vec<TargetCluster>, ScheduleError> {
         let mut candidates = Vec::new();
         let mut refusals = Vec::new();
+        let mut accepted: BTreeMap<&str, (usize, &Cluster)> = BTreeMap::new();
         for cluster in self.scene.clusters {
             match self.tier(cluster) {
-                Ok(tier) => candidates.push(self.candidate(cluster, tier)),
+                Ok(tier) => {
+                    accepted.insert(name_of(cluster), (tier, cluster));
+                    candidates.push(self.candidate(cluster, tier));
+                }
                 Err(reason) => refusals.push(reason),
             }
         }
@@ -150,16 +155,9 @@ impl<R: Rules + ?Sized> Attempt<'_, R> {
         };
         let ranked = self.rules.ranked(candidates, self.rules.behaviour().ranks_by_room);
         let names = self.rules.select(self.placement, needed, &ranked)?;
-        let tiers: BTreeMap<&str, usize> =
-            ranked.iter().map(|candidate| (candidate.name.as_str(), candidate.tier)).collect();
-        let named = self.scene.clusters.iter();
-        let clusters: BTreeMap<&str, &Cluster> =
-            named.filter_map(|cluster| Some((cluster.metadata.name.as_deref()?, &**cluster))).collect();
         let mut selected: BTreeMap<usize, Vec<&Cluster>> = BTreeMap::new();
-        for name in names.iter().map(String::as_str) {
-            if let (Some(tier), Some(cluster)) = (tiers.get(name), clusters.get(name)) {
-                selected.entry(*tier).or_default().push(cluster);
-            }
+        for (tier, cluster) in names.iter().filter_map(|name| accepted.get(name.as_str())) {
+            selected.entry(*tier).or_default().push(cluster);
         }
         let selected: Vec<_> = selected.into_values().collect();
         self.rules.assign(self.spec, self.placement, &selected, fresh)
@@ -169,9 +167,9 @@ impl<R: Rules + ?Sized> Attempt<'_, R> {
     ///
     /// # Errors
     /// Why it may not be chosen.
-    fn tier(&self, cluster: &Cluster) -> Result<usize, String> {
-        let (rules, spec, name) = (self.rules, self.spec, &cluster.name_any());
-        let is_target = spec.clusters.iter().any(|target| target.name == *name);
+    fn tier(&self, cluster: &Cluster) -> Result<usize, Cow<'static, str>> {
+        let (rules, spec, name) = (self.rules, self.spec, name_of(cluster));
+        let is_target = spec.clusters.iter().any(|target| target.name == name);
         let refusal = rules.terminating_filter(cluster, is_target);
         let tier = refusal.map_or_else(|| self.tier_by_affinity(cluster), Err)?;
         let neighbours = &self.scene.neighbours;
@@ -186,7 +184,7 @@ impl<R: Rules + ?Sized> Attempt<'_, R> {
             .map_or(Ok(tier), Err)
     }
 
-    fn tier_by_affinity(&self, cluster: &Cluster) -> Result<usize, String> {
+    fn tier_by_affinity(&self, cluster: &Cluster) -> Result<usize, Cow<'static, str>> {
         let refusal = |affinity| self.rules.affinity_filter(affinity, cluster);
         let Some(reason) = refusal(self.tiers.first().copied()) else { return Ok(0) };
         self.tiers.iter().position(|tier| refusal(Some(tier)).is_none()).ok_or(reason)
@@ -213,6 +211,10 @@ impl<R: Rules + ?Sized> Attempt<'_, R> {
     }
 }
 
+fn name_of(cluster: &Cluster) -> &str {
+    cluster.metadata.name.as_deref().unwrap_or_default()
+}
+
 /// What the condition `Scheduled` says of an outcome: its reason and its message.
 #[must_use]
 pub fn scheduled_condition(behaviour: Behaviour, error: Option<&ScheduleError>) -> (&'static str, String) {
@@ -235,7 +237,7 @@ pub fn scheduled_condition(behaviour: Behaviour, error: Option<&ScheduleError>) 
 }
 
 /// `0/4 clusters are available: 1 …, 3 ….`, with the reasons in order.
-fn fit_message(clusters: usize, mut refusals: Vec<String>) -> String {
+fn fit_message(clusters: usize, mut refusals: Vec<Cow<'static, str>>) -> String {
     if clusters == 0 {
         return "0/0 clusters are available: no clusters exist.".into();
     }

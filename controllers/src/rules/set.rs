@@ -40,6 +40,7 @@ pub trait Rules: Send + Sync {
         fn readiness(probe: Probe) -> Readiness;
         fn probe_run(before: Option<ProbeRun>, ready: bool, now: Timestamp) -> ProbeRun;
         fn is_damped(probe: Probe) -> bool;
+        fn is_asked(ready: bool, answers: bool) -> bool;
         fn keeps_condition(
             before: Option<ProbeRun>,
             run: ProbeRun,
@@ -61,6 +62,7 @@ pub trait Rules: Send + Sync {
         fn silence(
             heartbeat: &Heartbeat, grace: Duration, startup_grace: Duration, now: Timestamp,
         ) -> Option<(&'static str, &'static str)>;
+        fn falls_silent(cluster: &Cluster) -> bool;
         fn not_ready_since(heartbeat: &Heartbeat) -> Timestamp;
         fn abandons_works(cluster: &Cluster) -> bool;
         fn no_schedule_taints(ready: Ready<'_>, taints: &[Taint], now: Timestamp) -> Vec<Taint>;
@@ -96,6 +98,7 @@ pub trait Rules: Send + Sync {
         fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due;
         fn takes_a_turn(taints: &[Taint], due: Due) -> bool;
         fn eviction_pause(rate: Option<f64>) -> Duration;
+        fn holds_up_removal(spec: &ResourceBindingSpec, cluster: &str) -> bool;
         fn evict(spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool;
         fn application_failover<'a>(
             spec: &'a ResourceBindingSpec, has_health: bool,
@@ -279,6 +282,7 @@ pub trait Rules: Send + Sync {
         fn is_synced(namespace: &Namespace, skipped: &[NamePattern]) -> bool;
         fn covers(present: &Value, wanted: &Value) -> bool;
         fn is_as_said(present: &Value, wanted: &Value) -> bool;
+        fn last_copy(cluster: Option<&Cluster>) -> LastCopy;
         fn belongs_to_work(object: &Value, work_namespace: &str, work_name: &str) -> bool;
         fn applied_condition(
             was_applied: bool, mending: bool, outcome: Result<Done, &str>,

@@ -32,6 +32,12 @@ pub fn carriers(spec: &ResourceBindingSpec) -> BTreeSet<&str> {
     targets.chain(leaving.map(|task| task.from_cluster.as_str())).collect()
 }
 
+/// Whether a cluster that is being removed has to wait for the workload to leave it.
+#[must_use]
+pub fn holds_up_removal(spec: &ResourceBindingSpec, cluster: &str) -> bool {
+    carriers(spec).contains(cluster)
+}
+
 /// Whether no Work may be written yet: a copy that is purged directly goes before there is a new one, and its Work is
 /// still there in one of `holders`; as from 1.15. A member that is away holds its Work until the task ends.
 #[must_use]

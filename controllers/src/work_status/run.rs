@@ -15,7 +15,7 @@ use crate::api::{
     is_true,
 };
 use crate::execution::{manifest_kind, manifest_name};
-use crate::machinery::{BY_NAMESPACE, Context, Error, Queue, put_status, refs, run as run_queue};
+use crate::machinery::{BY_NAMESPACE, Context, Error, Notes, Queue, put_status, refs, run as run_queue};
 
 /// Reconciles every Work: when it changes, when its object in the member does, and when the member becomes ready.
 /// The execution controller is told of the Works whose object is not as they say.
@@ -42,15 +42,30 @@ pub(crate) async fn run(context: Arc<Context>) {
             .boxed(),
         unbounded: true,
     };
-    run_queue(context, queue, move |context, work| reconcile(context, work, Arc::clone(&watches))).await;
+    let told = Arc::new(Told::default());
+    run_queue(context, queue, move |context, work| {
+        reconcile(context, work, Arc::clone(&watches), Arc::clone(&told))
+    })
+    .await;
 }
 
-async fn reconcile(context: Arc<Context>, work: Arc<Work>, watches: Arc<Watches>) -> Result<Action, Error> {
+/// Of each Work, its generation and the version of its object that was last found to be as it says, and told on it: most of
+/// what wakes a Work, its own status above all, is no news about its object.
+type Told = Notes<(Option<i64>, String)>;
+
+async fn reconcile(
+    context: Arc<Context>,
+    work: Arc<Work>,
+    watches: Arc<Watches>,
+    told: Arc<Told>,
+) -> Result<Action, Error> {
+    if work.metadata.deletion_timestamp.is_some() {
+        told.forget(&*work);
+        return Ok(Action::await_change());
+    }
     let namespace = work.namespace().unwrap_or_default();
     let cluster = cluster_of(&namespace).and_then(|name| context.clusters.get("", name));
-    let here =
-        |cluster: &Arc<Cluster>| work.metadata.deletion_timestamp.is_none() && context.reaches(cluster);
-    let Some(cluster) = cluster.filter(here) else {
+    let Some(cluster) = cluster.filter(|cluster| context.reaches(cluster)) else {
         return Ok(Action::await_change());
     };
     let Some((manifest, kind)) = manifest_kind(&work, &cluster) else { return Ok(Action::await_change()) };
@@ -58,13 +73,19 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, watches: Arc<Watches>
     let Some(store) = watches.store(&context, &cluster.name_any(), &kind, client) else {
         return Ok(Action::await_change());
     };
-    let (object_namespace, object_name) = manifest_name(&manifest);
+    let (object_namespace, object_name) = manifest_name(manifest);
     let object = store.get(object_namespace, object_name);
+    let version = object.as_ref().and_then(|object| object.resource_version());
+    let looked_at = version.map(|version| (work.metadata.generation, version));
+    if looked_at.as_ref().is_some_and(|looked_at| told.says(&*work, looked_at)) {
+        return Ok(Action::await_change());
+    }
+    told.forget(&*work);
     let object = object.map(|object| serde_json::to_value(&*object)).transpose()?;
     let was_applied =
         work.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_APPLIED));
     let as_it_says = object.as_ref().is_some_and(|object| {
-        let wanted = Value::Object(context.rules.retained(&manifest, object));
+        let wanted = Value::Object(context.rules.retained(manifest, object));
         context.rules.is_as_said(object, &wanted)
     });
     if was_applied && !as_it_says && store.is_ready() && cluster.is_ready() {
@@ -74,7 +95,10 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, watches: Arc<Watches>
     if let Some(object) =
         object.filter(|object| context.rules.belongs_to_work(object, &namespace, &work.name_any()))
     {
-        say(&context, &work, &manifest, &object).await?;
+        say(&context, &work, manifest, &object).await?;
+        if let Some(looked_at) = looked_at.filter(|_| as_it_says) {
+            told.set(&*work, looked_at);
+        }
     }
     Ok(Action::await_change())
 }
@@ -108,6 +132,5 @@ async fn say(
         return Ok(());
     }
     let api = Api::<Work>::namespaced(context.client.clone(), &work.namespace().unwrap_or_default());
-    put_status(&api, &work.name_any(), &json!({ "manifestStatuses": [status] })).await?;
-    Ok(())
+    put_status(&api, &work.name_any(), &json!({ "manifestStatuses": [status] })).await
 }

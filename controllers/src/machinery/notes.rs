@@ -1,0 +1,74 @@
+//! What a controller remembers of each object, in memory only: a restart forgets it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use kube::Resource;
+
+/// An object's namespace, empty for cluster-scoped ones, and its name.
+pub(super) type Key = (String, String);
+
+/// The key of an object.
+pub(super) fn key(object: &impl Resource) -> Key {
+    let meta = object.meta();
+    (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default())
+}
+
+/// One note for an object, at most.
+#[derive(Debug)]
+pub(crate) struct Notes<V>(Mutex<BTreeMap<Key, V>>);
+
+impl<V> Default for Notes<V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<V: Clone + PartialEq> Notes<V> {
+    /// What is noted of the object.
+    pub(crate) fn get(&self, object: &impl Resource) -> Option<V> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key(object)).cloned()
+    }
+
+    /// Whether just this is noted of it.
+    pub(crate) fn says(&self, object: &impl Resource, note: &V) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key(object)) == Some(note)
+    }
+
+    /// Notes this, in the place of what was noted.
+    pub(crate) fn set(&self, object: &impl Resource, note: V) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key(object), note);
+    }
+
+    /// Notes nothing any more.
+    pub(crate) fn forget(&self, object: &impl Resource) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(object));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    #[test]
+    fn a_note_is_of_one_object_until_it_is_forgotten() {
+        let object = |namespace: &str, name: &str| {
+            let mut object = ConfigMap::default();
+            object.metadata.namespace = Some(namespace.to_owned());
+            object.metadata.name = Some(name.to_owned());
+            object
+        };
+        let (one, other, notes) = (object("a", "b"), object("b", "a"), Notes::default());
+        notes.set(&one, 1);
+        notes.set(&one, 2);
+        assert_eq!([notes.get(&one), notes.get(&other)], [Some(2), None]);
+        assert_eq!(
+            [notes.says(&one, &2), notes.says(&one, &1), notes.says(&other, &2)],
+            [true, false, false]
+        );
+        notes.forget(&one);
+        assert_eq!(notes.get(&one), None);
+    }
+}

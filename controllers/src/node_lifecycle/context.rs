@@ -1,0 +1,116 @@
+//! What the controllers of nodes are given, and what they remember of nodes and zones: in memory only, as the real ones
+//! do, so that a start begins anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use capsize_clock::Clock;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::runtime::watcher::Config;
+use kube::{Api, Client};
+use tokio::sync::Notify;
+
+use super::{NodeControllers, NodeSettings};
+use crate::machinery::{Informer, Retries};
+use crate::rules::node::{NodeHealth, NodeRules, WaitingNodes, ZoneState};
+
+/// Where kubelets renew their Leases.
+pub(super) const LEASE_NAMESPACE: &str = "kube-node-lease";
+
+/// The index of pods by the node that they are bound to.
+pub(crate) const BY_NODE: &str = "node";
+
+/// What the controllers of nodes are given.
+pub(crate) struct NodeContext {
+    pub client: Client,
+    pub clock: Clock,
+    pub settings: NodeSettings,
+    pub rules: Arc<dyn NodeRules>,
+    pub nodes: Informer<Node>,
+    /// Without what nobody here reads of them.
+    pub pods: Informer<Pod>,
+    pub leases: Informer<Lease>,
+    /// Somebody waits for a taint.
+    pub waiting: Notify,
+    memory: Mutex<Memory>,
+}
+
+/// What is remembered.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// Of each node.
+    pub health: BTreeMap<String, NodeHealth>,
+    /// Of each zone that has nodes.
+    pub zones: BTreeMap<String, Zone>,
+    /// Nodes whose pods could not all be marked.
+    pub unmarked: BTreeSet<String>,
+}
+
+/// What is remembered of a zone.
+pub(super) struct Zone {
+    pub state: ZoneState,
+    pub waiting: WaitingNodes,
+    /// With the next look it begins anew.
+    pub forgotten: bool,
+}
+
+impl NodeContext {
+    /// Starts the watches.
+    pub(super) fn new(controllers: NodeControllers) -> Self {
+        let NodeControllers { client, clock, settings, rules } = controllers;
+        let pods = Informer::lean(Api::all(client.clone()), Config::default(), (), forget_what_is_not_read);
+        Self {
+            nodes: Informer::start(Api::all(client.clone()), Config::default(), ()),
+            pods: pods.indexed(BY_NODE, |pod| node_of(pod).map(str::to_owned).into_iter().collect()),
+            leases: Informer::start(Api::namespaced(client.clone(), LEASE_NAMESPACE), Config::default(), ()),
+            waiting: Notify::new(),
+            memory: Mutex::default(),
+            client,
+            clock,
+            settings,
+            rules,
+        }
+    }
+
+    /// Ends when the stores hold what there is.
+    pub(super) async fn ready(&self) {
+        self.nodes.ready().await;
+        self.pods.ready().await;
+        self.leases.ready().await;
+    }
+
+    /// What is remembered. Not to be held while anything is waited for.
+    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Retries for NodeContext {
+    fn delays(&self) -> (Duration, Duration) {
+        // `workqueue.DefaultTypedControllerRateLimiter`.
+        (Duration::from_millis(5), Duration::from_secs(1000))
+    }
+}
+
+/// The node that a pod is bound to.
+pub(crate) fn node_of(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
+}
+
+/// There may be a hundred thousand of them.
+fn forget_what_is_not_read(pod: &mut Pod) {
+    if let Some(spec) = &mut pod.spec {
+        spec.containers.clear();
+        spec.init_containers = None;
+        spec.volumes = None;
+        spec.affinity = None;
+    }
+    if let Some(status) = &mut pod.status {
+        status.container_statuses = None;
+        status.init_container_statuses = None;
+    }
+    pod.metadata.managed_fields = None;
+    pod.metadata.annotations = None;
+}

@@ -1,0 +1,124 @@
+//! One look at one node: is it well, what does it say, and what follows from that.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Node, NodeCondition};
+use kube::{Api, ResourceExt};
+use serde_json::json;
+
+use super::monitor::COMPONENT;
+use super::{NodeContext, mark, taints};
+use crate::machinery::{Said, patched_status, record};
+use crate::rules::node::{Tainting, ready_of};
+
+/// How often a node is tried that cannot be written.
+const TRIES: usize = 5;
+/// From one try to the next.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What a look has found.
+pub(super) struct Seen {
+    pub zone: String,
+    /// Whether it counts for its zone.
+    pub counts: bool,
+    /// The status of `Ready` after the look; absent where it never said.
+    pub ready: Option<String>,
+}
+
+/// Looks at a node. Nothing is known of one that could not be written.
+pub(super) async fn look(context: &NodeContext, node: Arc<Node>) -> Option<Seen> {
+    let (node, read) = silence(context, node).await?;
+    let ready = ready_of(conditions(&node)).map(|ready| ready.status.clone());
+    if ready.is_some() {
+        let decisive = context.rules.decisive(Some(&read), ready.as_deref()).map(str::to_owned);
+        taint(context, &node, decisive.as_deref()).await;
+        mark_pods(context, &node, &read, ready.as_deref()).await;
+    }
+    Some(Seen { zone: context.rules.zone_of(node.labels()), counts: context.rules.counts(&node), ready })
+}
+
+/// Listens for signs of life, and writes that there are none. Returns the node as it is then, and what `Ready` said before;
+/// a node that never said anything counts as unknown.
+async fn silence(context: &NodeContext, mut node: Arc<Node>) -> Option<(Arc<Node>, String)> {
+    let api = Api::<Node>::all(context.client.clone());
+    for attempt in 0..TRIES {
+        if attempt > 0 {
+            context.clock.sleep(PAUSE).await;
+            match api.get(&node.name_any()).await {
+                Ok(fresh) => node = Arc::new(fresh),
+                Err(_) => continue,
+            }
+        }
+        let read = ready_of(conditions(&node)).map_or("Unknown", |ready| &ready.status).to_owned();
+        let Some(silenced) = listen(context, &node) else { return Some((node, read)) };
+        match patched_status(&api, &*node, &json!({ "conditions": silenced })).await {
+            Ok(written) => {
+                let mut memory = context.memory();
+                if let Some(health) = memory.health.get_mut(&node.name_any()) {
+                    // Not a sign of life: it was said here.
+                    health.ready = ready_of(conditions(&written)).cloned();
+                    health.transition = context.clock.now();
+                }
+                return Some((Arc::new(written), read));
+            }
+            Err(error) => {
+                tracing::debug!(node = node.name_any(), %error, "a node's health could not be written");
+            }
+        }
+    }
+    None
+}
+
+/// What the conditions of the node have become, if it has been silent for too long.
+fn listen(context: &NodeContext, node: &Node) -> Option<Vec<NodeCondition>> {
+    let (name, now) = (node.name_any(), context.clock.now());
+    let lease = context.leases.get(super::context::LEASE_NAMESPACE, &name);
+    let renewed = lease.and_then(|lease| Some(lease.spec.as_ref()?.renew_time.as_ref()?.0));
+    let created = node.creation_timestamp().map_or(now, |created| created.0);
+    let mut memory = context.memory();
+    let ready = ready_of(conditions(node));
+    let health = context.rules.node_health(memory.health.get(&name), ready, renewed, created, now);
+    let settings = &context.settings;
+    let graces = (settings.monitor_grace_period, settings.startup_grace_period);
+    let silenced = context.rules.silent_conditions(&health, conditions(node), created, graces, now);
+    memory.health.insert(name, health);
+    silenced
+}
+
+async fn taint(context: &NodeContext, node: &Node, decisive: Option<&str>) {
+    let (Some(ready), Some(tainting)) = (decisive, context.rules.tainting(decisive, taints::of(node))) else {
+        return;
+    };
+    match tainting {
+        Tainting::Done => {}
+        Tainting::Swap => taints::log(node, taints::evict(context, node, ready).await),
+        Tainting::Clear => taints::clear(context, node).await,
+        Tainting::Wait => {
+            let mut memory = context.memory();
+            if let Some(zone) = memory.zones.get_mut(&context.rules.zone_of(node.labels())) {
+                zone.waiting.add(&node.name_any(), context.rules.place(), context.clock.now());
+                context.waiting.notify_one();
+            }
+        }
+    }
+}
+
+async fn mark_pods(context: &NodeContext, node: &Node, read: &str, written: Option<&str>) {
+    let name = node.name_any();
+    let now = context.rules.marks_pods(Some(read), written);
+    let failed = context.memory().unmarked.remove(&name);
+    if now {
+        let message = format!("Node {name} status is now: NodeNotReady");
+        let said = Said { component: COMPONENT, warns: false, reason: "NodeNotReady", message };
+        record(&context.client, &context.clock, node, said).await;
+    }
+    if now || context.rules.marks_again(failed, Some(read)) {
+        mark::mark_all(context, &name).await;
+    }
+}
+
+/// What a node says of itself.
+pub(super) fn conditions(node: &Node) -> &[NodeCondition] {
+    node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default()
+}

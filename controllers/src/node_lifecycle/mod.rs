@@ -1,0 +1,16 @@
+//! The controllers of nodes: health, taints, zones and their rates, marks on pods; and the eviction of pods by taints.
+
+mod context;
+mod look;
+mod mark;
+mod monitor;
+mod reconcile;
+mod settings;
+mod start;
+mod tainter;
+mod taints;
+mod zones;
+
+pub(crate) use context::{BY_NODE, NodeContext, node_of};
+pub use settings::{NodeControllerSet, NodeSettings};
+pub use start::NodeControllers;

@@ -1,0 +1,55 @@
+//! Starts the controllers of nodes, and stops them at once.
+
+use std::fmt;
+use std::sync::Arc;
+
+use capsize_clock::Clock;
+use kube::Client;
+use tokio::task::JoinSet;
+
+use super::{NodeContext, NodeSettings, mark, monitor, reconcile, tainter};
+use crate::rules::node::NodeRules;
+use crate::start::Running;
+use crate::taint_eviction;
+
+/// What the controllers of nodes need.
+pub struct NodeControllers {
+    /// The cluster whose nodes they are.
+    pub client: Client,
+    /// The time that they go by.
+    pub clock: Clock,
+    /// Their flags.
+    pub settings: NodeSettings,
+    /// How they judge.
+    pub rules: Arc<dyn NodeRules>,
+}
+
+impl fmt::Debug for NodeControllers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeControllers").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl NodeControllers {
+    /// Starts them on the current runtime. They go on until what is returned is dropped.
+    #[must_use = "the controllers stop when it is dropped"]
+    pub fn start(self) -> Running {
+        Running::of(work(Arc::new(NodeContext::new(self))))
+    }
+}
+
+async fn work(context: Arc<NodeContext>) {
+    context.ready().await;
+    let started = context.settings.controllers;
+    let mut tasks = JoinSet::new();
+    if started.lifecycle {
+        tasks.spawn(reconcile::run(Arc::clone(&context)));
+        tasks.spawn(mark::run(Arc::clone(&context)));
+        tasks.spawn(monitor::run(Arc::clone(&context)));
+        tasks.spawn(tainter::run(Arc::clone(&context)));
+    }
+    if started.taint_eviction {
+        tasks.spawn(taint_eviction::run(context));
+    }
+    while tasks.join_next().await.is_some() {}
+}

@@ -1,0 +1,60 @@
+//! Gives the nodes that wait for it their NoExecute taint, zone by zone, as fast as the zone's rate allows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::look::conditions;
+use super::{NodeContext, taints};
+use crate::rules::node::ready_of;
+
+/// From one pass over the queues to the next (`NodeEvictionPeriod`).
+const PERIOD: Duration = Duration::from_millis(100);
+/// How long a node waits of which nothing is known when its turn comes.
+const POSTPONED: Duration = Duration::from_millis(50);
+
+/// Passes over the queues, for ever; not while nobody waits. Who comes to wait is not tainted before the next pass, so that
+/// a look at all nodes comes to its conclusions first.
+pub(super) async fn run(context: Arc<NodeContext>) {
+    loop {
+        if context.memory().zones.values().all(|zone| zone.waiting.is_empty()) {
+            context.waiting.notified().await;
+        }
+        context.clock.sleep(PERIOD).await;
+        let zones: Vec<String> = context.memory().zones.keys().cloned().collect();
+        for zone in zones {
+            taint_zone(&context, &zone).await;
+        }
+    }
+}
+
+async fn taint_zone(context: &NodeContext, zone: &str) {
+    while let Some(name) = head(context, zone) {
+        let again = taint(context, &name).await;
+        let mut memory = context.memory();
+        let Some(zone) = memory.zones.get_mut(zone) else { return };
+        match again {
+            None => zone.waiting.done(&name),
+            Some(pause) => {
+                let at = context.clock.now().saturating_add(pause);
+                zone.waiting.again(&name, at.unwrap_or(jiff::Timestamp::MAX));
+            }
+        }
+    }
+}
+
+fn head(context: &NodeContext, zone: &str) -> Option<String> {
+    context.memory().zones.get_mut(zone)?.waiting.head(context.clock.now())
+}
+
+/// Taints a node, if it is still there and not ready. Returns how long it has to wait until it is tried again, if it has to.
+async fn taint(context: &NodeContext, name: &str) -> Option<Duration> {
+    let node = context.nodes.get("", name)?;
+    let Some(ready) = ready_of(conditions(&node)) else { return Some(POSTPONED) };
+    if ready.status == "True" {
+        return None;
+    }
+    let tainted = taints::evict(context, &node, &ready.status).await;
+    let failed = tainted.is_err();
+    taints::log(&node, tainted);
+    failed.then_some(Duration::ZERO)
+}

@@ -1,0 +1,70 @@
+//! The one way in which the taints of a node are written.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Node, Taint};
+use kube::{Api, ResourceExt};
+use serde_json::json;
+
+use super::NodeContext;
+use crate::machinery::{Error, patch_guarded};
+
+/// How often taints are tried that cannot be written (`UpdateTaintBackoff`).
+const TRIES: usize = 5;
+/// From one try to the next.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The taints of a node.
+pub(super) fn of(node: &Node) -> &[Taint] {
+    node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
+}
+
+/// Writes what `change` makes of the taints of a node, if they are others than before: of those that it had when it was
+/// read, and, where it has changed since, of those that it has.
+pub(super) async fn set(
+    context: &NodeContext,
+    node: &Node,
+    change: impl Fn(&[Taint]) -> Vec<Taint>,
+) -> Result<(), Error> {
+    let api = Api::<Node>::all(context.client.clone());
+    let mut fresh: Option<Node> = None;
+    let mut attempt = 1;
+    loop {
+        let node = fresh.as_ref().unwrap_or(node);
+        let taints = change(of(node));
+        if taints == of(node) {
+            return Ok(());
+        }
+        let taints = (!taints.is_empty()).then_some(taints);
+        let written = json!({ "spec": { "taints": taints } });
+        match patch_guarded(&api, node, written, context.rules.guards_taints()).await {
+            Ok(_) => return Ok(()),
+            Err(error) if attempt == TRIES => return Err(error),
+            Err(_) => {}
+        }
+        attempt += 1;
+        context.clock.sleep(PAUSE).await;
+        fresh = Some(api.get(&node.name_any()).await?);
+    }
+}
+
+/// Gives a node the NoExecute taint for this readiness.
+pub(super) async fn evict(context: &NodeContext, node: &Node, ready: &str) -> Result<(), Error> {
+    let taints =
+        |before: &[Taint]| context.rules.evicting_taints(ready, before, context.clock.now_in_seconds());
+    set(context, node, taints).await
+}
+
+/// Takes the NoExecute taints of ill health from a node, and its place among those that wait for one.
+pub(super) async fn clear(context: &NodeContext, node: &Node) {
+    log(node, set(context, node, |before| context.rules.without_evicting_taints(before)).await);
+    let name = node.name_any();
+    context.memory().zones.values_mut().for_each(|zone| zone.waiting.remove(&name));
+}
+
+/// Says what could not be written. The next look does what is still to be done.
+pub(super) fn log(node: &Node, outcome: Result<(), Error>) {
+    if let Err(error) = outcome {
+        tracing::debug!(node = node.name_any(), %error, "a node's taints could not be written");
+    }
+}

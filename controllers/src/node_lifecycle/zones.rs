@@ -1,0 +1,78 @@
+//! What the nodes of a zone together make of it, and the rate at which they are tainted for that.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+
+use super::context::{Memory, Zone};
+use super::look::Seen;
+use super::{NodeContext, taints};
+use crate::rules::node::{Census, Disruption, Limiter, WaitingNodes, ZoneState};
+
+/// A zone begins with a token, at the normal rate.
+pub(super) fn ensure_zone(context: &NodeContext, node: &Node) {
+    let limiter = || Limiter::new(context.settings.rates.normal, context.clock.now());
+    let name = context.rules.zone_of(node.labels());
+    let mut memory = context.memory();
+    if memory.zones.get(&name).is_none_or(|zone| zone.forgotten) {
+        let waiting = WaitingNodes::new(limiter());
+        memory.zones.insert(name, Zone { state: ZoneState::Initial, waiting, forgotten: false });
+    }
+}
+
+/// Draws the conclusions from a look at all nodes.
+pub(super) async fn settle(context: &NodeContext, nodes: &[Arc<Node>], seen: &[Seen]) {
+    let rules = &context.rules;
+    let mut counted: BTreeMap<String, Census> = BTreeMap::new();
+    for node in seen.iter().filter(|node| node.counts) {
+        counted.entry(node.zone.clone()).or_default().count(node.ready.as_deref());
+    }
+    let state = |census: &Census| rules.zone_state(*census, context.settings.rates);
+    let now: BTreeMap<String, ZoneState> =
+        counted.iter().map(|(zone, census)| (zone.clone(), state(census))).collect();
+    let disruption = {
+        let mut memory = context.memory();
+        let of_nodes: BTreeSet<String> = nodes.iter().map(|node| rules.zone_of(node.labels())).collect();
+        let remembered = rules.remembered_zones(&of_nodes, &counted.keys().cloned().collect());
+        memory.zones.retain(|zone, _| of_nodes.contains(zone));
+        memory.zones.iter_mut().for_each(|(name, zone)| zone.forgotten = !remembered.contains(name));
+        let before = memory.zones.iter().filter(|(zone, _)| counted.contains_key(*zone));
+        rules.disruption(&before.map(|(zone, known)| (zone.clone(), known.state)).collect(), &now)
+    };
+    if disruption == Disruption::Begins {
+        for node in nodes {
+            taints::clear(context, node).await;
+        }
+    }
+    let mut memory = context.memory();
+    if disruption == Disruption::Ends {
+        let now = context.clock.now();
+        for health in memory.health.values_mut() {
+            (health.probed, health.transition) = (now, now);
+        }
+    }
+    let frozen = matches!(disruption, Disruption::Begins | Disruption::Lasts);
+    adjust(context, &mut memory, &counted, &now, frozen);
+}
+
+/// Brings the rates in line with the states.
+fn adjust(
+    context: &NodeContext,
+    memory: &mut Memory,
+    counted: &BTreeMap<String, Census>,
+    states: &BTreeMap<String, ZoneState>,
+    frozen: bool,
+) {
+    let rules = &context.rules;
+    for (name, zone) in &mut memory.zones {
+        let (Some(census), Some(state)) = (counted.get(name), states.get(name)) else { continue };
+        zone.state = *state;
+        let rate = if frozen { 0.0 } else { rules.zone_rate(*state, census.size(), context.settings.rates) };
+        let old = zone.waiting.limiter();
+        if (old.rate() - rate).abs() > f64::EPSILON {
+            zone.waiting.set_limiter(rules.limiter(old, rate, context.clock.now()));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What Kubernetes 1.16 does otherwise than 1.36, as named switches.
+//!
+//! The reference is release 1.36 with the bugs taken out; what a release does and should not is in `bugs`.
+
+/// The differences between releases that the rules of nodes know. The default is the reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeBehaviour {
+    /// Taints of effect NoExecute follow `Ready` as this very look has left it; before (1.16), as it was read, so that
+    /// they come a look later.
+    pub taints_by_written: bool,
+    /// Nodes with the label `exclude-disruption` do not count for their zone; before (1.16, gate
+    /// `LegacyNodeRoleBehavior`), those whose name ends like that of a master.
+    pub excludes_by_label: bool,
+    /// The labels of os and architecture are copied from the stable to the beta ones; before (1.16), back.
+    pub stable_labels_lead: bool,
+    /// A pod that comes to a node that is not ready is marked, too; not in 1.16.
+    pub marks_newcomers: bool,
+    /// A pod says that a taint drives it out, before it is deleted (`DisruptionTarget`); as from 1.26.
+    pub tells_disruption: bool,
+    /// The renewal of a Lease is a sign of life (gate `NodeLease`, always on as from 1.17).
+    pub reads_leases: bool,
+    /// Conditions bring taints of effect NoSchedule (gate `TaintNodesByCondition`, always on as from 1.17).
+    pub taints_by_condition: bool,
+    /// How many nodes are looked at at once.
+    pub workers: usize,
+}
+
+impl NodeBehaviour {
+    /// Kubernetes 1.16, with its gates as they are by default.
+    pub const V1_16: Self = Self {
+        taints_by_written: false,
+        excludes_by_label: false,
+        stable_labels_lead: false,
+        marks_newcomers: false,
+        tells_disruption: false,
+        reads_leases: true,
+        taints_by_condition: true,
+        workers: 1,
+    };
+
+    /// Kubernetes 1.36.
+    pub const V1_36: Self = Self {
+        taints_by_written: true,
+        excludes_by_label: true,
+        stable_labels_lead: true,
+        marks_newcomers: true,
+        tells_disruption: true,
+        reads_leases: true,
+        taints_by_condition: true,
+        workers: 8,
+    };
+}
+
+impl Default for NodeBehaviour {
+    fn default() -> Self {
+        Self::V1_36
+    }
+}

@@ -1,0 +1,31 @@
+//! The judgements of the node lifecycle: nodes are the members, and pods what they carry.
+//!
+//! The rules are those of Kubernetes 1.36, but not its bugs; what 1.16 does otherwise is in `behaviour`.
+
+mod behaviour;
+mod bugs;
+mod health;
+mod labels;
+mod leave;
+mod marks;
+mod names;
+mod queue;
+mod release;
+mod set;
+mod taints;
+mod zones;
+
+pub use behaviour::NodeBehaviour;
+pub use bugs::{NodeBug, UnknownNodeBug};
+pub use health::{NodeHealth, node_health, ready_of, silent_conditions};
+pub use labels::{mirrored_labels, zone_of};
+pub use leave::{Timer, deletion_pause, disruption_target, pod_due, timer};
+pub use marks::{marked_conditions, marks_again, marks_newcomer, marks_pods};
+pub use names::*;
+pub use queue::{Limiter, Place, WaitingNodes};
+pub use release::NodeRelease;
+pub use set::NodeRules;
+pub use taints::{Tainting, condition_taints, evicting_taints, tainting, without_evicting_taints};
+pub use zones::{
+    Census, Disruption, Rates, ZoneState, counts, disruption, remembered_zones, zone_rate, zone_state,
+};

@@ -1,0 +1,218 @@
+//! The taints that a node's conditions bring with them.
+//!
+//! kubernetes/kubernetes `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`doNoScheduleTaintingPass`,
+//! `processTaintBaseEviction`) and `pkg/controller/util/node/controller_utils.go`. Other than there, a swap of taints is
+//! one write, so that nobody ever sees both.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{NodeCondition, Taint};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::names::{NODE_NOT_READY, NODE_UNREACHABLE, NODE_UNSCHEDULABLE, TAINT_BY_CONDITION};
+use crate::api::{NO_EXECUTE, NO_SCHEDULE};
+
+/// The taints with those of effect NoSchedule that conditions and cordons bring in line with these. Others stay as they
+/// are; one of these keys that somebody else has set goes. There is no rate and no zone to it.
+#[must_use]
+pub fn condition_taints(
+    conditions: &[NodeCondition],
+    unschedulable: bool,
+    taints: &[Taint],
+    now: Timestamp,
+) -> Vec<Taint> {
+    let holds = |kind: &str, status: &str| {
+        conditions.iter().any(|condition| condition.type_ == kind && condition.status == status)
+    };
+    let brought = TAINT_BY_CONDITION.iter().filter(|(kind, status, _)| holds(kind, status));
+    let wanted: Vec<&str> =
+        brought.map(|(.., key)| *key).chain(unschedulable.then_some(NODE_UNSCHEDULABLE)).collect();
+    let owned =
+        |key: &str| key == NODE_UNSCHEDULABLE || TAINT_BY_CONDITION.iter().any(|(.., owned)| *owned == key);
+    let stays = |taint: &&Taint| {
+        taint.effect != NO_SCHEDULE || !owned(&taint.key) || wanted.contains(&taint.key.as_str())
+    };
+    let mut after: Vec<Taint> = taints.iter().filter(stays).cloned().collect();
+    for key in wanted {
+        add(&mut after, key, NO_SCHEDULE, now);
+    }
+    after
+}
+
+/// What is to be done about the NoExecute taint of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tainting {
+    /// It has the right one.
+    Done,
+    /// It has the opposite one: that is swapped at once, at no cost.
+    Swap,
+    /// It has neither: it waits for its turn.
+    Wait,
+    /// It is ready: it loses both, and its place in the queue.
+    Clear,
+}
+
+/// What the readiness of a node asks for; nothing where it never said.
+#[must_use]
+pub fn tainting(ready: Option<&str>, taints: &[Taint]) -> Option<Tainting> {
+    let has = |key: &str| taints.iter().any(|taint| taint.key == key && taint.effect == NO_EXECUTE);
+    let ready = ready?;
+    Some(match health_keys(ready) {
+        None => Tainting::Clear,
+        Some((_, opposite)) if has(opposite) => Tainting::Swap,
+        Some((right, _)) if has(right) => Tainting::Done,
+        Some(_) => Tainting::Wait,
+    })
+}
+
+/// The taints with the NoExecute one that this readiness brings, in the place of the opposite one.
+#[must_use]
+pub fn evicting_taints(ready: &str, taints: &[Taint], now: Timestamp) -> Vec<Taint> {
+    let mut after = without_evicting_taints(taints);
+    if let Some((right, _)) = health_keys(ready) {
+        let kept = taints.iter().find(|taint| taint.key == right && taint.effect == NO_EXECUTE);
+        match kept {
+            Some(kept) => after.push(kept.clone()),
+            None => add(&mut after, right, NO_EXECUTE, now),
+        }
+    }
+    after
+}
+
+/// The taints without the NoExecute ones of ill health.
+#[must_use]
+pub fn without_evicting_taints(taints: &[Taint]) -> Vec<Taint> {
+    let of_health = |taint: &Taint| {
+        taint.effect == NO_EXECUTE && [NODE_NOT_READY, NODE_UNREACHABLE].contains(&taint.key.as_str())
+    };
+    taints.iter().filter(|taint| !of_health(taint)).cloned().collect()
+}
+
+/// The key of the taint for this readiness, and that of the opposite one.
+fn health_keys(ready: &str) -> Option<(&'static str, &'static str)> {
+    match ready {
+        "False" => Some((NODE_NOT_READY, NODE_UNREACHABLE)),
+        "Unknown" => Some((NODE_UNREACHABLE, NODE_NOT_READY)),
+        _ => None,
+    }
+}
+
+fn add(taints: &mut Vec<Taint>, key: &str, effect: &str, now: Timestamp) {
+    if !taints.iter().any(|taint| taint.key == key && taint.effect == effect) {
+        let time_added = Some(Time(now));
+        taints.push(Taint { key: key.into(), effect: effect.into(), time_added, value: None });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// Taints by the last part of the key and the effect, all added at 1.
+    fn taints(names: &[&str]) -> Vec<Taint> {
+        let taint = |name: &&str| {
+            let (key, effect) = name.split_once(':').unwrap();
+            let key = if key == "custom" { key.into() } else { format!("node.kubernetes.io/{key}") };
+            Taint { key, effect: effect.into(), time_added: Some(Time(at(1))), value: None }
+        };
+        names.iter().map(taint).collect()
+    }
+
+    fn names(taints: &[Taint]) -> Vec<String> {
+        let short =
+            |taint: &Taint| format!("{}:{}", taint.key.rsplit('/').next().unwrap_or_default(), taint.effect);
+        taints.iter().map(short).collect()
+    }
+
+    fn conditions(statuses: &[(&str, &str)]) -> Vec<NodeCondition> {
+        let condition = |(kind, status): &(&str, &str)| NodeCondition {
+            type_: (*kind).into(),
+            status: (*status).into(),
+            ..NodeCondition::default()
+        };
+        statuses.iter().map(condition).collect()
+    }
+
+    /// Conditions, whether the node is cordoned, and its taints before and after.
+    type Case =
+        (&'static [(&'static str, &'static str)], bool, &'static [&'static str], &'static [&'static str]);
+
+    #[test]
+    fn conditions_and_cordons_keep_new_pods_away() {
+        let cases: [Case; 10] = [
+            (&[("Ready", "True")], false, &["not-ready:NoSchedule"], &[]),
+            (&[("Ready", "False")], false, &[], &["not-ready:NoSchedule"]),
+            (&[("Ready", "Unknown")], false, &["not-ready:NoSchedule"], &["unreachable:NoSchedule"]),
+            (&[], false, &["not-ready:NoSchedule"], &[]),
+            (
+                &[("Ready", "True"), ("MemoryPressure", "True"), ("DiskPressure", "True")],
+                false,
+                &[],
+                &["memory-pressure:NoSchedule", "disk-pressure:NoSchedule"],
+            ),
+            (
+                &[("PIDPressure", "True"), ("NetworkUnavailable", "True")],
+                false,
+                &[],
+                &["network-unavailable:NoSchedule", "pid-pressure:NoSchedule"],
+            ),
+            (&[("MemoryPressure", "Unknown")], false, &["memory-pressure:NoSchedule"], &[]),
+            (&[("MemoryPressure", "False")], true, &[], &["unschedulable:NoSchedule"]),
+            (&[], false, &["unschedulable:NoSchedule"], &[]),
+            (
+                &[("Ready", "True")],
+                false,
+                &[
+                    "custom:NoSchedule",
+                    "not-ready:NoExecute",
+                    "disk-pressure:NoSchedule",
+                    "unschedulable:NoExecute",
+                ],
+                &["custom:NoSchedule", "not-ready:NoExecute", "unschedulable:NoExecute"],
+            ),
+        ];
+        for (statuses, cordoned, before, expected) in cases {
+            let after = condition_taints(&conditions(statuses), cordoned, &taints(before), at(9));
+            assert_eq!(names(&after), expected, "{statuses:?} {before:?}");
+        }
+    }
+
+    #[test]
+    fn a_taint_that_stays_keeps_its_time_and_a_new_one_gets_its_own() {
+        let statuses = conditions(&[("Ready", "Unknown"), ("DiskPressure", "True")]);
+        let after = condition_taints(&statuses, false, &taints(&["disk-pressure:NoSchedule"]), at(9));
+        let times: Vec<_> = after.iter().map(|taint| taint.time_added.clone().unwrap().0).collect();
+        assert_eq!(times, [at(1), at(9)]);
+    }
+
+    #[test]
+    fn readiness_decides_what_is_to_be_done_about_the_taint() {
+        let cases: [(Option<&str>, &[&str], Option<Tainting>); 8] = [
+            (None, &["not-ready:NoExecute"], None),
+            (Some("True"), &["not-ready:NoExecute"], Some(Tainting::Clear)),
+            (Some("False"), &[], Some(Tainting::Wait)),
+            (Some("False"), &["not-ready:NoSchedule"], Some(Tainting::Wait)),
+            (Some("False"), &["not-ready:NoExecute"], Some(Tainting::Done)),
+            (Some("False"), &["unreachable:NoExecute"], Some(Tainting::Swap)),
+            (Some("Unknown"), &["not-ready:NoExecute"], Some(Tainting::Swap)),
+            (Some("Unknown"), &["unreachable:NoExecute"], Some(Tainting::Done)),
+        ];
+        for (ready, before, expected) in cases {
+            assert_eq!(tainting(ready, &taints(before)), expected, "{ready:?} {before:?}");
+        }
+    }
+
+    #[test]
+    fn the_two_taints_of_ill_health_exclude_one_another() {
+        let before = taints(&["custom:NoExecute", "not-ready:NoExecute", "not-ready:NoSchedule"]);
+        let unreachable = evicting_taints("Unknown", &before, at(9));
+        let expected = ["custom:NoExecute", "not-ready:NoSchedule", "unreachable:NoExecute"];
+        assert_eq!(names(&unreachable), expected);
+        assert_eq!(unreachable[2].time_added, Some(Time(at(9))));
+        assert_eq!(evicting_taints("Unknown", &unreachable, at(10)), unreachable);
+        assert_eq!(names(&without_evicting_taints(&unreachable)), expected[..2]);
+    }
+}

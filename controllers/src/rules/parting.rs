@@ -1,0 +1,57 @@
+//! What becomes of the copy in a member when its Work goes.
+//!
+//! karmada-io/karmada `pkg/controllers/execution/execution_controller.go`, `handleWorkDelete`.
+
+use crate::api::Cluster;
+
+/// What becomes of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastCopy {
+    /// It is taken from the member, and then the Work goes.
+    Taken,
+    /// The Work waits until the member is ready again.
+    Awaited,
+    /// It stays where it is, and the Work goes.
+    LeftBehind,
+}
+
+/// What becomes of a copy in `cluster`: nobody waits for a member that is not ready and is being removed, or is gone.
+#[must_use]
+pub fn last_copy(cluster: Option<&Cluster>) -> LastCopy {
+    match cluster {
+        Some(cluster) if cluster.is_ready() => LastCopy::Taken,
+        Some(cluster) if cluster.metadata.deletion_timestamp.is_none() => LastCopy::Awaited,
+        _ => LastCopy::LeftBehind,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_copy_is_waited_for_unless_its_member_goes_too() {
+        let cluster = |ready: &str, metadata: Value| -> Cluster {
+            serde_json::from_value(json!({
+                "metadata": metadata, "spec": {"syncMode": "Push"},
+                "status": {"conditions": [
+                    {"type": "Ready", "status": ready, "reason": "r", "message": "", "lastTransitionTime": "2030-01-01T00:00:00Z"},
+                ]},
+            }))
+            .unwrap()
+        };
+        let going = json!({"name": "m1", "deletionTimestamp": "2030-01-01T00:00:00Z"});
+        let cases = [
+            (Some(cluster("True", json!({"name": "m1"}))), LastCopy::Taken),
+            (Some(cluster("True", going.clone())), LastCopy::Taken),
+            (Some(cluster("False", json!({"name": "m1"}))), LastCopy::Awaited),
+            (Some(cluster("False", going)), LastCopy::LeftBehind),
+            (None, LastCopy::LeftBehind),
+        ];
+        for (cluster, expected) in cases {
+            assert_eq!(last_copy(cluster.as_ref()), expected);
+        }
+    }
+}

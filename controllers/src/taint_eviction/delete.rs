@@ -1,0 +1,54 @@
+//! Deletes one pod, having said why.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, Preconditions};
+use kube::{Api, ResourceExt};
+use serde_json::json;
+
+use super::agenda::{Doomed, Key};
+use crate::machinery::{Error, Said, is_absent, patch_status, record};
+use crate::node_lifecycle::NodeContext;
+
+/// Deletes a pod, if it is still the one. Whether there is nothing more to do.
+pub(super) async fn delete(context: &NodeContext, doomed: &Doomed) -> bool {
+    if doomed.failures == 0 {
+        tell(context, &doomed.key, "Marking for deletion Pod").await;
+    }
+    match try_to_delete(context, doomed).await {
+        Ok(()) => true,
+        Err(Error::Request(error)) if is_absent(&error) => true,
+        Err(error) => {
+            tracing::debug!(pod = doomed.key.1, %error, "a pod could not be deleted");
+            false
+        }
+    }
+}
+
+async fn try_to_delete(context: &NodeContext, doomed: &Doomed) -> Result<(), Error> {
+    let (namespace, name) = &doomed.key;
+    let api = Api::<Pod>::namespaced(context.client.clone(), namespace);
+    let pod = api.get(name).await?;
+    let uid = Some(doomed.uid.clone()).filter(|uid| !uid.is_empty());
+    if uid.is_some() && uid != pod.uid() {
+        return Ok(());
+    }
+    let told = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let now = context.clock.now_in_seconds();
+    if let Some(conditions) = context.rules.disruption_target(told, pod.metadata.generation, now) {
+        patch_status(&api, &pod, &json!({ "conditions": conditions })).await?;
+    }
+    let preconditions = uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None });
+    api.delete(name, &DeleteParams { preconditions, ..DeleteParams::default() }).await?;
+    Ok(())
+}
+
+/// Tells of a pod what is done about it.
+pub(super) async fn tell(context: &NodeContext, key: &Key, what: &str) {
+    let (namespace, name) = key;
+    let mut pod = Pod::default();
+    (pod.metadata.namespace, pod.metadata.name) = (Some(namespace.clone()), Some(name.clone()));
+    let message = format!("{what} {namespace}/{name}");
+    let component = "taint-eviction-controller";
+    let said = Said { component, warns: false, reason: "TaintManagerEviction", message };
+    record(&context.client, &context.clock, &pod, said).await;
+}

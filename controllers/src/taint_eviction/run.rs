@@ -1,0 +1,148 @@
+//! Follows taints and pods, and deletes at the time that follows from them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
+use kube::ResourceExt;
+use tokio::task::JoinSet;
+
+use super::agenda::{Agenda, Doomed, Key};
+use super::delete::{delete, tell};
+use crate::api::NO_EXECUTE;
+use crate::machinery::Change;
+use crate::node_lifecycle::{BY_NODE, NodeContext, node_of};
+use crate::rules::node::Timer;
+
+/// What is known.
+struct Evictions {
+    context: Arc<NodeContext>,
+    /// The NoExecute taints of the nodes that have some.
+    tainted: BTreeMap<String, Vec<Taint>>,
+    agenda: Agenda,
+    /// Deletions, each with whether it has come to its end; and events on their way.
+    under_way: JoinSet<Option<(Doomed, bool)>>,
+}
+
+/// Evicts, for ever.
+pub(crate) async fn run(context: Arc<NodeContext>) {
+    let (mut nodes, mut pods) = (Box::pin(context.nodes.changes()), Box::pin(context.pods.changes()));
+    let clock = context.clock;
+    let mut evictions =
+        Evictions { context, tainted: BTreeMap::new(), agenda: Agenda::default(), under_way: JoinSet::new() };
+    loop {
+        let next = evictions.agenda.next();
+        let due = async {
+            match next {
+                Some(at) => clock.sleep(at.duration_since(clock.now()).try_into().unwrap_or_default()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(change) = nodes.next() => evictions.node_changed(&change),
+            Some(change) = pods.next() => evictions.pod_changed(&change),
+            Some(Ok(Some((doomed, done)))) = evictions.under_way.join_next() => evictions.ended(&doomed, done),
+            () = due => evictions.start_due(),
+        }
+    }
+}
+
+impl Evictions {
+    /// Nothing but the NoExecute taints matters. Of a node that is gone the taints are forgotten, but what was decided for
+    /// them stays so.
+    fn node_changed(&mut self, change: &Change<Node>) {
+        let name = change.object().name_any();
+        let Some(node) = &change.after else {
+            self.tainted.remove(&name);
+            return;
+        };
+        let taints = evicting(node);
+        if taints == self.tainted.get(&name).map(Vec::as_slice).unwrap_or_default() {
+            return;
+        }
+        if taints.is_empty() {
+            self.tainted.remove(&name);
+        } else {
+            self.tainted.insert(name.clone(), taints.clone());
+        }
+        for pod in self.context.pods.by(BY_NODE, &name) {
+            self.judge(&pod, &taints);
+        }
+    }
+
+    /// Nothing but its node and its tolerations matters of a pod, and that it is there.
+    fn pod_changed(&mut self, change: &Change<Pod>) {
+        let Some(pod) = &change.after else {
+            self.agenda.cancel(&key(change.object()));
+            return;
+        };
+        let what_matters =
+            |pod: &Pod| (pod.uid(), node_of(pod).map(str::to_owned), tolerations(pod).to_vec());
+        if change.differs(what_matters)
+            && let Some(taints) = node_of(pod).and_then(|node| self.tainted.get(node)).cloned()
+        {
+            self.judge(pod, &taints);
+        }
+    }
+
+    fn judge(&mut self, pod: &Pod, taints: &[Taint]) {
+        if pod.metadata.deletion_timestamp.is_some() {
+            return;
+        }
+        let (rules, now) = (&self.context.rules, self.context.clock.now());
+        let created = pod.creation_timestamp().map_or(now, |created| created.0);
+        let due = rules.pod_due(taints, tolerations(pod), created, now);
+        let uid = if rules.deletes_by_uid() { pod.uid().unwrap_or_default() } else { String::new() };
+        let doomed = Doomed { key: key(pod), uid, failures: 0 };
+        match rules.timer(self.agenda.has(&doomed.key), due) {
+            Timer::Keep => {}
+            Timer::Set(at) => self.agenda.set(doomed, at),
+            Timer::Now => {
+                self.cancel(&doomed.key);
+                self.agenda.set(doomed, now);
+            }
+            Timer::Cancel => self.cancel(&doomed.key),
+        }
+    }
+
+    fn cancel(&mut self, key: &Key) {
+        if self.agenda.cancel(key) {
+            let (context, key) = (Arc::clone(&self.context), key.clone());
+            self.under_way.spawn(async move {
+                tell(&context, &key, "Cancelling deletion of Pod").await;
+                None
+            });
+        }
+    }
+
+    fn start_due(&mut self) {
+        let now = self.context.clock.now();
+        while let Some(doomed) = self.agenda.take(now) {
+            let context = Arc::clone(&self.context);
+            self.under_way.spawn(async move {
+                let done = delete(&context, &doomed).await;
+                Some((doomed, done))
+            });
+        }
+    }
+
+    fn ended(&mut self, doomed: &Doomed, done: bool) {
+        let pause = self.context.rules.deletion_pause(doomed.failures + 1).filter(|_| !done);
+        self.agenda.end(doomed, pause.map(|pause| (self.context.clock.now(), pause)));
+    }
+}
+
+fn key(pod: &Pod) -> Key {
+    (pod.namespace().unwrap_or_default(), pod.name_any())
+}
+
+fn evicting(node: &Node) -> Vec<Taint> {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    taints.iter().filter(|taint| taint.effect == NO_EXECUTE).cloned().collect()
+}
+
+fn tolerations(pod: &Pod) -> &[Toleration] {
+    pod.spec.as_ref().and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default()
+}
