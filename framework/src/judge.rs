@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::dialect::Karmada;
+use crate::dialect::Dialect;
 use crate::facts::{Fact, World};
 use crate::guarantee::{Catalogue, Verdict};
 use crate::history::{Entry, Kind};
@@ -13,7 +13,7 @@ use crate::target::Profile;
 
 /// Folds entries, one by one, into verdicts. It keeps no entry.
 pub struct Judge {
-    dialect: Karmada,
+    dialect: Dialect,
     catalogue: Catalogue,
     tally: Tally,
     scenario: Option<String>,
@@ -41,7 +41,7 @@ impl Judge {
     /// A judge of an implementation that promises what `profile` says.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        let (dialect, catalogue) = (Karmada::new(), Catalogue::new(profile));
+        let (dialect, catalogue) = (Dialect::new(profile.dialect), Catalogue::new(profile));
         Self { dialect, catalogue, tally: Tally::default(), scenario: None, entries: 0 }
     }
 

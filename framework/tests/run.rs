@@ -133,7 +133,7 @@ fn what_does_not_come_fails_the_case_with_what_was_waited_for_and_for_how_long()
     assert_eq!(failure.seen, "after 1 min 30.5 s: m2 is Ready, with no taint");
     assert_eq!(failure.place, "tests/s.yaml:6:5");
     assert!(
-        failure.at >= Duration::from_secs(97) && failure.at < Duration::from_secs(98),
+        failure.at >= Duration::from_secs(98) && failure.at < Duration::from_secs(99),
         "{:?}",
         failure.at
     );

@@ -1,6 +1,11 @@
 //! From the raw objects of an implementation to neutral facts, and from the words of a scenario to objects.
 
+mod choice;
 mod karmada;
+mod marks;
+mod nodes;
 pub mod objects;
 
+pub use choice::{Dialect, Speaks};
 pub use karmada::Karmada;
+pub use nodes::Nodes;

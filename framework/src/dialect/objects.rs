@@ -11,10 +11,17 @@ use serde_saphyr::Spanned;
 use crate::scenario::{Field, Policy, Scheduling, Toleration, Workload};
 
 /// Where the dialect's objects are in the control plane, all of them.
-pub const WATCHED_IN_CONTROL_PLANE: [&str; 8] = [
+pub const WATCHED_IN_CONTROL_PLANE: [&str; 15] = [
     "/apis/cluster.karmada.io/v1alpha1/clusters",
     "/apis/policy.karmada.io/v1alpha1/propagationpolicies",
     "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies",
+    "/apis/policy.karmada.io/v1alpha1/clustertaintpolicies",
+    "/apis/policy.karmada.io/v1alpha1/overridepolicies",
+    "/apis/policy.karmada.io/v1alpha1/clusteroverridepolicies",
+    "/api/v1/namespaces",
+    "/api/v1/configmaps",
+    "/api/v1/secrets",
+    "/apis/batch/v1/jobs",
     "/apis/apps/v1/deployments",
     "/apis/scheduling.k8s.io/v1/priorityclasses",
     "/apis/work.karmada.io/v1alpha2/resourcebindings",
@@ -23,8 +30,8 @@ pub const WATCHED_IN_CONTROL_PLANE: [&str; 8] = [
 ];
 
 /// Where what really runs is in a member.
-pub const WATCHED_IN_MEMBERS: [&str; 2] =
-    ["/apis/apps/v1/deployments", "/apis/scheduling.k8s.io/v1/priorityclasses"];
+pub const WATCHED_IN_MEMBERS: [&str; 3] =
+    ["/apis/apps/v1/deployments", "/api/v1/configmaps", "/apis/scheduling.k8s.io/v1/priorityclasses"];
 
 /// The namespace of every workload.
 pub const NAMESPACE: &str = "default";

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use crate::dialect::Karmada;
+use crate::dialect::Dialect;
 use crate::facts::{Fact, Health, News, Taint, WorkloadKey};
 use crate::history::{Entry, Kind, Mark};
-use crate::target::Timings;
+use crate::target::{Profile, Timings};
 
 /// What things happen to: a member, or a workload in it; with neither, all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,7 +125,7 @@ pub struct Outline {
 /// Makes an outline of entries, one by one. It keeps no entry.
 #[derive(Debug)]
 pub struct Outliner {
-    dialect: Karmada,
+    dialect: Dialect,
     title: String,
     timings: Timings,
     tracks: BTreeMap<Track, Vec<Happening>>,
@@ -136,10 +136,10 @@ pub struct Outliner {
 }
 
 impl Outliner {
-    /// An outline of what was recorded of an implementation with these times.
+    /// An outline of what was recorded of an implementation that promises what `profile` says.
     #[must_use]
-    pub fn new(timings: Timings) -> Self {
-        let (dialect, title) = (Karmada::new(), String::new());
+    pub fn new(profile: Profile) -> Self {
+        let (dialect, title, timings) = (Dialect::new(profile.dialect), String::new(), profile.timings);
         Self { dialect, title, timings, tracks: BTreeMap::new(), began: None, workloads: BTreeSet::new() }
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::names::Names;
 use super::{Assignment, EvictionTask, Health, Taint, Width, WorkloadKey};
 use crate::history::Mark;
 
@@ -22,57 +23,47 @@ pub struct Fact {
 
 /// One version of one object, cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObjectVersion(Arc<Version>);
-
-#[derive(Debug, PartialEq, Eq)]
-struct Version {
+pub struct ObjectVersion {
     on: Arc<str>,
-    kind: String,
-    name: String,
-    version: String,
+    /// Kind, name and version.
+    names: Names,
 }
 
 impl ObjectVersion {
     /// `name` carries the namespace, if any: `default/web`.
     #[must_use]
-    pub fn new(
-        on: Arc<str>,
-        kind: impl Into<String>,
-        name: impl Into<String>,
-        version: impl Into<String>,
-    ) -> Self {
-        Self(Arc::new(Version { on, kind: kind.into(), name: name.into(), version: version.into() }))
+    pub fn new(on: Arc<str>, kind: &str, name: &str, version: &str) -> Self {
+        Self { on, names: Names::new([kind, name, version]) }
     }
 
     /// The cluster whose API sent it.
     #[must_use]
     pub fn on(&self) -> &str {
-        &self.0.on
+        &self.on
     }
 
     /// Its kind.
     #[must_use]
     pub fn kind(&self) -> &str {
-        &self.0.kind
+        self.names.get(0)
     }
 
     /// Its name, with the namespace if it has one.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.0.name
+        self.names.get(1)
     }
 
     /// Its resource version.
     #[must_use]
     pub fn version(&self) -> &str {
-        &self.0.version
+        self.names.get(2)
     }
 }
 
 impl fmt::Display for ObjectVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Version { kind, name, version, .. } = &*self.0;
-        write!(f, "{kind} {name}, version {version}")
+        write!(f, "{} {}, version {}", self.kind(), self.name(), self.version())
     }
 }
 
@@ -133,6 +124,27 @@ pub enum News {
     },
     /// A condition of a member changed, or its first ones were seen.
     Conditions(String),
+    /// Something was heard of a member that reports by itself.
+    SignOfLife(String),
+    /// How a member is reached changed.
+    Access(String),
+    /// A policy on the placement of templates appeared, changed or went.
+    Policy(String),
+    /// Policies on how copies differ changed.
+    Overrides,
+    /// A template appeared, changed or went.
+    Template(WorkloadKey),
+    /// A namespace of the control plane appeared, changed or went.
+    Namespace(String),
+    /// The record of a workload belongs to another policy than before.
+    Claimed {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The policy that had it; empty where none had.
+        was: String,
+    },
+    /// What is held back of what is written for members changed, as the record says.
+    HeldBack(WorkloadKey),
     /// A policy of the user on taints appeared, changed or went.
     TaintPolicy(String),
     /// A member is being removed.

@@ -48,6 +48,10 @@ pub struct Member {
     pub pulls: bool,
     /// When a person last set a taint on it, by a mark of the history.
     pub tainted_by_hand: Option<Duration>,
+    /// The same of taking one away, or of writing its record.
+    pub untainted_by_hand: Option<Duration>,
+    /// Stands for how it is reached.
+    pub access: u64,
     /// When its last `NoExecute` taint went.
     pub untainted: Option<Duration>,
     /// Its labels.
@@ -62,10 +66,20 @@ pub struct Member {
     pub free: Option<Arc<BTreeMap<String, u64>>>,
     /// Stands for all that it tells of itself beside its conditions.
     pub told: u64,
-    /// When anything about it last changed that a choice of members looks at.
+    /// Whether it tells its room by the sizes of its nodes, too.
+    pub modelled: bool,
+    /// When anything about it last changed that a choice of members looks at, beside its room.
     pub changed: Duration,
+    /// When its room last changed.
+    pub measured: Duration,
     /// How long it had not been ready when it last became so.
     pub away: Duration,
+    /// When something was last heard of it, of one that reports by itself; absent before the first time that was seen.
+    pub sign_of_life: Option<Duration>,
+    /// The time that its last report has by its own clock.
+    pub heartbeat: String,
+    /// Whether somebody wants nothing new on it.
+    pub cordoned: bool,
 }
 
 /// What a taint does.
@@ -102,6 +116,8 @@ pub struct Taint {
     pub tells: Option<Health>,
     /// As stamped on it, to the second.
     pub time_added: Option<Timestamp>,
+    /// Whether tolerations of it run out.
+    pub ages: bool,
     /// When it was first seen.
     pub seen: Duration,
     /// Whether it was there before the history began, so that `seen` says nothing about when it was added.

@@ -3,19 +3,24 @@
 //! A *member* is a failure domain, a *workload* is what is placed on members. How facts are read from objects
 //! is left to the dialects; what must hold of them, to the guarantees.
 
+mod content;
 mod fact;
 mod member;
+mod names;
 mod observers;
 mod placement;
 mod policy;
+mod wishes;
 mod workload;
 mod world;
 
+pub use content::{Content, Template};
 pub use fact::{Fact, News, ObjectVersion};
 pub use member::{Health, Member, Taint, TaintEffect};
 pub use observers::{Observers, Width};
 pub use placement::{Affinity, Group, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
 pub use policy::{ConditionMatch, TaintPolicy};
+pub use wishes::{HeldBack, Override, OverridePolicy, Policy};
 pub use workload::{
     Assignment, Delivery, EvictionTask, Instance, InstanceHealth, Running, Workload, WorkloadKey, sum,
 };

@@ -7,42 +7,43 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{ObjectVersion, Placement, Toleration};
+use super::names::Names;
+use super::{Content, HeldBack, ObjectVersion, Placement, Toleration};
 
 /// What is placed: the kind, namespace and name of the object that is copied to members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WorkloadKey(Arc<(String, String, String)>);
+pub struct WorkloadKey(Names);
 
 impl WorkloadKey {
     /// `namespace` is empty for what has none.
     #[must_use]
-    pub fn new(kind: impl Into<String>, namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        Self(Arc::new((kind.into(), namespace.into(), name.into())))
+    pub fn new(kind: impl AsRef<str>, namespace: impl AsRef<str>, name: impl AsRef<str>) -> Self {
+        Self(Names::new([kind.as_ref(), namespace.as_ref(), name.as_ref()]))
     }
 
     /// For example `Deployment`.
     #[must_use]
     pub fn kind(&self) -> &str {
-        &self.0.0
+        self.0.get(0)
     }
 
     /// Empty for what has none.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        &self.0.1
+        self.0.get(1)
     }
 
     /// The name alone.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.0.2
+        self.0.get(2)
     }
 }
 
 impl fmt::Display for WorkloadKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, namespace, name) = &*self.0;
-        match namespace.as_str() {
+        let (kind, namespace, name) = (self.kind(), self.namespace(), self.name());
+        match namespace {
             "" => write!(f, "{kind} {name}"),
             _ => write!(f, "{kind} {namespace}/{name}"),
         }
@@ -67,8 +68,25 @@ pub struct Workload {
     pub record: Option<ObjectVersion>,
     /// Replicas wanted; zero also for what has none.
     pub replicas: u64,
-    /// When the replicas or the placement wanted last changed.
+    /// When the replicas or the placement wanted last changed; zero where they are as they were first seen.
     pub wanted_since: Duration,
+    /// The same of the placement alone.
+    pub placed_since: Duration,
+    /// The name of the policy that it belongs to, with its namespace if it has one; empty where it has none.
+    pub policy: String,
+    /// The version of its template that the record was last made of.
+    pub template: String,
+    /// Whether the policy asks for old copies to go at once from a member that fails, or not before the new ones are
+    /// there; absent where it says nothing.
+    pub purges: Option<bool>,
+    /// Whether what it depends on goes along.
+    pub leads: bool,
+    /// What is held back of what is written for members.
+    pub held_back: HeldBack,
+    /// Whether somebody has suspended its scheduling.
+    pub suspended: bool,
+    /// Who is to schedule it; empty for the default.
+    pub scheduler: String,
     /// Whether somebody asked for a choice from scratch, and it has not been made yet.
     pub asked_anew: bool,
     /// Where it may run.
@@ -109,7 +127,7 @@ pub struct Workload {
 }
 
 /// An eviction under way.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EvictionTask {
     /// From where.
     pub member: String,
@@ -177,6 +195,12 @@ pub struct Delivery {
     pub leaving_before: bool,
     /// Stands for all that it asks for.
     pub content: u64,
+    /// What of that is looked at.
+    pub asks: Arc<Content>,
+    /// Whether an override policy has changed it.
+    pub overridden: bool,
+    /// Namespace and name of the service whose addresses it brings from the member.
+    pub collected: Option<(String, String)>,
     /// The labels that it asks for.
     pub labels: BTreeMap<String, String>,
     /// Whether it is for a placement on record, rather than for every member.
@@ -198,8 +222,8 @@ pub struct Running {
     pub ready: u64,
     /// Whether the status is about the present version of the object.
     pub current: bool,
-    /// The image of its first container; empty for what has none.
-    pub image: String,
+    /// What it asks for.
+    pub asks: Arc<Content>,
     /// Whether it is the control plane's, rather than the member's own.
     pub managed: bool,
 }

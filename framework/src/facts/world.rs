@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Assignment, Member, Observers, TaintPolicy, Workload, WorkloadKey};
+use super::{
+    Assignment, Member, Observers, OverridePolicy, Policy, TaintPolicy, Template, Workload, WorkloadKey,
+};
 
 /// Everything known now.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +16,8 @@ pub struct World {
     pub now: Duration,
     /// Members by name.
     pub members: BTreeMap<String, Member>,
+    /// Members that were heard of, but whose records were not seen: the history began after their last change.
+    pub strangers: BTreeSet<String>,
     /// Workloads by key.
     pub workloads: BTreeMap<WorkloadKey, Workload>,
     /// Faults that have begun and not ended, in the order in which they began.
@@ -27,6 +31,18 @@ pub struct World {
     pub faults_are_marked: bool,
     /// What users want members tainted for, by name.
     pub taint_policies: BTreeMap<String, TaintPolicy>,
+    /// What users want placed where, by the names of the policies.
+    pub policies: BTreeMap<String, Policy>,
+    /// How users want copies to differ, by the names of the policies.
+    pub override_policies: BTreeMap<String, OverridePolicy>,
+    /// The templates that the control plane shows.
+    pub templates: BTreeMap<WorkloadKey, Template>,
+    /// The namespaces of the control plane, and whether each is to be kept back from the members.
+    pub namespaces: BTreeMap<String, bool>,
+    /// The schedulers that run, as the recorder says; absent where it says nothing.
+    pub schedulers: Option<BTreeSet<String>>,
+    /// When a person last did something that is marked, other than to a taint.
+    pub acted: Duration,
     /// Kinds of which the members' own APIs have shown a copy; of others the history may not tell.
     pub kinds_shown: BTreeSet<String>,
     /// Whether a manifest for a placement on record was ever seen; a history may record none.

@@ -9,7 +9,7 @@ use crate::facts::{Fact, News, Workload};
 
 static TOLD: Rule = Rule {
     id: "DELIVERY-06",
-    sentence: "a workload is told to be fully applied only while it is written to every member that is to hold it",
+    sentence: "a workload is told to be applied only where its manifest says so, and fully only where every holder has it",
     features: &[],
     formula: bounds::TOLD,
     releases: "all; Karmada told it always until 1.7 (#3709), after a failed re-creation until 1.9 (#4341)",
@@ -37,6 +37,16 @@ impl FullyApplied {
     pub(super) fn only_then() -> Self {
         let wrong = |workload: &Workload| {
             let applied = |member: &String| workload.instances.get(member).is_some_and(|told| told.applied);
+            let failed = |member: &&String| {
+                applied(member)
+                    && workload.deliveries.get(*member).is_some_and(|it| it.applied == Some(false))
+            };
+            if let Some(member) = workload.holders().find(failed) {
+                return Some(Reason {
+                    because: format!("the manifest for {member} says that it is not applied"),
+                    missing: format!("it is told to be applied to {member}"),
+                });
+            }
             let member = workload.holders().find(|member| !applied(member))?;
             (workload.condition("FullyApplied") == "True").then(|| Reason {
                 because: format!("it is not told to be written to {member}"),

@@ -29,7 +29,7 @@ pub(super) enum Failing {
 pub(super) fn failing(fault: &FaultInForce) -> Option<Failing> {
     match fault.fault.as_str() {
         "refuse" | "reset" | "power-off" => Some(Failing::Refused),
-        "partition" | "black-hole" => Some(Failing::Silent),
+        "partition" | "black-hole" | "silent" => Some(Failing::Silent),
         _ => None,
     }
 }
@@ -79,12 +79,12 @@ pub(super) fn untainted_no_execute(timings: &Timings) -> Duration {
 }
 
 pub(super) const EVICTED: &str = "not before the least tolerationSeconds - 1 s after the taint; at most the least \
-     tolerationSeconds + latency after it, and 2 x evictionPace (or latency) for every three workloads in the queue; \
-     recheck is added where a workload comes to a tainted member";
+     tolerationSeconds + latency after it, and 2 x evictionPace (or latency) for every three workloads in the queue, \
+     1 x where none of them tolerates anything, without the first three if none was evicted just before; recheck is added where a workload comes to a tainted member";
 
-/// What a queue of so many evictions adds.
-pub(super) fn queue(timings: &Timings, workloads: usize) -> Duration {
-    Formula::Queue.value(Given { timings, workloads }).expect("a queue has an end")
+/// What a queue of so many evictions adds, in which each is looked at so many times.
+pub(super) fn queue(timings: &Timings, workloads: usize, looks: u32) -> Duration {
+    Formula::Queue(looks).value(Given { timings, workloads }).expect("a queue has an end")
 }
 
 pub(super) const SPARED: &str =
@@ -125,6 +125,49 @@ pub(super) const NOT_BOTH: &str = "at most recheck + latency";
 /// How long a member may be both assigned and evicted from.
 pub(super) fn both(timings: &Timings) -> Duration {
     timings.recheck + timings.latency
+}
+
+pub(super) const HEARTBEAT: &str = "not before monitorGracePeriod after the last sign of life; at most \
+     monitorGracePeriod + 3 x monitorPeriod + latency after it";
+
+/// From the last sign of life of a node to its being unknown, at most: it is seen at one look, missed at another, and an
+/// old Lease may count once more.
+pub(super) fn heartbeat(timings: &Timings) -> Duration {
+    timings.monitor_grace_period + timings.monitor_period * 3 + timings.latency
+}
+
+pub(super) const FOLLOWS: &str = "at most latency after the change";
+
+pub(super) const MARKED: &str = "at most monitorPeriod + latency after the node is Unknown";
+
+/// From a node's being unknown to its pods' being marked, at most.
+pub(super) fn marked(timings: &Timings) -> Duration {
+    timings.monitor_period + timings.latency
+}
+
+pub(super) const TAINTED_NODE: &str = "at most 2 x monitorPeriod + latency, and an eviction pause for each of its zone that \
+     waits and one more";
+
+/// From a node's not being ready to its taint, at most, but for its turn.
+pub(super) fn tainted_node(timings: &Timings) -> Duration {
+    timings.monitor_period * 2 + timings.latency
+}
+
+pub(super) const PACED_NODES: &str = "n of them take n - 1 eviction pauses at least, but for latency; the secondary pause in \
+     a large zone that is partly gone";
+
+pub(super) const FROZEN: &str = "monitorPeriod + latency after the zone has come to that, or later";
+
+/// From a change of a node to the controllers' having drawn their conclusions for its zone, at most.
+pub(super) fn zone_seen(timings: &Timings) -> Duration {
+    timings.monitor_period + timings.latency
+}
+
+pub(super) const FITS: &str = "at most monitorPeriod + latency";
+
+/// How long a taint of ill health may tell something else than its node, at most.
+pub(super) fn fits(timings: &Timings) -> Duration {
+    timings.monitor_period + timings.latency
 }
 
 pub(super) const CHOSEN: &str = "at most latency after the change";

@@ -6,10 +6,12 @@ use super::book::Book;
 use super::court::{Court, Guarantee};
 use super::log::Log;
 use super::{
-    Outcome, Rule, Verdict, applied, causes, choice, copies, delivery, division, everywhere, eviction,
-    graceful, health, liveness, members, newcomers, placement, policies, purge, replicas, required, silence,
-    spared, taint, tasks, toleration, weighted,
+    Outcome, Rule, Verdict, applied, by_hand, causes, choice, contents, copies, delivery, division,
+    everywhere, eviction, flapping, graceful, groups, health, liveness, members, namespaces, needs,
+    newcomers, nodes, passed_on, placement, policies, policy, purge, removal, replicas, required, services,
+    silence, spared, suspended, taint, tasks, toleration, weighted,
 };
+use crate::dialect::Speaks;
 use crate::facts::{Fact, TaintEffect, World};
 use crate::target::Profile;
 
@@ -22,6 +24,11 @@ pub struct Catalogue {
 
 /// In the order in which they are told.
 fn all() -> Vec<Box<dyn Guarantee>> {
+    [of_members(), of_evictions(), of_placements(), of_copies()].into_iter().flatten().collect()
+}
+
+/// HEALTH and TAINT.
+fn of_members() -> Vec<Box<dyn Guarantee>> {
     vec![
         Box::new(health::NotReady::default()),
         Box::new(silence::Silence::default()),
@@ -37,6 +44,13 @@ fn all() -> Vec<Box<dyn Guarantee>> {
         Box::new(policies::Wished),
         Box::new(policies::Unreachable::default()),
         Box::new(policies::ByPolicy::default()),
+        Box::new(by_hand::Stays::default()),
+    ]
+}
+
+/// TOLERATION and EVICTION.
+fn of_evictions() -> Vec<Box<dyn Guarantee>> {
+    vec![
         Box::new(toleration::Deadline::default()),
         Box::new(spared::Spared::default()),
         Box::new(eviction::Done::default()),
@@ -52,6 +66,14 @@ fn all() -> Vec<Box<dyn Guarantee>> {
         Box::new(causes::Kept),
         Box::new(causes::Unhealthy::default()),
         Box::new(causes::Paced::default()),
+        Box::new(passed_on::AsAsked),
+        Box::new(passed_on::HandedOn::default()),
+    ]
+}
+
+/// PLACEMENT, REPLICAS and POLICY.
+fn of_placements() -> Vec<Box<dyn Guarantee>> {
+    vec![
         Box::new(placement::Kept::default()),
         Box::new(placement::Spread),
         Box::new(newcomers::Newcomers::tolerated()),
@@ -64,6 +86,10 @@ fn all() -> Vec<Box<dyn Guarantee>> {
         Box::new(choice::Regions),
         Box::new(choice::NoFailback::default()),
         Box::new(choice::ByName),
+        Box::new(suspended::LeftAlone),
+        Box::new(groups::Next::default()),
+        Box::new(groups::Meant::default()),
+        Box::new(flapping::NotBack::default()),
         Box::new(replicas::WellFormed),
         Box::new(replicas::Numbers::each_all()),
         Box::new(replicas::Numbers::sum()),
@@ -75,21 +101,65 @@ fn all() -> Vec<Box<dyn Guarantee>> {
         Box::new(division::Division::all_or_nothing()),
         Box::new(division::Division::room()),
         Box::new(division::Division::fewest()),
-        Box::new(delivery::Written::default()),
-        Box::new(delivery::Orphans::default()),
+        Box::new(division::Division::in_proportion()),
+        Box::new(policy::Followed::default()),
+        Box::new(policy::Stays),
+        Box::new(policy::Lazy::default()),
+    ]
+}
+
+/// DELIVERY, SERVICES, RECOVERY and LIVENESS.
+fn of_copies() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(delivery::Manifests::written()),
+        Box::new(delivery::Manifests::no_orphans()),
         Box::new(delivery::Once),
         Box::new(copies::Reached::applied()),
         Box::new(copies::Dangling::default()),
         Box::new(applied::FullyApplied::only_then()),
-        Box::new(purge::PurgedFirst),
+        Box::new(purge::PurgedFirst::default()),
         Box::new(purge::Frozen),
         Box::new(purge::Preserved),
         Box::new(required::Required::default()),
+        Box::new(contents::Faithful::default()),
+        Box::new(namespaces::Everywhere::default()),
+        Box::new(needs::Needed::default()),
+        Box::new(suspended::HeldBack::default()),
+        Box::new(by_hand::Left::default()),
+        Box::new(services::Addresses),
         Box::new(copies::Reached::cleaned()),
         Box::new(liveness::Scheduled::default()),
         Box::new(applied::FullyApplied::then()),
         Box::new(liveness::Removed::default()),
         Box::new(liveness::Forgotten::default()),
+        Box::new(removal::Abandoned::default()),
+        Box::new(removal::Stateless::default()),
+    ]
+}
+
+/// Those of the above that hold of nodes as of clusters.
+fn shared() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(silence::Silence::default()),
+        Box::new(taint::NoSchedule::default()),
+        Box::new(taint::Untainted::new(TaintEffect::NoSchedule)),
+        Box::new(taint::Exclusive),
+        Box::new(toleration::Deadline::default()),
+        Box::new(spared::Spared::default()),
+    ]
+}
+
+/// Those that hold of nodes alone.
+fn of_nodes() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(nodes::Heartbeat::default()),
+        Box::new(nodes::Tainted::default()),
+        Box::new(nodes::Paced::default()),
+        Box::new(nodes::Frozen::default()),
+        Box::new(nodes::Told::default()),
+        Box::new(nodes::Follows::taints()),
+        Box::new(nodes::Follows::labels()),
+        Box::new(nodes::Marked::default()),
     ]
 }
 
@@ -97,7 +167,11 @@ impl Catalogue {
     /// Every guarantee, for an implementation that promises what `profile` says.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        let guarantees = all().into_iter().map(|guarantee| (guarantee, Book::default())).collect();
+        let guarantees = match profile.dialect {
+            Speaks::Karmada => all(),
+            Speaks::Nodes => shared().into_iter().chain(of_nodes()).collect(),
+        };
+        let guarantees = guarantees.into_iter().map(|guarantee| (guarantee, Book::default())).collect();
         Self { profile, log: Log::default(), guarantees }
     }
 
@@ -110,7 +184,7 @@ impl Catalogue {
     /// What every guarantee says about itself, in order.
     #[must_use]
     pub fn rules() -> Vec<&'static Rule> {
-        all().iter().map(|guarantee| guarantee.rule()).collect()
+        all().into_iter().chain(of_nodes()).map(|guarantee| guarantee.rule()).collect()
     }
 
     /// Puts a fact to all of them. `world` is the state after it.

@@ -65,6 +65,17 @@ impl Guarantee for Kept {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::EvictionBegan { task, .. } if task.suppress_deletion == Some(true) => court.book.held(),
+            News::EvictionEnded { workload: key, task } if task.suppress_deletion == Some(true) => {
+                let world = court.world;
+                let recent = world.acted.saturating_add(court.timings().latency) >= fact.at;
+                // Only where the history tells what persons do is it known that none has taken the task away.
+                if world.faults_are_marked && (world.acted.is_zero() || !recent) {
+                    let because = format!("the task that evicts from {} keeps the old copy", task.member);
+                    let subject = Subject::on(key, &task.member);
+                    let seen = "nobody has said that it may go, and the task is gone".to_owned();
+                    court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                }
+            }
             News::Recalled { workload: key, member } => {
                 let Some(workload) = court.world.workloads.get(key).filter(|each| each.recorded) else {
                     return;

@@ -85,7 +85,7 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
         Some(running) if running.replicas != delivery.replicas && !retained => {
             format!("{member} has it with {} replicas", running.replicas)
         }
-        Some(_) => return None,
+        Some(running) => format!("{member} has it with {}", delivery.asks.difference(&running.asks)?.0),
     };
     let because = match delivery.replicas {
         0 => format!("{key} is written for {member}"),
@@ -111,6 +111,7 @@ impl Guarantee for Reached {
         match &fact.news {
             News::Delivered { workload, member, .. }
             | News::DeliveryTold { workload, member }
+            | News::Rewritten { workload, member }
             | News::Recalled { workload, member }
             | News::DeliveryGone { workload, member }
             | News::Running { workload, member }

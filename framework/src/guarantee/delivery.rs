@@ -1,11 +1,13 @@
 //! Which manifests there are for the members: DELIVERY.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Waits};
 use super::{Bound, Rule, Subject};
-use crate::facts::{Fact, News, Workload, WorkloadKey};
+use crate::facts::{Fact, News, Workload, WorkloadKey, World};
+use crate::target::Timings;
 
 static WRITTEN: Rule = Rule {
     id: "DELIVERY-01",
@@ -25,9 +27,98 @@ static ORPHANS: Rule = Rule {
     source: "Karmada pkg/controllers/binding/binding_controller.go, removeOrphanWorks",
 };
 
-/// T9, S15, S20 and E5: manifests come in time. One that goes directly goes first.
-#[derive(Default)]
-pub(super) struct Written(Waits);
+/// Of the manifest for a member: `None` where nothing is asked, else what is wrong, if anything.
+type Judged = Option<Option<Reason>>;
+
+/// There is a manifest where one is needed, or none where none is: right in time after each change.
+pub(super) struct Manifests {
+    rule: &'static Rule,
+    judged: fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Judged,
+    limit: fn(&Timings, &Workload) -> Duration,
+    waits: Waits,
+}
+
+impl Manifests {
+    /// T9, S15, S20 and E5: manifests come in time. One that goes directly goes first.
+    pub(super) fn written() -> Self {
+        let limit = |timings: &Timings, workload: &Workload| {
+            bounds::written(timings, workload.evictions.iter().any(|task| task.directly))
+        };
+        Self { rule: &WRITTEN, judged: written, limit, waits: Waits::default() }
+    }
+
+    /// T13 and S15: manifests that nobody needs any more are recalled in time. Those of a workload whose record was never
+    /// seen are left alone: a history may begin in the middle.
+    pub(super) fn no_orphans() -> Self {
+        Self {
+            rule: &ORPHANS,
+            judged: orphaned,
+            limit: |timings, _| bounds::recalled(timings),
+            waits: Waits::default(),
+        }
+    }
+
+    fn look_at_all(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
+        let Some(workload) = court.world.workloads.get(key) else {
+            return self.waits.cancel_of(key, |_| true);
+        };
+        let (targets, written) = (workload.targets(), workload.deliveries.keys());
+        let members: BTreeSet<&String> = targets.chain(written).collect();
+        self.waits.cancel_of(key, |subject| !subject.member.as_ref().is_some_and(|it| members.contains(it)));
+        for member in members {
+            self.look(key, member, fact, court);
+        }
+    }
+
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let subject = Subject::on(key, member);
+        let Some(workload) = court.world.workloads.get(key) else { return self.waits.cancel(&subject) };
+        // A record that was never seen is not one that was lost.
+        let lost = matches!(fact.news, News::WorkloadGone(_));
+        let unseen = self.rule.id == ORPHANS.id && !workload.recorded && !lost;
+        match (self.judged)(key, workload, member, court.world) {
+            None => self.waits.cancel(&subject),
+            Some(Some(_)) if unseen => {}
+            Some(wrong) => {
+                let limit = (self.limit)(court.timings(), workload);
+                self.waits.heal(subject, fact, limit, wrong, court);
+            }
+        }
+    }
+}
+
+impl Guarantee for Manifests {
+    fn rule(&self) -> &'static Rule {
+        self.rule
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.waits.observe(fact, court);
+        match &fact.news {
+            News::Assigned { workload: key, .. }
+            | News::Required(key)
+            | News::EvictionEnded { workload: key, .. }
+            | News::WorkloadGone(key) => self.look_at_all(key, fact, court),
+            News::DeliveryGone { workload: key, member } => {
+                self.look(key, member, fact, court);
+                // What waited for an old one to go waits no more.
+                self.look_at_all(key, fact, court);
+            }
+            News::Delivered { workload, member, .. } | News::Recalled { workload, member } => {
+                self.look(workload, member, fact, court);
+            }
+            News::MemberLeaving(member) if self.rule.id == WRITTEN.id => {
+                self.waits.cancel_all(|subject| subject.is_on(member));
+            }
+            News::MemberGone(member) => self.waits.cancel_all(|subject| subject.is_on(member)),
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.waits.pass(now, court);
+    }
+}
 
 /// Whether new manifests have to wait for an old one that goes directly.
 fn awaits_purge(workload: &Workload) -> bool {
@@ -35,116 +126,28 @@ fn awaits_purge(workload: &Workload) -> bool {
     purged.any(|task| workload.deliveries.contains_key(&task.member))
 }
 
-impl Guarantee for Written {
-    fn rule(&self) -> &'static Rule {
-        &WRITTEN
+fn written(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Judged {
+    let stays = world.members.get(member).is_some_and(|member| !member.leaving);
+    let delivery = workload.deliveries.get(member);
+    // An old manifest that is still going is waited for.
+    let going = delivery.is_some_and(|delivery| delivery.leaving);
+    let target = workload.recorded && workload.targets().any(|target| target == member);
+    if !stays || going || !target || awaits_purge(workload) || !world.manifests_shown {
+        return None;
     }
-
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
-        match &fact.news {
-            News::Assigned { workload: key, .. }
-            | News::Required(key)
-            | News::EvictionEnded { workload: key, .. }
-            | News::DeliveryGone { workload: key, .. } => self.look_at_all(key, fact, court),
-            News::Delivered { workload, member, .. } | News::Recalled { workload, member } => {
-                self.look(workload, member, fact, court);
-            }
-            News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
-            News::MemberLeaving(member) | News::MemberGone(member) => {
-                self.0.cancel_all(|subject| subject.is_on(member));
-            }
-            _ => {}
-        }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
-    }
+    Some(delivery.is_none().then(|| Reason {
+        because: format!("{key} is to be on {member}"),
+        missing: format!("there is no manifest of it for {member}"),
+    }))
 }
 
-impl Written {
-    fn look_at_all(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key) else { return };
-        self.0.cancel_of(key, |subject| {
-            !workload.targets().any(|target| subject.member.as_ref() == Some(target))
-        });
-        for member in workload.targets() {
-            self.look(key, member, fact, court);
-        }
-    }
-
-    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key).filter(|workload| workload.recorded) else {
-            return;
-        };
-        let subject = Subject::on(key, member);
-        let stays = court.world.members.get(member).is_some_and(|member| !member.leaving);
-        let delivery = workload.deliveries.get(member);
-        // An old manifest that is still going is waited for.
-        let going = delivery.is_some_and(|delivery| delivery.leaving);
-        let target = workload.targets().any(|target| target == member);
-        if !stays || going || !target || awaits_purge(workload) || !court.world.manifests_shown {
-            return self.0.cancel(&subject);
-        }
-        let missing = delivery.is_none().then(|| Reason {
-            because: format!("{key} is to be on {member}"),
-            missing: format!("there is no manifest of it for {member}"),
-        });
-        let purged = workload.evictions.iter().any(|task| task.directly);
-        self.0.heal(subject, fact, bounds::written(court.timings(), purged), missing, court);
-    }
-}
-
-/// T13 and S15: manifests that nobody needs any more are recalled in time. Those of a workload whose record was never
-/// seen are left alone: a history may begin in the middle.
-#[derive(Default)]
-pub(super) struct Orphans(Waits);
-
-impl Guarantee for Orphans {
-    fn rule(&self) -> &'static Rule {
-        &ORPHANS
-    }
-
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
-        match &fact.news {
-            News::Assigned { workload: key, .. }
-            | News::Required(key)
-            | News::EvictionEnded { workload: key, .. }
-            | News::WorkloadGone(key) => self.look_at_all(key, fact, court),
-            News::Delivered { workload: key, .. }
-                if court.world.workloads.get(key).is_some_and(|workload| workload.recorded) =>
-            {
-                self.look_at_all(key, fact, court);
-            }
-            News::Recalled { workload, member } | News::DeliveryGone { workload, member } => {
-                self.0.heal(Subject::on(workload, member), fact, Duration::ZERO, None, court);
-            }
-            News::MemberGone(member) => self.0.cancel_all(|subject| subject.is_on(member)),
-            _ => {}
-        }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
-    }
-}
-
-impl Orphans {
-    fn look_at_all(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key) else { return };
-        for (member, delivery) in &workload.deliveries {
-            let orphan =
-                delivery.placed && !delivery.leaving && !workload.holders().any(|holder| holder == member);
-            let wrong = orphan.then(|| Reason {
-                because: format!("{key} is not on {member} any more"),
-                missing: format!("the manifest of it for {member} is not deleted"),
-            });
-            let limit = bounds::recalled(court.timings());
-            self.0.heal(Subject::on(key, member), fact, limit, wrong, court);
-        }
-    }
+fn orphaned(key: &WorkloadKey, workload: &Workload, member: &str, _: &World) -> Judged {
+    let Some(delivery) = workload.deliveries.get(member) else { return Some(None) };
+    let orphan = delivery.placed && !delivery.leaving && !workload.holders().any(|holder| holder == member);
+    Some(orphan.then(|| Reason {
+        because: format!("{key} is not on {member} any more"),
+        missing: format!("the manifest of it for {member} is not deleted"),
+    }))
 }
 
 static ONCE: Rule = Rule {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::court::{Charge, Court, Guarantee};
-use super::feasible::{is_settled, may_stay};
+use super::feasible::{is_free_choice, may_stay};
+use super::weighted::{by_largest_weight, by_seats, shares_in_words};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Assignment, Fact, Member, News, Scheduling, Workload, sum};
 use crate::target::Feature;
@@ -53,6 +54,15 @@ static FEWEST: Rule = Rule {
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicDivideReplicas",
 };
 
+static IN_PROPORTION: Rule = Rule {
+    id: "REPLICAS-12",
+    sentence: "what is new of replicas that are divided by room is divided in proportion to it",
+    features: &[Feature::WeightsByRoom],
+    formula: "at every change of an assignment; what a member tells counts from latency after it is seen",
+    releases: "all; not where a member tells the sizes of its nodes, too",
+    source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicScaleUp",
+};
+
 /// One change of the assignment of what is divided by room.
 struct Change<'a> {
     workload: &'a Workload,
@@ -91,6 +101,11 @@ impl Division {
     /// R5.
     pub(super) fn room() -> Self {
         Self { rule: &ROOM, judged: within_room }
+    }
+
+    /// R3: what is new is divided by the room that there is.
+    pub(super) fn in_proportion() -> Self {
+        Self { rule: &IN_PROPORTION, judged: in_proportion }
     }
 
     /// R6.
@@ -146,7 +161,7 @@ impl Change<'_> {
     /// How many more replicas fit into a member, if it told and whoever chose has seen that.
     fn room(&self, name: &str) -> Option<u64> {
         let member = self.court.world.members.get(name)?;
-        let settled = is_settled(member, self.at, self.court.timings());
+        let settled = member.measured + self.court.timings().latency < self.at;
         room(self.workload, member).filter(|_| settled)
     }
 }
@@ -224,8 +239,50 @@ fn fewest(change: &Change<'_>) -> Judged {
         have = have.saturating_add(change.was[name]);
     }
     let missing = workload.replicas.checked_sub(have)?;
-    Some((have > 0 && room >= missing).then(|| {
-        let because = format!("{missing} are missing, and those that have the others have room for {room}");
-        (newcomer.clone(), because, format!("{newcomer} is chosen"))
+    if have > 0 {
+        return Some((room >= missing).then(|| {
+            let because =
+                format!("{missing} are missing, and those that have the others have room for {room}");
+            (newcomer.clone(), because, format!("{newcomer} is chosen"))
+        }));
+    }
+    // Of those that are chosen together, the one with the least room must be needed.
+    let measured: Option<Vec<_>> = change.now.keys().map(|name| Some((change.room(name)?, name))).collect();
+    let measured = measured?;
+    let (least, name) = measured.iter().min()?;
+    let others = measured.iter().fold(0_u64, |sum, (room, _)| sum.saturating_add(*room)) - least;
+    Some((measured.len() > 1 && others >= workload.replicas).then(|| {
+        let because = format!("{} are wanted, and the others have room for {others}", workload.replicas);
+        ((*name).clone(), because, format!("{name} is chosen, too"))
+    }))
+}
+
+fn in_proportion(change: &Change<'_>) -> Judged {
+    let workload = change.workload;
+    let new = workload.replicas.checked_sub(change.kept())?;
+    if workload.placement.aggregated || !workload.placement.spread.is_empty() || new == 0 {
+        return None;
+    }
+    let mut rooms = Vec::new();
+    for (name, member) in &change.court.world.members {
+        if change.now.contains_key(name) || is_free_choice(workload, name, member) {
+            rooms.push((name.clone(), change.room(name).filter(|_| !member.modelled)?));
+        }
+    }
+    rooms.retain(|(_, room)| *room > 0);
+    let backwards: Vec<_> = rooms.iter().rev().cloned().collect();
+    let allowed = [by_largest_weight(new, &rooms), by_seats(new, &rooms), by_seats(new, &backwards)];
+    let gains: Assignment = change.gains().map(|(name, more)| (name.clone(), more)).collect();
+    // Whoever loses some, gets more than there is room for, or leaves some over, breaks another rule.
+    let too_many =
+        |(name, more): (&String, &u64)| rooms.iter().any(|(each, room)| each == name && more > room);
+    let loses = |(name, had): (&String, &u64)| change.now.get(name).is_some_and(|now| now < had);
+    if sum(&gains) != new || gains.iter().any(too_many) || change.was.iter().any(loses) {
+        return None;
+    }
+    let (name, _) = change.now.first_key_value()?;
+    Some((!allowed.contains(&gains)).then(|| {
+        let because = format!("{new} more by room are {}", shares_in_words(&allowed[0]));
+        (name.clone(), because, format!("more get {}", shares_in_words(&gains)))
     }))
 }

@@ -32,8 +32,9 @@ pub enum Formula {
     },
     /// From one look at eviction tasks to the next, where they are looked at without an event.
     Poll,
-    /// What a queue of evictions adds. Each workload is looked at when the taint appears, and once more at its deadline.
-    Queue,
+    /// What a queue of evictions adds, in which each workload is looked at so many times: when the taint appears, and once
+    /// more at its deadline if it has one.
+    Queue(u32),
 }
 
 /// What a formula is evaluated for.
@@ -68,10 +69,10 @@ impl Formula {
                 0 => Duration::ZERO,
                 polls => timings.graceful_eviction_timeout / polls,
             },
-            Self::Queue => {
+            Self::Queue(looks) => {
                 let rounds = u32::try_from(given.workloads).unwrap_or(u32::MAX).div_ceil(EVICTION_WORKERS);
                 match timings.eviction_pace {
-                    Some(pace) => pace.saturating_mul(rounds.saturating_mul(2)),
+                    Some(pace) => pace.saturating_mul(rounds.saturating_mul(*looks)),
                     None => timings.latency.saturating_mul(rounds.saturating_sub(1)),
                 }
             }
@@ -92,7 +93,7 @@ impl Formula {
             Self::Less(one, other) => [one.names(), other.names()].concat(),
             Self::Times(_, each) => each.names(),
             Self::Filling { time, period, each } => [time.names(), period.names(), each.names()].concat(),
-            Self::Seconds(_) | Self::Poll | Self::Queue => Vec::new(),
+            Self::Seconds(_) | Self::Poll | Self::Queue(_) => Vec::new(),
         }
     }
 
@@ -117,7 +118,7 @@ impl fmt::Display for Formula {
                 write!(f, "ceil({} / {}) x {}", time.part(), period.part(), each.part())
             }
             Self::Poll => f.write_str("gracefulEvictionTimeout / evictionPolls"),
-            Self::Queue => f.write_str("2 x evictionPace (or latency) for every three workloads"),
+            Self::Queue(looks) => write!(f, "{looks} x evictionPace (or latency) for every three workloads"),
         }
     }
 }

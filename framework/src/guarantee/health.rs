@@ -55,6 +55,7 @@ impl Guarantee for NotReady {
             News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
             News::FaultEnded { member: Some(member), .. } => self.ended(member, fact, court),
             News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
+            News::Access(member) => self.reached_otherwise(member, fact, court),
             News::Health { member, was: Some(Health::Ready), now: Some(Health::NotReady), .. } => {
                 self.told(member, fact, court);
             }
@@ -114,6 +115,19 @@ impl NotReady {
             court.world.members.get(member).is_some_and(|member| member.health == Some(Health::Ready));
         if anew && ready {
             self.wait(member, fact, court);
+        }
+    }
+
+    /// Probes may fail from now on, or need not; whether they do nobody tells.
+    fn reached_otherwise(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
+        if court.world.members.get(member).is_some_and(|member| !member.pulls) {
+            let (began, ended) = (fact.at, Some(fact.at));
+            self.outages.entry(member.to_owned()).or_insert(Outage {
+                began,
+                ended,
+                failing: None,
+                told: false,
+            });
         }
     }
 

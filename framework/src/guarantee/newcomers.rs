@@ -1,5 +1,7 @@
 //! Whom a workload may be given to that does not have it: PLACEMENT.
 
+use std::time::Duration;
+
 use super::court::{Court, Guarantee};
 use super::feasible::{is_settled, repelled, serves};
 use super::heals::Suspects;
@@ -100,6 +102,7 @@ impl Guarantee for Newcomers {
         let Some(workload) = court.world.workloads.get(key) else { return };
         let timings = court.timings();
         let asked_for = workload.wanted_since + timings.latency;
+        let is_news = !workload.wanted_since.is_zero();
         for name in now.keys().filter(|name| !was.contains_key(*name)) {
             let Some(member) = court.world.members.get(name) else { continue };
             if workload.eviction(name).is_some() {
@@ -108,7 +111,7 @@ impl Guarantee for Newcomers {
             match (self.refusal)(workload, name, member) {
                 None => court.book.held(),
                 // Either may be news to whoever chose.
-                Some(_) if !is_settled(member, fact.at, timings) || fact.at < asked_for => {}
+                Some(_) if !is_settled(member, fact.at, timings) || is_news && fact.at < asked_for => {}
                 Some(because) => {
                     let seen = format!("{name} is chosen");
                     self.suspects.suspect(Subject::on(key, name), fact, because, seen);
@@ -117,7 +120,7 @@ impl Guarantee for Newcomers {
         }
     }
 
-    fn pass(&mut self, now: std::time::Duration, court: &mut Court<'_>) {
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
         let refusal = self.refusal;
         self.suspects.pass(now, court, |subject, _, court| {
             let workload = subject.workload.as_ref().and_then(|key| court.world.workloads.get(key));

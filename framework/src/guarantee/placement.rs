@@ -87,7 +87,15 @@ impl Guarantee for Kept {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
-            News::Wanted(key) => drop(self.changed.insert(key.clone())),
+            News::Wanted(key) => {
+                // Of what is duplicated, another number of replicas moves none.
+                let Some(workload) = court.world.workloads.get(key) else { return };
+                let duplicated = workload.placement.scheduling == Scheduling::Duplicated;
+                let anew = workload.asked_anew || !workload.placeable;
+                if !duplicated || anew || workload.placed_since == fact.at {
+                    self.changed.insert(key.clone());
+                }
+            }
             News::WorkloadGone(key) => {
                 self.changed.remove(key);
                 self.suspects.retain(|subject, _| !subject.is_of(key));

@@ -190,7 +190,7 @@ impl Guarantee for ByPolicy {
         match &fact.news {
             News::Conditions(member) => self.look(member, fact, court),
             News::TaintAdded { member, .. } | News::TaintRemoved { member, .. }
-                if self.0.has(&Subject::member(member)) =>
+                if self.0.has(&Subject::member(member)) || is_nobodys(member, fact, court) =>
             {
                 self.look(member, fact, court);
             }
@@ -207,6 +207,14 @@ impl Guarantee for ByPolicy {
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
         self.0.pass(now, court);
     }
+}
+
+/// Whether it is known that no person has changed the taints of the member.
+fn is_nobodys(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
+    let known = court.world.members.get(member);
+    let acts = known.map(|member| member.tainted_by_hand.max(member.untainted_by_hand));
+    court.world.faults_are_marked
+        && acts.is_some_and(|act| act.is_none_or(|act| act + court.timings().latency < fact.at))
 }
 
 impl ByPolicy {

@@ -1,8 +1,10 @@
 //! What becomes of the old copy while a workload moves, and what the new one is told: DELIVERY.
 
+use std::collections::BTreeSet;
+
 use super::court::{Charge, Court, Guarantee};
 use super::{Bound, Rule, Subject};
-use crate::facts::{Fact, News};
+use crate::facts::{Assignment, Fact, News, Workload, WorkloadKey};
 use crate::report::text::clock;
 use crate::target::Feature;
 
@@ -10,13 +12,19 @@ static PURGED_FIRST: Rule = Rule {
     id: "DELIVERY-07",
     sentence: "of a workload that leaves a member directly there is no new copy before the old one is gone",
     features: &[Feature::GracefulEviction, Feature::PurgeModes],
-    formula: "at every version; what was under way when the eviction began counts until latency after that",
+    formula: "at every version; what was under way when the eviction began counts until latency after that, unless the member is chosen only then",
     releases: "1.15 and newer",
     source: "Karmada pkg/controllers/binding/common.go, checkDirectPurgeOrphanWorks",
 };
 
 /// V9: as long as there is a manifest for a member that is left directly, no new ones are written.
-pub(super) struct PurgedFirst;
+///
+/// Whoever writes for a member that was chosen after the eviction began has read of both in one record.
+#[derive(Default)]
+pub(super) struct PurgedFirst {
+    /// The members that were chosen while the workload was leaving another one directly.
+    later: BTreeSet<Subject>,
+}
 
 impl Guarantee for PurgedFirst {
     fn rule(&self) -> &'static Rule {
@@ -24,8 +32,14 @@ impl Guarantee for PurgedFirst {
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        let News::Delivered { workload: key, member, new: true } = &fact.news else { return };
+        let (key, member) = match &fact.news {
+            News::Delivered { workload, member, new: true } => (workload, member),
+            News::Assigned { workload: key, was, now, .. } => return self.assigned(key, was, now, court),
+            News::WorkloadGone(key) => return self.later.retain(|subject| !subject.is_of(key)),
+            _ => return,
+        };
         let Some(workload) = court.world.workloads.get(key) else { return };
+        let chosen_later = self.later.remove(&Subject::on(key, member));
         let latency = court.timings().latency;
         let mut purged = workload.evictions.iter().filter(|task| task.directly).peekable();
         if purged.peek().is_none() {
@@ -34,13 +48,26 @@ impl Guarantee for PurgedFirst {
         let there = |task: &&crate::facts::EvictionTask| {
             workload.deliveries.contains_key(&task.member) && task.member != *member
         };
-        match purged.find(there).filter(|task| fact.at > task.seen.saturating_add(latency)) {
+        match purged.find(there).filter(|task| chosen_later || fact.at > task.seen.saturating_add(latency)) {
             None => court.book.held(),
             Some(task) => {
                 let because = format!("the old copy on {} goes directly, and is still there", task.member);
                 let seen = format!("a copy for {member} is written");
                 court.violated(Charge::by(fact, Subject::on(key, member), Bound::Never, because, seen));
             }
+        }
+    }
+}
+
+impl PurgedFirst {
+    fn assigned(&mut self, key: &WorkloadKey, was: &Assignment, now: &Assignment, court: &Court<'_>) {
+        let purges = |workload: &Workload| workload.evictions.iter().any(|task| task.directly);
+        let purges = court.world.workloads.get(key).is_some_and(purges);
+        for name in now.keys().filter(|name| purges && !was.contains_key(*name)) {
+            self.later.insert(Subject::on(key, name));
+        }
+        for name in was.keys().filter(|name| !now.contains_key(*name)) {
+            self.later.remove(&Subject::on(key, name));
         }
     }
 }

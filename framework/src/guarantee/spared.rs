@@ -14,7 +14,7 @@ use crate::target::Feature;
 static SPARED: Rule = Rule {
     id: "TOLERATION-02",
     sentence: "a workload stays where it is if the taint is gone before its toleration is over",
-    features: &[Feature::NoExecuteTaints, Feature::GracefulEviction],
+    features: &[Feature::NoExecuteTaints],
     formula: bounds::SPARED,
     releases: "all",
     source: "Karmada pkg/controllers/cluster/taint_manager.go, needEviction",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Waits};
 use super::{Bound, Rule, Subject};
+use crate::dialect::Speaks;
 use crate::facts::{Fact, Health, Member, News, Taint, TaintEffect};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
@@ -48,7 +49,9 @@ impl Guarantee for NoSchedule {
         };
         let Some(member) = court.world.members.get(name) else { return };
         let subject = Subject::member(name);
-        let Some(health) = belongs(member) else { return self.0.cancel(&subject) };
+        // A node that never reported is not tainted: nothing is known of it.
+        let speaks = court.profile.dialect == Speaks::Karmada || member.health.is_some();
+        let Some(health) = belongs(member).filter(|_| speaks) else { return self.0.cancel(&subject) };
         if member.health_taint(health, TaintEffect::NoSchedule).is_none() {
             let reason = Reason {
                 because: format!("{name} is {health} since {}", clock(member.health_since)),

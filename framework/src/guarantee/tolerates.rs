@@ -15,8 +15,8 @@ pub(super) enum Tolerates {
 
 /// Until when `workload` tolerates the taints of `member`; `None` where none of them evicts.
 ///
-/// Of a workload's tolerations the first that matches a taint counts. A taint that carries no time runs out only for
-/// those that do not tolerate it at all.
+/// Of a workload's tolerations the first that matches a taint counts. A taint that does not age runs out only for those
+/// that do not tolerate it at all.
 pub(super) fn tolerates<'a>(
     workload: &Workload,
     taints: impl Iterator<Item = &'a Taint>,
@@ -25,9 +25,7 @@ pub(super) fn tolerates<'a>(
     for taint in taints.filter(|taint| taint.effect == TaintEffect::NoExecute) {
         let until = match workload.tolerations.iter().find(|each| each.tolerates(taint)) {
             None => Some(taint.seen),
-            Some(toleration) => {
-                toleration.lasts.filter(|_| taint.time_added.is_some()).map(|lasts| taint.seen + lasts)
-            }
+            Some(toleration) => toleration.lasts.filter(|_| taint.ages).map(|lasts| taint.seen + lasts),
         };
         all = match (all, until) {
             (Some(Tolerates::Until(least, by)), Some(until)) if least <= until => {

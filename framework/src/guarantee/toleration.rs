@@ -11,21 +11,26 @@ use crate::facts::{Fact, News, Workload, WorkloadKey, World};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 
-/// Workloads that are assigned to members from which something is to be evicted.
-fn queued(world: &World) -> usize {
-    let tainted =
-        |name: &String| world.members.get(name).is_some_and(|m| m.evicting_taints().next().is_some());
-    world
-        .workloads
-        .values()
-        .map(|workload| workload.assignment.keys().filter(|name| tainted(name)).count())
-        .sum()
+/// How many workloads are to leave the members that they are assigned to, and how often each is looked at for that: once
+/// where none of them has a time to wait for.
+fn queued(world: &World) -> (usize, u32) {
+    let (mut workloads, mut looks) = (0, 1);
+    for (name, member) in world.members.iter().filter(|(_, member)| member.evicting_taints().next().is_some())
+    {
+        for (_, workload) in world.assigned_to(name) {
+            if let Some(Tolerates::Until(until, taint)) = tolerates(workload, member.evicting_taints()) {
+                workloads += 1;
+                looks = if until > taint.seen { 2 } else { looks };
+            }
+        }
+    }
+    (workloads, looks)
 }
 
 static DEADLINE: Rule = Rule {
     id: "TOLERATION-01",
     sentence: "a workload is evicted from a tainted member when its toleration is over, not before",
-    features: &[Feature::NoExecuteTaints, Feature::GracefulEviction],
+    features: &[Feature::NoExecuteTaints],
     formula: bounds::EVICTED,
     releases: "all",
     source: "Karmada pkg/controllers/cluster/taint_manager.go, needEviction",
@@ -36,6 +41,8 @@ static DEADLINE: Rule = Rule {
 pub(super) struct Deadline {
     /// Of each workload on a tainted member.
     known: BTreeMap<Subject, Tolerates>,
+    /// When something was last evicted for a taint.
+    last: Option<Duration>,
     waits: Waits,
 }
 
@@ -51,6 +58,7 @@ impl Guarantee for Deadline {
             News::TaintRemoved { member, .. } => self.look_at_member(member, fact, true, court),
             News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 self.evicted(workload, &task.member, fact, court);
+                self.last = Some(fact.at);
             }
             News::Assigned { workload, .. }
             | News::Wanted(workload)
@@ -121,7 +129,11 @@ impl Deadline {
         self.waits.cancel(&subject);
         if let Some(Tolerates::Until(until, taint)) = &now {
             let from = if rechecked { fact.at + timings.recheck } else { fact.at };
-            let allowed = bounds::queue(timings, queued(world)) + timings.latency;
+            let (workloads, looks) = queued(world);
+            let pace = timings.eviction_pace.unwrap_or_default();
+            let rested = looks == 1 && self.last.is_none_or(|last| last.saturating_add(pace) < fact.at);
+            let queue = bounds::queue(timings, workloads, looks);
+            let allowed = queue.saturating_sub(if rested { pace } else { Duration::ZERO }) + timings.latency;
             let reason = Reason {
                 because: format!(
                     "{taint} on {member} since {}, tolerated until {}",

@@ -102,7 +102,7 @@ pub static NOT_READY_EVICTED: Transition = Transition {
     what: "taint NoExecute → eviction, with the default toleration",
     guarantee: "TOLERATION-01",
     lower: Less(&NOT_READY_TOLERATED, &Seconds(1)),
-    upper: Sum(&[NOT_READY_TOLERATED, Queue, LATENCY]),
+    upper: Sum(&[NOT_READY_TOLERATED, Queue(2), LATENCY]),
 };
 
 /// The same for the taint of a member whose agent fell silent.
@@ -110,7 +110,7 @@ pub static UNREACHABLE_EVICTED: Transition = Transition {
     what: "taint NoExecute → eviction, with the default toleration",
     guarantee: "TOLERATION-01",
     lower: Less(&UNREACHABLE_TOLERATED, &Seconds(1)),
-    upper: Sum(&[UNREACHABLE_TOLERATED, Queue, LATENCY]),
+    upper: Sum(&[UNREACHABLE_TOLERATED, Queue(2), LATENCY]),
 };
 
 /// The same where nothing is tolerated.
@@ -118,7 +118,7 @@ pub static EVICTED: Transition = Transition {
     what: "taint NoExecute → eviction, with no toleration",
     guarantee: "TOLERATION-01",
     lower: NOTHING,
-    upper: Sum(&[Queue, LATENCY]),
+    upper: Sum(&[Queue(1), LATENCY]),
 };
 
 /// From the eviction to the choice of another member.

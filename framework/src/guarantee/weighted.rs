@@ -34,6 +34,10 @@ impl Guarantee for Weighted {
         if !weighted || placement.is_grouped() || placement.minds_others {
             return;
         }
+        // A history that begins late may have shown some members only in assignments.
+        if now.keys().any(|name| !court.world.members.contains_key(name)) {
+            return;
+        }
         let Some(candidates) = candidates(workload, was, fact, court) else { return };
         let allowed = shares(workload, &candidates, court.profile.has(Feature::MonotoneWeights));
         let positive: Assignment = now
@@ -56,13 +60,15 @@ fn accuse(
     fact: &Fact,
     court: &mut Court<'_>,
 ) {
-    let list = |shares: &Assignment| {
-        let each = |(name, share): (&String, &u64)| format!("{name} {share}");
-        shares.iter().map(each).collect::<Vec<_>>().join(", ")
-    };
-    let because = format!("{} replicas by weight are {}", workload.replicas, list(right));
-    let seen = format!("assigned are {}", list(now));
+    let because = format!("{} replicas by weight are {}", workload.replicas, shares_in_words(right));
+    let seen = format!("assigned are {}", shares_in_words(now));
     court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
+}
+
+/// `m1 2, m2 1`.
+pub(super) fn shares_in_words(shares: &Assignment) -> String {
+    let each = |(name, share): (&String, &u64)| format!("{name} {share}");
+    shares.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
 /// More replicas than this nobody runs; they are not divided one by one.
@@ -117,7 +123,7 @@ fn shares(workload: &Workload, weights: &[(String, u64)], seat_by_seat: bool) ->
 }
 
 /// Shares are rounded down; what is left over goes one by one to the largest weights, then by name.
-fn by_largest_weight(replicas: u64, weights: &[(String, u64)]) -> Assignment {
+pub(super) fn by_largest_weight(replicas: u64, weights: &[(String, u64)]) -> Assignment {
     let sum = weights.iter().map(|(_, weight)| u128::from(*weight)).sum::<u128>().max(1);
     let floor =
         |weight: u64| u64::try_from(u128::from(weight) * u128::from(replicas) / sum).unwrap_or(u64::MAX);
@@ -135,7 +141,7 @@ fn by_largest_weight(replicas: u64, weights: &[(String, u64)]) -> Assignment {
 
 /// One by one to whoever has the largest weight for each seat and a half; of equal ones to whoever has fewer seats, then
 /// to whoever comes first.
-fn by_seats(replicas: u64, weights: &[(String, u64)]) -> Assignment {
+pub(super) fn by_seats(replicas: u64, weights: &[(String, u64)]) -> Assignment {
     let mut seats = vec![0_u64; weights.len()];
     for _ in 0..replicas {
         // weight / (2 x seats + 1), compared without dividing.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::Object;
+
 /// What `on` is for the control plane's API; for a member's it is the member's name.
 pub const CONTROL_PLANE: &str = "control-plane";
 
@@ -32,8 +34,8 @@ pub enum Kind {
         on: Arc<str>,
         /// What the watch said.
         event: EventType,
-        /// The object as the API server sent it, without its managed fields.
-        object: Arc<Value>,
+        /// The object as the API server sent it.
+        object: Object,
     },
 }
 
@@ -58,7 +60,7 @@ impl Entry {
 
     /// An event at `at`.
     #[must_use]
-    pub fn event(at: Duration, on: impl Into<Arc<str>>, event: EventType, object: Arc<Value>) -> Self {
+    pub fn event(at: Duration, on: impl Into<Arc<str>>, event: EventType, object: Object) -> Self {
         Self { at, kind: Kind::Event { on: on.into(), event, object } }
     }
 }

@@ -2,14 +2,19 @@
 //!
 //! What the objects in it mean is left to the dialects.
 
+pub(crate) mod digest;
 mod entry;
 mod error;
+mod object;
 mod observer;
 mod read;
+mod recall;
+mod split;
 mod write;
 
 pub use entry::{CONTROL_PLANE, Entry, EventType, Kind, Mark};
 pub use error::HistoryError;
+pub use object::{Field, Object};
 pub use observer::Observer;
 pub use read::{LONGEST, Reader, VERSION, read};
 pub use write::Writer;

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{Entry, EventType, HistoryError, Kind, Mark, Observer};
+use super::recall::Recall;
+use super::{Entry, EventType, Field, HistoryError, Kind, Mark, Object, Observer};
 
 /// The version that is read and written.
 pub const VERSION: &str = "v1";
@@ -24,20 +25,26 @@ pub struct Reader<R> {
     line: usize,
     /// The line being read, kept for its room.
     text: Vec<u8>,
+    recall: Recall,
     /// Whether the header was read.
     begun: bool,
     ended: bool,
 }
 
 /// One line as it stands: either half may be there.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(expecting = "an entry of a history")]
-struct Line {
-    at: Option<f64>,
-    mark: Option<Mark>,
-    on: Option<Arc<str>>,
-    event: Option<EventType>,
-    object: Option<Value>,
+pub(super) struct Line {
+    pub(super) at: Option<f64>,
+    pub(super) mark: Option<Mark>,
+    pub(super) on: Option<Arc<str>>,
+    pub(super) event: Option<EventType>,
+    #[serde(default, deserialize_with = "whole")]
+    pub(super) object: Option<Object>,
+}
+
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Object>, D::Error> {
+    Ok(Option::<Value>::deserialize(deserializer)?.map(Object::from))
 }
 
 /// Opens the history at `path`.
@@ -62,7 +69,15 @@ pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, HistoryError> {
 impl<R: BufRead> Reader<R> {
     /// A reader of `input`, called `path` in errors.
     pub fn new(path: impl Into<String>, input: R) -> Self {
-        Self { path: path.into(), input, line: 0, text: Vec::new(), begun: false, ended: false }
+        Self {
+            path: path.into(),
+            input,
+            line: 0,
+            text: Vec::new(),
+            recall: Recall::default(),
+            begun: false,
+            ended: false,
+        }
     }
 
     fn error(&self, column: usize, what: impl Into<String>, help: impl Into<String>) -> HistoryError {
@@ -90,9 +105,7 @@ impl<R: BufRead> Reader<R> {
                 break;
             }
         }
-        let whole = text.ends_with(b"\n");
-        let line =
-            serde_json::from_slice(text.trim_ascii_end()).map_err(|error| self.bad_json(&error, whole))?;
+        let line = self.line(&text)?;
         self.text = text;
         let entry = self.entry(line)?;
         if !self.begun {
@@ -100,6 +113,13 @@ impl<R: BufRead> Reader<R> {
         }
         self.begun = true;
         Ok(Some(entry))
+    }
+
+    /// What a line says. One that is unusual in any way is read whole, and then it is known what is wrong with it.
+    fn line(&mut self, text: &[u8]) -> Result<Line, HistoryError> {
+        let (line, whole) = (text.trim_ascii_end(), text.ends_with(b"\n"));
+        let usual = self.recall.read(line).map(Ok);
+        usual.unwrap_or_else(|| serde_json::from_slice(line).map_err(|error| self.bad_json(&error, whole)))
     }
 
     fn bad_json(&self, error: &serde_json::Error, whole: bool) -> HistoryError {
@@ -136,18 +156,18 @@ impl<R: BufRead> Reader<R> {
             let help = "an entry has either `mark`, or `on`, `event` and `object`";
             return Err(self.error(1, "the entry is neither a mark nor an event", help));
         };
-        if object["metadata"]["name"].as_str().is_none() {
+        if object.field("metadata", "name").and_then(Field::text).is_none() {
             let what = "the object has no metadata with a name";
             return Err(self.error(1, what, "record objects whole, as the API server sent them"));
         }
-        if object.get("kind").and_then(Value::as_str).is_none() {
+        if object.whole("kind").and_then(Field::text).is_none() {
             return Err(self.error(
                 1,
                 "the object has no kind",
                 "add kind and apiVersion, which lists leave out",
             ));
         }
-        Ok(Entry { at, kind: Kind::Event { on, event, object: Arc::new(object) } })
+        Ok(Entry { at, kind: Kind::Event { on, event, object } })
     }
 
     fn check_header(&self, entry: &Entry) -> Result<(), HistoryError> {

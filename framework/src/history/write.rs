@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{Entry, EventType, Kind, Mark};
 
@@ -19,11 +18,10 @@ struct MarkLine<'a> {
 }
 
 #[derive(Serialize)]
-struct EventLine<'a> {
+struct EventHead<'a> {
     at: f64,
     on: &'a str,
     event: EventType,
-    object: &'a Value,
 }
 
 impl<W: Write> Writer<W> {
@@ -32,7 +30,7 @@ impl<W: Write> Writer<W> {
         Self { out }
     }
 
-    /// Writes one entry: `at` to the microsecond, keys in the order of their names, managed fields left out.
+    /// Writes one entry: `at` to the microsecond, managed fields left out.
     ///
     /// # Errors
     /// What `out` answers.
@@ -41,15 +39,11 @@ impl<W: Write> Writer<W> {
         let at = entry.at.as_micros() as f64 / 1e6;
         match &entry.kind {
             Kind::Mark(mark) => serde_json::to_writer(&mut self.out, &MarkLine { at, mark })?,
-            Kind::Event { on, event, object } if object.pointer("/metadata/managedFields").is_none() => {
-                serde_json::to_writer(&mut self.out, &EventLine { at, on, event: *event, object })?;
-            }
             Kind::Event { on, event, object } => {
-                let mut object = Value::clone(object);
-                if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-                    metadata.remove("managedFields");
-                }
-                serde_json::to_writer(&mut self.out, &EventLine { at, on, event: *event, object: &object })?;
+                let head = serde_json::to_string(&EventHead { at, on, event: *event })?;
+                write!(self.out, "{},\"object\":", head.trim_end_matches('}'))?;
+                object.write(&mut self.out)?;
+                self.out.write_all(b"}")?;
             }
         }
         self.out.write_all(b"\n")

@@ -84,7 +84,7 @@ pub fn guarantees_page() -> String {
 fn rules_covered(page: &mut String) {
     page.push_str(
         "\n## Rules\n\nThe rules of failover as the real controllers have them: transitions in time (T), states (S), the \
-         choice of\nmembers (L), replicas (R), evictions (V), health and taints (H), and what must come in the end (E).\n\n\
+         choice of\nmembers (L), replicas (R), evictions (V), health and taints (H), what must come in the end (E), and\nwhat is done with the wishes of users (P).\n\n\
          | rule | about | guarantees |\n|---|---|---|\n",
     );
     for covered in coverage() {

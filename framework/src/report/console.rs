@@ -122,11 +122,11 @@ fn grouped(number: f64) -> String {
 
 /// Names, and below each what it is about.
 #[must_use]
-pub fn listing<'a>(rows: impl Iterator<Item = (String, &'a str)>) -> String {
+pub fn listing(rows: impl Iterator<Item = (String, String)>) -> String {
     let mut out = String::new();
     for (name, about) in rows {
         line(&mut out, &name);
-        wrapped(&mut out, "    ", about);
+        wrapped(&mut out, "    ", &about);
     }
     out
 }

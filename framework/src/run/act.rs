@@ -168,7 +168,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Makes the fleet's members known to the control plane, and waits until all of them are in use.
+    /// Makes the fleet's members known to the control plane, and waits until all of them are in use for a moment.
     pub(super) async fn join_members(&self) -> Result<(), Miss> {
         for member in self.fleet.members() {
             self.create(&objects::clusters(), objects::cluster(member.spec())).await?;
@@ -184,6 +184,8 @@ impl Driver<'_> {
             };
             self.until(what, subject, self.patience().taint(false), joined).await?;
         }
+        // From here on, whoever chooses knows the members as they are.
+        self.clock.sleep(self.profile.timings.latency * 2).await;
         Ok(())
     }
 

@@ -124,6 +124,10 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
             log.mark(Map::from_iter([("step".to_owned(), Value::from("final"))]));
         }
         run.clock.sleep(AFTERMATH).await;
+        if steps.is_err() {
+            // What was due meanwhile has not come.
+            log.mark(Map::from_iter([("step".to_owned(), Value::from("over"))]));
+        }
         steps
     };
     tokio::select! {
@@ -201,6 +205,7 @@ fn header(case: &Case, profile: &Profile) -> Mark {
         "seconds": profile.timings.seconds(),
         "automaticNoExecute": profile.has(Feature::AutomaticNoExecute),
         "clusterTaintPolicies": profile.has(Feature::ClusterTaintPolicies),
+        "schedulers": ["default-scheduler"],
     });
     header.as_object().cloned().unwrap_or_default()
 }

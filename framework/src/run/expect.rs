@@ -124,7 +124,8 @@ impl Driver<'_> {
         let end = format!(":{}", runs.image_tag);
         let holds = move |world: &World, _: &[Eviction]| {
             let running = world.workload(&name).and_then(|workload| workload.running.get(&on));
-            running.is_some_and(|running| running.image.ends_with(&end))
+            running
+                .is_some_and(|running| running.asks.images.first().is_some_and(|image| image.ends_with(&end)))
         };
         self.until(what, subject, within, holds).await
     }

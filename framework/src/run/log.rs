@@ -79,9 +79,9 @@ impl Log {
     /// Writes down what happens now.
     pub(super) fn push(&self, kind: Kind) {
         let entry = Entry { at: self.now(), kind };
-        self.state().push(&entry);
+        let runs_away = self.state().push(&entry);
         self.0.changed.send_modify(|version| *version += 1);
-        if self.endless().is_some() {
+        if runs_away {
             self.0.runs_away.notify_one();
         }
     }
@@ -99,13 +99,7 @@ impl Log {
 
     /// How many entries there are at the present instant, if they are too many to end.
     pub(super) fn endless(&self) -> Option<u32> {
-        let state = self.state();
-        let (_, entries) = state.instant;
-        let each = state
-            .judge
-            .as_ref()
-            .map_or(0, |judge| judge.world().members.len() + judge.world().workloads.len());
-        (entries as usize > MOST_AT_ONCE + each * MOST_AT_ONCE_FOR_EACH).then_some(entries)
+        self.state().endless()
     }
 
     /// Why the recording is not whole, if it is not.
@@ -146,10 +140,11 @@ impl Log {
 }
 
 impl State {
-    fn push(&mut self, entry: &Entry) {
+    /// Takes an entry, and answers whether there are too many at this instant.
+    fn push(&mut self, entry: &Entry) -> bool {
         let (instant, entries) = self.instant;
         self.instant = if instant == entry.at { (instant, entries + 1) } else { (entry.at, 1) };
-        let Some(judge) = &mut self.judge else { return };
+        let Some(judge) = &mut self.judge else { return self.endless().is_some() };
         if let Some(history) = &mut self.history
             && let Err(error) = history.write(entry)
         {
@@ -164,6 +159,15 @@ impl State {
                 self.recent.push_back(fact);
             }
         }
+        self.endless().is_some()
+    }
+
+    /// How many entries there are at the present instant, if they are too many to end.
+    fn endless(&self) -> Option<u32> {
+        let (_, entries) = self.instant;
+        let worlds = self.judge.iter().map(Judge::world);
+        let each: usize = worlds.map(|world| world.members.len() + world.workloads.len()).sum();
+        (entries as usize > MOST_AT_ONCE + each * MOST_AT_ONCE_FOR_EACH).then_some(entries)
     }
 
     fn evictions_after(&mut self, fact: &Fact) {
@@ -202,5 +206,11 @@ fn tells(news: &News) -> bool {
             | News::MemberChanged(_)
             | News::MemberTold { .. }
             | News::Conditions(_)
+            | News::Access(_)
+            | News::Policy(_)
+            | News::Overrides
+            | News::Template(_)
+            | News::Namespace(_)
+            | News::HeldBack(_)
     )
 }

@@ -14,8 +14,10 @@ mod log;
 mod object;
 mod patience;
 mod recorder;
+mod side_by_side;
 mod suite;
 
 pub use case::{Outcome, Target, run_case};
 pub use implementation::{Implementation, Site};
+pub use side_by_side::side_by_side;
 pub use suite::{Options, run_cases};

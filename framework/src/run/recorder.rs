@@ -36,11 +36,11 @@ impl Recorder {
         let mut sources: Vec<Arc<str>> = vec!["control-plane".into()];
         let mut streams = SelectAll::new();
         for path in objects::WATCHED_IN_CONTROL_PLANE {
-            streams.push(watch(fleet.control_plane().client(), path, 0).await?);
+            streams.extend(watch(fleet.control_plane().client(), path, 0).await?);
         }
         for member in fleet.members() {
             for path in objects::WATCHED_IN_MEMBERS {
-                streams.push(watch(member.api().client(), path, sources.len()).await?);
+                streams.extend(watch(member.api().client(), path, sources.len()).await?);
             }
             sources.push(member.name().into());
         }
@@ -55,18 +55,22 @@ type Watch = BoxStream<'static, Result<Seen, String>>;
 /// Longer than any run: a watch that ends before the run does has lost something.
 const WATCH_S: u32 = 30 * 86_400;
 
-/// Opens a watch of everything at `path`, from the beginning.
-async fn watch(client: Client, path: &str, source: usize) -> Result<Watch, kube::Error> {
+/// Opens a watch of everything at `path`, from the beginning. `None`: no such kind is served there, as not every
+/// implementation has all.
+async fn watch(client: Client, path: &str, source: usize) -> Result<Option<Watch>, kube::Error> {
     let request = http::Request::get(format!("{path}?watch=true&resourceVersion=0&timeoutSeconds={WATCH_S}"));
     let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
-    let events = client.request_events::<Value>(request).await?;
+    let events = match client.request_events::<Value>(request).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+        events => events?,
+    };
     let failed = path.to_owned();
     let seen = events.filter_map(move |event| {
         let seen = event.and_then(|event| read(event, source)).transpose();
         future::ready(seen.map(|seen| seen.map_err(|error| format!("the watch of {failed} failed: {error}"))))
     });
     let ended = format!("the watch of {path} ended");
-    Ok(seen.chain(stream::once(async move { Err(ended) })).boxed())
+    Ok(Some(seen.chain(stream::once(async move { Err(ended) })).boxed()))
 }
 
 fn read(event: WatchEvent<Value>, source: usize) -> Result<Option<Seen>, kube::Error> {
@@ -99,7 +103,7 @@ async fn record(mut streams: SelectAll<Watch>, sources: Vec<Arc<str>>, log: Log)
         }
         seen.sort_by_key(|event| (event.source, event.version));
         for Seen { source, event, object, .. } in seen {
-            log.push(Kind::Event { on: Arc::clone(&sources[source]), event, object: Arc::new(object) });
+            log.push(Kind::Event { on: Arc::clone(&sources[source]), event, object: object.into() });
         }
     }
 }

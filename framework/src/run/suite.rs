@@ -1,13 +1,12 @@
 //! Runs many cases, several at a time, each in a simulation of its own.
 
+use std::convert::Infallible;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
 
 use capsize_clock::{Clock, Seed};
 
 use super::case::{Outcome, Target, run_case};
+use super::side_by_side;
 use crate::scenario::Case;
 
 /// How cases are run.
@@ -29,31 +28,17 @@ pub fn run_cases(
     options: Options,
     mut done: impl FnMut(&Outcome),
 ) -> Vec<Outcome> {
-    let next = AtomicUsize::new(0);
-    let (sender, receiver) = mpsc::channel();
-    let mut outcomes: Vec<Option<Outcome>> = cases.iter().map(|_| None).collect();
-    thread::scope(|scope| {
-        for _ in 0..options.jobs.get().min(cases.len()) {
-            let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || {
-                while let Some((index, case)) = {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    cases.get(index).map(|case| (index, case))
-                } {
-                    let clock = Clock::real();
-                    let mut outcome = run_case(case, target, options.seed, options.keep_histories);
-                    outcome.case.wall = Some(clock.elapsed());
-                    if sender.send((index, outcome)).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        for (index, outcome) in receiver {
-            done(&outcome);
-            outcomes[index] = Some(outcome);
-        }
+    let mut outcomes = Vec::with_capacity(cases.len());
+    let run = |case: &Case| {
+        let clock = Clock::real();
+        let mut outcome = run_case(case, target, options.seed, options.keep_histories);
+        outcome.case.wall = Some(clock.elapsed());
+        outcome
+    };
+    let Ok(()) = side_by_side(options.jobs, cases, run, |_, outcome| {
+        done(&outcome);
+        outcomes.push(outcome);
+        Ok::<_, Infallible>(())
     });
-    outcomes.into_iter().flatten().collect()
+    outcomes
 }

@@ -22,6 +22,9 @@ pub struct Scenario {
     /// What a target must be able to do; a target that lacks one of these skips the case.
     #[serde(default)]
     pub features: Vec<Feature>,
+    /// The parts of an implementation without which it fails, each alone, by the names that the reference has for them.
+    #[serde(default)]
+    pub fails_without: Vec<String>,
     /// The fleet it runs on.
     pub fleet: FleetShape,
     /// What is there before anything goes wrong.

@@ -3,6 +3,8 @@
 mod names;
 mod profile;
 mod timings;
+mod zones;
 
 pub use profile::{Feature, Profile, ProfileError, Profiles, Start};
 pub use timings::{SettingError, Timings};
+pub use zones::Zones;

@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::Timings;
+use super::{Timings, Zones};
+use crate::dialect::Speaks;
 use crate::history::{LONGEST, Mark};
 use crate::scenario::ScenarioError;
 
 /// Something that not every implementation does; a guarantee that needs it is skipped where it is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Feature {
-    /// Members are probed, and tainted `NoSchedule` by what the probes say.
+    /// Members are probed or report by themselves, and are tainted `NoSchedule` by what that says.
     HealthProbes,
     /// `NoExecute` taints evict what does not tolerate them.
     NoExecuteTaints,
@@ -89,6 +90,9 @@ pub enum Feature {
     MultiClusterServices,
     /// Replicas that autoscalers in the members ask for stay, and are made the template's.
     FollowsAutoscalers,
+    /// Members that are not ready get a `NoExecute` taint one after the other, zone by zone, as fast as the state of the
+    /// zone allows.
+    ZonedEvictions,
 }
 
 /// How an implementation is started.
@@ -125,6 +129,12 @@ pub struct Profile {
     /// What Capsize's own controllers are to do wrong, by name.
     #[serde(default)]
     pub bugs: BTreeSet<String>,
+    /// The objects that it works on.
+    #[serde(default)]
+    pub dialect: Speaks,
+    /// How fast members of a zone are tainted (with `ZonedEvictions`).
+    #[serde(default)]
+    pub zones: Option<Zones>,
 }
 
 /// A profile that cannot be had.
@@ -212,7 +222,10 @@ impl Profile {
                 let seconds = seconds.filter(|seconds| *seconds <= LONGEST).ok_or_else(|| {
                     wrong(&format!("seconds.{name}"), value, "a number of seconds, zero or more")
                 })?;
-                self.timings.set(name, seconds);
+                let of_zones = self.zones.as_mut().is_some_and(|zones| zones.set(name, value));
+                if !of_zones {
+                    self.timings.set(name, seconds);
+                }
             }
         }
         let switches = [

@@ -117,11 +117,11 @@ impl Timings {
 
     fn slot(&mut self, name: &str) -> Option<&mut Duration> {
         Some(match name {
-            "statusUpdateFrequency" => &mut self.status_update_frequency,
+            "statusUpdateFrequency" | "leaseRenewInterval" => &mut self.status_update_frequency,
             "failureThreshold" => &mut self.failure_threshold,
             "successThreshold" => &mut self.success_threshold,
-            "monitorPeriod" => &mut self.monitor_period,
-            "monitorGracePeriod" => &mut self.monitor_grace_period,
+            "monitorPeriod" | "nodeMonitorPeriod" => &mut self.monitor_period,
+            "monitorGracePeriod" | "nodeMonitorGracePeriod" => &mut self.monitor_grace_period,
             "failoverEvictionTimeout" => &mut self.failover_eviction_timeout,
             "gracefulEvictionTimeout" => &mut self.graceful_eviction_timeout,
             "notReadyTolerationSeconds" => &mut self.not_ready_toleration_seconds,

@@ -4,8 +4,11 @@
 
 mod cases;
 mod coverage;
+mod forms;
 mod history;
+mod late;
 mod moving;
+mod nodes;
 mod numbers;
 mod perturbed;
 mod placing;
@@ -13,3 +16,4 @@ mod profile;
 mod reports;
 mod story;
 mod undecided;
+mod wishes;

@@ -355,6 +355,10 @@ fn a_policy_has_its_taints_come_and_go() {
     breaks("TAINT-08", &failed().until(15.1));
     // What a person takes away stays away until something changes.
     let removed = failed().at(14.5).taint("m1", "evacuate", "NoSchedule").at(16.0);
-    let removed = removed.untaint("m1", "NoSchedule").taint("m1", "not-ready", "NoSchedule");
-    assert!(ids(&removed.until(19.0), Outcome::is_violated).is_empty());
+    let by_hand = removed.mark(json!({"step": "untaint", "cluster": "m1"}));
+    let by_hand = by_hand.untaint("m1", "NoSchedule").taint("m1", "not-ready", "NoSchedule");
+    assert!(ids(&by_hand.until(19.0), Outcome::is_violated).is_empty());
+    // What nobody asks for goes.
+    let unasked = Story::new().object(policy("NotIn")).fault("slow", "m2", "begin").at(12.0);
+    breaks("TAINT-08", &unasked.taint("m1", "evacuate", "NoSchedule").until(13.5));
 }

@@ -12,7 +12,7 @@ use capsize_framework::target::Profile;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-const RECORDINGS: [(&str, &str); 5] = [
+pub(crate) const RECORDINGS: [(&str, &str); 5] = [
     ("karmada-1.5.0/duplicated-refused", "karmada-1.5"),
     ("karmada-1.5.0/divided-weighted", "karmada-1.5"),
     ("karmada-1.13.10/replacement-never-ready", "karmada-1.13"),
@@ -21,7 +21,7 @@ const RECORDINGS: [(&str, &str); 5] = [
 ];
 
 /// The recording, and the profile that it is judged by.
-fn recorded(name: &str, target: &str) -> (Vec<Entry>, Profile) {
+pub(crate) fn recorded(name: &str, target: &str) -> (Vec<Entry>, Profile) {
     let suites = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suites");
     let entries = read(&suites.join(format!("recordings/{name}.jsonl"))).unwrap().map(Result::unwrap);
     let entries: Vec<Entry> = entries.collect();
@@ -35,7 +35,7 @@ fn verdicts(entries: Vec<Entry>, profile: &Profile) -> Vec<Verdict> {
     judge(entries.into_iter().map(Ok::<_, ()>), profile.clone()).unwrap().verdicts
 }
 
-fn violated(entries: Vec<Entry>, profile: &Profile) -> Vec<&'static str> {
+pub(crate) fn violated(entries: Vec<Entry>, profile: &Profile) -> Vec<&'static str> {
     let verdicts = verdicts(entries, profile);
     verdicts.iter().filter(|verdict| verdict.outcome.is_violated()).map(|verdict| verdict.rule.id).collect()
 }
@@ -44,11 +44,11 @@ fn violated(entries: Vec<Entry>, profile: &Profile) -> Vec<&'static str> {
 fn changed(entries: &[Entry], kind: &str, change: impl Fn(&Entry, &mut Value) -> bool) -> Vec<Entry> {
     let one = |entry: &Entry| {
         let Kind::Event { on, event, object } = &entry.kind else { return Some(entry.clone()) };
-        let mut object = Value::clone(object);
+        let mut object = object.value();
         if object["kind"] == kind && !change(entry, &mut object) {
             return None;
         }
-        Some(Entry::event(entry.at, Arc::clone(on), *event, Arc::new(object)))
+        Some(Entry::event(entry.at, Arc::clone(on), *event, object.into()))
     };
     entries.iter().filter_map(one).collect()
 }
@@ -174,7 +174,7 @@ fn what_was_done_is_noticed_by_the_right_guarantee() {
 
 /// Something done to a history, whatever it is good for.
 #[derive(Clone, Debug)]
-enum Change {
+pub(crate) enum Change {
     Drop(usize),
     Repeat(usize),
     Swap(usize),
@@ -182,7 +182,7 @@ enum Change {
     Set(usize, usize, u8),
 }
 
-fn change() -> impl Strategy<Value = Change> {
+pub(crate) fn change() -> impl Strategy<Value = Change> {
     let place = 1..100_usize;
     prop_oneof![
         place.clone().prop_map(Change::Drop),
@@ -207,7 +207,7 @@ fn set(object: &mut Value, leaf: usize, to: &Value) -> Option<usize> {
     children.into_iter().try_fold(leaf, |leaf, child| set(child, leaf, to))
 }
 
-fn apply(entries: &mut Vec<Entry>, change: &Change) {
+pub(crate) fn apply(entries: &mut Vec<Entry>, change: &Change) {
     let last = entries.len() - 1;
     match *change {
         Change::Drop(place) => drop(entries.remove(place.min(last))),
@@ -229,9 +229,9 @@ fn apply(entries: &mut Vec<Entry>, change: &Change) {
         Change::Set(place, leaf, value) => {
             let values = [json!(null), json!(-1), json!(u64::MAX), json!(""), json!([]), json!({"a": 1})];
             if let Kind::Event { object, .. } = &mut entries[place.min(last)].kind {
-                let mut changed = Value::clone(object);
+                let mut changed = object.value();
                 set(&mut changed, leaf, &values[usize::from(value)]);
-                *object = Arc::new(changed);
+                *object = changed.into();
             }
         }
     }

@@ -227,7 +227,7 @@ fn all_replicas_are_divided_or_none() {
 #[test]
 fn nobody_is_given_more_than_there_is_room_for() {
     let full = || by_room("Weighted", 16).room("m2", 3).at(20.0);
-    holds("REPLICAS-10", &full().divide(&[("m1", 11), ("m2", 5)]).until(21.0));
+    holds("REPLICAS-10", &full().divide(&[("m1", 12), ("m2", 4)]).until(21.0));
     breaks("REPLICAS-10", &full().divide(&[("m1", 8), ("m2", 8)]).until(21.0));
 }
 

@@ -34,6 +34,13 @@ features:
   - PurgeModes
   - PreservedState
   - PropagatesDependencies
+  - PolicyPreemption
+  - LazyActivation
+  - SuspendedDispatching
+  - NamespaceSync
+  - MultiClusterServices
+  - HandsOnState
+  - RetainedReplicas
 timings:
   statusUpdateFrequency: 1s
   failureThreshold: 3s
@@ -72,6 +79,8 @@ pub(crate) struct Story {
     repeated: Option<String>,
     /// Fields of the binding's spec, over all others.
     spec: Value,
+    /// Annotations of the binding.
+    marks: Value,
 }
 
 #[derive(Default)]
@@ -119,6 +128,7 @@ impl Story {
             told: json!({"conditions": [{"type": "Scheduled", "status": "True"}]}),
             repeated: None,
             spec: json!({}),
+            marks: json!({}),
         };
         for name in ["m1", "m2", "m3"] {
             story = story.ready(name, "True");
@@ -200,6 +210,19 @@ impl Story {
     pub(crate) fn leaves(self, name: &str) -> Self {
         let object = json!({"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name}});
         self.event("control-plane", EventType::Deleted, object)
+    }
+
+    /// The record belongs to the policy of this name.
+    pub(crate) fn belongs_to(mut self, policy: &str) -> Self {
+        self.marks = json!({
+            "propagationpolicy.karmada.io/namespace": "default", "propagationpolicy.karmada.io/name": policy,
+        });
+        self.binding()
+    }
+
+    /// An object of a member.
+    pub(crate) fn in_member(self, member: &str, object: Value) -> Self {
+        self.event(member, EventType::Modified, object)
     }
 
     /// An object of the control plane.
@@ -416,6 +439,7 @@ impl Story {
             },
         });
         merge(&mut object["spec"], &self.spec);
+        merge(&mut object["metadata"]["annotations"], &self.marks);
         if self.has_replicas {
             object["spec"]["replicaRequirements"] = json!({});
         }

@@ -4,69 +4,130 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::fold::{Seen, conditions, seconds, time};
 use super::quantity::quantities;
-use super::{placement, task};
-use crate::facts::{Assignment, Instance, InstanceHealth, News, Workload, WorkloadKey, World};
+use super::seen::{Last, Seen, conditions, list, replace, seconds, text, time, value};
+use super::{placement, task, wishes};
+use crate::facts::{
+    Assignment, Instance, InstanceHealth, News, ObjectVersion, Toleration, Workload, WorkloadKey, World,
+};
+use crate::history::Field;
 
 /// The annotation with the placement that the scheduler last acted on, from which tolerations are taken.
 const APPLIED: &str = "policy.karmada.io/applied-placement";
 
-/// What the world has no room for.
+/// What each binding said last.
 #[derive(Debug, Default)]
 pub(super) struct Bindings(BTreeMap<String, Known>);
 
+/// What is known of a binding that the world has no room for.
 #[derive(Debug, Default)]
 struct Known {
+    /// The workload that it was for at first.
     workload: WorkloadKey,
-    /// The text of the annotation, so that it is parsed only where it changed.
-    applied: String,
+    /// The version that was seen last.
+    record: Option<ObjectVersion>,
+    /// The text of the annotation, and the tolerations in it; absent where it has none that can be read.
+    applied: (String, Option<Vec<Toleration>>),
     /// When somebody last asked for a placement from scratch.
     rescheduled: String,
+    resource: Last,
+    /// The workload that it is for.
+    now_for: WorkloadKey,
+    said: Said,
+}
+
+/// What was said last of that which the world shows.
+#[derive(Debug, Default)]
+struct Said {
+    spec: Last,
+    evictions: Last,
+    placement: Last,
+    /// The tolerations of the placement.
+    tolerations: Vec<Toleration>,
+    annotations: Last,
+    /// Annotations and labels.
+    owner: [Last; 2],
+    suspension: Last,
+    required: Last,
+    resource: Last,
+    requirements: Last,
+    clusters: Last,
+    status: Last,
+    conditions: Last,
+    instances: Last,
 }
 
 impl Bindings {
     /// What this version of a binding changes.
     pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-        let workload = WorkloadKey::new(
-            seen.text("/spec/resource/kind"),
-            seen.text("/spec/resource/namespace"),
-            seen.text("/spec/resource/name"),
-        );
-        let name = seen.witness.name().to_owned();
+        let name = seen.witness.name();
         if seen.gone || seen.leaving {
-            world.records.remove(&name);
-            return self.0.remove(&name).map(|known| forget(world, known.workload)).into_iter().collect();
+            world.records.remove(name);
+            return self.0.remove(name).map(|known| forget(world, known.workload)).into_iter().collect();
         }
-        let first = !self.0.contains_key(&name);
-        let known =
-            self.0.entry(name).or_insert_with(|| Known { workload: workload.clone(), ..Known::default() });
+        let first = !self.0.contains_key(name);
+        let known = self.0.entry(name.to_owned()).or_default();
+        let workload = known.read_workload(seen);
+        if first {
+            known.workload = workload.clone();
+            world.records.insert(name.to_owned(), workload.clone());
+        }
         let now = world.now;
         let entry = world.workloads.entry(workload.clone()).or_default();
-        let mut news = task::observe(entry, seen, now, first, &workload);
-        if let Some(wanted) = known.wanted(entry, seen) {
-            entry.wanted_since = now;
-            news.push(wanted);
+        if entry.record != known.record {
+            // It shows what another record said, or this one long ago.
+            known.said = Said::default();
         }
-        let required_by = required_by(seen);
-        if required_by != entry.required_by {
-            entry.required_by = required_by;
-            news.push(News::Required(workload.clone()));
-        }
-        read_aside(entry, seen);
         entry.recorded = true;
         entry.record = Some(seen.witness.clone());
-        entry.scheduled =
-            seen.number("/status/schedulerObservedGeneration") == seen.number("/metadata/generation");
-        let assignment = assignment(seen);
-        let told = instances(entry, seen, &workload);
-        if assignment != entry.assignment {
-            let was = std::mem::replace(&mut entry.assignment, assignment.clone());
-            world.reassign(&workload, &was, &assignment);
-            news.push(News::Assigned { workload: workload.clone(), was, now: assignment, first });
+        known.record.clone_from(&entry.record);
+        let (generation, observed) =
+            (seen.metadata("generation"), seen.status("schedulerObservedGeneration"));
+        entry.scheduled = observed.and_then(Field::number) == generation.and_then(Field::number);
+        let spec_changed = known.said.spec.differs(seen.object.whole("spec"));
+        let mut news = Vec::new();
+        if spec_changed && known.said.evictions.differs(seen.spec("gracefulEvictionTasks")) {
+            let tasks = list(seen.spec("gracefulEvictionTasks"));
+            news = task::observe(entry, &tasks, now, first, &workload);
         }
-        if first {
-            world.records.insert(seen.witness.name().to_owned(), workload.clone());
+        let (policy, placement) = (entry.policy.clone(), spec_changed.then(|| entry.placement.clone()));
+        if known.read_wanted(entry, seen, spec_changed) {
+            // What is there at first sight is no news to whoever chooses.
+            if !first {
+                entry.wanted_since = now;
+                let same = placement.is_none_or(|placement| placement == entry.placement);
+                entry.placed_since = if same { entry.placed_since } else { now };
+            }
+            news.push(News::Wanted(known.workload.clone()));
+        }
+        if known.read_owner(entry, seen) {
+            news.push(News::Claimed { workload: workload.clone(), was: policy });
+        }
+        if spec_changed && known.said.suspension.differs(seen.spec("suspension")) {
+            let suspension = value(seen.spec("suspension"));
+            entry.suspended = suspension["scheduling"] == true;
+            if replace(&mut entry.held_back, wishes::held_back(&suspension)) {
+                news.push(News::HeldBack(workload.clone()));
+            }
+        }
+        let status_changed = known.said.status.differs(seen.object.whole("status"));
+        if spec_changed || status_changed {
+            let (asked, last) =
+                (time(seen.spec("rescheduleTriggeredAt")), time(seen.status("lastScheduledTime")));
+            entry.asked_anew = asked.is_some() && last < asked;
+        }
+        let mut moved = None;
+        if spec_changed {
+            if known.said.read_required(entry, seen) {
+                news.push(News::Required(workload.clone()));
+            }
+            known.said.read_aside(entry, seen);
+            moved = known.said.read_assignment(entry, seen);
+        }
+        let told = if status_changed { known.said.read_status(entry, seen, &workload) } else { Vec::new() };
+        if let Some((was, now)) = moved {
+            world.reassign(&workload, &was, &now);
+            news.push(News::Assigned { workload: workload.clone(), was, now, first });
         }
         news.extend(told);
         news.push(News::Recorded(workload));
@@ -75,30 +136,116 @@ impl Bindings {
 }
 
 impl Known {
-    /// Replicas, placement and tolerations. Until the scheduler has acted on a placement, its tolerations count.
-    fn wanted(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> Option<News> {
-        let replicas = seen.number("/spec/replicas").unwrap_or_default();
-        let read = seen.object.pointer("/spec/placement").map(placement::read);
-        let (placement, spec_tolerations) = read.unwrap_or_default();
-        let applied = seen.object["metadata"]["annotations"][APPLIED].as_str().unwrap_or_default();
-        let tolerations = if applied.is_empty() {
-            spec_tolerations
-        } else if applied == self.applied {
-            entry.tolerations.clone()
-        } else {
-            serde_json::from_str(applied).map_or(spec_tolerations, |value: Value| placement::read(&value).1)
-        };
-        applied.clone_into(&mut self.applied);
-        let rescheduled = seen.text("/spec/rescheduleTriggeredAt");
-        let now = (replicas, placement, tolerations);
-        let was = (entry.replicas, &entry.placement, &entry.tolerations);
-        let placeable = is_placeable(seen);
-        let changed =
-            (now.0, &now.1, &now.2) != was || rescheduled != self.rescheduled || placeable != entry.placeable;
-        entry.placeable = placeable;
-        rescheduled.clone_into(&mut self.rescheduled);
-        (entry.replicas, entry.placement, entry.tolerations) = now;
-        changed.then(|| News::Wanted(self.workload.clone()))
+    fn read_workload(&mut self, seen: &Seen<'_>) -> WorkloadKey {
+        if self.resource.differs(seen.spec("resource")) {
+            let resource = value(seen.spec("resource"));
+            let text = |name: &str| resource[name].as_str().unwrap_or_default();
+            self.now_for = WorkloadKey::new(text("kind"), text("namespace"), text("name"));
+        }
+        self.now_for.clone()
+    }
+
+    /// Takes over the policy that it belongs to. Answers whether that is another.
+    fn read_owner(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> bool {
+        let marks = ["annotations", "labels"].map(|place| seen.metadata(place));
+        let [annotations, labels] = &mut self.said.owner;
+        if !annotations.differs(marks[0]) & !labels.differs(marks[1]) {
+            return false;
+        }
+        replace(&mut entry.policy, wishes::owner(&marks.map(value)))
+    }
+
+    /// Takes over replicas, placement and tolerations. Until the scheduler has acted on a placement, its tolerations
+    /// count. Answers whether anything else is wanted than before.
+    fn read_wanted(&mut self, entry: &mut Workload, seen: &Seen<'_>, spec_changed: bool) -> bool {
+        let mut changed = false;
+        let annotations_changed = self.said.annotations.differs(seen.metadata("annotations"));
+        if annotations_changed {
+            let annotations = value(seen.metadata("annotations"));
+            let applied = annotations[APPLIED].as_str().unwrap_or_default();
+            if applied != self.applied.0 {
+                let read = serde_json::from_str(applied).ok().map(|value: Value| placement::read(&value).1);
+                self.applied = (applied.to_owned(), read);
+            }
+        }
+        if spec_changed {
+            changed |=
+                replace(&mut entry.replicas, seen.spec("replicas").and_then(Field::number).unwrap_or(0));
+            changed |= replace(&mut entry.placeable, is_placeable(seen));
+            changed |= replace(&mut self.rescheduled, text(seen.spec("rescheduleTriggeredAt")).into_owned());
+            if self.said.placement.differs(seen.spec("placement")) {
+                let read = seen.spec("placement").map(|field| placement::read(&field.value()));
+                let (placement, tolerations) = read.unwrap_or_default();
+                changed |= replace(&mut entry.placement, placement);
+                self.said.tolerations = tolerations;
+            }
+        }
+        if spec_changed || annotations_changed {
+            let tolerations = self.applied.1.as_ref().unwrap_or(&self.said.tolerations);
+            if *tolerations != entry.tolerations {
+                entry.tolerations.clone_from(tolerations);
+                changed = true;
+            }
+        }
+        changed
+    }
+}
+
+impl Said {
+    fn read_required(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> bool {
+        let field = seen.spec("requiredBy");
+        self.required.differs(field) && replace(&mut entry.required_by, required_by(&list(field)))
+    }
+
+    /// Takes over what guarantees look at, but what no news is made of.
+    fn read_aside(&mut self, entry: &mut Workload, seen: &Seen<'_>) {
+        let requirements = seen.spec("replicaRequirements");
+        if self.requirements.differs(requirements) {
+            entry.request = quantities(value(requirements).get("resourceRequest"));
+        }
+        entry.has_replicas = entry.replicas > 0 || requirements.is_some();
+        if self.resource.differs(seen.spec("resource")) {
+            let resource = value(seen.spec("resource"));
+            let text = |name: &str| resource[name].as_str().unwrap_or_default();
+            entry.served_as = format!("{}/{}", text("apiVersion"), text("kind"));
+            text("resourceVersion").clone_into(&mut entry.template);
+        }
+        let failover = value(seen.spec("failover"));
+        let lasts = &failover["application"]["decisionConditions"]["tolerationSeconds"];
+        entry.leads = seen.spec("propagateDeps").is_some_and(Field::is_true);
+        entry.unhealthy_for = lasts.as_u64().filter(|_| entry.leads).map(seconds);
+        entry.purges = failover["cluster"]["purgeMode"].as_str().map(|mode| mode == "Directly");
+        entry.scheduler = text(seen.spec("schedulerName")).into_owned();
+    }
+
+    /// Takes over the assignment. Answers with the one before and the one now, where they differ.
+    fn read_assignment(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> Option<(Assignment, Assignment)> {
+        let field = seen.spec("clusters");
+        if !self.clusters.differs(field) {
+            return None;
+        }
+        let clusters = list(field);
+        entry.defects = defects(&clusters);
+        let now = assignment(&clusters);
+        (now != entry.assignment).then(|| (std::mem::replace(&mut entry.assignment, now.clone()), now))
+    }
+
+    fn read_status(&mut self, entry: &mut Workload, seen: &Seen<'_>, workload: &WorkloadKey) -> Vec<News> {
+        entry.group = text(seen.status("schedulerObservingAffinityName")).into_owned();
+        if self.conditions.differs(seen.status("conditions")) {
+            entry.conditions = conditions(seen.conditions());
+        }
+        let instances = seen.status("aggregatedStatus");
+        if !self.instances.differs(instances) {
+            return Vec::new();
+        }
+        let was =
+            std::mem::replace(&mut entry.instances, list(instances).iter().filter_map(instance).collect());
+        let members = was.keys().chain(entry.instances.keys().filter(|member| !was.contains_key(*member)));
+        members
+            .filter(|member| was.get(*member) != entry.instances.get(*member))
+            .map(|member| News::InstanceHealth { workload: workload.clone(), member: member.clone() })
+            .collect()
     }
 }
 
@@ -116,31 +263,12 @@ fn forget(world: &mut World, workload: WorkloadKey) -> News {
 
 /// Whether it has a placement of its own, and whoever is judged is to act on it.
 fn is_placeable(seen: &Seen<'_>) -> bool {
-    let suspended = seen.object["spec"]["suspension"]["scheduling"] == true;
-    let placed = seen.object.pointer("/spec/placement").is_some();
-    placed && !suspended && matches!(seen.text("/spec/schedulerName"), "" | "default-scheduler")
+    let suspended = value(seen.spec("suspension"))["scheduling"] == true;
+    let placed = seen.spec("placement").is_some();
+    placed && !suspended && matches!(&*text(seen.spec("schedulerName")), "" | "default-scheduler")
 }
 
-/// What guarantees look at, but what no news is made of.
-fn read_aside(entry: &mut Workload, seen: &Seen<'_>) {
-    entry.served_as =
-        format!("{}/{}", seen.text("/spec/resource/apiVersion"), seen.text("/spec/resource/kind"));
-    entry.has_replicas = entry.replicas > 0 || seen.object.pointer("/spec/replicaRequirements").is_some();
-    entry.request = quantities(seen.object.pointer("/spec/replicaRequirements/resourceRequest"));
-    seen.text("/status/schedulerObservingAffinityName").clone_into(&mut entry.group);
-    let lasts = seen.number("/spec/failover/application/decisionConditions/tolerationSeconds");
-    let follows = seen.object["spec"]["propagateDeps"] == true;
-    entry.unhealthy_for = lasts.filter(|_| follows).map(seconds);
-    let (asked, last) = (
-        time(&seen.object["spec"]["rescheduleTriggeredAt"]),
-        time(&seen.object["status"]["lastScheduledTime"]),
-    );
-    entry.asked_anew = asked.is_some() && last < asked;
-    entry.conditions = conditions(seen);
-    entry.defects = defects(seen);
-}
-
-fn required_by(seen: &Seen<'_>) -> BTreeMap<String, BTreeSet<String>> {
+fn required_by(required: &[Value]) -> BTreeMap<String, BTreeSet<String>> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let read = |value: &Value| {
         let (namespace, name) = (text(&value["namespace"]).unwrap_or_default(), text(&value["name"])?);
@@ -148,10 +276,10 @@ fn required_by(seen: &Seen<'_>) -> BTreeMap<String, BTreeSet<String>> {
         let members = value["clusters"].as_array().into_iter().flatten();
         Some((record, members.filter_map(|member| text(&member["name"])).collect()))
     };
-    seen.list("/spec/requiredBy").iter().filter_map(read).collect()
+    required.iter().filter_map(read).collect()
 }
 
-fn defects(seen: &Seen<'_>) -> Vec<String> {
+fn defects(clusters: &[Value]) -> Vec<String> {
     let mut names = BTreeSet::new();
     let defect = |value: &Value| {
         let Some(name) = value["name"].as_str() else { return Some("an entry has no name".to_owned()) };
@@ -161,32 +289,24 @@ fn defects(seen: &Seen<'_>) -> Vec<String> {
             .map(|replicas| format!("{name} has {replicas} replicas"))
             .or(twice.then(|| format!("{name} is named twice")))
     };
-    seen.list("/spec/clusters").iter().filter_map(defect).collect()
+    clusters.iter().filter_map(defect).collect()
 }
 
-fn assignment(seen: &Seen<'_>) -> Assignment {
+fn assignment(clusters: &[Value]) -> Assignment {
     let read = |value: &Value| {
         Some((value["name"].as_str()?.to_owned(), value["replicas"].as_u64().unwrap_or_default()))
     };
-    seen.list("/spec/clusters").iter().filter_map(read).collect()
+    clusters.iter().filter_map(read).collect()
 }
 
-fn instances(entry: &mut Workload, seen: &Seen<'_>, workload: &WorkloadKey) -> Vec<News> {
-    let read = |value: &Value| {
-        let health = match value["health"].as_str() {
-            Some("Healthy") => InstanceHealth::Healthy,
-            Some("Unhealthy") => InstanceHealth::Unhealthy,
-            _ => InstanceHealth::Unknown,
-        };
-        let ready = value["status"]["readyReplicas"].as_u64();
-        let applied = value["applied"] == true;
-        Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, applied }))
+/// What is told of one member.
+fn instance(value: &Value) -> Option<(String, Instance)> {
+    let health = match value["health"].as_str() {
+        Some("Healthy") => InstanceHealth::Healthy,
+        Some("Unhealthy") => InstanceHealth::Unhealthy,
+        _ => InstanceHealth::Unknown,
     };
-    let now: BTreeMap<_, _> = seen.list("/status/aggregatedStatus").iter().filter_map(read).collect();
-    let was = std::mem::replace(&mut entry.instances, now);
-    let members = was.keys().chain(entry.instances.keys().filter(|member| !was.contains_key(*member)));
-    members
-        .filter(|member| was.get(*member) != entry.instances.get(*member))
-        .map(|member| News::InstanceHealth { workload: workload.clone(), member: member.clone() })
-        .collect()
+    let ready = value["status"]["readyReplicas"].as_u64();
+    let applied = value["applied"] == true;
+    Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, applied }))
 }

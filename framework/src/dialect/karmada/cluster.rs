@@ -2,103 +2,171 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::digest::digest;
-use super::fold::{Seen, conditions, time};
 use super::quantity::quantities;
+use super::seen::{Last, Seen, conditions, list, replace, text, time_in, value};
 use crate::facts::{Health, Member, News, Taint, TaintEffect, World};
+use crate::history::Field;
 
-/// What this version of a Cluster changes.
-pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-    let name = seen.name.to_owned();
-    if seen.gone {
-        return world.members.remove(&name).map(|_| News::MemberGone(name)).into_iter().collect();
+/// So many different things that members tell of themselves are remembered.
+const REMEMBERED: usize = 1024;
+
+/// What each Cluster said last.
+#[derive(Debug, Default)]
+pub(super) struct Clusters {
+    last: BTreeMap<String, Said>,
+    told: Told,
+}
+
+#[derive(Debug, Default)]
+struct Said {
+    spec: Last,
+    taints: Last,
+    labels: Last,
+    status: Last,
+    conditions: Last,
+    enablements: Last,
+    resources: Last,
+}
+
+/// What was read of what members tell, which is much, and mostly the same for all.
+#[derive(Debug, Default)]
+struct Told {
+    digests: BTreeMap<u64, u64>,
+    enablements: Last,
+    serves: Option<Arc<BTreeSet<String>>>,
+}
+
+impl Clusters {
+    /// What this version of a Cluster changes.
+    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+        let (name, now) = (&*seen.name, world.now);
+        if seen.gone {
+            self.last.remove(name);
+            let gone = world.members.remove(name);
+            return gone.map(|_| News::MemberGone(name.to_owned())).into_iter().collect();
+        }
+        let first = !self.last.contains_key(name);
+        let last = self.last.entry(name.to_owned()).or_default();
+        let member = world.members.entry(name.to_owned()).or_default();
+        member.record = Some(seen.witness.clone());
+        let mut news = Vec::new();
+        let told = last.status.differs(seen.object.whole("status"));
+        let (was, told_otherwise) = (member.health, told && last.read_conditions(member, seen));
+        if first || member.health != was {
+            if member.health == Some(Health::Ready) && was.is_some() {
+                member.away = now.saturating_sub(member.health_since);
+            }
+            member.health_since = now;
+            news.push(News::Health { member: name.to_owned(), was, now: member.health, first });
+        }
+        let mut moved = false;
+        if last.spec.differs(seen.object.whole("spec")) {
+            moved |= replace(&mut member.fields, fields(seen));
+            member.pulls = text(seen.spec("syncMode")) == "Pull";
+            if replace(&mut member.access, access(seen)) && !first {
+                news.push(News::Access(name.to_owned()));
+            }
+            if last.taints.differs(seen.spec("taints")) {
+                let taints = taints(now, &list(seen.spec("taints")), &member.taints, first);
+                moved |= member.taints != taints;
+                news.extend(tainted(name, member, taints, now, first));
+            }
+        }
+        if seen.leaving && !member.leaving {
+            news.push(News::MemberLeaving(name.to_owned()));
+        }
+        moved |= std::mem::replace(&mut member.leaving, seen.leaving) != seen.leaving;
+        if first || told_otherwise {
+            news.push(News::Conditions(name.to_owned()));
+        }
+        let digest = if told { self.told.digest(seen) } else { member.told };
+        if std::mem::replace(&mut member.told, digest) != digest && !first {
+            news.push(News::MemberTold { member: name.to_owned(), was });
+        }
+        if told && last.enablements.differs(seen.status("apiEnablements")) {
+            moved |= replace(&mut member.serves, self.told.serves(seen));
+        }
+        let mut measured = false;
+        if told && last.resources.differs(seen.status("resourceSummary")) {
+            measured = replace(&mut member.free, free(seen));
+            member.modelled = value(seen.status("resourceSummary"))["allocatableModelings"].is_array();
+        }
+        if last.labels.differs(seen.metadata("labels")) {
+            moved |= replace(&mut member.labels, labels(seen));
+        }
+        if first || measured {
+            member.measured = now;
+        }
+        if first || moved {
+            member.changed = now;
+        }
+        if first || moved || measured {
+            news.push(News::MemberChanged(name.to_owned()));
+        }
+        news
     }
-    let (first, was) = match world.members.get(&name) {
-        Some(member) => (false, member.clone()),
-        None => (true, Member { health_since: world.now, ..Member::default() }),
-    };
-    let health = health(seen);
-    let mut now = Member {
-        record: Some(seen.witness.clone()),
-        health,
-        health_since: if health == was.health { was.health_since } else { world.now },
-        taints: taints(world, seen, &was.taints, first),
-        leaving: seen.leaving,
-        pulls: seen.text("/spec/syncMode") == "Pull",
-        tainted_by_hand: was.tainted_by_hand,
-        untainted: was.untainted,
-        labels: labels(seen),
-        fields: fields(seen),
-        conditions: conditions(seen),
-        serves: was.serves.clone(),
-        free: was.free.clone(),
-        told: told(seen),
-        changed: was.changed,
-        away: was.away,
-    };
-    if first || now.told != was.told {
-        now.serves = serves(seen);
-        now.free = free(seen);
+}
+
+impl Said {
+    /// Takes over conditions and health. Answers whether any condition is another.
+    fn read_conditions(&mut self, member: &mut Member, seen: &Seen<'_>) -> bool {
+        if !self.conditions.differs(seen.status("conditions")) {
+            return false;
+        }
+        member.health = health(seen.conditions());
+        replace(&mut member.conditions, conditions(seen.conditions()))
     }
-    if now.health == Some(Health::Ready) && was.health.is_some_and(|was| was != Health::Ready) {
-        now.away = world.now.saturating_sub(was.health_since);
-    }
-    let mut news = Vec::new();
-    if first || health != was.health {
-        news.push(News::Health { member: name.clone(), was: was.health, now: health, first });
+}
+
+/// The taints of `member` are `now` these.
+fn tainted(name: &str, member: &mut Member, taints: Vec<Taint>, now: Duration, first: bool) -> Vec<News> {
+    let evicted = member.evicting_taints().next().is_some();
+    let was = std::mem::replace(&mut member.taints, taints);
+    if evicted && member.evicting_taints().next().is_none() {
+        member.untainted = Some(now);
     }
     let missing = |from: &[Taint], taint: &Taint| !from.iter().any(|each| same(each, taint));
-    for taint in was.taints.iter().filter(|taint| missing(&now.taints, taint)) {
-        news.push(News::TaintRemoved { member: name.clone(), taint: taint.clone() });
-    }
-    if now.evicting_taints().next().is_none() && was.evicting_taints().next().is_some() {
-        now.untainted = Some(world.now);
-    }
-    for taint in now.taints.iter().filter(|taint| missing(&was.taints, taint)) {
-        news.push(News::TaintAdded { member: name.clone(), taint: taint.clone(), first });
-    }
-    if now.leaving && !was.leaving {
-        news.push(News::MemberLeaving(name.clone()));
-    }
-    news.extend(changes(&name, &was, &mut now, first, world));
-    world.members.insert(name, now);
-    news
+    let removed = was.iter().filter(|taint| missing(&member.taints, taint));
+    let removed = removed.map(|taint| News::TaintRemoved { member: name.to_owned(), taint: taint.clone() });
+    let added = member.taints.iter().filter(|taint| missing(&was, taint));
+    let added = added.map(|taint| News::TaintAdded { member: name.to_owned(), taint: taint.clone(), first });
+    removed.chain(added).collect()
 }
 
-/// What changed beside health and taints.
-fn changes(name: &str, was: &Member, now: &mut Member, first: bool, world: &World) -> Vec<News> {
-    let mut news = Vec::new();
-    if first || now.conditions != was.conditions {
-        news.push(News::Conditions(name.to_owned()));
+impl Told {
+    /// Stands for the status but for its conditions, and but for what is to be done about them.
+    fn digest(&mut self, seen: &Seen<'_>) -> u64 {
+        if self.digests.len() > REMEMBERED {
+            self.digests.clear();
+        }
+        let fields = seen.object.fields("status");
+        let told = fields.filter(|(name, _)| *name != "conditions" && *name != "remedyActions");
+        let one = |name: &str, field: Field<'_>| {
+            digest(&field.value()).wrapping_mul(digest(&Value::from(name)) | 1)
+        };
+        told.fold(0, |sum, (name, field)| {
+            let digest = self.digests.entry(field.digest()).or_insert_with(|| one(name, field));
+            digest.wrapping_add(sum)
+        })
     }
-    if !first && now.told != was.told {
-        news.push(News::MemberTold { member: name.to_owned(), was: was.health });
+
+    /// The kinds that the API of the member serves.
+    fn serves(&mut self, seen: &Seen<'_>) -> Option<Arc<BTreeSet<String>>> {
+        let field = seen.status("apiEnablements");
+        if self.enablements.differs(field) {
+            self.serves = serves(&value(field));
+        }
+        self.serves.clone()
     }
-    let place = |member: &Member| (member.leaving, member.serves.clone(), member.free.clone());
-    let same_place = place(was) == place(now) && was.labels == now.labels && was.fields == now.fields;
-    if first || !same_place || was.taints != now.taints {
-        now.changed = world.now;
-        news.push(News::MemberChanged(name.to_owned()));
-    }
-    news
 }
 
-/// Stands for the status but for its conditions, and but for what is to be done about them.
-fn told(seen: &Seen<'_>) -> u64 {
-    let fields = seen.object.get("status").and_then(Value::as_object).into_iter().flatten();
-    let told = fields.filter(|(field, _)| *field != "conditions" && *field != "remedyActions");
-    told.fold(0, |sum, (field, value)| {
-        digest(value).wrapping_mul(digest(&Value::from(field.as_str())) | 1).wrapping_add(sum)
-    })
-}
-
-/// The kinds that the API of the member serves.
-fn serves(seen: &Seen<'_>) -> Option<Arc<BTreeSet<String>>> {
-    let groups = seen.object.pointer("/status/apiEnablements")?.as_array()?;
-    let kinds = groups.iter().flat_map(|group| {
+fn serves(enablements: &Value) -> Option<Arc<BTreeSet<String>>> {
+    let kinds = enablements.as_array()?.iter().flat_map(|group| {
         let version = group["groupVersion"].as_str().unwrap_or_default();
         let resources = group["resources"].as_array().into_iter().flatten();
         resources.filter_map(move |resource| Some(format!("{version}/{}", resource["kind"].as_str()?)))
@@ -106,9 +174,15 @@ fn serves(seen: &Seen<'_>) -> Option<Arc<BTreeSet<String>>> {
     Some(Arc::new(kinds.collect()))
 }
 
+/// Stands for how the control plane reaches the member.
+fn access(seen: &Seen<'_>) -> u64 {
+    let told = ["apiEndpoint", "secretRef"].into_iter().filter_map(|name| seen.spec(name));
+    told.map(|field| digest(&field.value())).fold(0, u64::wrapping_add)
+}
+
 /// What the member has, without what is taken and what is asked for.
 fn free(seen: &Seen<'_>) -> Option<Arc<BTreeMap<String, u64>>> {
-    let summary = seen.object.pointer("/status/resourceSummary")?;
+    let summary = seen.status("resourceSummary")?.value();
     let mut free = quantities(summary.get("allocatable"));
     for taken in ["allocated", "allocating"] {
         for (resource, amount) in quantities(summary.get(taken)) {
@@ -119,8 +193,8 @@ fn free(seen: &Seen<'_>) -> Option<Arc<BTreeMap<String, u64>>> {
 }
 
 /// The condition `Ready`; `None` where it was never reported.
-fn health(seen: &Seen<'_>) -> Option<Health> {
-    let ready = seen.list("/status/conditions").iter().find(|condition| condition["type"] == "Ready")?;
+fn health(conditions: &[Value]) -> Option<Health> {
+    let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
     Some(match ready["status"].as_str()? {
         "True" => Health::Ready,
         "False" => Health::NotReady,
@@ -133,7 +207,7 @@ fn same(one: &Taint, other: &Taint) -> bool {
     one.key == other.key && one.effect == other.effect && one.time_added == other.time_added
 }
 
-fn taints(world: &World, seen: &Seen<'_>, was: &[Taint], inherited: bool) -> Vec<Taint> {
+fn taints(now: Duration, taints: &[Value], was: &[Taint], inherited: bool) -> Vec<Taint> {
     let read = |value: &Value| {
         let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
         let taint = Taint {
@@ -141,14 +215,15 @@ fn taints(world: &World, seen: &Seen<'_>, was: &[Taint], inherited: bool) -> Vec
             value: text("value"),
             effect: effect(value["effect"].as_str()?)?,
             tells: tells(value["key"].as_str()?),
-            time_added: time(&value["timeAdded"]),
-            seen: world.now,
+            time_added: time_in(&value["timeAdded"]),
+            ages: time_in(&value["timeAdded"]).is_some(),
+            seen: now,
             inherited,
         };
         let known = was.iter().find(|each| same(each, &taint));
         Some(known.map_or(taint.clone(), |known| Taint { value: taint.value, ..known.clone() }))
     };
-    seen.list("/spec/taints").iter().filter_map(read).collect()
+    taints.iter().filter_map(read).collect()
 }
 
 /// The health that a taint with this key tells.
@@ -171,22 +246,22 @@ pub(super) fn effect(name: &str) -> Option<TaintEffect> {
 }
 
 fn labels(seen: &Seen<'_>) -> BTreeMap<String, String> {
-    let labels = seen.object.pointer("/metadata/labels").and_then(Value::as_object);
+    let labels = value(seen.metadata("labels"));
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    labels.into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
+    labels.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
 }
 
 /// `zones` where there is such a list, else the older `zone`.
 fn fields(seen: &Seen<'_>) -> BTreeMap<String, Vec<String>> {
-    let one = |pointer: &str| match seen.text(pointer) {
+    let one = |name: &str| match &*text(seen.spec(name)) {
         "" => Vec::new(),
         text => vec![text.to_owned()],
     };
-    let zones: Vec<_> =
-        seen.list("/spec/zones").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let zones = list(seen.spec("zones"));
+    let zones: Vec<_> = zones.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     BTreeMap::from([
-        ("provider".to_owned(), one("/spec/provider")),
-        ("region".to_owned(), one("/spec/region")),
-        ("zone".to_owned(), if zones.is_empty() { one("/spec/zone") } else { zones }),
+        ("provider".to_owned(), one("provider")),
+        ("region".to_owned(), one("region")),
+        ("zone".to_owned(), if zones.is_empty() { one("zone") } else { zones }),
     ])
 }

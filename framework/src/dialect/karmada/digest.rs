@@ -2,9 +2,7 @@
 
 use serde_json::Value;
 
-const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-/// Odd, so that nothing is lost by multiplying with it; its bits are those of the golden ratio.
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+use crate::history::digest::{OFFSET, digest as bytes};
 
 /// The number of `value`.
 pub(super) fn digest(value: &Value) -> u64 {
@@ -30,21 +28,6 @@ fn fold(state: u64, value: &Value) -> u64 {
             bytes(bytes(state, b"{"), &sum.to_le_bytes())
         }
     }
-}
-
-/// Eight bytes at a time. The length goes first: a word of one byte and zeros is not that byte.
-fn bytes(state: u64, bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks();
-    let state = words
-        .iter()
-        .fold(mix(state, bytes.len() as u64), |state, word| mix(state, u64::from_le_bytes(*word)));
-    rest.iter().fold(state, |state, byte| mix(state, u64::from(*byte)))
-}
-
-/// A product carries differences up only; the shift brings them down, so that no later word cancels them.
-fn mix(state: u64, word: u64) -> u64 {
-    let product = (state ^ word).wrapping_mul(FACTOR);
-    product ^ (product >> 32)
 }
 
 #[cfg(test)]

@@ -2,12 +2,18 @@
 
 mod binding;
 mod cluster;
+mod content;
 mod copies;
 mod digest;
 mod fold;
 mod placement;
 mod quantity;
+mod seen;
+mod stamps;
 mod taint_policy;
 mod task;
+mod templates;
+mod wishes;
+mod works;
 
 pub use fold::Karmada;

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::cluster::effect;
-use super::fold::Seen;
 use super::placement::{RawAffinity, affinity};
+use super::seen::{Seen, text, value};
 use crate::facts::{ConditionMatch, News, TaintPolicy, World};
 
 #[derive(Deserialize, Default)]
@@ -33,15 +33,15 @@ struct RawTaint {
 
 /// What this version of a policy changes.
 pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-    let name = seen.name.to_owned();
+    let name = seen.name.to_string();
     if seen.gone {
         return world.taint_policies.remove(&name).map(|_| News::TaintPolicy(name)).into_iter().collect();
     }
-    let raw = seen.object.get("spec").map(Raw::deserialize).and_then(Result::ok).unwrap_or_default();
+    let raw = Raw::deserialize(value(seen.object.whole("spec"))).unwrap_or_default();
     let matches = |raw: Vec<RawMatch>| raw.into_iter().map(condition).collect();
     let taints = raw.taints.into_iter().filter_map(|taint| Some((taint.key, effect(&taint.effect)?)));
     let now = TaintPolicy {
-        created: seen.text("/metadata/creationTimestamp").to_owned(),
+        created: text(seen.metadata("creationTimestamp")).into_owned(),
         members: raw.target_clusters.map(affinity),
         add_on: matches(raw.add_on_conditions),
         remove_on: matches(raw.remove_on_conditions),

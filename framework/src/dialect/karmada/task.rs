@@ -4,21 +4,20 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::fold::{Seen, seconds, time};
+use super::seen::{seconds, time_in};
 use crate::facts::{EvictionTask, News, Workload, WorkloadKey};
 
 /// What this version of a binding changes in its tasks. They are told apart by their member, and by their stamps where
 /// a member has more than one.
 pub(super) fn observe(
     entry: &mut Workload,
-    seen: &Seen<'_>,
+    tasks: &[Value],
     now: Duration,
     first: bool,
     key: &WorkloadKey,
 ) -> Vec<News> {
     let mut was = std::mem::take(&mut entry.evictions);
-    let read: Vec<_> =
-        seen.list("/spec/gracefulEvictionTasks").iter().map(|value| task(value, now, first)).collect();
+    let read: Vec<_> = tasks.iter().map(|value| task(value, now, first)).collect();
     let count =
         |tasks: &[EvictionTask], member: &str| tasks.iter().filter(|task| task.member == member).count();
     let mut news = Vec::new();
@@ -58,7 +57,7 @@ fn difference(key: &WorkloadKey, was: EvictionTask, task: &EvictionTask) -> Opti
 
 fn task(value: &Value, now: Duration, inherited: bool) -> EvictionTask {
     let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
-    let created = time(&value["creationTimestamp"]);
+    let created = time_in(&value["creationTimestamp"]);
     let preserved = value["preservedLabelState"].as_object().into_iter().flatten();
     EvictionTask {
         member: text("fromCluster"),

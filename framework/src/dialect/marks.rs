@@ -1,0 +1,59 @@
+//! Marks, which are the same in every dialect: faults that begin and end, and steps.
+
+use serde_json::Value;
+
+use crate::facts::{FaultInForce, News, World};
+use crate::history::{CONTROL_PLANE, Mark};
+
+/// A mark: a fault that begins or ends, or anything else. The member that it is about is called `cluster` or `node`.
+pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
+    let text = |key: &str| mark.get(key).and_then(Value::as_str).map(str::to_owned);
+    let member = text("cluster").or_else(|| text("node")).filter(|name| name != CONTROL_PLANE);
+    world.faults_are_marked |= mark.contains_key("fault") || mark.contains_key("scenario");
+    match (text("fault"), text("state").as_deref()) {
+        (Some(fault), Some("begin")) => {
+            let (since, direction) = (world.now, text("direction"));
+            let begun = FaultInForce { fault: fault.clone(), member: member.clone(), direction, since };
+            world.faults.push(begun);
+            News::FaultBegan { fault, member }
+        }
+        (Some(fault), Some("end")) => {
+            let same = |each: &FaultInForce| each.fault == fault && each.member == member;
+            if let Some(place) = world.faults.iter().position(same) {
+                world.faults.remove(place);
+            }
+            News::FaultEnded { fault, member }
+        }
+        _ => {
+            by_hand(world, text("step").as_deref(), member, &text("object").unwrap_or_default());
+            if let Some(names) = mark.get("schedulers").and_then(Value::as_array) {
+                let names = names.iter().filter_map(Value::as_str).map(str::to_owned);
+                world.schedulers = Some(names.collect());
+            }
+            News::Step(mark.clone())
+        }
+    }
+}
+
+/// What a person does is told by a step.
+fn by_hand(world: &mut World, step: Option<&str>, member: Option<String>, object: &str) {
+    let now = world.now;
+    match step {
+        Some("taint" | "untaint") => {
+            let Some(member) = member.and_then(|name| world.members.get_mut(&name)) else { return };
+            match step {
+                Some("taint") => member.tainted_by_hand = Some(now),
+                _ => member.untainted_by_hand = Some(now),
+            }
+        }
+        Some("apply" | "delete") => {
+            world.acted = now;
+            for (name, member) in &mut world.members {
+                if object.starts_with("Cluster ") && object.split([' ', '/']).any(|word| word == name) {
+                    member.untainted_by_hand = Some(now);
+                }
+            }
+        }
+        _ => {}
+    }
+}

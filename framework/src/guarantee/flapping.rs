@@ -1,0 +1,69 @@
+//! That a workload does not come and go: PLACEMENT.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::court::{Charge, Court, Guarantee};
+use super::tolerates::{Tolerates, tolerates};
+use super::{Bound, Rule, Subject};
+use crate::facts::{Fact, Member, News};
+use crate::report::text::clock;
+use crate::target::Feature;
+
+static NOT_BACK: Rule = Rule {
+    id: "PLACEMENT-16",
+    sentence: "a workload does not come back to a member while a taint is there that it had to leave for",
+    features: &[Feature::NoExecuteTaints, Feature::GracefulEviction, Feature::EvictedNotRechosen],
+    formula: "at every choice",
+    releases: "the target for all; Karmada asks whether there is a toleration, not whether it is over",
+    source: "Karmada pkg/scheduler/framework/plugins/tainttoleration",
+};
+
+/// L2: a toleration that is over does not bring the workload back, to be evicted once more.
+#[derive(Default)]
+pub(super) struct NotBack {
+    /// When a workload last left a member for a taint.
+    left: BTreeMap<Subject, Duration>,
+}
+
+impl Guarantee for NotBack {
+    fn rule(&self) -> &'static Rule {
+        &NOT_BACK
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+                self.left.insert(Subject::on(workload, &task.member), fact.at);
+                court.book.held();
+            }
+            News::Assigned { workload: key, was, now, .. } => {
+                for name in now.keys().filter(|name| !was.contains_key(*name)) {
+                    let subject = Subject::on(key, name);
+                    let Some(left) = self.left.remove(&subject) else { continue };
+                    let workload = court.world.workloads.get(key);
+                    let taints = court.world.members.get(name).map(Member::evicting_taints);
+                    let same = taints.map(|taints| taints.filter(|taint| taint.seen <= left));
+                    let now = workload.zip(same).and_then(|(workload, same)| tolerates(workload, same));
+                    let Some(Tolerates::Until(_, taint)) = now else { continue };
+                    let because =
+                        format!("it left {name} at {} for {taint}, which is still there", clock(left));
+                    court.violated(Charge::by(
+                        fact,
+                        subject,
+                        Bound::Never,
+                        because,
+                        format!("{name} is chosen"),
+                    ));
+                }
+            }
+            News::TaintRemoved { member, .. } | News::MemberGone(member) => {
+                let bare =
+                    court.world.members.get(member).is_none_or(|it| it.evicting_taints().next().is_none());
+                self.left.retain(|subject, _| !(bare && subject.is_on(member)));
+            }
+            News::WorkloadGone(key) => self.left.retain(|subject, _| !subject.is_of(key)),
+            _ => {}
+        }
+    }
+}

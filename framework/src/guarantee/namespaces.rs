@@ -1,0 +1,90 @@
+//! That members have the namespaces of the control plane: DELIVERY.
+
+use std::time::Duration;
+
+use super::bounds;
+use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::{Bound, Rule, Subject};
+use crate::facts::{Fact, News, WorkloadKey, World};
+use crate::target::Feature;
+
+static EVERYWHERE: Rule = Rule {
+    id: "DELIVERY-12",
+    sentence: "every member gets the namespaces of the control plane, but for those that are kept back",
+    features: &[Feature::NamespaceSync],
+    formula: bounds::TOLD,
+    releases: "all",
+    source: "Karmada pkg/controllers/namespace/namespace_sync_controller.go",
+};
+
+/// P5: a member that takes over has the namespace already. Those called `kube-` may be kept back by a setting.
+#[derive(Default)]
+pub(super) struct Everywhere(Waits);
+
+fn of(name: &str) -> WorkloadKey {
+    WorkloadKey::new("Namespace", "", name)
+}
+
+/// Whether the control plane has the namespace, and not for itself alone.
+fn is_wanted(name: &str, world: &World) -> bool {
+    world.namespaces.get(name) == Some(&false) && !name.starts_with("kube-")
+}
+
+impl Guarantee for Everywhere {
+    fn rule(&self) -> &'static Rule {
+        &EVERYWHERE
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.0.observe(fact, court);
+        match &fact.news {
+            News::Namespace(name) if !is_wanted(name, court.world) => self.0.cancel_of(&of(name), |_| true),
+            News::Namespace(name) => {
+                for member in court.world.members.keys() {
+                    self.look(name, member, fact, court);
+                }
+            }
+            News::Health { member, first: true, .. } => {
+                // Most of a big fleet's namespaces are the control plane's own.
+                let wanted = court.world.namespaces.keys().filter(|name| is_wanted(name, court.world));
+                for name in wanted {
+                    self.look(name, member, fact, court);
+                }
+            }
+            News::Delivered { workload, member, new } if workload.kind() == "Namespace" => {
+                if *new && court.world.namespaces.get(workload.name()) == Some(&true) {
+                    let because = "it is kept back from the members".to_owned();
+                    let seen = format!("it is written for {member}");
+                    let subject = Subject::on(workload, member);
+                    return court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                }
+                self.look(workload.name(), member, fact, court);
+            }
+            News::MemberLeaving(member) | News::MemberGone(member) => {
+                self.0.cancel_all(|subject| subject.is_on(member));
+            }
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.0.pass(now, court);
+    }
+}
+
+impl Everywhere {
+    fn look(&mut self, name: &str, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let key = of(name);
+        let stays = court.world.members.get(member).is_some_and(|member| !member.leaving);
+        let subject = Subject::on(&key, member);
+        if !stays || !is_wanted(name, court.world) || !court.world.manifests_shown {
+            return self.0.cancel(&subject);
+        }
+        let there = court.world.workloads.get(&key).is_some_and(|it| it.deliveries.contains_key(member));
+        let wrong = (!there).then(|| Reason {
+            because: format!("the control plane has the namespace {name}"),
+            missing: format!("there is no manifest of it for {member}"),
+        });
+        self.0.heal(subject, fact, bounds::told(court.timings()), wrong, court);
+    }
+}

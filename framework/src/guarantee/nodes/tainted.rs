@@ -1,0 +1,245 @@
+//! Who gets the taint that drives pods out: who is ill, in time, and nobody while that is not to be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::super::bounds;
+use super::super::court::{Court, Guarantee, Reason, Waits};
+use super::super::{Rule, Subject};
+use super::heartbeat::never;
+use super::zone::{Pace, Zone, is_of_health, paces, waits, zone_of};
+use crate::facts::{Fact, Member, News};
+use crate::report::text::{clock, span};
+use crate::target::Feature;
+
+static TAINTED: Rule = Rule {
+    id: "NODE-02",
+    sentence: "a node that is not Ready gets the NoExecute taint for it in its turn, where its zone is not held back",
+    features: &[Feature::ZonedEvictions],
+    formula: bounds::TAINTED_NODE,
+    releases: "Kubernetes, all",
+    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoExecuteTaintingPass",
+};
+
+/// I31 and I36: the turn of each that waits comes, again too if somebody took the taint away.
+#[derive(Default)]
+pub(in super::super) struct Tainted {
+    waits: Waits,
+    /// What those that wait were told of their zone.
+    paces: BTreeMap<String, (Pace, usize)>,
+    /// Zones that were held back once.
+    held_back: BTreeSet<Zone>,
+}
+
+/// What a violation looks like that has a known cause.
+const STAYS_HELD_BACK: &str = ", as after a halt at a rate of 1: kubernetes/kubernetes#104639";
+
+impl Guarantee for Tainted {
+    fn rule(&self) -> &'static Rule {
+        &TAINTED
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.waits.observe(fact, court);
+        match &fact.news {
+            News::TaintAdded { member, taint, .. } if is_of_health(taint) => {
+                self.paces.remove(member);
+                if let Some(left) = self.waits.met(&Subject::member(member), fact) {
+                    court.book.held_by(left);
+                }
+            }
+            News::Health { .. } | News::MemberGone(_) | News::TaintRemoved { .. } => self.look(fact, court),
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.waits.pass(now, court);
+    }
+}
+
+impl Tainted {
+    /// Works out whose turn must come until when: anew for who waits in a zone that is otherwise than before, or has more
+    /// who wait.
+    fn look(&mut self, fact: &Fact, court: &Court<'_>) {
+        let Some(zones) = &court.profile.zones else { return };
+        let waiting: BTreeMap<&String, &Member> =
+            court.world.members.iter().filter(|(_, member)| waits(member)).collect();
+        self.waits
+            .cancel_all(|subject| subject.member.as_ref().is_none_or(|name| !waiting.contains_key(name)));
+        self.paces.retain(|name, _| waiting.contains_key(name));
+        let paces = paces(court.world, zones);
+        let halted =
+            paces.iter().filter(|(_, pace)| !matches!(pace, Pace::Each(_))).map(|(zone, _)| zone.clone());
+        self.held_back.extend(halted);
+        let mut counts: BTreeMap<Zone, usize> = BTreeMap::new();
+        for member in waiting.values() {
+            *counts.entry(zone_of(member)).or_default() += 1;
+        }
+        for (name, member) in &waiting {
+            let zone = zone_of(member);
+            let (Some(pace), Some(count)) = (paces.get(&zone).copied(), counts.get(&zone).copied()) else {
+                self.waits.cancel(&Subject::member(name));
+                continue;
+            };
+            let before = self.paces.insert((*name).clone(), (pace, count));
+            if before.is_some_and(|(was, others)| was == pace && count <= others) {
+                continue;
+            }
+            let subject = Subject::member(name);
+            let Pace::Each(pause) = pace else {
+                self.waits.cancel(&subject);
+                continue;
+            };
+            let turns = u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
+            let allowed = bounds::tainted_node(court.timings()) + pause.saturating_mul(turns);
+            let health = member.health.map(|health| health.to_string()).unwrap_or_default();
+            let known = pause == Duration::from_secs(1) && self.held_back.contains(&zone);
+            let reason = Reason {
+                because: format!(
+                    "it is {health} since {}, {count} of its zone wait, and one each {} is tainted",
+                    clock(member.health_since),
+                    span(pause)
+                ),
+                missing: format!(
+                    "{name} has no NoExecute taint for it{}",
+                    if known { STAYS_HELD_BACK } else { "" }
+                ),
+            };
+            self.waits.restart(subject, fact, fact.at + allowed, allowed, reason);
+        }
+    }
+}
+
+static FROZEN: Rule = Rule {
+    id: "NODE-04",
+    sentence: "no node gets the NoExecute taint of ill health in a small zone that is partly gone, nor anywhere while no \
+        node is Ready",
+    features: &[Feature::ZonedEvictions],
+    formula: bounds::FROZEN,
+    releases: "Kubernetes, all",
+    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, handleDisruption",
+};
+
+/// I10 and I11: as soon as the controllers can have seen it.
+#[derive(Default)]
+pub(in super::super) struct Frozen {
+    /// The members that wait in a zone that is held back, and since when.
+    since: BTreeMap<String, Duration>,
+    /// Taints that have to go.
+    waits: Waits,
+}
+
+impl Guarantee for Frozen {
+    fn rule(&self) -> &'static Rule {
+        &FROZEN
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.waits.observe(fact, court);
+        match &fact.news {
+            News::Health { .. } | News::MemberGone(_) => self.look(fact, court),
+            News::TaintRemoved { member, taint } if is_of_health(taint) => {
+                if let Some(left) = self.waits.met(&Subject::member(member), fact) {
+                    court.book.held_by(left);
+                }
+            }
+            News::TaintAdded { member, taint, first: false } if is_of_health(taint) => {
+                let by_hand =
+                    court.world.members.get(member).is_some_and(|each| each.tainted_by_hand.is_some());
+                let lag = bounds::zone_seen(court.timings());
+                let held_back = self.since.get(member).filter(|since| fact.at > **since + lag);
+                if let Some(since) = held_back.filter(|_| !by_hand) {
+                    let seen =
+                        format!("{member} has the taint since its zone was held back at {}", clock(*since));
+                    never(Subject::member(member), fact, "its zone is held back", seen, court);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.waits.pass(now, court);
+    }
+}
+
+impl Frozen {
+    fn look(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let Some(zones) = &court.profile.zones else { return };
+        let lag = bounds::zone_seen(court.timings());
+        let world = court.world;
+        let paces = paces(world, zones);
+        self.since.retain(|name, _| world.members.contains_key(name));
+        for (name, member) in &world.members {
+            let pace = paces.get(&zone_of(member));
+            if !matches!(pace, Some(Pace::Frozen | Pace::Cut)) {
+                // It was put to the test if there was somebody to taint for long enough.
+                if self.since.remove(name).is_some_and(|since| fact.at > since + lag) {
+                    court.book.held();
+                }
+            } else if waits(member) {
+                self.since.entry(name.clone()).or_insert(fact.at);
+            }
+            let subject = Subject::member(name);
+            let tainted = member.taints.iter().any(is_of_health) && member.tainted_by_hand.is_none();
+            if pace != Some(&Pace::Cut) || !tainted {
+                self.waits.cancel(&subject);
+            } else {
+                let reason = Reason {
+                    because: format!("no node is Ready since {}", clock(fact.at)),
+                    missing: format!("{name} still has its NoExecute taint"),
+                };
+                self.waits.start(subject, fact, lag, reason);
+            }
+        }
+    }
+}
+
+static TOLD: Rule = Rule {
+    id: "NODE-05",
+    sentence: "a NoExecute taint of ill health tells what its node says, and goes when that is well",
+    features: &[Feature::ZonedEvictions],
+    formula: bounds::FITS,
+    releases: "Kubernetes, all",
+    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, processTaintBaseEviction",
+};
+
+/// I7, I32 and I38: there is no such taint that the node does not call for, but for a moment.
+#[derive(Default)]
+pub(in super::super) struct Told(Waits);
+
+impl Guarantee for Told {
+    fn rule(&self) -> &'static Rule {
+        &TOLD
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.0.observe(fact, court);
+        let name = match &fact.news {
+            News::Health { member, .. }
+            | News::TaintRemoved { member, .. }
+            | News::TaintAdded { member, .. } => member,
+            News::MemberGone(member) => return self.0.cancel(&Subject::member(member)),
+            _ => return,
+        };
+        let Some(member) = court.world.members.get(name) else { return };
+        // A node that never said anything asks for nothing.
+        let stray = |taint: &&crate::facts::Taint| is_of_health(taint) && taint.tells != member.health;
+        let stray = member.taints.iter().find(stray).filter(|_| member.health.is_some());
+        let wrong = stray.map(|taint| Reason {
+            because: format!(
+                "it is {} since {}",
+                member.health.unwrap_or(crate::facts::Health::Unknown),
+                clock(member.health_since)
+            ),
+            missing: format!("{name} has the taint {taint}"),
+        });
+        let allowed = bounds::fits(court.timings());
+        super::heartbeat::settle(&mut self.0, Subject::member(name), fact, allowed, wrong, court);
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.0.pass(now, court);
+    }
+}

@@ -1,0 +1,164 @@
+//! That what policies say is what is done: POLICY.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::bounds;
+use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::{Bound, Rule, Subject};
+use crate::facts::{Fact, News, Policy, Workload, WorkloadKey};
+use crate::target::Feature;
+
+static FOLLOWED: Rule = Rule {
+    id: "POLICY-01",
+    sentence: "a workload is to be placed as its policy says, unless that is lazy",
+    features: &[],
+    formula: bounds::TOLD,
+    releases: "all; Karmada dropped changes of policies until 1.15 (#6674)",
+    source: "Karmada pkg/detector/detector.go, BuildResourceBinding",
+};
+
+/// P1: the placement on record is that of the policy that the record belongs to.
+#[derive(Default)]
+pub(super) struct Followed(Waits);
+
+/// The policy of a workload, if the history shows it.
+fn policy_of<'a>(workload: &Workload, court: &Court<'a>) -> Option<&'a Policy> {
+    court.world.policies.get(&workload.policy)
+}
+
+impl Guarantee for Followed {
+    fn rule(&self) -> &'static Rule {
+        &FOLLOWED
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.0.observe(fact, court);
+        match &fact.news {
+            News::Wanted(key) | News::Claimed { workload: key, .. } => self.look(key, fact, court),
+            News::Policy(name) => {
+                let world = court.world;
+                let its = world.workloads.iter().filter(|(_, workload)| workload.policy == *name);
+                for (key, _) in its {
+                    self.look(key, fact, court);
+                }
+            }
+            News::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.0.pass(now, court);
+    }
+}
+
+impl Followed {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
+        let Some(workload) = court.world.workloads.get(key) else { return };
+        let subject = Subject::workload(key);
+        let Some(policy) = policy_of(workload, court).filter(|policy| !policy.lazy) else {
+            return self.0.cancel(&subject);
+        };
+        let differs = policy.placement != workload.placement;
+        let wrong = differs.then(|| Reason {
+            because: format!("{} places it otherwise", workload.policy),
+            missing: format!("the record of {key} still has another placement"),
+        });
+        if wrong.is_none() && !self.0.has(&subject) {
+            return court.book.held();
+        }
+        self.0.heal(subject, fact, bounds::told(court.timings()), wrong, court);
+    }
+}
+
+static STAYS: Rule = Rule {
+    id: "POLICY-02",
+    sentence: "a template stays with its policy, unless another of a higher priority preempts",
+    features: &[Feature::PolicyPreemption],
+    formula: "whenever it changes hands; a change of what the policies mean counts from latency after it is seen",
+    releases: "1.7 and newer",
+    source: "Karmada pkg/detector/preemption.go",
+};
+
+/// P2: whoever has a template keeps it as long as it means it. One for a namespace goes before one for all.
+pub(super) struct Stays;
+
+impl Guarantee for Stays {
+    fn rule(&self) -> &'static Rule {
+        &STAYS
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let News::Claimed { workload: key, was } = &fact.news else { return };
+        let policies = &court.world.policies;
+        let Some(workload) = court.world.workloads.get(key) else { return };
+        let (Some(before), Some(after)) = (policies.get(was), policies.get(&workload.policy)) else { return };
+        let news = fact.at <= before.changed.saturating_add(court.timings().latency);
+        if before.by_labels || news {
+            return;
+        }
+        let outranks = match (before.everywhere, after.everywhere) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => after.priority > before.priority,
+        };
+        if after.preempts && outranks {
+            return court.book.held();
+        }
+        let because = format!("{was} has it, and {} does not outrank and preempt that", workload.policy);
+        let seen = format!("{} has it now", workload.policy);
+        court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
+    }
+}
+
+static LAZY: Rule = Rule {
+    id: "POLICY-03",
+    sentence: "what changes in a lazy policy waits until its template changes",
+    features: &[Feature::LazyActivation],
+    formula: "at every change of a placement",
+    releases: "1.10 and newer",
+    source: "Karmada pkg/detector/detector.go, ApplyPolicy; PropagationSpec.ActivationPreference",
+};
+
+/// P3: a record of a lazy policy gets another placement only when it is made of another version of its template.
+#[derive(Default)]
+pub(super) struct Lazy {
+    /// The version of the template that a record was made of before.
+    made_of: BTreeMap<WorkloadKey, String>,
+}
+
+impl Guarantee for Lazy {
+    fn rule(&self) -> &'static Rule {
+        &LAZY
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let is_lazy = |workload: &Workload| policy_of(workload, court).is_some_and(|policy| policy.lazy);
+        match &fact.news {
+            News::Recorded(key) => {
+                let Some(workload) = court.world.workloads.get(key) else { return };
+                if is_lazy(workload) {
+                    self.made_of.insert(key.clone(), workload.template.clone());
+                } else {
+                    self.made_of.remove(key);
+                }
+            }
+            News::Wanted(key) => {
+                let Some(workload) = court.world.workloads.get(key) else { return };
+                let anew = workload.placed_since == fact.at;
+                let Some(before) = self.made_of.get(key).filter(|_| anew && is_lazy(workload)) else {
+                    return;
+                };
+                if *before != workload.template {
+                    return court.book.held();
+                }
+                let because = format!("{} is lazy, and the template has not changed", workload.policy);
+                let seen = format!("{key} is to be placed otherwise");
+                court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
+            }
+            News::WorkloadGone(key) => drop(self.made_of.remove(key)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What must come to an end without help from a member, or without anything that tells: LIVENESS.
+
+use std::time::Duration;
+
+use super::bounds;
+use super::court::{Court, Guarantee, Reason, Waits};
+use super::{Rule, Subject};
+use crate::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey};
+use crate::target::Feature;
+
+static ABANDONED: Rule = Rule {
+    id: "LIVENESS-05",
+    sentence: "what was written for a member that is being removed goes, also where nobody can reach it",
+    features: &[Feature::HealthProbes],
+    formula: bounds::REMOVED,
+    releases: "1.8 and newer for members that pull (#1847)",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeExecutionSpace",
+};
+
+/// E3: a manifest that is being deleted does not wait for a member that is both away and being removed.
+#[derive(Default)]
+pub(super) struct Abandoned(Waits);
+
+impl Guarantee for Abandoned {
+    fn rule(&self) -> &'static Rule {
+        &ABANDONED
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.0.observe(fact, court);
+        match &fact.news {
+            News::Recalled { workload, member } => self.look(workload, member, fact, court),
+            News::DeliveryGone { workload, member } => {
+                if let Some(left) = self.0.met(&Subject::on(workload, member), fact) {
+                    court.book.held_by(left);
+                }
+            }
+            News::MemberLeaving(member) | News::Health { member, .. } => {
+                let leaving = court.world.members.get(member).is_some_and(|member| member.leaving);
+                let world = court.world;
+                for (key, _) in
+                    world.workloads.iter().filter(|(_, it)| leaving && it.deliveries.contains_key(member))
+                {
+                    self.look(key, member, fact, court);
+                }
+            }
+            News::MemberGone(member) => self.0.cancel_all(|subject| subject.is_on(member)),
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.0.pass(now, court);
+    }
+}
+
+impl Abandoned {
+    fn look(&mut self, key: &WorkloadKey, name: &str, fact: &Fact, court: &mut Court<'_>) {
+        let subject = Subject::on(key, name);
+        let away = court.world.members.get(name).is_some_and(|member| {
+            member.leaving && member.health.is_some_and(|health| health != Health::Ready)
+        });
+        let delivery = court.world.workloads.get(key).and_then(|workload| workload.deliveries.get(name));
+        if !away || !delivery.is_some_and(|delivery| delivery.leaving) {
+            return self.0.cancel(&subject);
+        }
+        let reason = Reason {
+            because: format!("{name} is being removed, and cannot be asked"),
+            missing: format!("the manifest of {key} for it is still there"),
+        };
+        self.0.start(subject, fact, bounds::removed(court.timings()), reason);
+    }
+}
+
+static STATELESS: Rule = Rule {
+    id: "LIVENESS-06",
+    sentence: "what has no state of its own is told to be healthy where it is applied",
+    features: &[],
+    formula: bounds::TOLD,
+    releases: "1.9 and newer (#4453)",
+    source: "Karmada pkg/controllers/status/work_status_controller.go, interpretHealth",
+};
+
+/// T11: nothing else would end an eviction of such a thing but its timeout.
+#[derive(Default)]
+pub(super) struct Stateless(Waits);
+
+/// Kinds of Kubernetes whose objects have no status.
+const STATELESS_KINDS: [&str; 9] = [
+    "ConfigMap",
+    "Secret",
+    "ServiceAccount",
+    "PriorityClass",
+    "StorageClass",
+    "Role",
+    "RoleBinding",
+    "ClusterRole",
+    "ClusterRoleBinding",
+];
+
+fn untold(workload: &Workload, member: &str) -> bool {
+    let told = workload.instances.get(member);
+    told.is_some_and(|told| told.applied && told.health != InstanceHealth::Healthy)
+}
+
+impl Guarantee for Stateless {
+    fn rule(&self) -> &'static Rule {
+        &STATELESS
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.0.observe(fact, court);
+        match &fact.news {
+            News::InstanceHealth { workload: key, member } if STATELESS_KINDS.contains(&key.kind()) => {
+                let Some(workload) = court.world.workloads.get(key) else { return };
+                let wrong = untold(workload, member).then(|| Reason {
+                    because: format!("a {} is well where it is", key.kind()),
+                    missing: format!("{key} is not told to be healthy on {member}"),
+                });
+                let applied = workload.instances.get(member).is_some_and(|told| told.applied);
+                let subject = Subject::on(key, member);
+                if wrong.is_none() && applied && !self.0.has(&subject) {
+                    return court.book.held();
+                }
+                self.0.heal(subject, fact, bounds::told(court.timings()), wrong, court);
+            }
+            News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        self.0.pass(now, court);
+    }
+}

@@ -1,0 +1,344 @@
+//! Small hand-made histories of nodes: what each guarantee says of the right and of the wrong.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use capsize_framework::guarantee::{Outcome, Verdict};
+use capsize_framework::history::{Entry, EventType};
+use capsize_framework::judge::Judge;
+use capsize_framework::target::Profile;
+use serde_json::{Value, json};
+
+const PROFILE: &str = "
+name: test
+implementation: kube-controller-manager
+version: '1.36'
+from: '1.36'
+start: external
+dialect: nodes
+features: [HealthProbes, PullMembers, NoExecuteTaints, ZonedEvictions]
+timings:
+  statusUpdateFrequency: 1s
+  monitorPeriod: 1s
+  monitorGracePeriod: 6s
+  failureThreshold: 0s
+  successThreshold: 0s
+  failoverEvictionTimeout: 0s
+  gracefulEvictionTimeout: 0s
+  notReadyTolerationSeconds: 5s
+  unreachableTolerationSeconds: 5s
+  refusedProbe: 0s
+  recheck: 0s
+  takeover: 2s
+  latency: 500ms
+  skew: 100ms
+zones: {evictionPause: 10s, secondaryEvictionPause: 100s, large: 50, unhealthyPercent: 55}
+";
+
+/// A cluster of zones `a` and `b`, told step by step.
+struct Story {
+    judge: Judge,
+    now: f64,
+    version: u64,
+    nodes: BTreeMap<String, Value>,
+}
+
+/// Of so many nodes each, all ready and heard of at 1.
+fn cluster(a: usize, b: usize) -> Story {
+    let judge = Judge::new(Profile::parse("test.yaml", PROFILE).unwrap());
+    let mut story = Story { judge, now: 0.0, version: 0, nodes: BTreeMap::new() };
+    story.judge.push(&Entry::mark(
+        Duration::ZERO,
+        json!({"history": "v1", "scenario": "s"}).as_object().cloned().unwrap(),
+    ));
+    for (zone, count) in [("a", a), ("b", b)] {
+        for number in 1..=count {
+            let labels = json!({"topology.kubernetes.io/zone": zone});
+            let node = json!({
+                "apiVersion": "v1", "kind": "Node", "metadata": {"name": format!("{zone}{number}"), "labels": labels},
+                "spec": {"taints": []}, "status": {"conditions": [
+                    {"type": "Ready", "status": "True", "lastHeartbeatTime": "2030-01-01T00:00:00Z"},
+                ]},
+            });
+            story.nodes.insert(format!("{zone}{number}"), node.clone());
+            story = story.sees(EventType::Added, node).lease(&format!("{zone}{number}"), 0);
+        }
+    }
+    for name in story.nodes.keys().cloned().collect::<Vec<_>>() {
+        story = story.at(1.0).lease(&name, 1);
+    }
+    story
+}
+
+impl Story {
+    fn at(mut self, now: f64) -> Self {
+        self.now = now;
+        self
+    }
+
+    fn sees(mut self, event: EventType, mut object: Value) -> Self {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        let at = Duration::from_secs_f64(self.now);
+        self.judge.push(&Entry::event(at, "control-plane", event, object.into()));
+        self
+    }
+
+    fn lease(self, name: &str, second: u32) -> Self {
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": name, "namespace": "kube-node-lease"},
+            "spec": {"renewTime": format!("2030-01-01T00:00:{second:02}.000000Z")},
+        });
+        self.sees(EventType::Modified, lease)
+    }
+
+    /// Changes a node.
+    fn node(mut self, name: &str, change: impl FnOnce(&mut Value)) -> Self {
+        let node = self.nodes.get_mut(name).unwrap();
+        change(node);
+        let node = node.clone();
+        self.sees(EventType::Modified, node)
+    }
+
+    fn condition(self, name: &str, kind: &str, status: &str) -> Self {
+        self.node(name, |node| {
+            let conditions = node["status"]["conditions"].as_array_mut().unwrap();
+            match conditions.iter_mut().find(|condition| condition["type"] == kind) {
+                Some(condition) => condition["status"] = status.into(),
+                None => conditions.push(json!({"type": kind, "status": status})),
+            }
+        })
+    }
+
+    /// The controllers call nodes unknown, and keep new pods away from them.
+    fn unknown(mut self, names: &[&str]) -> Self {
+        for name in names {
+            self = self.condition(name, "Ready", "Unknown").taint(name, "unreachable", "NoSchedule");
+        }
+        self
+    }
+
+    /// The kubelet says that all is well, and pods may come again.
+    fn well(self, name: &str) -> Self {
+        let heartbeat = format!("2030-01-01T00:00:{:02}Z", self.now as u64);
+        let posted = self.node(name, |node| {
+            node["status"]["conditions"][0]["status"] = "True".into();
+            node["status"]["conditions"][0]["lastHeartbeatTime"] = heartbeat.into();
+        });
+        posted.untaint(name, "unreachable", "NoSchedule")
+    }
+
+    fn taint(self, name: &str, key: &str, effect: &str) -> Self {
+        let added = format!("2030-01-01T00:00:{:02}Z", self.now as u64);
+        let taint = json!({"key": format!("node.kubernetes.io/{key}"), "effect": effect, "timeAdded": added});
+        self.node(name, |node| node["spec"]["taints"].as_array_mut().unwrap().push(taint))
+    }
+
+    fn untaint(self, name: &str, key: &str, effect: &str) -> Self {
+        let key = format!("node.kubernetes.io/{key}");
+        self.node(name, |node| {
+            node["spec"]["taints"]
+                .as_array_mut()
+                .unwrap()
+                .retain(|taint| taint["key"] != key || taint["effect"] != effect);
+        })
+    }
+
+    /// Pod `p` on a node, which tolerates anything for so long; ready or not; being deleted for a taint or not.
+    fn pod(self, node: &str, seconds: u64, ready: bool, evicted: bool) -> Self {
+        let status = |holds: bool| if holds { "True" } else { "False" };
+        let mut pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
+            "spec": {"nodeName": node, "tolerations": [
+                {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds},
+            ]},
+            "status": {"conditions": [{"type": "Ready", "status": status(ready)}]},
+        });
+        if evicted {
+            let told =
+                json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"});
+            pod["status"]["conditions"].as_array_mut().unwrap().push(told);
+            pod["metadata"]["deletionTimestamp"] = "2030-01-01T00:01:00Z".into();
+        }
+        self.sees(EventType::Modified, pod)
+    }
+
+    /// What is violated, and what held, when time has come to `end`.
+    fn ends(mut self, end: f64) -> (String, Vec<&'static str>) {
+        self.judge.push(&Entry::mark(
+            Duration::from_secs_f64(end),
+            json!({"step": "final"}).as_object().cloned().unwrap(),
+        ));
+        let verdicts = self.judge.finish().verdicts;
+        let which = |which: fn(&Outcome) -> bool| {
+            let those = verdicts.iter().filter(|verdict: &&Verdict| which(&verdict.outcome));
+            those.map(|verdict| verdict.rule.id).collect::<Vec<_>>()
+        };
+        let held = which(|outcome| matches!(outcome, Outcome::Held { .. }));
+        (which(Outcome::is_violated).join(" "), held)
+    }
+}
+
+/// Nothing is violated, and this guarantee was put to the test.
+fn holds(about: &str, story: Story, end: f64, id: &str) {
+    let (violated, held) = story.ends(end);
+    assert_eq!(violated, "", "{about}");
+    assert!(held.contains(&id), "{about}: only {held:?} held");
+}
+
+fn violates(about: &str, story: Story, end: f64, ids: &str) {
+    assert_eq!(story.ends(end).0, ids, "{about}");
+}
+
+#[test]
+fn silence_is_noticed_in_time_and_not_before() {
+    let heard = || cluster(2, 0).at(2.0).lease("a1", 2).lease("a2", 2).at(5.0).lease("a2", 5);
+    let silent = || heard().at(8.0).lease("a2", 8);
+    let marked = |story: Story| {
+        let begun = json!({"fault": "silent", "node": "a1", "state": "begin"}).as_object().cloned().unwrap();
+        let mut story = story;
+        story.judge.push(&Entry::mark(Duration::from_secs_f64(story.now), begun));
+        story
+    };
+    holds("after the grace period", marked(silent()).at(8.5).unknown(&["a1"]), 9.0, "NODE-01");
+    let early = marked(heard()).at(7.5).unknown(&["a1"]);
+    violates("half a second early", early, 8.0, "NODE-01");
+    let late = silent().at(11.0).lease("a2", 11).at(12.0).lease("a2", 12);
+    violates("never", late, 13.0, "NODE-01");
+    let twice = marked(silent()).at(8.2).lease("a1", 1).at(8.5).unknown(&["a1"]);
+    holds("a Lease that is renewed to an earlier time says nothing", twice, 9.0, "NODE-01");
+    violates("nothing had cut it off", silent().at(8.5).unknown(&["a1"]), 9.0, "HEALTH-02");
+}
+
+/// `a1` is Unknown, rightly, at 8.5.
+fn ill(a: usize, b: usize, names: &[&str]) -> Story {
+    ill_until(a, b, names, 32)
+}
+
+/// The others are heard of until then.
+fn ill_until(a: usize, b: usize, names: &[&str], end: u32) -> Story {
+    let mut story = cluster(a, b);
+    for name in names {
+        let begun = json!({"fault": "silent", "node": name, "state": "begin"}).as_object().cloned().unwrap();
+        story.judge.push(&Entry::mark(Duration::from_secs_f64(1.5), begun));
+    }
+    let others: Vec<String> =
+        story.nodes.keys().filter(|name| !names.contains(&name.as_str())).cloned().collect();
+    for second in (4..=end).step_by(4) {
+        if second == 8 {
+            story = story.at(7.9).unknown(names);
+        }
+        for name in &others {
+            story = story.at(f64::from(second)).lease(name, second);
+        }
+    }
+    story
+}
+
+#[test]
+fn the_taint_comes_in_its_turn_in_a_zone_that_is_not_held_back() {
+    // A story goes on after the renewals of the others, to 32.
+    let turn = |story: Story| story.ends(36.0).0;
+    assert_eq!(turn(ill(4, 0, &["a1"])), "NODE-02", "nobody came");
+    assert_eq!(turn(ill(4, 2, &["a1", "a2", "a3"])), "", "its zone is held back");
+    assert_eq!(turn(ill(2, 0, &["a1", "a2"])), "", "nobody is ready");
+    violates("the other zone is well", ill(1, 2, &["a1"]), 36.0, "NODE-02");
+}
+
+#[test]
+fn nothing_is_said_of_zones_while_a_node_is_heard_of_that_was_never_seen() {
+    let begun = cluster(3, 1).at(1.2).lease("a4", 1).at(2.0).lease("a4", 2);
+    let story = ["a1", "a2", "a3"].iter().fold(begun, |story, name| {
+        let mut story = story;
+        let begun = json!({"fault": "silent", "node": name, "state": "begin"}).as_object().cloned().unwrap();
+        story.judge.push(&Entry::mark(Duration::from_secs_f64(2.0), begun));
+        story
+    });
+    let story = story.at(7.9).unknown(&["a1", "a2", "a3"]);
+    let story = [8, 16, 24, 32, 40, 48, 56]
+        .into_iter()
+        .fold(story, |story, second: u32| story.at(f64::from(second)).lease("b1", second));
+    assert_eq!(story.ends(60.0).0, "", "the zone may be held back");
+}
+
+#[test]
+fn a_zone_that_is_held_back_gets_no_taint_and_loses_those_that_it_had_if_nobody_is_ready() {
+    let held_back = ill(4, 2, &["a1", "a2", "a3"]).at(32.5).taint("a1", "unreachable", "NoExecute");
+    violates("a small zone that is partly gone", held_back, 33.0, "NODE-04");
+    let again = ill(4, 2, &["a1", "a2", "a3"]).at(32.5).well("a1").well("a2");
+    holds("nobody was tainted until it was well again", again, 33.0, "NODE-04");
+    let kept = cluster(2, 0).at(2.0).taint("a1", "unreachable", "NoExecute");
+    let kept = kept.at(2.1).unknown(&["a1"]).at(2.2).unknown(&["a2"]);
+    assert!(kept.ends(6.0).0.contains("NODE-04"), "a taint that stays though nobody is ready");
+}
+
+#[test]
+fn nodes_of_a_zone_are_tainted_one_after_the_other() {
+    let names = ["a1", "a2", "a3", "a4"];
+    // Four of nine, of which the others are heard of all the time.
+    let tainted = |times: [f64; 3]| {
+        times.iter().zip(names).fold(ill_until(9, 0, &names, 8), |story, (at, name)| {
+            let others = ["a5", "a6", "a7", "a8", "a9"];
+            let heard = [at - 5.0, at - 1.0].into_iter().filter(|second| *second > 8.0);
+            let story = heard.fold(story, |story, second| {
+                others.iter().fold(story.at(second), |story, name| story.lease(name, second as u32))
+            });
+            story.at(*at).taint(name, "unreachable", "NoExecute")
+        })
+    };
+    holds("each ten seconds", tainted([10.0, 19.6, 29.6]), 29.7, "NODE-03");
+    assert!(tainted([10.0, 19.6, 25.0]).ends(26.0).0.contains("NODE-03"), "too fast");
+    let swapped =
+        ill(9, 0, &names).at(32.0).taint("a1", "unreachable", "NoExecute").at(33.0).node("a1", |node| {
+            node["spec"]["taints"] = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]);
+        });
+    assert!(!swapped.ends(33.1).0.contains("NODE-03"), "a swap takes no turn");
+}
+
+#[test]
+fn a_taint_of_ill_health_tells_what_its_node_says() {
+    let tainted = || ill(4, 0, &["a1"]).at(32.0).taint("a1", "unreachable", "NoExecute");
+    let cleared = tainted().at(33.0).well("a1").at(34.0).untaint("a1", "unreachable", "NoExecute");
+    assert!(cleared.ends(40.0).1.contains(&"NODE-05"));
+    let stays = tainted().at(33.0).well("a1");
+    assert!(stays.ends(40.0).0.contains("NODE-05"));
+    let wrong = cluster(3, 0).at(2.0).taint("a1", "not-ready", "NoExecute");
+    violates("a node that is well", wrong, 4.0, "NODE-05");
+}
+
+#[test]
+fn taints_follow_pressure_and_cordon_and_labels_each_other() {
+    let pressed = || cluster(2, 0).at(2.0).condition("a1", "MemoryPressure", "True");
+    holds("at once", pressed().at(2.3).taint("a1", "memory-pressure", "NoSchedule"), 4.0, "NODE-06");
+    violates("never", pressed(), 4.0, "NODE-06");
+    let cordoned = cluster(2, 0).at(2.0).node("a1", |node| node["spec"]["unschedulable"] = true.into());
+    violates("a cordon", cordoned, 4.0, "NODE-06");
+    let for_nothing = cluster(2, 0).at(2.0).taint("a1", "disk-pressure", "NoSchedule");
+    violates("a taint for nothing", for_nothing, 4.0, "NODE-06");
+    let label =
+        |story: Story, key: &str| story.node("a1", |node| node["metadata"]["labels"][key] = "linux".into());
+    let alone = label(cluster(2, 0).at(2.0), "kubernetes.io/os");
+    violates("one label without the other", alone, 4.0, "NODE-07");
+    let both = label(label(cluster(2, 0).at(2.0), "kubernetes.io/os").at(2.2), "beta.kubernetes.io/os");
+    holds("both", both, 4.0, "NODE-07");
+}
+
+#[test]
+fn the_pods_of_a_silent_node_are_marked_and_leave_when_they_no_longer_tolerate_it() {
+    let story = |marked: bool| {
+        let story = cluster(3, 0).at(1.2).pod("a1", 5, true, false).at(1.5);
+        let mut story = story;
+        let begun = json!({"fault": "silent", "node": "a1", "state": "begin"}).as_object().cloned().unwrap();
+        story.judge.push(&Entry::mark(Duration::from_secs_f64(1.5), begun));
+        let story = story.at(6.0).lease("a2", 6).lease("a3", 6).at(7.9).unknown(&["a1"]);
+        let story = if marked { story.at(8.0).pod("a1", 5, false, false) } else { story };
+        story.at(8.1).taint("a1", "unreachable", "NoExecute").at(10.0).lease("a2", 10).lease("a3", 10)
+    };
+    let left = story(true).at(13.2).pod("a1", 5, false, true);
+    let (violated, held) = left.ends(14.0);
+    assert_eq!(violated, "");
+    assert!(["NODE-08", "TOLERATION-01"].iter().all(|id| held.contains(id)), "{held:?}");
+    violates("still ready", story(false).at(13.2).pod("a1", 5, true, true), 14.0, "NODE-08");
+    violates("too early", story(true).at(11.0).pod("a1", 5, false, true), 12.0, "TOLERATION-01");
+}
