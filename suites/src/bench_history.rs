@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use capsize_clock::{Seed, parse_time};
-use capsize_framework::history::{EventType, Kind, Reader};
+use capsize_framework::history::{Entry, EventType, Kind, Reader, Writer};
 use capsize_framework::run::{Target, run_case};
 use capsize_framework::target::Profile;
 use jiff::Timestamp;
@@ -32,12 +32,13 @@ const CASES: [&str; 6] = [
 /// So many are played at a time.
 const PLAYERS: usize = 60;
 
-/// After the last entry of a case, what it leaves is deleted so much later.
-const DELETED_AFTER: Duration = Duration::from_secs(60);
+/// After the last entry of a case, what it leaves is deleted so much later: before anything that it waited for is due.
+const DELETED_AFTER: Duration = Duration::from_millis(100);
 
 /// The history, made as it is asked for.
 pub(crate) struct LongHistory {
-    header: String,
+    /// The header, until it is told.
+    header: Option<String>,
     tapes: Vec<Tape>,
     /// The next entry of each player: when, and who.
     next: BinaryHeap<Reverse<(Duration, usize)>>,
@@ -82,7 +83,8 @@ impl LongHistory {
         }
         let header = recorded[0].lines().next().unwrap_or_default().to_owned();
         let tapes: Vec<_> = recorded.iter().map(|history| Tape::of(history)).collect();
-        let mut long = Self { header, tapes, next: BinaryHeap::new(), players: Vec::new(), started: 0 };
+        let mut long =
+            Self { header: Some(header), tapes, next: BinaryHeap::new(), players: Vec::new(), started: 0 };
         for place in 0..PLAYERS {
             // They begin one after another, so that something else happens with each at any time.
             let from = Duration::from_secs(20) * u32::try_from(place).expect("few players");
@@ -93,9 +95,9 @@ impl LongHistory {
         Ok(long)
     }
 
-    /// The header, and so many more lines.
+    /// The header, at first, and so many more lines.
     pub(crate) fn next_lines(&mut self, count: usize) -> String {
-        let mut text = format!("{}\n", self.header);
+        let mut text = self.header.take().map(|header| header + "\n").unwrap_or_default();
         for _ in 0..count {
             let Some(Reverse((at, place))) = self.next.pop() else { break };
             let player = &mut self.players[place];
@@ -140,14 +142,17 @@ impl Player {
 
 impl Tape {
     fn of(history: &str) -> Self {
-        let entries =
-            Reader::new("recorded", history.as_bytes()).map(|entry| entry.expect("it was just written"));
+        let entries = Reader::new("recorded", history.as_bytes());
+        let entries: Vec<Entry> = entries.map(|entry| entry.expect("it was just written")).collect();
+        let members = members(&entries);
+        let entries: Vec<Entry> = entries.into_iter().map(|entry| confined(entry, &members)).collect();
         let mut names = BTreeSet::new();
         let mut alive = BTreeMap::new();
         let mut end = Duration::ZERO;
-        for entry in entries {
+        for entry in &entries {
             end = entry.at;
-            let Kind::Event { on, event, object } = entry.kind else { continue };
+            let Kind::Event { on, event, object } = &entry.kind else { continue };
+            let object = object.value();
             let text = |pointer: &str| {
                 object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
             };
@@ -164,17 +169,50 @@ impl Tape {
             }
         }
         let gone = alive.into_iter().map(|((_, on, ..), object)| {
-            json!({"at": 0, "on": on, "event": "DELETED", "object": object}).to_string()
+            format!(r#"{{"at":0,"on":"{on}","event":"DELETED","object":{object}}}"#)
         });
         let at = |line: &str| {
             let (at, rest) = line.trim_start_matches("{\"at\":").split_once(',').expect("`at` is first");
             (Duration::from_secs_f64(at.parse().expect("`at` is a number")), pieces(rest, &names))
         };
         // The header is everyone's.
-        let lines = history.lines().skip(1).map(at);
+        let lines = entries[1..].iter().map(|entry| at(&written(entry)));
         let lines = lines.chain(gone.map(|line| (end + DELETED_AFTER, at(&line).1)));
         Self { lines: lines.collect() }
     }
+}
+
+/// The members of a case.
+fn members(entries: &[Entry]) -> BTreeSet<String> {
+    let name = |entry: &Entry| match &entry.kind {
+        Kind::Event { object, .. } if object.kind() == "Cluster" => {
+            Some(object.text("metadata", "name").into_owned())
+        }
+        _ => None,
+    };
+    entries.iter().filter_map(name).collect()
+}
+
+/// The same entry, where workloads that might go anywhere have only `members` to go to: there are others at the same time.
+fn confined(mut entry: Entry, members: &BTreeSet<String>) -> Entry {
+    if let Kind::Event { object, .. } = &mut entry.kind
+        && matches!(&*object.kind(), "ResourceBinding" | "ClusterResourceBinding")
+    {
+        let mut value = object.value();
+        if let Some(placement) = value.pointer_mut("/spec/placement").and_then(Value::as_object_mut)
+            && !placement.contains_key("clusterAffinities")
+        {
+            placement.entry("clusterAffinity").or_insert_with(|| json!({"clusterNames": members}));
+        }
+        *object = value.into();
+    }
+    entry
+}
+
+fn written(entry: &Entry) -> String {
+    let mut line = Writer::new(Vec::new());
+    line.write(entry).expect("memory takes it");
+    String::from_utf8(line.finish().expect("memory takes it")).expect("it is text").trim_end().to_owned()
 }
 
 /// What is placed goes before where it is placed.

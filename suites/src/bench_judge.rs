@@ -2,6 +2,9 @@
 //!
 //! How such a history comes about is `bench_history.rs`; here it is read and judged, and only that is timed.
 
+use std::cell::Cell;
+use std::io::{self, BufRead, Read};
+use std::rc::Rc;
 use std::time::Duration;
 
 use capsize_framework::history::Reader;
@@ -12,8 +15,8 @@ use crate::bench_history::LongHistory;
 use crate::exit::Trouble;
 use crate::targets;
 
-/// Entries that are made, read and judged at a time.
-const AT_ONCE: usize = 2_000;
+/// Entries that are made at a time.
+const AT_ONCE: usize = 100;
 
 /// The figures of the judge.
 pub(crate) const ROWS: [Row; 2] = [
@@ -25,33 +28,61 @@ const fn row(what: &'static str, promise: &'static str, measure: fn() -> Result<
     Row { what, promise, alone: true, measure }
 }
 
-/// How long a history of so many entries takes to judge, and besides to read, and the most memory that was taken.
+/// How long a history of so many entries takes to read and to judge, and the most memory that was taken.
 fn judged(entries: usize) -> Result<String, Trouble> {
     let profile = targets::find("reference").map_err(Trouble::input)?;
-    let mut history = LongHistory::of_the_suite(&profile)?;
+    let history = LongHistory::of_the_suite(&profile)?;
     let mut judge = Judge::new(profile);
+    let making = Rc::new(Cell::new(Duration::ZERO));
+    let text = Text { history, made: Vec::new(), taken: 0, making: Rc::clone(&making) };
+    let mut reader = Reader::new("generated", text);
     let (mut reading, mut judging) = (Duration::ZERO, Duration::ZERO);
-    let mut done = 0;
-    while done < entries {
-        let text = history.next_lines(AT_ONCE);
+    for _ in 0..entries {
         let start = now();
-        let parsed: Result<Vec<_>, _> = Reader::new("generated", text.as_bytes()).collect();
-        reading += start.elapsed();
-        let parsed = parsed.map_err(Trouble::environment)?;
-        // The header is repeated for the reader only.
-        let skipped = usize::from(done > 0);
-        let start = now();
-        for entry in &parsed[skipped..] {
-            judge.push(entry);
-        }
-        judging += start.elapsed();
-        done += parsed.len() - skipped;
+        let entry = reader.next().transpose().map_err(Trouble::environment)?;
+        let read = now();
+        entry.iter().for_each(|entry| drop(judge.push(entry)));
+        drop(entry);
+        (reading, judging) = (reading + read.duration_since(start), judging + read.elapsed());
     }
-    // Cases that share a fleet have members to choose from that they were not recorded with: some choices look wrong.
+    let reading = reading.saturating_sub(making.get());
     let verdicts = judge.finish().verdicts;
-    let violated = verdicts.iter().filter(|verdict| verdict.outcome.is_violated()).count();
+    let violated = verdicts.iter().filter(|verdict| verdict.outcome.is_violated());
+    let violated: Vec<_> = violated.map(|verdict| verdict.rule.id).collect();
+    let violated = if violated.is_empty() { "nothing".to_owned() } else { violated.join(", ") };
     let memory = peak_kib().map_or("memory unknown".into(), |kib| format!("{} MiB", kib / 1024));
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
-    let (judging, reading) = (seconds(judging), seconds(reading));
-    Ok(format!("{judging} (read in {reading}), {memory}, {violated} of {} violated", verdicts.len()))
+    let (all, reading) = (seconds(reading + judging), seconds(reading));
+    Ok(format!("{all} ({reading} to read), {memory}, {violated} violated"))
+}
+
+/// The history as text that is made while it is read; how long that takes is not to be counted.
+struct Text {
+    history: LongHistory,
+    made: Vec<u8>,
+    taken: usize,
+    making: Rc<Cell<Duration>>,
+}
+
+impl Read for Text {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let read = self.fill_buf()?.read(room)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
+
+impl BufRead for Text {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.taken == self.made.len() {
+            let start = now();
+            (self.made, self.taken) = (self.history.next_lines(AT_ONCE).into_bytes(), 0);
+            self.making.set(self.making.get() + start.elapsed());
+        }
+        Ok(&self.made[self.taken..])
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.taken += count;
+    }
 }

@@ -56,7 +56,7 @@ pub fn outline(path: &Path, target: Option<&Profile>) -> Result<Outline, CheckEr
     for entry in entries.by_ref() {
         let entry = entry?;
         if let (None, Kind::Mark(header)) = (&outliner, &entry.kind) {
-            outliner = Some(Outliner::new(profile(path, header, target)?.timings));
+            outliner = Some(Outliner::new(profile(path, header, target)?));
         }
         if let Some(outliner) = &mut outliner {
             outliner.push(&entry);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use capsize_framework::guarantee::Catalogue;
 use capsize_framework::report;
-use capsize_framework::scenario;
+use capsize_framework::scenario::{self, Scenario};
 use clap::Args;
 
 use crate::conformance;
@@ -54,11 +54,19 @@ impl List {
         } else {
             scenario::find(&self.paths).map_err(Trouble::input)?
         };
-        let cases = cases.iter().map(|case| (case.id(), case.scenario.about.as_str()));
+        let cases = cases.iter().map(|case| (case.id(), about(&case.scenario)));
         let rules = Catalogue::rules();
-        let rules = rules.iter().map(|rule| (rule.id.to_owned(), rule.sentence));
+        let rules = rules.iter().map(|rule| (rule.id.to_owned(), rule.sentence.to_owned()));
         let rules = rules.filter(|_| self.paths.is_empty());
         output::say(&report::listing(cases.chain(rules)))?;
         Ok(Verdict::Conforms)
     }
+}
+
+fn about(scenario: &Scenario) -> String {
+    let Scenario { about, fails_without, .. } = scenario;
+    if fails_without.is_empty() {
+        return about.clone();
+    }
+    format!("{about} Fails without {}.", fails_without.join(", "))
 }

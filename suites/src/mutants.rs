@@ -3,15 +3,14 @@
 //! The same guarantees and scenarios that a target is put to are put to implementations that are known to be wrong. What
 //! nobody notices there is a hole in the suite.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 use capsize_clock::Seed;
 use capsize_framework::guarantee::{Catalogue, Outcome};
 use capsize_framework::report::Status;
-use capsize_framework::run::{Target, run_case};
+use capsize_framework::run::{Target, run_case, side_by_side};
 use capsize_framework::scenario::Case;
 use capsize_framework::target::Profile;
 use capsize_mutants::Mutant;
@@ -56,10 +55,10 @@ impl Mutants {
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let cases = conformance::cases().map_err(|error| Trouble::input(*error))?;
         let mutants = self.chosen()?;
-        let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         let seed = Seed(self.seed);
         let mut tally = Tally::default();
-        each(
+        side_by_side(
             jobs,
             &mutants,
             |mutant| noticed(mutant, &cases, seed),
@@ -83,30 +82,36 @@ impl Mutants {
         Ok(mutants)
     }
 
-    /// Whether the rules as they should be violate nothing, whatever the seed.
-    fn all_is_quiet(&self, cases: &[Case], jobs: usize) -> Result<bool, Trouble> {
+    /// Whether the rules as they should be violate nothing, whatever the seed. Cases that they need not pass are no part
+    /// of it.
+    fn all_is_quiet(&self, cases: &[Case], jobs: NonZeroUsize) -> Result<bool, Trouble> {
         let profile = targets::find("reference").map_err(Trouble::input)?;
+        let asked = |case: &&Case| case.scenario.features.iter().all(|feature| profile.has(*feature));
+        let cases: Vec<&Case> = cases.iter().filter(asked).collect();
         let implementation = Reference::default();
-        let seeds: Vec<u64> = (0..self.control).collect();
+        let target = Target { profile: &profile, implementation: &implementation };
+        let runs: Vec<(u64, &Case)> = (0..self.control).zip(cases.iter().copied().cycle()).collect();
         let mut alarms = Vec::new();
-        let run = |seed: &u64| {
-            let case = &cases[usize::try_from(*seed).unwrap_or(0) % cases.len()];
-            let target = Target { profile: &profile, implementation: &implementation };
-            let outcome = run_case(case, target, Seed(*seed), false).case;
-            (outcome.status == Status::Failed).then(|| format!("{} --seed {seed}", case.id()))
-        };
-        each(jobs, &seeds, run, |_, alarm| {
-            alarms.extend(alarm);
-            Ok(())
-        })?;
+        side_by_side(
+            jobs,
+            &runs,
+            |(seed, case)| run_case(case, target, Seed(*seed), false),
+            |(seed, case), outcome| {
+                if let Some(why) = outcome.broken {
+                    return Err(Trouble::Environment(miette!("{why}, with seed {seed}")));
+                }
+                if outcome.case.status != Status::Passed {
+                    alarms.push(format!("  capsize run --filter {} --seed {seed}\n", case.id()));
+                }
+                Ok(())
+            },
+        )?;
         output::say(&format!(
             "{} seeds of the rules as they should be: {} alarms\n",
-            self.control,
+            runs.len(),
             alarms.len()
         ))?;
-        for alarm in &alarms {
-            output::say(&format!("  capsize run --filter {alarm}\n"))?;
-        }
+        output::say(&alarms.concat())?;
         Ok(alarms.is_empty())
     }
 }
@@ -117,10 +122,8 @@ fn noticed(mutant: &Mutant, cases: &[Case], seed: Seed) -> Result<Option<Caught>
     let (first, rest): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.id() == mutant.case);
     let mut by_a_step = None;
     for case in first.into_iter().chain(rest) {
-        match put_to(mutant, case, &profile, seed) {
-            Some(caught) if !caught.guarantees.is_empty() || mutant.guarantee.is_none() => {
-                return Ok(Some(caught));
-            }
+        match put_to(mutant, case, &profile, seed).map_err(|why| Trouble::Environment(miette!("{why}")))? {
+            Some(caught) if !caught.guarantees.is_empty() => return Ok(Some(caught)),
             Some(caught) => drop(by_a_step.get_or_insert(caught)),
             None => {}
         }
@@ -129,50 +132,21 @@ fn noticed(mutant: &Mutant, cases: &[Case], seed: Seed) -> Result<Option<Caught>
 }
 
 /// Whether `case` fails with `mutant` in the place of the reference, and why.
-#[must_use]
-pub fn put_to(mutant: &Mutant, case: &Case, profile: &Profile, seed: Seed) -> Option<Caught> {
+///
+/// # Errors
+/// What went wrong with the run itself, so that it says nothing about the mutant.
+pub fn put_to(mutant: &Mutant, case: &Case, profile: &Profile, seed: Seed) -> Result<Option<Caught>, String> {
     let implementation = Reference::deciding_by(mutant.rules());
-    let outcome = run_case(case, Target { profile, implementation: &implementation }, seed, false).case;
-    if outcome.status != Status::Failed {
-        return None;
+    let outcome = run_case(case, Target { profile, implementation: &implementation }, seed, false);
+    if let Some(why) = outcome.broken {
+        return Err(format!("{}: {why}", mutant.id));
     }
-    let verdicts = outcome.judgement.map(|judgement| judgement.verdicts).unwrap_or_default();
+    if outcome.case.status != Status::Failed {
+        return Ok(None);
+    }
+    let verdicts = outcome.case.judgement.map(|judgement| judgement.verdicts).unwrap_or_default();
     let violated = verdicts.iter().filter(|verdict| matches!(verdict.outcome, Outcome::Violated { .. }));
-    Some(Caught { case: case.id(), guarantees: violated.map(|verdict| verdict.rule.id).collect() })
-}
-
-/// Tells `done` what `of` says of each item, so many at a time, in the order of the items.
-fn each<T: Sync, R: Send>(
-    jobs: usize,
-    items: &[T],
-    of: impl Fn(&T) -> R + Sync,
-    mut done: impl FnMut(&T, R) -> Result<(), Trouble>,
-) -> Result<(), Trouble> {
-    let (sender, receiver) = mpsc::channel();
-    let queue = Mutex::new(items.iter().enumerate());
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-    thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
-            let (sender, next, of) = (sender.clone(), &next, &of);
-            scope.spawn(move || {
-                while let Some((index, item)) = next() {
-                    if sender.send((index, of(item))).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        let (mut early, mut waiting) = (BTreeMap::new(), 0);
-        for (index, result) in receiver {
-            early.insert(index, result);
-            while let Some(result) = early.remove(&waiting) {
-                done(&items[waiting], result)?;
-                waiting += 1;
-            }
-        }
-        Ok(())
-    })
+    Ok(Some(Caught { case: case.id(), guarantees: violated.map(|verdict| verdict.rule.id).collect() }))
 }
 
 /// What has been found so far.
@@ -202,7 +176,9 @@ impl Tally {
     fn sum_up(&self, all: bool) -> Result<Verdict, Trouble> {
         let Self { mutants, caught, by_a_guarantee, guarantees } = self;
         output::say(&format!(
-            "{mutants} mutants: {caught} caught, {by_a_guarantee} of them by a guarantee\n"
+            "{mutants} mutants: {by_a_guarantee} caught by a guarantee, {} by a step only, {} by nobody\n",
+            caught - by_a_guarantee,
+            mutants - caught
         ))?;
         if all {
             let idle = Catalogue::rules().into_iter().map(|rule| rule.id);

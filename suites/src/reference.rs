@@ -21,6 +21,9 @@ pub struct Reference {
     definitions: Vec<Value>,
 }
 
+/// The part of the reference that stands before every write.
+const WEBHOOKS: &str = "webhooks";
+
 impl Reference {
     /// The reference controllers with `rules` in the place of their own.
     #[must_use]
@@ -40,10 +43,16 @@ impl Reference {
         Ok(Self::deciding_by(Arc::new(Release { bugs, ..release })))
     }
 
-    /// The reference controllers without the one called `controller`.
+    /// What [`Reference::without`] takes: the controllers, and the webhooks.
     #[must_use]
-    pub fn without(controller: &str) -> Self {
-        Self { disabled: BTreeSet::from([controller.to_owned()]), ..Self::default() }
+    pub fn parts() -> BTreeSet<&'static str> {
+        Controllers::names().into_iter().chain([WEBHOOKS]).collect()
+    }
+
+    /// The reference controllers without one of its [`Reference::parts`].
+    #[must_use]
+    pub fn without(part: &str) -> Self {
+        Self { disabled: BTreeSet::from([part.to_owned()]), ..Self::default() }
     }
 }
 
@@ -59,6 +68,9 @@ impl Implementation for Reference {
     }
 
     fn admission(&self, timings: &Timings) -> Admission {
+        if self.disabled.contains(WEBHOOKS) {
+            return Arc::new(|_| Ok(None));
+        }
         let (settings, rules) = (settings(timings), Arc::clone(&self.rules));
         Arc::new(move |request| {
             let Some(object) = request.object else { return Ok(None) };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use capsize_framework::target::{Profile, ProfileError, Profiles};
 
-const SHIPPED: [(&str, &str); 8] = [
+const SHIPPED: [(&str, &str); 9] = [
     ("reference.yaml", include_str!("../targets/reference.yaml")),
     ("reference-1.5.yaml", include_str!("../targets/reference-1.5.yaml")),
     ("reference-1.13.yaml", include_str!("../targets/reference-1.13.yaml")),
@@ -13,6 +13,7 @@ const SHIPPED: [(&str, &str); 8] = [
     ("karmada-1.13.yaml", include_str!("../targets/karmada-1.13.yaml")),
     ("karmada-1.14.yaml", include_str!("../targets/karmada-1.14.yaml")),
     ("karmada-1.18.yaml", include_str!("../targets/karmada-1.18.yaml")),
+    ("kube-controller-manager-1.36.yaml", include_str!("../targets/kube-controller-manager-1.36.yaml")),
 ];
 
 /// The shipped profiles.

@@ -37,7 +37,7 @@ fn difference(path: &Path, profile: &str, steps: &Path) -> Option<String> {
     if let Some(failure) = ran.case.failures.first() {
         return Some(format!("the steps could not be done: {failure:?}"));
     }
-    let mut outliner = Outliner::new(profile.timings);
+    let mut outliner = Outliner::new(profile.clone());
     for entry in Reader::new("the run", &*ran.history.unwrap()) {
         outliner.push(&entry.unwrap());
     }

@@ -9,16 +9,17 @@ use capsize_framework::guarantee::Outcome;
 use capsize_framework::judge::Judgement;
 
 /// What is violated in a recording, rightly; `docs/real-systems.md` says why. In all others nothing is.
-const VIOLATED: [(&str, &str); 5] = [
+const VIOLATED: [(&str, &str); 6] = [
     ("karmada-1.13.10/divided-weighted", "EVICTION-03"),
     ("karmada-1.18.2/divided-weighted", "EVICTION-03"),
     ("karmada-1.5.0/divided-weighted", "EVICTION-02"),
     ("karmada-1.5.0/divided-weighted", "EVICTION-08"),
     ("karmada-1.5.0/divided-weighted", "LIVENESS-01"),
+    ("nodes-1.36/freeze-then-one-node-at-rate-one", "NODE-02"),
 ];
 
 /// What a scenario is recorded for, and so must put to the test, with how many guarantees at least.
-const EXERCISED: [(&str, &[&str], usize); 7] = [
+const EXERCISED: [(&str, &[&str], usize); 14] = [
     ("divided-weighted", &["HEALTH-01", "TAINT-01", "TOLERATION-01", "PLACEMENT-01"], 8),
     ("duplicated-partitioned", &["PLACEMENT-02"], 1),
     ("duplicated-refused", &["HEALTH-01", "TAINT-03", "EVICTION-01", "EVICTION-03", "PLACEMENT-02"], 10),
@@ -26,13 +27,22 @@ const EXERCISED: [(&str, &[&str], usize); 7] = [
     ("short-blip", &["HEALTH-01"], 2),
     ("tolerates-forever", &["TOLERATION-01", "TAINT-01", "TAINT-03"], 5),
     ("user-taint", &["TOLERATION-01", "EVICTION-01", "EVICTION-03"], 5),
+    ("back-within-toleration", &["NODE-01", "NODE-02", "NODE-05", "TOLERATION-02"], 11),
+    ("freeze-then-one-node", &["NODE-02", "NODE-04", "NODE-08", "TOLERATION-01"], 11),
+    ("freeze-then-one-node-at-rate-one", &["NODE-02", "NODE-04"], 9),
+    ("one-node-silent", &["HEALTH-02", "NODE-01", "NODE-02", "NODE-08", "TOLERATION-01"], 11),
+    ("pressure-and-cordon", &["NODE-06", "NODE-07"], 3),
+    ("taint-by-a-person", &["TOLERATION-01"], 3),
+    ("zone-goes-partly", &["NODE-01", "NODE-04"], 8),
 ];
 
 fn recordings() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings");
     let entries = |path: &Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
-    let folders =
-        entries(&root).filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("karmada-"));
+    let folders = entries(&root).filter(|path| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        name.starts_with("karmada-") || name.starts_with("nodes-")
+    });
     let mut paths: Vec<_> = folders.flat_map(|path| entries(&path).collect::<Vec<_>>()).collect();
     paths.sort();
     paths
@@ -82,6 +92,16 @@ fn the_stale_health_of_1_18_is_told_with_what_really_ran() {
     assert_eq!(evidence[0].at.as_millis(), 12_713);
     assert_eq!(evidence[0].seen, "the old copy is deleted; m2 has 2 of 3 ready");
     assert_eq!(evidence[0].witness.as_ref().unwrap().name(), "karmada-es-m1/div-696d69898d");
+}
+
+#[test]
+fn the_zone_that_stays_frozen_at_a_rate_of_one_is_told_with_its_known_cause() {
+    let path = "recordings/nodes-1.36/freeze-then-one-node-at-rate-one.jsonl";
+    let judgement = check(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path), None).unwrap();
+    let verdict = judgement.verdicts.iter().find(|verdict| verdict.rule.id == "NODE-02").unwrap();
+    let Outcome::Violated { evidence, .. } = &verdict.outcome else { panic!("{:?}", verdict.outcome) };
+    assert_eq!(evidence[0].subject.to_string(), "n5");
+    assert!(evidence[0].seen.ends_with("kubernetes/kubernetes#104639"), "{}", evidence[0].seen);
 }
 
 #[test]

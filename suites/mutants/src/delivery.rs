@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 mutants! {
-    nothing_is_overridden("placement/overridden") {
+    nothing_is_overridden("placement/overridden", "DELIVERY-11") {
         fn override_object(&self, _: &mut Value, _: &Overriders) -> Result<(), String> {
             Ok(())
         }
@@ -28,13 +28,13 @@ mutants! {
         }
     }
 
-    a_new_copy_does_not_wait_for_the_end_of_the_old_one("eviction/directly-from-the-dead") {
+    a_new_copy_does_not_wait_for_the_end_of_the_old_one("eviction/directly-from-the-dead", "DELIVERY-07") {
         fn awaits_purge(&self, _: &ResourceBindingSpec, _: &BTreeSet<&str>) -> bool {
             false
         }
     }
 
-    nobody_is_asked_whether_the_old_copy_may_go("application/never") {
+    nobody_is_asked_whether_the_old_copy_may_go("application/never", "EVICTION-11") {
         fn task_fate(
             &self,
             task: &GracefulEvictionTask,
@@ -67,25 +67,25 @@ mutants! {
         }
     }
 
-    nothing_of_the_members_is_kept("delivery/drift") {
+    nothing_of_the_members_is_kept("autoscaling/members-say-how-many", "DELIVERY-15") {
         fn retained(&self, wanted: &Map<String, Value>, _: &Value) -> Map<String, Value> {
             wanted.clone()
         }
     }
 
-    every_member_gets_all_completions("delivery/job") {
+    every_member_gets_all_completions("delivery/job", "DELIVERY-11") {
         fn completions(&self, _: &ResourceBindingSpec, _: &Value) -> Option<BTreeMap<String, i32>> {
             None
         }
     }
 
-    dispatching_goes_on_though_it_is_suspended("delivery/suspended") {
+    dispatching_goes_on_though_it_is_suspended("delivery/suspended", "DELIVERY-14") {
         fn is_dispatch_suspended(&self, _: Option<&Suspension>, _: &str) -> bool {
             false
         }
     }
 
-    what_others_need_is_not_delivered("delivery/required-by-another") {
+    what_others_need_is_not_delivered("dependencies/come-and-go", "DELIVERY-01") {
         fn work_targets(&self, spec: &ResourceBindingSpec) -> Vec<TargetCluster> {
             spec.clusters.clone()
         }
@@ -103,7 +103,7 @@ mutants! {
         }
     }
 
-    what_somebody_changes_in_a_member_stays_changed("delivery/drift") {
+    what_somebody_changes_in_a_member_stays_changed("delivery/drift", "DELIVERY-04") {
         fn is_as_said(&self, _: &Value, _: &Value) -> bool {
             true
         }

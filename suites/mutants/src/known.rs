@@ -7,44 +7,44 @@ use capsize_controllers::rules::{Bug, Release, Rules};
 
 use crate::Mutant;
 
-/// The scenario that notices, and the guarantee that is violated; none where a step fails.
-const NOTICED: [(Bug, &str, Option<&str>); 36] = [
-    (Bug::ChosenWhileLeaving, "placement/not-chosen-while-leaving", Some("EVICTION-04")),
-    (Bug::TasksLost, "eviction/two-members-at-once", Some("EVICTION-02")),
-    (Bug::TaintsLost, "tainting/policy-beside-a-person", None),
-    (Bug::GracePeriodLeaks, "application/grace-period-of-its-own", Some("EVICTION-02")),
-    (Bug::CredentialsUndamped, "tainting/credentials-rotated", None),
-    (Bug::TimeoutAwaitsScheduler, "eviction/no-alternative", Some("EVICTION-02")),
-    (Bug::ExpiryForgetsPurgeMode, "toleration/directly-when-it-runs-out", None),
-    (Bug::ClusterScopedForgetPurgeMode, "eviction/cluster-scoped-directly", None),
-    (Bug::EarlierTasksUnseen, "eviction/controllers-restarted", Some("EVICTION-02")),
-    (Bug::EarlierHealthCounts, "placement/divided-moves-to-the-survivor", Some("EVICTION-03")),
-    (Bug::NothingReplaces, "eviction/no-alternative", None),
-    (Bug::IllHealthRemembered, "application/fails-again-elsewhere", Some("EVICTION-12")),
-    (Bug::PurgedWithoutTask, "application/directly-with-its-state", None),
-    (Bug::StateReadAnew, "application/state-handed-on", None),
-    (Bug::StatuslessUnknown, "eviction/cluster-scoped", None),
-    (Bug::TaintsDriveOut, "placement/cordoned-keeps-what-it-has", Some("PLACEMENT-01")),
-    (Bug::KindsDriveOut, "placement/kinds-come-back", None),
-    (Bug::LostReplicasCount, "placement/candidate-taken-away", None),
-    (Bug::ScaleUpShrinks, "placement/grows-everywhere", None),
-    (Bug::OwnPatchUnobserved, "placement/divided-moves-to-the-survivor", None),
-    (Bug::LostLabelsUnnoticed, "placement/label-taken-away", None),
-    (Bug::SuspensionIgnored, "placement/suspended", None),
-    (Bug::OtherSchedulersServed, "placement/another-scheduler", None),
-    (Bug::RunOutTolerationAdmits, "toleration/run-out", None),
-    (Bug::TolerantTakeTurns, "toleration/for-ever-takes-no-turns", None),
-    (Bug::TaintPoliciesUnsorted, "tainting/the-youngest-policy-decides", None),
-    (Bug::NoTimeLimit, "eviction/partition", None),
-    (Bug::SilentAgentsHoldUp, "membership/silent-member-deleted", None),
-    (Bug::PolicyChangesDropped, "placement/candidate-taken-away", None),
-    (Bug::NoFinalizer, "policy/template-deleted", None),
-    (Bug::DependenciesLeaveFirst, "dependencies/stay-as-long-as-the-workload", None),
-    (Bug::CompletionsMixedUp, "delivery/job", None),
-    (Bug::SuspendedIsMended, "delivery/suspended-stays-deleted", None),
-    (Bug::FailedIsApplied, "delivery/conflict", None),
-    (Bug::FailedMendingUntold, "delivery/taken-over", None),
-    (Bug::NotReadyCutsServices, "services/addresses-are-withdrawn", None),
+/// The scenario that notices, and the guarantee that names the cause.
+const NOTICED: [(Bug, &str, &str); 36] = [
+    (Bug::ChosenWhileLeaving, "placement/not-chosen-while-leaving", "EVICTION-04"),
+    (Bug::TasksLost, "eviction/two-members-at-once", "EVICTION-02"),
+    (Bug::TaintsLost, "tainting/policy-beside-a-person", "TAINT-09"),
+    (Bug::GracePeriodLeaks, "application/grace-period-of-its-own", "EVICTION-02"),
+    (Bug::CredentialsUndamped, "tainting/credentials-rotated", "HEALTH-01"),
+    (Bug::TimeoutAwaitsScheduler, "eviction/no-alternative", "EVICTION-02"),
+    (Bug::ExpiryForgetsPurgeMode, "toleration/directly-when-it-runs-out", "EVICTION-14"),
+    (Bug::ClusterScopedForgetPurgeMode, "eviction/cluster-scoped-directly", "EVICTION-14"),
+    (Bug::EarlierTasksUnseen, "eviction/controllers-restarted", "EVICTION-02"),
+    (Bug::EarlierHealthCounts, "placement/divided-moves-to-the-survivor", "EVICTION-03"),
+    (Bug::NothingReplaces, "eviction/no-alternative", "EVICTION-03"),
+    (Bug::IllHealthRemembered, "application/fails-again-elsewhere", "EVICTION-12"),
+    (Bug::PurgedWithoutTask, "application/directly-with-its-state", "PLACEMENT-01"),
+    (Bug::StateReadAnew, "application/state-handed-on", "EVICTION-15"),
+    (Bug::StatuslessUnknown, "eviction/cluster-scoped", "LIVENESS-06"),
+    (Bug::TaintsDriveOut, "placement/cordoned-keeps-what-it-has", "PLACEMENT-01"),
+    (Bug::KindsDriveOut, "placement/kinds-come-back", "PLACEMENT-01"),
+    (Bug::LostReplicasCount, "placement/candidate-taken-away", "PLACEMENT-15"),
+    (Bug::ScaleUpShrinks, "placement/grows-everywhere", "REPLICAS-06"),
+    (Bug::OwnPatchUnobserved, "placement/divided-moves-to-the-survivor", "LIVENESS-01"),
+    (Bug::LostLabelsUnnoticed, "placement/label-taken-away", "PLACEMENT-07"),
+    (Bug::SuspensionIgnored, "placement/suspended", "PLACEMENT-13"),
+    (Bug::OtherSchedulersServed, "placement/another-scheduler", "PLACEMENT-13"),
+    (Bug::RunOutTolerationAdmits, "toleration/run-out", "PLACEMENT-16"),
+    (Bug::TolerantTakeTurns, "toleration/for-ever-takes-no-turns", "TOLERATION-01"),
+    (Bug::TaintPoliciesUnsorted, "tainting/the-youngest-policy-decides", "TAINT-08"),
+    (Bug::NoTimeLimit, "eviction/partition", "HEALTH-01"),
+    (Bug::SilentAgentsHoldUp, "membership/silent-member-deleted", "LIVENESS-05"),
+    (Bug::PolicyChangesDropped, "placement/candidate-taken-away", "POLICY-01"),
+    (Bug::NoFinalizer, "policy/template-deleted", "DELIVERY-02"),
+    (Bug::DependenciesLeaveFirst, "dependencies/stay-as-long-as-the-workload", "DELIVERY-10"),
+    (Bug::CompletionsMixedUp, "delivery/job", "DELIVERY-11"),
+    (Bug::SuspendedIsMended, "delivery/suspended-stays-deleted", "DELIVERY-14"),
+    (Bug::FailedIsApplied, "delivery/conflict", "DELIVERY-06"),
+    (Bug::FailedMendingUntold, "delivery/taken-over", "DELIVERY-04"),
+    (Bug::NotReadyCutsServices, "services/addresses-are-withdrawn", "SERVICES-01"),
 ];
 
 /// Those for which the reference has to be as a release that does what the bug spoils.
@@ -69,7 +69,7 @@ const BY_THEIR_RULE: [(Bug, &str); 4] = [
 
 /// All that a scenario notices.
 pub(crate) fn all() -> Vec<Mutant> {
-    let mutant = |(bug, case, guarantee): (Bug, &'static str, Option<&'static str>)| {
+    let mutant = |(bug, case, guarantee): (Bug, &'static str, &'static str)| {
         let release = AS_RELEASE.iter().find(|(of, _)| *of == bug).map(|(_, release)| *release);
         let rules = move || -> Arc<dyn Rules> {
             let like = release.map(Release::of).unwrap_or_default();

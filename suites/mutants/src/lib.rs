@@ -8,9 +8,9 @@ use std::sync::Arc;
 use capsize_controllers::rules::Rules;
 
 /// Declares wrong rules: the name says what is wrong, then comes the case that notices it, and the guarantee that names
-/// the cause if one does, then the method that is overridden.
+/// the cause, then the methods that are overridden.
 macro_rules! mutants {
-    ($($name:ident ($case:literal $(, $guarantee:literal)?) { $($method:tt)* })*) => {
+    ($($name:ident ($case:literal, $guarantee:literal) { $($method:tt)* })*) => {
         $(
             #[expect(non_camel_case_types, reason = "its name is a sentence")]
             struct $name;
@@ -23,7 +23,7 @@ macro_rules! mutants {
         /// All of this file.
         pub(crate) fn all() -> Vec<crate::Mutant> {
             vec![$(
-                crate::Mutant::new(stringify!($name), $case, [$($guarantee)?].first().copied(), || Arc::new($name)),
+                crate::Mutant::new(stringify!($name), $case, $guarantee, || Arc::new($name)),
             )*]
         }
     };
@@ -35,6 +35,9 @@ mod known;
 mod members;
 mod placement;
 mod policies;
+mod releases;
+mod replicas;
+mod tasks;
 
 /// A wrong implementation.
 pub struct Mutant {
@@ -42,8 +45,8 @@ pub struct Mutant {
     pub id: String,
     /// The scenario that notices it, as `group/name`.
     pub case: &'static str,
-    /// The guarantee that is violated then; none where a step of the scenario notices it.
-    pub guarantee: Option<&'static str>,
+    /// The guarantee that is violated then, and names the cause.
+    pub guarantee: &'static str,
     /// The profile that it is put to, which is the reference's own unless it spoils what only a release does.
     pub profile: &'static str,
     rules: Box<dyn Fn() -> Arc<dyn Rules> + Send + Sync>,
@@ -53,7 +56,7 @@ impl Mutant {
     fn new(
         name: &str,
         case: &'static str,
-        guarantee: Option<&'static str>,
+        guarantee: &'static str,
         rules: impl Fn() -> Arc<dyn Rules> + Send + Sync + 'static,
     ) -> Self {
         Self { id: name.replace('_', "-"), case, guarantee, profile: "reference", rules: Box::new(rules) }
@@ -69,7 +72,16 @@ impl Mutant {
 /// All of them, those that are made up before those that releases had.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    let files =
-        [members::all(), eviction::all(), placement::all(), delivery::all(), policies::all(), known::all()];
+    let files = [
+        members::all(),
+        eviction::all(),
+        tasks::all(),
+        placement::all(),
+        replicas::all(),
+        delivery::all(),
+        policies::all(),
+        releases::all(),
+        known::all(),
+    ];
     files.into_iter().flatten().collect()
 }

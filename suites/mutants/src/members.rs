@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_controllers::api::{Cluster, ClusterTaintPolicy};
+use capsize_controllers::api::{Cluster, ClusterTaintPolicy, ResourceBindingSpec};
 use capsize_controllers::rules::{
-    Heartbeat, ProbeRun, Ready, Rules, heartbeat, keeps_condition, no_execute_taints, no_schedule_taints,
-    silence, taints_by_policies,
+    Heartbeat, ProbeRun, Ready, Refusal, Rules, heartbeat, keeps_condition, no_execute_taints,
+    no_schedule_taints, silence, taints_by_policies,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint;
@@ -89,13 +89,13 @@ mutants! {
         }
     }
 
-    a_silent_agent_is_waited_for("membership/silent-member-deleted") {
+    a_silent_agent_is_waited_for("membership/silent-member-deleted", "LIVENESS-05") {
         fn abandons_works(&self, _: &Cluster) -> bool {
             false
         }
     }
 
-    policies_never_take_taints_away("tainting/by-a-policy") {
+    policies_never_take_taints_away("tainting/by-a-policy", "TAINT-08") {
         fn taints_by_policies(
             &self,
             policies: &[&ClusterTaintPolicy],
@@ -117,11 +117,14 @@ mutants! {
         }
     }
 
-    a_dead_member_is_only_avoided_where_that_can_be_helped("eviction/partition") {
+    a_dead_member_is_only_avoided_where_that_can_be_helped("eviction/partition", "TAINT-01") {
         fn no_schedule_taints(&self, ready: Ready<'_>, taints: &[Taint], now: Timestamp) -> Vec<Taint> {
-            let mut after = no_schedule_taints(ready, taints, now);
-            for taint in after.iter_mut().filter(|taint| taint.effect == "NoSchedule") {
-                taint.effect = "PreferNoSchedule".to_owned();
+            let (soft, rest): (Vec<Taint>, Vec<Taint>) =
+                taints.iter().cloned().partition(|taint| taint.effect == "PreferNoSchedule");
+            let mut after = no_schedule_taints(ready, &rest, now);
+            for taint in after.iter_mut().filter(|taint| ready.is_some() && taint.effect == "NoSchedule") {
+                let known = soft.iter().find(|soft| soft.key == taint.key).cloned();
+                *taint = known.unwrap_or(Taint { effect: "PreferNoSchedule".to_owned(), ..taint.clone() });
             }
             after
         }
@@ -190,6 +193,62 @@ mutants! {
             now: Timestamp,
         ) -> Option<(&'static str, &'static str)> {
             silence(heartbeat, grace * 2, startup_grace * 2, now)
+        }
+    }
+
+    a_member_that_is_probed_falls_silent("eviction/partition", "HEALTH-03") {
+        fn falls_silent(&self, _: &Cluster) -> bool {
+            true
+        }
+    }
+
+    a_member_is_asked_as_soon_as_it_answers("membership/asked-only-when-ready", "HEALTH-05") {
+        fn is_asked(&self, _: bool, answers: bool) -> bool {
+            answers
+        }
+    }
+
+    the_first_word_of_an_agent_is_waited_for_thrice_as_long("membership/agent-never-comes", "HEALTH-06") {
+        fn silence(
+            &self,
+            heartbeat: &Heartbeat,
+            grace: Duration,
+            startup_grace: Duration,
+            now: Timestamp,
+        ) -> Option<(&'static str, &'static str)> {
+            silence(heartbeat, grace, startup_grace * 3, now)
+        }
+    }
+
+    what_is_unknown_evicts_nothing("tainting/silent-agent", "TAINT-07") {
+        fn no_execute_taints(
+            &self,
+            ready: Ready<'_>,
+            since: Timestamp,
+            timeout: Duration,
+            taints: &[Taint],
+            now: Timestamp,
+        ) -> Vec<Taint> {
+            if ready == Some("Unknown") {
+                return taints.to_vec();
+            }
+            no_execute_taints(ready, since, timeout, taints, now)
+        }
+    }
+
+    a_member_that_is_removed_is_chosen("placement/not-chosen-while-removed", "PLACEMENT-06") {
+        fn terminating_taints(&self, taints: &[Taint], _: Timestamp) -> Vec<Taint> {
+            taints.to_vec()
+        }
+
+        fn terminating_filter(&self, _: &Cluster, _: bool) -> Refusal {
+            None
+        }
+    }
+
+    any_workload_keeps_a_member_from_going("membership/member-deleted", "LIVENESS-03") {
+        fn holds_up_removal(&self, _: &ResourceBindingSpec, _: &str) -> bool {
+            true
         }
     }
 }

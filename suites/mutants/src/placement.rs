@@ -72,13 +72,13 @@ mutants! {
         }
     }
 
-    all_members_have_the_same_room("placement/room-divides") {
+    all_members_have_the_same_room("placement/room-divides", "REPLICAS-12") {
         fn free_replicas(&self, _: &ResourceBindingSpec, _: &Cluster) -> i64 {
             100
         }
     }
 
-    aggregated_is_as_weighted("placement/aggregated") {
+    aggregated_is_as_weighted("placement/aggregated", "REPLICAS-11") {
         fn room_used(
             &self,
             replicas: i32,
@@ -90,7 +90,7 @@ mutants! {
         }
     }
 
-    what_is_placed_is_divided_anew("placement/room-divides") {
+    what_is_placed_is_divided_anew("placement/room-divides", "REPLICAS-12") {
         fn assign(
             &self,
             spec: &ResourceBindingSpec,
@@ -108,13 +108,13 @@ mutants! {
         }
     }
 
-    only_the_first_affinity_counts("placement/affinity-groups") {
+    only_the_first_affinity_counts("placement/affinity-groups", "PLACEMENT-14") {
         fn terms_to_try<'a>(&self, terms: &'a [ClusterAffinityTerm], _: &str) -> &'a [ClusterAffinityTerm] {
             &terms[..terms.len().min(1)]
         }
     }
 
-    fields_are_not_looked_at("placement/fields-choose") {
+    fields_are_not_looked_at("placement/fields-choose", "PLACEMENT-04") {
         fn affinity_filter(&self, affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal {
             let affinity =
                 affinity.map(|affinity| ClusterAffinity { field_selector: None, ..affinity.clone() });
@@ -176,13 +176,13 @@ mutants! {
         }
     }
 
-    what_a_member_serves_is_not_looked_at("placement/only-where-the-kind-is-served") {
+    what_a_member_serves_is_not_looked_at("placement/only-where-the-kind-is-served", "PLACEMENT-05") {
         fn api_filter(&self, _: &ObjectReference, _: &Cluster, _: bool) -> Refusal {
             None
         }
     }
 
-    weights_are_equal("placement/divided-moves-to-the-survivor") {
+    weights_are_equal("placement/divided-moves-to-the-survivor", "REPLICAS-06") {
         fn static_weights(&self, list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)> {
             let weights = static_weights(list, clusters);
             weights.into_iter().map(|(cluster, _)| (cluster, 1)).collect()

@@ -8,38 +8,38 @@ use k8s_openapi::api::core::v1::Namespace;
 use serde_json::Value;
 
 mutants! {
-    a_policy_is_never_lazy("policy/lazy") {
+    a_policy_is_never_lazy("policy/lazy", "POLICY-03") {
         fn activates(&self, _: &str, _: bool) -> bool {
             true
         }
     }
 
-    whoever_has_the_highest_priority_takes_a_template("policy/taken-by-a-higher-priority") {
+    whoever_has_the_highest_priority_takes_a_template("policy/taken-by-a-higher-priority", "POLICY-02") {
         fn owner<'a>(&self, claims: &'a [Claim], _: Option<(bool, &str)>) -> Option<&'a Claim> {
             owner(claims, None)
         }
     }
 
-    what_a_workload_depends_on_leaves_before_it("dependencies/stay-as-long-as-the-workload") {
+    what_a_workload_depends_on_leaves_before_it("dependencies/stay-as-long-as-the-workload", "DELIVERY-10") {
         fn snapshot(&self, namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot {
             let placed = ResourceBindingSpec { graceful_eviction_tasks: Vec::new(), ..spec.clone() };
             snapshot(namespace, name, &placed)
         }
     }
 
-    every_namespace_is_synced("namespaces/everywhere") {
+    every_namespace_is_synced("namespaces/everywhere", "DELIVERY-12") {
         fn is_synced(&self, _: &Namespace, _: &[NamePattern]) -> bool {
             true
         }
     }
 
-    no_namespace_is_synced("namespaces/everywhere") {
+    no_namespace_is_synced("namespaces/everywhere", "DELIVERY-12") {
         fn is_synced(&self, _: &Namespace, _: &[NamePattern]) -> bool {
             false
         }
     }
 
-    nothing_depends_on_anything("dependencies/stay-as-long-as-the-workload") {
+    nothing_depends_on_anything("dependencies/stay-as-long-as-the-workload", "DELIVERY-13") {
         fn dependencies(&self, _: &str, _: &Value) -> Vec<ResourceSelector> {
             Vec::new()
         }

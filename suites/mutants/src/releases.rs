@@ -1,0 +1,61 @@
+//! Wrong rules about what only some releases do: each is put to the profile of such a release.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use capsize_controllers::rules::{Behaviour, Ready, Rules, no_execute_taints};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Taint;
+
+use crate::Mutant;
+
+fn like_1_18() -> Behaviour {
+    Behaviour::of("1.18")
+}
+
+/// Release 1.18, but members that stay not ready get a taint that evicts, as until 1.13.
+struct Eager;
+
+impl Rules for Eager {
+    fn behaviour(&self) -> Behaviour {
+        like_1_18()
+    }
+
+    fn no_execute_taints(
+        &self,
+        ready: Ready<'_>,
+        since: Timestamp,
+        timeout: Duration,
+        taints: &[Taint],
+        now: Timestamp,
+    ) -> Vec<Taint> {
+        no_execute_taints(ready, since, timeout, taints, now)
+    }
+}
+
+/// Release 1.18, but evictions do not wait for each other.
+struct Unpaced;
+
+impl Rules for Unpaced {
+    fn behaviour(&self) -> Behaviour {
+        like_1_18()
+    }
+
+    fn eviction_pause(&self, _: Option<f64>) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// All of this file.
+pub(crate) fn all() -> Vec<Mutant> {
+    let eager = Mutant::new(
+        "members_are_tainted_though_nobody_asks",
+        "tainting/blip-without-eviction",
+        "TAINT-06",
+        || Arc::new(Eager),
+    );
+    let unpaced = Mutant::new("evictions_are_not_paced", "eviction/one-after-another", "EVICTION-13", || {
+        Arc::new(Unpaced)
+    });
+    [eager, unpaced].map(|mutant| Mutant { profile: "reference-1.18", ..mutant }).into_iter().collect()
+}

@@ -1,0 +1,140 @@
+//! Wrong arithmetic of replicas.
+
+use std::sync::Arc;
+
+use capsize_controllers::api::{BindingStatus, Cluster, Placement, ResourceBindingSpec, TargetCluster};
+use capsize_controllers::rules::{Rules, ScheduleError, assign, free_replicas};
+
+/// What the reference assigns.
+fn right(
+    rules: &impl Rules,
+    spec: &ResourceBindingSpec,
+    placement: &Placement,
+    tiers: &[Vec<&Cluster>],
+    fresh: bool,
+) -> Result<Vec<TargetCluster>, ScheduleError> {
+    assign(rules, spec, placement, tiers, fresh)
+}
+
+fn sum(targets: &[TargetCluster]) -> i32 {
+    targets.iter().map(|target| target.replicas).sum()
+}
+
+mutants! {
+    a_member_is_named_twice("eviction/partition", "REPLICAS-01") {
+        fn assign(
+            &self,
+            spec: &ResourceBindingSpec,
+            placement: &Placement,
+            tiers: &[Vec<&Cluster>],
+            fresh: bool,
+        ) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = right(self, spec, placement, tiers, fresh)?;
+            targets.extend(targets.last().cloned());
+            Ok(targets)
+        }
+    }
+
+    members_with_nothing_to_run_are_targets("placement/aggregated", "REPLICAS-04") {
+        fn assign(
+            &self,
+            spec: &ResourceBindingSpec,
+            placement: &Placement,
+            tiers: &[Vec<&Cluster>],
+            fresh: bool,
+        ) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = right(self, spec, placement, tiers, fresh)?;
+            for cluster in tiers.iter().flatten() {
+                let name = cluster.metadata.name.clone().unwrap_or_default();
+                if targets.iter().all(|target| target.name != name) {
+                    targets.push(TargetCluster { name, replicas: 0 });
+                }
+            }
+            Ok(targets)
+        }
+    }
+
+    what_has_no_replicas_is_given_one("eviction/cluster-scoped", "REPLICAS-05") {
+        fn assign(
+            &self,
+            spec: &ResourceBindingSpec,
+            placement: &Placement,
+            tiers: &[Vec<&Cluster>],
+            fresh: bool,
+        ) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = right(self, spec, placement, tiers, fresh)?;
+            targets.iter_mut().for_each(|target| target.replicas = target.replicas.max(1));
+            Ok(targets)
+        }
+    }
+
+    what_grows_is_dealt_out_backwards("placement/room-divides", "REPLICAS-07") {
+        fn assign(
+            &self,
+            spec: &ResourceBindingSpec,
+            placement: &Placement,
+            tiers: &[Vec<&Cluster>],
+            fresh: bool,
+        ) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = right(self, spec, placement, tiers, fresh)?;
+            let mut replicas: Vec<i32> = targets.iter().map(|target| target.replicas).collect();
+            if !spec.clusters.is_empty() && sum(&spec.clusters) < spec.replicas {
+                replicas.reverse();
+            }
+            targets.iter_mut().zip(replicas).for_each(|(target, replicas)| target.replicas = replicas);
+            Ok(targets)
+        }
+    }
+
+    what_shrinks_is_dealt_out_backwards("placement/room-divides", "REPLICAS-08") {
+        fn assign(
+            &self,
+            spec: &ResourceBindingSpec,
+            placement: &Placement,
+            tiers: &[Vec<&Cluster>],
+            fresh: bool,
+        ) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = right(self, spec, placement, tiers, fresh)?;
+            let mut replicas: Vec<i32> = targets.iter().map(|target| target.replicas).collect();
+            if sum(&spec.clusters) > spec.replicas {
+                replicas.reverse();
+            }
+            targets.iter_mut().zip(replicas).for_each(|(target, replicas)| target.replicas = replicas);
+            Ok(targets)
+        }
+    }
+
+    a_replica_is_lost_where_there_is_room("placement/room-divides", "REPLICAS-09") {
+        fn assign(
+            &self,
+            spec: &ResourceBindingSpec,
+            placement: &Placement,
+            tiers: &[Vec<&Cluster>],
+            fresh: bool,
+        ) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = right(self, spec, placement, tiers, fresh)?;
+            if let Some(most) = targets.iter_mut().max_by_key(|target| target.replicas) {
+                most.replicas -= i32::from(most.replicas > 1);
+            }
+            Ok(targets)
+        }
+    }
+
+    members_have_ten_times_the_room("placement/too-little-room", "REPLICAS-10") {
+        fn free_replicas(&self, spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
+            free_replicas(spec, cluster).saturating_mul(10)
+        }
+    }
+
+    whatever_happens_is_a_reason_to_divide_anew("placement/divided-moves-to-the-survivor", "PLACEMENT-11") {
+        fn needs_scheduling(
+            &self,
+            _: &ResourceBindingSpec,
+            _: &BindingStatus,
+            _: Option<&Placement>,
+            _: bool,
+        ) -> bool {
+            true
+        }
+    }
+}

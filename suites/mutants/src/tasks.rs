@@ -1,0 +1,79 @@
+//! Wrong rules about what an eviction task says, and what a copy in a member becomes.
+
+use std::sync::Arc;
+
+use capsize_controllers::api::{Cluster, GracefulEvictionTask, ResourceBindingSpec, TargetCluster};
+use capsize_controllers::rules::{
+    Delivery, Due, LastCopy, Rules, evict, eviction_due, last_copy, manifest, work_targets,
+};
+use k8s_openapi::api::core::v1::{Taint, Toleration};
+use serde_json::{Map, Value};
+
+mutants! {
+    what_was_to_leave_leaves_though_the_taint_is_gone("toleration/taint-removed-in-time", "TOLERATION-02") {
+        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> Due {
+            if taints.is_empty() { Due::AtOnce } else { eviction_due(taints, tolerations) }
+        }
+    }
+
+    an_eviction_leaves_two_tasks("eviction/partition", "EVICTION-05") {
+        fn evict(&self, spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
+            let evicted = evict(spec, cluster, task);
+            let again = spec.graceful_eviction_tasks.last().cloned();
+            spec.graceful_eviction_tasks.extend(again.filter(|_| evicted));
+            evicted
+        }
+    }
+
+    a_task_tells_one_replica_too_many("eviction/partition", "EVICTION-06") {
+        fn evict(&self, spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
+            let evicted = evict(spec, cluster, task);
+            if let Some(replicas) = spec.graceful_eviction_tasks.last_mut().and_then(|task| task.replicas.as_mut()) {
+                *replicas += i32::from(evicted);
+            }
+            evicted
+        }
+    }
+
+    every_task_has_a_timeout_of_its_own("eviction/partition", "EVICTION-09") {
+        fn evict(&self, spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
+            let own = GracefulEvictionTask { grace_period_seconds: task.grace_period_seconds.or(Some(600)), ..task };
+            evict(spec, cluster, own)
+        }
+    }
+
+    a_copy_that_is_being_left_is_written_anew("eviction/scaled-while-leaving", "DELIVERY-08") {
+        fn work_targets(&self, spec: &ResourceBindingSpec) -> Vec<TargetCluster> {
+            let leaving = spec.graceful_eviction_tasks.iter().map(|task| TargetCluster {
+                name: task.from_cluster.clone(),
+                replicas: spec.replicas,
+            });
+            work_targets(spec).into_iter().chain(leaving).collect()
+        }
+    }
+
+    all_copies_have_one_name("eviction/one-after-another", "DELIVERY-03") {
+        fn manifest(&self, delivery: &Delivery<'_>) -> Result<Map<String, Value>, String> {
+            let mut manifest = manifest(self, delivery)?;
+            if let Some(metadata) = manifest.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.insert("name".to_owned(), "copy".into());
+            }
+            Ok(manifest)
+        }
+    }
+
+    copies_are_left_behind("eviction/taint-by-a-person", "DELIVERY-05") {
+        fn last_copy(&self, _: Option<&Cluster>) -> LastCopy {
+            LastCopy::LeftBehind
+        }
+    }
+
+    a_copy_is_waited_for_where_the_member_is_back("eviction/partition", "RECOVERY-01") {
+        fn last_copy(&self, cluster: Option<&Cluster>) -> LastCopy {
+            match last_copy(cluster) {
+                LastCopy::Taken => LastCopy::Awaited,
+                otherwise => otherwise,
+            }
+        }
+    }
+}
