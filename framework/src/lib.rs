@@ -12,6 +12,7 @@ pub mod history;
 pub mod judge;
 pub mod nemesis;
 pub mod numbers;
+pub mod record;
 pub mod report;
 pub mod run;
 pub mod scenario;

@@ -10,6 +10,7 @@ use crate::exit::{Trouble, Verdict};
 use crate::explain::Explain;
 use crate::list::List;
 use crate::mutants::Mutants;
+use crate::record::RecordCommand;
 use crate::run::Run;
 use crate::schema::Schema;
 use crate::up::Up;
@@ -27,6 +28,7 @@ enum Command {
     Run(Run),
     Check(Check),
     Diff(Diff),
+    Record(RecordCommand),
     List(List),
     Explain(Explain),
     Mutants(Mutants),
@@ -45,6 +47,7 @@ impl Cli {
         match self.command {
             Command::Check(check) => check.execute(),
             Command::Diff(diff) => diff.execute(),
+            Command::Record(record) => record.execute(),
             Command::Run(run) => run.execute(),
             Command::List(list) => list.execute(),
             Command::Explain(explain) => explain.execute(),

@@ -18,6 +18,7 @@ pub mod explain;
 pub mod list;
 pub mod mutants;
 pub mod output;
+pub mod record;
 pub mod reference;
 pub mod run;
 pub mod schema;

@@ -49,6 +49,14 @@ impl<W: Write> Writer<W> {
         self.out.write_all(b"\n")
     }
 
+    /// Sees to it that what was written has arrived.
+    ///
+    /// # Errors
+    /// What `out` answers.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Hands back what was written to, flushed.
     ///
     /// # Errors

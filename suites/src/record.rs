@@ -1,0 +1,262 @@
+//! `capsize record`: watches clusters that run somewhere, and writes a history that `capsize check` judges.
+//!
+//! It only reads. How watches are kept through gaps is left to the framework.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use capsize_clock::{Clock, Seed, Stop, live};
+use capsize_framework::dialect::{Speaks, objects};
+use capsize_framework::history::{CONTROL_PLANE, Mark};
+use capsize_framework::record::{self, Record, RecordError, Recorded, Source, Tidings};
+use capsize_framework::report::text::span;
+use capsize_framework::scenario::Length;
+use capsize_framework::target::{Feature, Profile};
+use clap::Args;
+use kube::api::ListParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::DynamicObject;
+use kube::{Api, Client, Config, ResourceExt};
+use miette::{Report, miette};
+use serde_json::{Map, json};
+
+use crate::exit::{Trouble, Verdict};
+use crate::{output, targets};
+
+/// Record what the clusters of a kubeconfig do, until Ctrl-C; nothing is done to them
+#[derive(Args, Debug)]
+#[command(name = "record")]
+pub struct RecordCommand {
+    /// The kubeconfig by which they are reached
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: PathBuf,
+    /// Where the history goes; a file that is not there yet
+    #[arg(long, value_name = "HISTORY")]
+    out: PathBuf,
+    /// The context of the control plane; the current one where nothing is said
+    #[arg(long, value_name = "CONTEXT")]
+    control_plane: Option<String>,
+    /// A member and its context, for each; where none is said, those that the control plane knows and that have a context
+    /// of their own name
+    #[arg(long = "member", value_name = "NAME[=CONTEXT]")]
+    members: Vec<String>,
+    /// What runs there: the name of a shipped profile, or a YAML file. `check` asks for it where nothing is said
+    #[arg(long)]
+    target: Option<String>,
+    /// Also the objects at this place in the API, of every cluster: /apis/example.com/v1/things
+    #[arg(long, value_name = "PATH", value_parser = place)]
+    also: Vec<String>,
+    /// For so long: 90s, 10m, 2h
+    #[arg(long = "for", value_name = "TIME", value_parser = length)]
+    lasts: Option<Duration>,
+}
+
+fn place(text: &str) -> Result<String, String> {
+    let right = record::is_place(text);
+    right.then(|| text.to_owned()).ok_or_else(|| "not like /apis/example.com/v1/things".to_owned())
+}
+
+fn length(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(Length::Fixed(length)) => Ok(length),
+        Ok(Length::Timing { .. }) => Err("write a number with s, m or h".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A member and the context by which it is reached.
+type Named = (String, String);
+
+impl RecordCommand {
+    /// Records until a signal asks it to stop, or the time is over.
+    ///
+    /// # Errors
+    /// A kubeconfig that is wrong, a cluster that does not answer at first, a history that cannot be written.
+    pub fn execute(self) -> Result<Verdict, Trouble> {
+        let recorded = live(Seed(1), 1.0, |run| self.run(run.clock));
+        recorded.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?
+    }
+
+    async fn run(&self, clock: Clock) -> Result<Verdict, Trouble> {
+        let mut stop = Stop::listen()
+            .map_err(|error| Trouble::Environment(miette!("cannot listen to signals: {error}")))?;
+        let profile = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
+        let sources = self.sources(profile.as_ref()).await?;
+        let clusters: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
+        let out = self.create()?;
+        output::say(&format!("recording {} into {}\n", clusters.join(", "), self.out.display()))?;
+        // The first entry is at zero.
+        let clock = Clock::starting_at(clock.now());
+        let header = profile.as_ref().map(header).unwrap_or_default();
+        let ended = async {
+            match self.lasts {
+                Some(lasts) => tokio::select! {
+                    biased;
+                    () = stop.asked() => {}
+                    () = clock.sleep(lasts) => {}
+                },
+                None => stop.asked().await,
+            }
+        };
+        let recorded = Record { clock, header, sources }.run(out, ended, |tidings| told(&tidings)).await;
+        let recorded = recorded.map_err(|error| self.failed(&error))?;
+        output::say(&self.summed_up(recorded))?;
+        Ok(Verdict::Conforms)
+    }
+
+    /// The file, which must be new: a history is not to be overwritten by a slip.
+    fn create(&self) -> Result<File, Trouble> {
+        let out = self.out.display();
+        File::create_new(&self.out).map_err(|error| {
+            Trouble::Input(match error.kind() {
+                std::io::ErrorKind::AlreadyExists => {
+                    miette!(help = "name a new file, or remove this one first", "--out {out}: it exists")
+                }
+                _ => miette!("--out {out}: {error}"),
+            })
+        })
+    }
+
+    /// Nothing that is half written stays where nothing could be recorded.
+    fn failed(&self, error: &RecordError) -> Trouble {
+        if let RecordError::NeverHeard { .. } = error {
+            // What cannot be removed is told by the message all the same.
+            let _ = fs::remove_file(&self.out);
+        }
+        Trouble::Environment(miette!("{error}"))
+    }
+
+    fn summed_up(&self, recorded: Recorded) -> String {
+        let Recorded { events, span: lasted } = recorded;
+        let target = if self.target.is_some() { "" } else { " --target TARGET" };
+        format!(
+            "recorded {events} events in {}. Next:\n\n  capsize check {}{target}\n",
+            span(Duration::from_secs(lasted.as_secs())),
+            self.out.display()
+        )
+    }
+
+    async fn sources(&self, profile: Option<&Profile>) -> Result<Vec<Source>, Trouble> {
+        let speaks = profile.map(|profile| profile.dialect).unwrap_or_default();
+        let kubeconfig = read(&self.kubeconfig)?;
+        let context = self.control_plane.clone().or_else(|| kubeconfig.current_context.clone());
+        let context = context.ok_or_else(|| {
+            let help = "say which with --control-plane";
+            let path = self.kubeconfig.display();
+            Trouble::Input(miette!(help = help, "{path} has no current context"))
+        })?;
+        let control_plane = self.client(&kubeconfig, &context).await?;
+        let members = self.members(&kubeconfig, &control_plane, speaks).await?;
+        let mut sources =
+            vec![self.source(CONTROL_PLANE, control_plane, record::of_control_plane(speaks)).await?];
+        for (name, context) in members {
+            let client = self.client(&kubeconfig, &context).await?;
+            sources.push(self.source(&name, client, record::of_members(speaks)).await?);
+        }
+        Ok(sources)
+    }
+
+    async fn source(&self, name: &str, client: Client, paths: Vec<&str>) -> Result<Source, Trouble> {
+        let paths: Vec<&str> = paths.into_iter().chain(self.also.iter().map(String::as_str)).collect();
+        let resources = record::served(&client, &paths).await.map_err(|error| unheard(name, &error))?;
+        Ok(Source { name: name.to_owned(), client, resources })
+    }
+
+    async fn client(&self, kubeconfig: &Kubeconfig, context: &str) -> Result<Client, Trouble> {
+        let path = self.kubeconfig.display();
+        let wrong = |error: Report| Trouble::Input(error.wrap_err(format!("{path}, context {context}")));
+        if !kubeconfig.contexts.iter().any(|known| known.name == context) {
+            let known: Vec<&str> = kubeconfig.contexts.iter().map(|known| known.name.as_str()).collect();
+            return Err(Trouble::Input(miette!(
+                "{path} has no context `{context}`; it has {}",
+                known.join(", ")
+            )));
+        }
+        let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
+        let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
+        let config = config.map_err(|error| wrong(miette!("{error}")))?;
+        Client::try_from(config).map_err(|error| wrong(miette!("{error}")))
+    }
+
+    /// The members that are recorded.
+    async fn members(
+        &self,
+        kubeconfig: &Kubeconfig,
+        control_plane: &Client,
+        speaks: Speaks,
+    ) -> Result<Vec<Named>, Trouble> {
+        if !self.members.is_empty() || speaks == Speaks::Nodes {
+            let named = |text: &String| match text.split_once('=') {
+                Some((name, context)) => (name.to_owned(), context.to_owned()),
+                None => (text.clone(), text.clone()),
+            };
+            return Ok(self.members.iter().map(named).collect());
+        }
+        let clusters: Api<DynamicObject> = Api::all_with(control_plane.clone(), &objects::clusters());
+        let clusters = match clusters.list(&ListParams::default()).await {
+            Ok(clusters) => clusters.items,
+            // Not everything that is recorded has members.
+            Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
+            Err(error) => return Err(unheard(CONTROL_PLANE, &error)),
+        };
+        let (reached, missing): (Vec<String>, Vec<String>) = clusters
+            .iter()
+            .map(ResourceExt::name_any)
+            .partition(|name| kubeconfig.contexts.iter().any(|context| context.name == *name));
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            output::say(&format!(
+                "not recorded, for want of a context of that name (--member NAME=CONTEXT): {missing}\n"
+            ))?;
+        }
+        Ok(reached.into_iter().map(|name| (name.clone(), name)).collect())
+    }
+}
+
+fn read(path: &Path) -> Result<Kubeconfig, Trouble> {
+    let wrong = |what: String| Trouble::Input(miette!("--kubeconfig {}: {what}", path.display()));
+    // The messages of the reader may quote the file, in which there are keys.
+    fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+    Kubeconfig::read_from(path).map_err(|_| wrong("this is not a kubeconfig".into()))
+}
+
+fn unheard(name: &str, error: &kube::Error) -> Trouble {
+    Trouble::Environment(miette!(
+        help = "`kubectl --kubeconfig FILE --context CONTEXT version` shows whether it can be reached",
+        "{name} does not answer: {}",
+        record::chain(error)
+    ))
+}
+
+/// What the header says of the implementation.
+fn header(profile: &Profile) -> Mark {
+    let mut header = Map::from_iter([
+        ("implementation".to_owned(), json!(profile.implementation)),
+        ("version".to_owned(), json!(profile.version)),
+        ("seconds".to_owned(), json!(profile.timings.seconds())),
+    ]);
+    if profile.dialect == Speaks::Karmada {
+        for (name, feature) in [
+            ("automaticNoExecute", Feature::AutomaticNoExecute),
+            ("clusterTaintPolicies", Feature::ClusterTaintPolicies),
+        ] {
+            header.insert(name.to_owned(), json!(profile.has(feature)));
+        }
+    }
+    header
+}
+
+/// Tells what happens to the recording while it goes on.
+fn told(tidings: &Tidings) {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = match tidings {
+        Tidings::Complete => writeln!(text, "all there is has been listed; Ctrl-C ends the recording"),
+        Tidings::Back(name) => writeln!(text, "{name} is heard again"),
+        Tidings::Deaf(name, why) => writeln!(text, "{name} is not heard: {why}"),
+    };
+    // That nobody reads it does not end the recording.
+    let _ = output::say(&text);
+}

@@ -1,0 +1,7 @@
+//! The commands that run beside the rest of the world, with sockets and signals, as users run them.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod fleet;
+mod record;
+mod up;

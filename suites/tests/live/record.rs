@@ -1,0 +1,127 @@
+//! `capsize record` as users run it: beside a fleet that it knows by a kubeconfig only, and then judged.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::PostParams;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::fleet::{Up, client, eventually};
+
+fn capsize(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_capsize")).args(arguments).output().unwrap()
+}
+
+/// Places a workload on both members, and waits until it is ready there.
+async fn place_a_workload(kubeconfig: &Path) {
+    let control_plane = client(kubeconfig, "control-plane").await;
+    let secrets: Api<Secret> = Api::default_namespaced(control_plane.clone());
+    let secret = json!({"metadata": {"name": "s"}, "stringData": {"password": "hunter2"}});
+    secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    let labels = json!({"app": "web"});
+    let containers = json!([{"name": "c", "image": "i"}]);
+    let template = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
+    let web = json!({"metadata": {"name": "web"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}});
+    let deployments: Api<Deployment> = Api::default_namespaced(control_plane.clone());
+    deployments.create(&PostParams::default(), &serde_json::from_value(web).unwrap()).await.unwrap();
+    let kind = GroupVersionKind::gvk("policy.karmada.io", "v1alpha1", "PropagationPolicy");
+    let kind = ApiResource::from_gvk_with_plural(&kind, "propagationpolicies");
+    let policies: Api<DynamicObject> = Api::default_namespaced_with(control_plane, &kind);
+    let policy = json!({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "web"}, "spec": {
+        "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}],
+        "placement": {"clusterAffinity": {"clusterNames": ["member1", "member2"]}},
+    }});
+    policies.create(&PostParams::default(), &serde_json::from_value(policy).unwrap()).await.unwrap();
+    for member in ["member1", "member2"] {
+        let deployments: Api<Deployment> = Api::default_namespaced(client(kubeconfig, member).await);
+        let ready = async || {
+            let status = deployments.get_opt("web").await.unwrap()?.status?;
+            (status.ready_replicas == Some(2)).then_some(())
+        };
+        eventually("the copy becomes ready", ready).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_fleet_does_is_recorded_and_conforms() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let up = Up::start(&["--members", "2", "--kubeconfigs", &path("")]);
+    let (kubeconfig, history) = (path("all.yaml"), path("h.jsonl"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+    command.args(["record", "--kubeconfig", &kubeconfig, "--out", &history, "--target", "reference"]);
+    let mut recorder = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(recorder.stdout.take().unwrap());
+    let mut said = String::new();
+    while !said.ends_with("Ctrl-C ends the recording\n") {
+        assert_ne!(stdout.read_line(&mut said).unwrap(), 0, "it ended: {said}");
+    }
+    assert!(said.contains("recording control-plane, member1, member2 into"), "{said}");
+    place_a_workload(Path::new(&kubeconfig)).await;
+    assert!(Command::new("kill").args(["-INT", &recorder.id().to_string()]).status().unwrap().success());
+    stdout.read_to_string(&mut said).unwrap();
+    assert_eq!(recorder.wait().unwrap().code(), Some(0), "{said}");
+    assert!(said.contains(&format!("capsize check {history}")), "{said}");
+    up.stop("-TERM");
+
+    let text = fs::read_to_string(&history).unwrap();
+    assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg=="));
+    assert!(text.contains(r#""password":"redacted""#));
+    for on in ["control-plane", "member1", "member2"] {
+        let observer = |line: &str| line.contains("observer") && line.contains(&format!(r#""on":"{on}""#));
+        assert!(text.lines().any(observer), "{on}");
+    }
+    let checked = capsize(&["check", &history, "--format", "json"]);
+    let told = String::from_utf8(checked.stdout).unwrap();
+    assert_eq!(checked.status.code(), Some(0), "{told}");
+    let report: Value = serde_json::from_str(&told).unwrap();
+    let held = |id: &str| {
+        let verdicts = report["cases"][0]["verdicts"].as_array().unwrap();
+        verdicts.iter().any(|verdict| verdict["id"] == id && verdict["verdict"] == "held")
+    };
+    assert!(held("PLACEMENT-07") && held("DELIVERY-11"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_recorded_is_told_once_and_nothing_is_written() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let kubeconfig = |port: u16| {
+        json!({"apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": format!("http://127.0.0.1:{port}")}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "users": [{"name": "u", "user": {"token": "hunter2"}}]})
+    };
+    fs::write(path("closed.yaml"), kubeconfig(1).to_string()).unwrap();
+    fs::write(path("wrong.yaml"), "token: [hunter2").unwrap();
+    let history = path("h.jsonl");
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["--kubeconfig", &path("none.yaml")], 2, "No such file"),
+        (&["--kubeconfig", &path("wrong.yaml")], 2, "this is not a kubeconfig"),
+        (&["--kubeconfig", &path("closed.yaml"), "--control-plane", "d"], 2, "has no context `d`; it has c"),
+        (&["--kubeconfig", &path("closed.yaml")], 3, "does not answer"),
+        (&["--kubeconfig", &path("closed.yaml"), "--for", "1 week"], 2, "no length of time"),
+        (&["--kubeconfig", &path("closed.yaml"), "--also", "things"], 2, "/apis/example.com/v1/things"),
+    ];
+    for (arguments, code, says) in cases {
+        let output = capsize(&[&["record", "--out", &history], arguments].concat());
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+        assert!(told.replace("\n  │ ", " ").contains(says), "{arguments:?}: {told}");
+        assert_eq!(
+            told.matches("Error:").count() + usize::from(told.starts_with("error: ")),
+            1,
+            "{arguments:?}: {told}"
+        );
+        assert!(!told.contains("hunter2"), "{told}");
+        assert!(!Path::new(&history).exists(), "{arguments:?}");
+    }
+}
