@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use jiff::Timestamp;
-use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
 use crate::api::{PRODUCER_APPLICATION_FAILOVER, PRODUCER_CLUSTER_APPLICATION_FAILOVER, ResourceBindingSpec};
-use crate::machinery::{Binding, Context, Error, Notes, Queue, patch, run as run_queue};
+use crate::machinery::{Action, Binding, Context, Error, Notes, Queue, patch, run as run_queue};
 use crate::rules::UnhealthySince;
 
 /// Since when workloads are unhealthy.
@@ -31,7 +30,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     };
     let queue = Queue {
         name: "application-failover",
-        store: B::all(&context).store(),
+        objects: B::all(&context).clone(),
         triggers: triggers.boxed(),
         unbounded: false,
     };

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use kube::ResourceExt;
-use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
@@ -14,7 +13,7 @@ use crate::api::{
     ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ANNOTATION_CLUSTER_BINDING_NAME,
     ClusterOverridePolicy, OverridePolicy, OverridePolicySpec, ResourceBindingSpec, ResourceSelector, Work,
 };
-use crate::machinery::{Binding, Context, Error, Queue, patch, refs, run as run_queue};
+use crate::machinery::{Action, Binding, Context, Error, Queue, patch, refs, run as run_queue};
 
 /// Reconciles every binding: when it changes, when a Work of it does, and when its template does.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -50,7 +49,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     ]);
     let queue = Queue {
         name: "binding",
-        store: B::all(&context).store(),
+        objects: B::all(&context).clone(),
         triggers: triggers.boxed(),
         unbounded: false,
     };

@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{DeleteParams, PostParams};
-use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::taint::set_taints;
 use crate::api::{Cluster, FINALIZER_CLUSTER, FINALIZER_WORK, Work, execution_namespace};
-use crate::machinery::{BY_NAMESPACE, Context, Error, Queue, patch, refs, run as run_queue};
+use crate::machinery::{Action, BY_NAMESPACE, Context, Error, Queue, patch, refs, run as run_queue};
 
 /// Reconciles every Cluster.
 pub(crate) async fn run(context: Arc<Context>) {
     let clusters = &context.clusters;
     let queue = Queue {
         name: "cluster",
-        store: clusters.store(),
+        objects: clusters.clone(),
         triggers: refs(clusters.changes()),
         unbounded: false,
     };

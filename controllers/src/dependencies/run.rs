@@ -6,13 +6,12 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use kube::ResourceExt;
 use kube::api::DynamicObject;
-use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
 use super::attached::{attach, release};
 use crate::api::{ANNOTATION_DEPENDENCIES, ResourceBinding, ResourceSelector, binding_name};
-use crate::machinery::{Binding, Context, Error, Queue, patch, run as run_queue};
+use crate::machinery::{Action, Binding, Context, Error, Queue, patch, run as run_queue};
 
 /// Reconciles every namespaced binding: when it changes, when one that it requires or is required by does, and when its
 /// template or something that this depends on does.
@@ -41,7 +40,7 @@ pub(crate) async fn run(context: Arc<Context>) {
     };
     let queue = Queue {
         name: "dependencies-distributor",
-        store: context.bindings.store(),
+        objects: context.bindings.clone(),
         triggers: stream::select(by_binding.boxed(), by_template.boxed()).boxed(),
         unbounded: false,
     };

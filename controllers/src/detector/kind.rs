@@ -120,7 +120,7 @@ pub(super) async fn watch(context: Arc<Context>, key: KindKey, resource: ApiReso
         gone::<ClusterResourceBinding>(&context, &kind).boxed(),
     ]);
     let queue =
-        Queue { name: "detector", store: store.store(), triggers: triggers.boxed(), unbounded: false };
+        Queue { name: "detector", objects: store.clone(), triggers: triggers.boxed(), unbounded: false };
     run_queue(context, queue, move |context, template| reconcile(context, Arc::clone(&kind), template)).await;
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 use kube::api::{DynamicObject, PostParams};
-use kube::runtime::controller::Action;
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
@@ -14,7 +13,7 @@ use crate::api::{
     ClusterResourceBinding, DispatchSuspension, ObjectReference, ResourceBinding, ResourceBindingSpec,
     Suspension, binding_name,
 };
-use crate::machinery::{Binding, Context, Error, dynamic_api, erase, patch};
+use crate::machinery::{Action, Binding, Context, Error, dynamic_api, erase, patch};
 
 pub(super) async fn reconcile(
     context: Arc<Context>,

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::json;
@@ -18,7 +17,9 @@ use crate::api::{
     CONDITION_APPLIED, CONDITION_DISPATCHING, Cluster, FINALIZER_WORK, Work, cluster_of, condition,
     execution_namespace, is_true, set_condition,
 };
-use crate::machinery::{BY_NAMESPACE, Context, Error, Notes, Queue, patch, put_status, run as run_queue};
+use crate::machinery::{
+    Action, BY_NAMESPACE, Context, Error, Notes, Queue, patch, put_status, run as run_queue,
+};
 use crate::rules::{Done, LastCopy};
 
 /// Reconciles every Work: when what it says changes, when its member becomes ready or goes, and when the work status
@@ -44,7 +45,7 @@ pub(crate) async fn run(context: Arc<Context>) {
     };
     let queue = Queue {
         name: "execution",
-        store: context.works.store(),
+        objects: context.works.clone(),
         triggers: stream::select_all([by_itself.boxed(), by_cluster.boxed(), astray.boxed()]).boxed(),
         unbounded: true,
     };

@@ -6,11 +6,10 @@ use std::time::Duration;
 use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::runtime::controller::Action;
 use serde_json::json;
 
 use crate::api::GracefulEvictionTask;
-use crate::machinery::{Binding, Context, Error, Queue, patch_guarded, refs, run as run_queue};
+use crate::machinery::{Action, Binding, Context, Error, Queue, patch_guarded, refs, run as run_queue};
 use crate::rules::{TaskFate, Write};
 
 /// Reconciles every binding whenever it changes, and when a task of it gets too old.
@@ -25,7 +24,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     };
     let queue = Queue {
         name: "graceful-eviction",
-        store: B::all(&context).store(),
+        objects: B::all(&context).clone(),
         triggers: refs(with_tasks),
         unbounded: false,
     };

@@ -8,14 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::{StreamExt, stream};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
-use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Config;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use crate::api::{LABEL_RETAIN_REPLICAS, ResourceBinding, binding_name};
-use crate::machinery::{Context, Error, Informer, Queue, dynamic_api, patch, refs, run as run_queue};
+use crate::machinery::{Action, Context, Error, Informer, Queue, dynamic_api, patch, refs, run as run_queue};
 
 /// Reconciles the template of every namespaced binding: when the binding is new, when the template changes, and when an
 /// autoscaler that scales it does.
@@ -42,7 +41,7 @@ pub(crate) async fn run(context: Arc<Context>) {
     let new = context.bindings.changes().filter(|change| std::future::ready(change.before.is_none()));
     let queue = Queue {
         name: "hpa-scale-target-marker",
-        store: context.bindings.store(),
+        objects: context.bindings.clone(),
         triggers: stream::select_all([refs(new), by_autoscaler.boxed(), by_template.boxed()]).boxed(),
         unbounded: false,
     };

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use kube::ResourceExt;
-use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
 use crate::api::{LABEL_RETAIN_REPLICAS, ResourceBinding};
-use crate::machinery::{Context, Error, Queue, dynamic_api, patch, refs, run as run_queue};
+use crate::machinery::{Action, Context, Error, Queue, dynamic_api, patch, refs, run as run_queue};
 
 /// Reconciles the template of every namespaced binding when it changes, and if it is scaled, when the binding does.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -27,7 +26,7 @@ pub(crate) async fn run(context: Arc<Context>) {
         .map(|(namespace, name)| ObjectRef::<ResourceBinding>::new(&name).within(&namespace));
     let queue = Queue {
         name: "deployment-replicas-syncer",
-        store: context.bindings.store(),
+        objects: context.bindings.clone(),
         triggers: stream::select(refs(by_itself), by_template.boxed()).boxed(),
         unbounded: false,
     };

@@ -142,11 +142,6 @@ where
         self.listed.load(Ordering::Acquire)
     }
 
-    /// For kube's applier, which looks up what it reconciles.
-    pub(crate) fn store(&self) -> Store<K> {
-        self.store.clone()
-    }
-
     /// The object of this name; the namespace is empty for cluster-scoped kinds.
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
         let key = ObjectRef::new_with(name, self.kind.clone());

@@ -10,6 +10,7 @@ mod informer;
 mod member;
 mod notes;
 mod queue;
+mod turns;
 mod write;
 
 pub(crate) use astray::Astray;
@@ -20,5 +21,5 @@ pub(crate) use event::{Said, record};
 pub(crate) use informer::{Change, Informer};
 pub(crate) use member::bounded;
 pub(crate) use notes::Notes;
-pub(crate) use queue::{Queue, Retries, refs, run, run_with};
+pub(crate) use queue::{Action, Queue, Retries, refs, run, run_with};
 pub(crate) use write::{dynamic_api, erase, patch, patch_guarded, patch_status, patched_status, put_status};

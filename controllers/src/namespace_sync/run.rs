@@ -7,7 +7,6 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::PostParams;
-use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Config;
 use kube::{Api, Resource, ResourceExt};
@@ -17,7 +16,7 @@ use crate::api::{
     Cluster, FINALIZER_CLUSTER, FINALIZER_WORK, Manifest, Work, execution_namespace, work_name,
 };
 use crate::binding::Overrides;
-use crate::machinery::{Context, Error, Informer, Queue, patch, refs, run as run_queue};
+use crate::machinery::{Action, Context, Error, Informer, Queue, patch, refs, run as run_queue};
 use crate::rules::Delivery;
 
 /// Reconciles every namespace: when it changes, when a cluster joins, and when what is overridden everywhere does.
@@ -33,7 +32,7 @@ pub(crate) async fn run(context: Arc<Context>) {
     let everything = stream::select(joined.map(drop), overridden).flat_map(move |()| all());
     let queue = Queue {
         name: "namespace-sync",
-        store: namespaces.store(),
+        objects: namespaces.clone(),
         triggers: stream::select(refs(namespaces.changes()), everything).boxed(),
         unbounded: false,
     };

@@ -4,22 +4,21 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Taint};
-use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::look::conditions;
 use super::{NodeContext, taints};
-use crate::machinery::{Error, Queue, patch_guarded, refs, run_with};
+use crate::machinery::{Action, Error, Queue, patch_guarded, refs, run_with};
 
 /// How many nodes are seen to at once (`nodeUpdateWorkerSize`).
-const WORKERS: u16 = 8;
+const WORKERS: usize = 8;
 
 /// Reconciles every node when anything changes that matters here.
 pub(super) async fn run(context: Arc<NodeContext>) {
     let nodes = &context.nodes;
     let changes = nodes.changes().filter(|change| std::future::ready(change.differs(what_matters)));
-    let queue = Queue { name: "node", store: nodes.store(), triggers: refs(changes), unbounded: false };
+    let queue = Queue { name: "node", objects: nodes.clone(), triggers: refs(changes), unbounded: false };
     run_with(context, queue, WORKERS, reconcile).await;
 }
 

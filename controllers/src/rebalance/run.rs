@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures::StreamExt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::DeleteParams;
-use kube::runtime::controller::Action;
 use kube::runtime::watcher::Config;
 use kube::{Api, ResourceExt};
 use serde_json::json;
@@ -17,7 +16,7 @@ use crate::api::{
     binding_name,
 };
 use crate::machinery::{
-    Binding, Context, Error, Informer, Queue, patch, patch_status, refs, run as run_queue,
+    Action, Binding, Context, Error, Informer, Queue, patch, patch_status, refs, run as run_queue,
 };
 
 /// Reconciles every `WorkloadRebalancer`: when it is new, when what it says changes, and when it is over.
@@ -28,7 +27,7 @@ pub(crate) async fn run(context: Arc<Context>) {
         rebalancers.changes().filter(|change| std::future::ready(change.differs(|it| it.spec.clone())));
     let queue = Queue {
         name: "workload-rebalancer",
-        store: rebalancers.store(),
+        objects: rebalancers.clone(),
         triggers: refs(changed),
         unbounded: false,
     };

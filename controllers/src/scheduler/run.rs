@@ -5,7 +5,6 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
@@ -14,7 +13,7 @@ use crate::api::{
     ResourceBindingSpec, TargetCluster, set_condition,
 };
 use crate::machinery::{
-    Binding, Change, Context, Error, Queue, patch_guarded, patch_status, refs, run as run_queue,
+    Action, Binding, Change, Context, Error, Queue, patch_guarded, patch_status, refs, run as run_queue,
 };
 use crate::rules::{Neighbours, Scene, Schedule, ScheduleError, Write, asked_anew, neighbours};
 
@@ -35,7 +34,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     };
     let queue = Queue {
         name: "scheduler",
-        store: B::all(&context).store(),
+        objects: B::all(&context).clone(),
         triggers: stream::select(refs(B::all(&context).changes()), by_cluster).boxed(),
         unbounded: false,
     };

@@ -9,7 +9,6 @@ use futures::channel::mpsc::unbounded;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, PostParams};
-use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::json;
@@ -19,7 +18,7 @@ use crate::api::{
     CONDITION_APPLIED, Cluster, FINALIZER_ENDPOINT_SLICE, LABEL_COLLECTED_BY, LABEL_COLLECTED_SERVICE_NAME,
     LABEL_COLLECTED_SERVICE_NAMESPACE, Manifest, Work, cluster_of, execution_namespace, is_true, work_name,
 };
-use crate::machinery::{BY_NAMESPACE, Context, Error, Queue, patch, refs, run as run_queue};
+use crate::machinery::{Action, BY_NAMESPACE, Context, Error, Queue, patch, refs, run as run_queue};
 
 /// Reconciles the Works that export a Service or bring its slices: when they change, when the slices in the member do, and
 /// when the member becomes ready.
@@ -60,7 +59,7 @@ pub(crate) async fn run(context: Arc<Context>) {
     };
     let queue = Queue {
         name: "service-export",
-        store: context.works.store(),
+        objects: context.works.clone(),
         triggers: stream::select_all([by_itself, by_slice.boxed(), by_cluster.boxed()]).boxed(),
         unbounded: false,
     };

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Patch, PatchParams, PostParams};
-use kube::runtime::controller::Action;
 use kube::runtime::watcher::Config;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use crate::api::ServiceImport;
-use crate::machinery::{Context, Error, Informer, Queue, patch_status, refs, run as run_queue};
+use crate::machinery::{Action, Context, Error, Informer, Queue, patch_status, refs, run as run_queue};
 
 /// Reconciles every `ServiceImport`, when it changes.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -18,7 +17,7 @@ pub(crate) async fn run(context: Arc<Context>) {
         Informer::start(Api::all(context.client.clone()), Config::default(), ());
     let queue = Queue {
         name: "service-import",
-        store: imports.store(),
+        objects: imports.clone(),
         triggers: refs(imports.changes()),
         unbounded: false,
     };

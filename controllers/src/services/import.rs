@@ -5,12 +5,11 @@ use std::sync::Arc;
 use futures::StreamExt;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::api::{FINALIZER_ENDPOINT_SLICE, Work, cluster_of};
-use crate::machinery::{Context, Error, Queue, patch, refs, run as run_queue};
+use crate::machinery::{Action, Context, Error, Queue, patch, refs, run as run_queue};
 
 /// Reconciles every Work that brings a slice, when it changes.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -22,7 +21,7 @@ pub(crate) async fn run(context: Arc<Context>) {
     };
     let queue = Queue {
         name: "endpoint-slice",
-        store: context.works.store(),
+        objects: context.works.clone(),
         triggers: refs(collected),
         unbounded: false,
     };

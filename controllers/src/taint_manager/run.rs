@@ -9,16 +9,15 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
 use crate::api::{ANNOTATION_APPLIED_PLACEMENT, Placement};
-use crate::machinery::{BY_TARGET, Binding, Context, Error, Queue, patch, refs, run_with};
+use crate::machinery::{Action, BY_TARGET, Binding, Context, Error, Queue, patch, refs, run_with};
 use crate::rules::Due;
 
 /// How many bindings the real taint manager looks at at once, of each kind.
-const WORKERS: u16 = 3;
+const WORKERS: usize = 3;
 
 /// Reconciles every binding: when it changes, and when the taints of a cluster that it runs on do.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -41,7 +40,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     });
     let queue = Queue {
         name: "taint-manager",
-        store: B::all(&context).store(),
+        objects: B::all(&context).clone(),
         triggers: stream::select(refs(by_itself), by_cluster).boxed(),
         unbounded: false,
     };

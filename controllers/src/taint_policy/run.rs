@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use kube::Api;
-use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Config;
 
 use crate::api::{Cluster, ClusterTaintPolicy};
 use crate::cluster::put_taints;
-use crate::machinery::{Context, Error, Informer, Queue, run as run_queue};
+use crate::machinery::{Action, Context, Error, Informer, Queue, run as run_queue};
 use crate::rules::Write;
 
 /// Reconciles every Cluster.
@@ -35,7 +34,7 @@ pub(crate) async fn run(context: Arc<Context>) {
     };
     let queue = Queue {
         name: "cluster-taint-policy",
-        store: context.clusters.store(),
+        objects: context.clusters.clone(),
         triggers: stream::select(by_condition, by_policy).boxed(),
         unbounded: false,
     };

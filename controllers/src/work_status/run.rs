@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures::channel::mpsc::unbounded;
 use futures::{StreamExt, stream};
-use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::{Map, Value, json};
@@ -15,7 +14,9 @@ use crate::api::{
     is_true,
 };
 use crate::execution::{manifest_kind, manifest_name};
-use crate::machinery::{BY_NAMESPACE, Context, Error, Notes, Queue, put_status, refs, run as run_queue};
+use crate::machinery::{
+    Action, BY_NAMESPACE, Context, Error, Notes, Queue, put_status, refs, run as run_queue,
+};
 
 /// Reconciles every Work: when it changes, when its object in the member does, and when the member becomes ready.
 /// The execution controller is told of the Works whose object is not as they say.
@@ -37,7 +38,7 @@ pub(crate) async fn run(context: Arc<Context>) {
     };
     let queue = Queue {
         name: "work-status",
-        store: context.works.store(),
+        objects: context.works.clone(),
         triggers: stream::select_all([refs(context.works.changes()), by_object.boxed(), by_cluster.boxed()])
             .boxed(),
         unbounded: true,
