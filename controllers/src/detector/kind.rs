@@ -14,6 +14,7 @@ use super::sync::reconcile;
 use super::templates::KindKey;
 use crate::api::{ClusterResourceBinding, PropagationPolicySpec, ResourceBinding, ResourceSelector};
 use crate::machinery::{Binding, Change, Context, Informer, Queue, run as run_queue};
+use crate::rules::says_anew;
 
 /// What is known of a kind beside its templates.
 pub(super) struct Kind {
@@ -194,7 +195,8 @@ fn by_itself(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = Ref
             }
             Some(_) => {}
         }
-        std::future::ready(change.after.map(|template| kind.reference(&template)))
+        let news = change.after.filter(|after| says_anew(change.before.as_deref(), after));
+        std::future::ready(news.map(|template| kind.reference(&template)))
     })
 }
 
