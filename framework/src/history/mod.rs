@@ -17,4 +17,5 @@ pub use error::HistoryError;
 pub use object::{Field, Object};
 pub use observer::Observer;
 pub use read::{LONGEST, Reader, VERSION, read};
+pub(crate) use recall::Recall;
 pub use write::Writer;

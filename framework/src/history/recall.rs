@@ -15,7 +15,7 @@ use super::{EventType, Object};
 ///
 /// Which object a line is about is guessed from the first name in it: a wrong guess costs time, and no truth.
 #[derive(Debug)]
-pub(super) struct Recall {
+pub(crate) struct Recall {
     objects: BTreeMap<u64, Object>,
     /// The latest of each kind, for what is new to be held against.
     kinds: BTreeMap<u64, Object>,
@@ -70,6 +70,28 @@ impl Recall {
         cursor.is_at_end().then_some(line)
     }
 
+    /// What a line of a watch on the cluster `on` says; `None` where it tells of no object, or is written in an unusual way.
+    pub(crate) fn read_watched(&mut self, on: &str, text: &str) -> Option<(EventType, Object)> {
+        let mut cursor = Cursor::new(text);
+        let (mut event, mut object, mut guess) = (None, None, None);
+        cursor.fields(|cursor, name| {
+            match cursor.named(name) {
+                "type" if event.is_none() => event = Some(cursor.read()?),
+                "object" if object.is_none() => {
+                    guess = self.guess(Some(on), cursor.rest());
+                    object = Some(cursor.object(|part| self.latest(guess?, part))?);
+                }
+                _ => return None,
+            }
+            Some(())
+        })?;
+        let object = object.filter(|_| cursor.is_at_end())?;
+        if let Some(guess) = guess {
+            self.keep(guess, &object, event);
+        }
+        Some((event?, object))
+    }
+
     fn keep(&mut self, guess: Guess, object: &Object, event: Option<EventType>) {
         if event == Some(EventType::Deleted) {
             self.objects.remove(&guess.object);
@@ -109,5 +131,43 @@ impl Recall {
         let kind = digest(OFFSET, head);
         let object = digest(digest(kind, on.unwrap_or_default().as_bytes()), &rest[..end]);
         Some(Guess { kind, object })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_lines_of_a_watch_are_read_as_the_trees_that_they_are() {
+        let object = |version: u32, replicas: u32| {
+            json!({"kind": "Deployment", "apiVersion": "apps/v1", "spec": {"replicas": replicas},
+                "metadata": {"name": "web", "namespace": "default", "resourceVersion": version.to_string()}})
+        };
+        let mut recall = Recall::default();
+        let lines = [
+            ("ADDED", object(1, 1)),
+            ("MODIFIED", object(2, 1)),
+            ("MODIFIED", object(3, 2)),
+            ("DELETED", object(4, 2)),
+        ];
+        for (event, object) in lines {
+            let line = format!(r#"{{"type":"{event}","object":{object}}}"#);
+            let (told, read) = recall.read_watched("m1", &line).unwrap();
+            assert_eq!((json!(told), read.value()), (event.into(), object));
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_watch_that_tells_of_no_object_is_left_to_others() {
+        let bookmark = r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"7"}}}"#;
+        let error = r#"{"type":"ERROR","object":{"kind":"Status","code":410}}"#;
+        let cut_off = r#"{"type":"ADDED","object":{"kind":"Pod""#;
+        let mut recall = Recall::default();
+        for line in [bookmark, error, cut_off, r#"{"type":"ADDED"}"#] {
+            assert_eq!(recall.read_watched("m1", line), None, "{line}");
+        }
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use capsize_clusters::Fleet;
+use futures::FutureExt;
+use futures::io::AsyncBufReadExt;
 use futures::stream::{self, BoxStream, SelectAll, StreamExt};
-use futures::{FutureExt, future};
 use kube::Client;
 use kube::core::WatchEvent;
 use serde_json::Value;
@@ -12,14 +13,12 @@ use tokio::task::JoinSet;
 
 use super::log::Log;
 use crate::dialect::objects;
-use crate::history::{EventType, Kind};
+use crate::history::{EventType, Field, Kind, Object, Recall};
 
-/// One event of one watch.
-struct Seen {
+/// One line of one watch.
+struct Line {
     source: usize,
-    version: u64,
-    event: EventType,
-    object: Value,
+    text: String,
 }
 
 /// Records until it is dropped.
@@ -50,7 +49,7 @@ impl Recorder {
     }
 }
 
-type Watch = BoxStream<'static, Result<Seen, String>>;
+type Watch = BoxStream<'static, Result<Line, String>>;
 
 /// Longer than any run: a watch that ends before the run does has lost something.
 const WATCH_S: u32 = 30 * 86_400;
@@ -60,50 +59,61 @@ const WATCH_S: u32 = 30 * 86_400;
 async fn watch(client: Client, path: &str, source: usize) -> Result<Option<Watch>, kube::Error> {
     let request = http::Request::get(format!("{path}?watch=true&resourceVersion=0&timeoutSeconds={WATCH_S}"));
     let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
-    let events = match client.request_events::<Value>(request).await {
+    let lines = match client.request_stream(request).await {
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
-        events => events?,
+        body => body?.lines(),
     };
     let failed = path.to_owned();
-    let seen = events.filter_map(move |event| {
-        let seen = event.and_then(|event| read(event, source)).transpose();
-        future::ready(seen.map(|seen| seen.map_err(|error| format!("the watch of {failed} failed: {error}"))))
+    let lines = lines.map(move |line| match line {
+        Ok(text) => Ok(Line { source, text }),
+        Err(error) => Err(format!("the watch of {failed} failed: {error}")),
     });
     let ended = format!("the watch of {path} ended");
-    Ok(Some(seen.chain(stream::once(async move { Err(ended) })).boxed()))
+    Ok(Some(lines.chain(stream::once(async move { Err(ended) })).boxed()))
 }
 
-fn read(event: WatchEvent<Value>, source: usize) -> Result<Option<Seen>, kube::Error> {
-    let (event, object) = match event {
-        WatchEvent::Added(object) => (EventType::Added, object),
-        WatchEvent::Modified(object) => (EventType::Modified, object),
-        WatchEvent::Deleted(object) => (EventType::Deleted, object),
-        WatchEvent::Bookmark(_) => return Ok(None),
-        WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
-    };
-    let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
-    let version = version.and_then(|version| version.parse().ok()).unwrap_or_default();
-    Ok(Some(Seen { source, version, event, object }))
+/// What a line says; nothing, where it tells of no object.
+fn read(recall: &mut Recall, on: &str, text: &str) -> Result<Option<(EventType, Object)>, String> {
+    if let Some(usual) = recall.read_watched(on, text) {
+        return Ok(Some(usual));
+    }
+    let event: WatchEvent<Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    Ok(match event {
+        WatchEvent::Added(object) => Some((EventType::Added, object.into())),
+        WatchEvent::Modified(object) => Some((EventType::Modified, object.into())),
+        WatchEvent::Deleted(object) => Some((EventType::Deleted, object.into())),
+        WatchEvent::Bookmark(_) => None,
+        WatchEvent::Error(status) => return Err(status.to_string()),
+    })
 }
 
 /// Logs what the watches send. What arrives at one instant is put into the order in which it was written, which
 /// the separate watches of one API server do not keep.
 async fn record(mut streams: SelectAll<Watch>, sources: Vec<Arc<str>>, log: Log) {
+    let mut recall = Recall::default();
     while let Some(first) = streams.next().await {
         let mut batch = vec![first];
         while let Some(Some(next)) = streams.next().now_or_never() {
             batch.push(next);
         }
         let mut seen = Vec::with_capacity(batch.len());
-        for event in batch {
-            match event {
-                Ok(event) => seen.push(event),
+        for line in batch {
+            let told = line.and_then(|Line { source, text }| {
+                Ok(read(&mut recall, &sources[source], &text)?.map(|told| (source, told)))
+            });
+            match told {
+                Ok(Some((source, (event, object)))) => {
+                    let version = object.field("metadata", "resourceVersion").and_then(Field::text);
+                    let version: u64 = version.and_then(|version| version.parse().ok()).unwrap_or_default();
+                    seen.push((source, version, event, object));
+                }
+                Ok(None) => {}
                 Err(why) => log.break_off(why),
             }
         }
-        seen.sort_by_key(|event| (event.source, event.version));
-        for Seen { source, event, object, .. } in seen {
-            log.push(Kind::Event { on: Arc::clone(&sources[source]), event, object: object.into() });
+        seen.sort_by_key(|(source, version, ..)| (*source, *version));
+        for (source, _, event, object) in seen {
+            log.push(Kind::Event { on: Arc::clone(&sources[source]), event, object });
         }
     }
 }
