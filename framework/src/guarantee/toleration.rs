@@ -1,5 +1,6 @@
 //! A workload leaves a tainted member when its tolerations are over, not before: TOLERATION.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -7,9 +8,12 @@ use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Waits};
 use super::tolerates::{Tolerates, is_fresh, tolerates};
 use super::{Bound, Rule, Subject};
-use crate::facts::{Fact, News, Workload, WorkloadKey, World};
+use crate::facts::{Fact, News, WorkloadKey, World};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
+
+/// What [`queued`] says, worked out at most once for a fact: it looks at all that is to leave.
+type Queue = OnceCell<(usize, u32)>;
 
 /// How many workloads are to leave the members that they are assigned to, and how often each is looked at for that: once
 /// where none of them has a time to wait for.
@@ -84,19 +88,12 @@ impl Guarantee for Deadline {
 
 impl Deadline {
     fn look_at_member(&mut self, member: &str, fact: &Fact, removed: bool, court: &mut Court<'_>) {
-        let assigned = |workload: &&Workload| workload.assignment.contains_key(member);
-        let keys: Vec<_> = court
-            .world
-            .workloads
-            .iter()
-            .filter(|(_, workload)| assigned(workload))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in keys {
-            let was = self.known.get(&Subject::on(&key, member)).cloned();
-            self.look(&key, member, fact, removed, court);
-            let still = self.known.contains_key(&Subject::on(&key, member));
-            if was == Some(Tolerates::Forever) && !still {
+        let (world, queue) = (court.world, Queue::new());
+        for (key, _) in world.assigned_to(member) {
+            let subject = Subject::on(key, member);
+            let was_for_ever = self.known.get(&subject) == Some(&Tolerates::Forever);
+            self.look(key, member, fact, removed, &queue, court);
+            if was_for_ever && !self.known.contains_key(&subject) {
                 court.book.held();
             }
         }
@@ -105,19 +102,31 @@ impl Deadline {
     fn look_at_workload(&mut self, key: &WorkloadKey, fact: &Fact, court: &Court<'_>) {
         let Some(workload) = court.world.workloads.get(key) else { return };
         let dropped = |subject: &Subject| {
-            subject.is_of(key)
-                && !subject.member.as_ref().is_some_and(|member| workload.assignment.contains_key(member))
+            !subject.member.as_ref().is_some_and(|member| workload.assignment.contains_key(member))
         };
-        self.known.retain(|subject, _| !dropped(subject));
+        let of_key = self.known.range(Subject::workload(key)..).map(|(subject, _)| subject);
+        let of_key = of_key.take_while(|subject| subject.is_of(key));
+        for subject in of_key.filter(|subject| dropped(subject)).cloned().collect::<Vec<_>>() {
+            self.known.remove(&subject);
+        }
         self.waits.cancel_of(key, dropped);
+        let queue = Queue::new();
         for member in workload.assignment.keys() {
-            self.look(key, member, fact, true, court);
+            self.look(key, member, fact, true, &queue, court);
         }
     }
 
     /// Works out the deadline of a workload on a member. Where it is not the taint that is new, the eviction may have
     /// to wait for the next recheck.
-    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, rechecked: bool, court: &Court<'_>) {
+    fn look(
+        &mut self,
+        key: &WorkloadKey,
+        member: &str,
+        fact: &Fact,
+        rechecked: bool,
+        queue: &Queue,
+        court: &Court<'_>,
+    ) {
         let (world, timings) = (court.world, court.timings());
         let subject = Subject::on(key, member);
         let workload = world.workloads.get(key);
@@ -129,7 +138,7 @@ impl Deadline {
         self.waits.cancel(&subject);
         if let Some(Tolerates::Until(until, taint)) = &now {
             let from = if rechecked { fact.at + timings.recheck } else { fact.at };
-            let (workloads, looks) = queued(world);
+            let (workloads, looks) = *queue.get_or_init(|| queued(world));
             let pace = timings.eviction_pace.unwrap_or_default();
             let rested = looks == 1 && self.last.is_none_or(|last| last.saturating_add(pace) < fact.at);
             let queue = bounds::queue(timings, workloads, looks);
