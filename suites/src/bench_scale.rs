@@ -1,13 +1,13 @@
-//! The figure about size: many members, many workloads, and a tenth of the members lost at once.
+//! The figures about size: many members, many workloads, and a tenth of the members lost at once; and a long time.
 //!
-//! The fleet is a scenario made up here, run like any other: every guarantee judges it.
+//! The fleets are scenarios made up here, run like any other: every guarantee judges them.
 
 use std::fmt::Write;
 
 use capsize_clock::Seed;
 use capsize_framework::guarantee::{Outcome, Verdict};
 use capsize_framework::report::Status;
-use capsize_framework::run::{Target, run_case};
+use capsize_framework::run::{Outcome as Ran, Target, run_case};
 use capsize_framework::scenario::Case;
 use miette::miette;
 
@@ -25,7 +25,7 @@ const WORKLOADS_EACH: usize = 10;
 const LOST: usize = 10;
 
 /// What is measured.
-pub(crate) const ROWS: [Row; 2] = [
+pub(crate) const ROWS: [Row; 3] = [
     Row {
         what: "1000 members, 10000 workloads, a tenth lost",
         promise: "at most 60 s, 3072 MiB",
@@ -37,6 +37,12 @@ pub(crate) const ROWS: [Row; 2] = [
         promise: "at most 2.3 times that",
         alone: true,
         measure: at_twice_the_size,
+    },
+    Row {
+        what: "memory that a simulated day takes more than an hour",
+        promise: "at most 1024 KiB",
+        alone: true,
+        measure: over_a_day,
     },
 ];
 
@@ -50,27 +56,41 @@ fn at_twice_the_size() -> Result<String, Trouble> {
 
 /// How long it takes, and in how much memory, until all that was lost runs elsewhere and the guarantees have judged it.
 fn lost(members: usize) -> Result<String, Trouble> {
-    let profile = targets::find("reference").map_err(Trouble::input)?;
-    let case = Case::from_text("bench", "tenth-lost.yaml", &scenario(members))
-        .map_err(|error| Trouble::input(*error))?;
-    let target = Target { profile: &profile, implementation: &Reference::default() };
     let start = now();
-    let outcome = run_case(&case, target, Seed(1), false);
+    let verdicts = judged(&format!("a fleet of {members} members"), &scenario(members))?;
     let took = start.elapsed();
-    let trouble = |why: String| Trouble::Environment(miette!("the fleet of {members} members: {why}"));
-    if let Some(why) = outcome.broken {
-        return Err(trouble(why));
-    }
-    let verdicts = outcome.case.judgement.map(|judgement| judgement.verdicts).unwrap_or_default();
-    if outcome.case.status != Status::Passed {
-        return Err(trouble(format!("{:?}, violated: {}", outcome.case.failures, violated(&verdicts))));
-    }
     let evicted = times(&verdicts, "TOLERATION-01");
     if evicted == 0 {
-        return Err(trouble("nothing was evicted".into()));
+        return Err(Trouble::Environment(miette!("a fleet of {members} members: nothing was evicted")));
     }
     let memory = peak_kib().map_or("not measured".into(), |kib| format!("{} MiB", kib / 1024));
     Ok(format!("{:.1} s, {memory}, {evicted} evicted", took.as_secs_f64()))
+}
+
+/// How much more memory a fleet takes in which a member fails once an hour, for a day rather than for an hour.
+fn over_a_day() -> Result<String, Trouble> {
+    let peak_of = |hours: usize| -> Result<Option<u64>, Trouble> {
+        judged(&format!("a fleet for {hours} hours"), &outages(hours)).map(|_| peak_kib())
+    };
+    let (hour, day) = (peak_of(1)?, peak_of(24)?);
+    Ok(day.zip(hour).map_or("not measured".into(), |(day, hour)| format!("{} KiB", day.saturating_sub(hour))))
+}
+
+/// Runs the scenario, and answers with what the guarantees say of it: none that it is broken.
+fn judged(what: &str, scenario: &str) -> Result<Vec<Verdict>, Trouble> {
+    let profile = targets::find("reference").map_err(Trouble::input)?;
+    let case = Case::from_text("bench", "bench.yaml", scenario).map_err(|error| Trouble::input(*error))?;
+    let target = Target { profile: &profile, implementation: &Reference::default() };
+    let Ran { case, broken, .. } = run_case(&case, target, Seed(1), false);
+    let trouble = |why: String| Trouble::Environment(miette!("{what}: {why}"));
+    if let Some(why) = broken {
+        return Err(trouble(why));
+    }
+    let verdicts = case.judgement.map(|judgement| judgement.verdicts).unwrap_or_default();
+    if case.status != Status::Passed {
+        return Err(trouble(format!("{:?}, violated: {}", case.failures, violated(&verdicts))));
+    }
+    Ok(verdicts)
 }
 
 fn times(verdicts: &[Verdict], id: &str) -> u64 {
@@ -111,5 +131,28 @@ fn scenario(members: usize) -> String {
         let _ = writeln!(text, "  - workload: {{name: w{number}, replicas: 2, policy: {{{policy}}}}}");
     }
     text.push_str("  - wait: 1m\nwhen:\n  - refuse: {cluster: {zone: lost}}\nthen:\n  - wait: 15m\n");
+    text
+}
+
+/// A fleet in which a member refuses for a while, once an hour, and what it ran goes elsewhere.
+fn outages(hours: usize) -> String {
+    let mut text =
+        String::from("scenario: outages\nabout: A member fails once an hour.\nfleet: {members: 4}\ngiven:\n");
+    for number in 0..10 {
+        // Writing to a String does not fail.
+        let _ = writeln!(
+            text,
+            "  - workload: {{name: w{number}, replicas: 2, policy: {{spread: {{cluster: {{min: 2, max: 2}}}}, scheduling: Duplicated}}}}"
+        );
+    }
+    text.push_str("  - wait: 1m\nwhen:\n");
+    for hour in 0..hours {
+        let member = hour % 4 + 1;
+        let _ = write!(
+            text,
+            "  - refuse: {{cluster: m{member}}}\n  - wait: 20m\n  - heal: m{member}\n  - wait: 40m\n"
+        );
+    }
+    text.push_str("then:\n  - wait: 1m\n");
     text
 }
