@@ -100,6 +100,12 @@ impl Fleet {
         Self { members: members.collect(), control_plane: set_up(control_plane).build() }
     }
 
+    /// A cluster that has no members: what goes on is in itself.
+    #[must_use]
+    pub fn alone(control_plane: ApiServer) -> Self {
+        Self { control_plane, members: BTreeMap::new() }
+    }
+
     /// The API server of the control plane.
     #[must_use]
     pub fn control_plane(&self) -> &ApiServer {

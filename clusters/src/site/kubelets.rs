@@ -138,7 +138,9 @@ fn node(name: &str, spec: &NodeSpec) -> Value {
     let mut labels = spec.labels.clone();
     let own = [("kubernetes.io/hostname", Some(name)), ("kubernetes.io/os", Some("linux"))];
     let place = [
+        ("beta.kubernetes.io/os", Some("linux")),
         ("kubernetes.io/arch", Some("amd64")),
+        ("beta.kubernetes.io/arch", Some("amd64")),
         ("topology.kubernetes.io/region", spec.region.as_deref()),
         ("topology.kubernetes.io/zone", spec.zone.as_deref()),
     ];

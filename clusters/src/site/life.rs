@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use capsize_clock::{Clock, Stream};
 use futures::StreamExt;
-use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client, ResourceExt};
@@ -67,6 +67,7 @@ pub(super) async fn run(
     let mut pods = pin!(watcher(Api::<Pod>::all(client.clone()), Config::default()));
     let mut deployments = pin!(watcher(Api::<Deployment>::all(client.clone()), Config::default()));
     let mut sets = pin!(watcher(Api::<StatefulSet>::all(client.clone()), Config::default()));
+    let mut daemons = pin!(watcher(Api::<DaemonSet>::all(client.clone()), Config::default()));
     let mut life = Life {
         client,
         clock,
@@ -98,6 +99,7 @@ pub(super) async fn run(
             Some(event) = pods.next() => seen(event, |pod, there| life.told(pod, there)),
             Some(event) = deployments.next() => seen(event, |owner, there| life.owner(Owner::deployment(owner), there)),
             Some(event) = sets.next() => seen(event, |owner, there| life.owner(Owner::stateful(owner), there)),
+            Some(event) = daemons.next() => seen(event, |owner, there| life.owner(Owner::daemons(owner), there)),
             () = changed.notified() => life.release(),
             () = due => life.step().await,
         }
@@ -179,6 +181,10 @@ impl Life {
         if self.places.get(&name) != Some(&place) {
             self.places.insert(name, place);
             self.house();
+            let everywhere = self.owners.iter().filter(|(_, owner)| owner.is_everywhere());
+            for owner in everywhere.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+                self.recount(&owner);
+            }
         }
     }
 }

@@ -1,24 +1,26 @@
-//! `Deployment` and `StatefulSet`: each has the pods that it asks for, and gets others for those that go.
+//! `Deployment`, `StatefulSet` and `DaemonSet`: each has the pods that it asks for, and gets others for those that go.
 //!
-//! A Deployment owns its pods itself; there is no `ReplicaSet` between them, and no rolling updates.
+//! A Deployment owns its pods itself; there is no `ReplicaSet` between them, and no rolling updates. The pods of a
+//! `DaemonSet` are bound to their nodes from the start.
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
-use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, PostParams};
 use kube::{Resource, ResourceExt};
 
 use super::life::{Life, Step};
-use super::pods::Key;
+use super::pods::{Key, node_of};
 
 /// Who owns pods.
 #[derive(Clone, Debug)]
 pub(super) struct Owner {
     key: Key,
     reference: OwnerReference,
-    replicas: usize,
+    /// How many; one on each node where absent.
+    replicas: Option<usize>,
     template: PodTemplateSpec,
     /// Whether its pods have numbers, and one comes only when the one before it of its number is gone.
     numbered: bool,
@@ -28,15 +30,28 @@ impl Owner {
     pub(super) fn deployment(owner: Deployment) -> Option<Self> {
         let (reference, key) = (owner.controller_owner_ref(&())?, owner_key("Deployment", &owner));
         let spec = owner.spec?;
-        let replicas = spec.replicas.unwrap_or(1).try_into().unwrap_or(0);
+        let replicas = Some(spec.replicas.unwrap_or(1).try_into().unwrap_or(0));
         Some(Self { key, reference, replicas, template: spec.template, numbered: false })
     }
 
     pub(super) fn stateful(owner: StatefulSet) -> Option<Self> {
         let (reference, key) = (owner.controller_owner_ref(&())?, owner_key("StatefulSet", &owner));
         let spec = owner.spec?;
-        let replicas = spec.replicas.unwrap_or(1).try_into().unwrap_or(0);
+        let replicas = Some(spec.replicas.unwrap_or(1).try_into().unwrap_or(0));
         Some(Self { key, reference, replicas, template: spec.template, numbered: true })
+    }
+
+    pub(super) fn daemons(owner: DaemonSet) -> Option<Self> {
+        let (reference, key) = (owner.controller_owner_ref(&())?, owner_key("DaemonSet", &owner));
+        let mut template = owner.spec?.template;
+        let spec = template.spec.get_or_insert_default();
+        spec.tolerations.get_or_insert_default().extend(of_daemons());
+        Some(Self { key, reference, replicas: None, template, numbered: false })
+    }
+
+    /// Whether it wants a pod on each node.
+    pub(super) fn is_everywhere(&self) -> bool {
+        self.replicas.is_none()
     }
 
     fn pod(&self, number: usize) -> Pod {
@@ -52,6 +67,24 @@ impl Owner {
         pod.spec.clone_from(&self.template.spec);
         pod
     }
+}
+
+/// What the `DaemonSet` controller lets its pods tolerate.
+fn of_daemons() -> impl Iterator<Item = Toleration> {
+    let keys = [
+        ("not-ready", "NoExecute"),
+        ("unreachable", "NoExecute"),
+        ("disk-pressure", "NoSchedule"),
+        ("memory-pressure", "NoSchedule"),
+        ("pid-pressure", "NoSchedule"),
+        ("unschedulable", "NoSchedule"),
+    ];
+    keys.into_iter().map(|(key, effect)| Toleration {
+        key: Some(format!("node.kubernetes.io/{key}")),
+        operator: Some("Exists".into()),
+        effect: Some(effect.into()),
+        ..Toleration::default()
+    })
 }
 
 /// Namespace, and kind and name in one: two kinds may have the same names.
@@ -87,23 +120,43 @@ impl Life {
 
     pub(super) async fn count(&mut self, key: &Key) {
         let Some(owner) = self.owners.get(key).cloned() else { return };
+        let Some(replicas) = owner.replicas else { return self.spread(key, &owner).await };
         let of_owner = self.of_owner.get(key).cloned().unwrap_or_default();
         let stays =
             |pod: &&Key| self.pods.get(*pod).is_some_and(|pod| pod.metadata.deletion_timestamp.is_none());
         let staying: Vec<Key> = of_owner.iter().filter(stays).cloned().collect();
         let api = self.api(key);
-        for surplus in staying.iter().skip(owner.replicas) {
+        for surplus in staying.iter().skip(replicas) {
             // What fails here is gone.
             let _ = api.delete(&surplus.1, &DeleteParams::default()).await;
         }
-        let missing = owner.replicas.saturating_sub(staying.len());
+        let missing = replicas.saturating_sub(staying.len());
         let names: BTreeSet<&str> = of_owner.iter().map(|pod| pod.1.as_str()).collect();
-        let numbers = (0..owner.replicas).filter(|number| {
+        let numbers = (0..replicas).filter(|number| {
             !owner.numbered || !names.contains(format!("{}-{number}", owner.reference.name).as_str())
         });
         for number in numbers.take(missing) {
             // One that is refused is tried with the next change.
             if let Ok(made) = api.create(&PostParams::default(), &owner.pod(number)).await {
+                self.pod(made, true);
+            }
+        }
+    }
+
+    /// One pod for each node that has none, and whose taints it tolerates.
+    async fn spread(&mut self, key: &Key, owner: &Owner) {
+        let pods = self.of_owner.get(key).into_iter().flatten().filter_map(|pod| self.pods.get(pod));
+        let served: BTreeSet<&str> = pods.filter_map(|pod| node_of(pod)).collect();
+        let spec = owner.template.spec.as_ref();
+        let tolerations = spec.and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default();
+        let lacking = self.places.iter().filter(|(node, _)| !served.contains(node.as_str()));
+        let lacking: Vec<String> =
+            lacking.filter(|(_, place)| place.tolerated(tolerations)).map(|(node, _)| node.clone()).collect();
+        let api = self.api(key);
+        for node in lacking {
+            let mut pod = owner.pod(0);
+            pod.spec.get_or_insert_default().node_name = Some(node);
+            if let Ok(made) = api.create(&PostParams::default(), &pod).await {
                 self.pod(made, true);
             }
         }

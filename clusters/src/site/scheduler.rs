@@ -31,8 +31,13 @@ impl Place {
     }
 
     fn takes(&self, tolerations: &[Toleration]) -> bool {
+        self.pods < self.room && !self.cordoned && self.tolerated(tolerations)
+    }
+
+    /// Whether all its taints are tolerated.
+    pub(super) fn tolerated(&self, tolerations: &[Toleration]) -> bool {
         let tolerated = |taint: &Taint| tolerations.iter().any(|toleration| tolerates(toleration, taint));
-        self.pods < self.room && !self.cordoned && self.taints.iter().all(tolerated)
+        self.taints.iter().all(tolerated)
     }
 }
 

@@ -41,7 +41,8 @@ pub(super) async fn settle(context: &NodeContext, nodes: &[Arc<Node>], seen: &[S
         let before = memory.zones.iter().filter(|(zone, _)| counted.contains_key(*zone));
         rules.disruption(&before.map(|(zone, known)| (zone.clone(), known.state)).collect(), &now)
     };
-    if disruption == Disruption::Begins {
+    // While it lasts as well: a taint may have been on its way when it began.
+    if disruption == Disruption::Begins || (disruption == Disruption::Lasts && !now.is_empty()) {
         for node in nodes {
             taints::clear(context, node).await;
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::StreamExt;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
 use kube::ResourceExt;
 use tokio::task::JoinSet;
@@ -92,8 +93,7 @@ impl Evictions {
             return;
         }
         let (rules, now) = (&self.context.rules, self.context.clock.now());
-        let created = pod.creation_timestamp().map_or(now, |created| created.0);
-        let due = rules.pod_due(taints, tolerations(pod), created, now);
+        let due = rules.pod_due(taints, tolerations(pod), came(pod).unwrap_or(now), now);
         let uid = if rules.deletes_by_uid() { pod.uid().unwrap_or_default() } else { String::new() };
         let doomed = Doomed { key: key(pod), uid, failures: 0 };
         match rules.timer(self.agenda.has(&doomed.key), due) {
@@ -136,6 +136,14 @@ impl Evictions {
 
 fn key(pod: &Pod) -> Key {
     (pod.namespace().unwrap_or_default(), pod.name_any())
+}
+
+/// When the pod was bound to its node, or made where that is not told.
+fn came(pod: &Pod) -> Option<Timestamp> {
+    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let bound = conditions.into_iter().find(|told| told.type_ == "PodScheduled" && told.status == "True");
+    let bound = bound.and_then(|told| told.last_transition_time.as_ref()).map(|time| time.0);
+    bound.max(pod.creation_timestamp().map(|created| created.0))
 }
 
 fn evicting(node: &Node) -> Vec<Taint> {

@@ -16,20 +16,22 @@ use crate::rules::{Due, tolerates};
 /// A stamp has whole seconds: what it tells may have been so much later.
 const STAMP: Duration = Duration::from_secs(1);
 
-/// When a pod with these tolerations, made at `created`, has to leave a node with these taints.
+/// When a pod with these tolerations, which came to its node at `came`, has to leave a node with these taints.
 ///
 /// Of several tolerations of one taint the first in the list counts. A toleration begins with the taint, or with the pod
-/// where that is younger, and never later than now: so a start of the controller takes nothing back.
+/// where that is younger, so that a start of the controller takes nothing back. Both stamps have whole seconds: a taint
+/// of this very second has come now; after a start, what is tolerated may end up to a second early.
 #[must_use]
-pub fn pod_due(taints: &[Taint], tolerations: &[Toleration], created: Timestamp, now: Timestamp) -> Due {
+pub fn pod_due(taints: &[Taint], tolerations: &[Toleration], came: Timestamp, now: Timestamp) -> Due {
     let mut due = Due::Never;
     for taint in taints.iter().filter(|taint| taint.effect == NO_EXECUTE) {
         let Some(toleration) = tolerations.iter().find(|toleration| tolerates(toleration, taint)) else {
             return Due::AtOnce;
         };
         let Some(seconds) = toleration.toleration_seconds else { continue };
-        let stamp = taint.time_added.as_ref().map_or(now, |added| added.0.max(created));
-        let began = stamp.saturating_add(STAMP).unwrap_or(now).min(now);
+        let stamp = taint.time_added.as_ref().map_or(now, |added| added.0.max(came));
+        let is_new = now.duration_since(stamp).unsigned_abs() < STAMP;
+        let began = if is_new { now } else { stamp.min(now) };
         let patience = Duration::from_secs(seconds.try_into().unwrap_or(0));
         let end = began.saturating_add(patience).unwrap_or(Timestamp::MAX);
         due = match due {
@@ -173,9 +175,9 @@ mod tests {
         let due = |created, now| {
             pod_due(&[taint("a", Some(100))], &[tolerates("a", Some(30))], at(created), at(now))
         };
-        assert_eq!(due(50, 120), Due::At(at(131)));
-        assert_eq!(due(50, 500), Due::At(at(131)));
-        assert_eq!(due(300, 301), Due::At(at(331)));
+        assert_eq!(due(50, 120), Due::At(at(130)));
+        assert_eq!(due(50, 500), Due::At(at(130)));
+        assert_eq!(due(300, 301), Due::At(at(330)));
     }
 
     #[test]

@@ -178,7 +178,7 @@ mod tests {
         let due = |rules: &dyn NodeRules| {
             rules.pod_due(std::slice::from_ref(&taint), std::slice::from_ref(&toleration), at(0), at(20))
         };
-        assert_eq!(due(&NodeRelease::default()), Due::At(at(31)));
+        assert_eq!(due(&NodeRelease::default()), Due::At(at(30)));
         assert_eq!(due(&NodeRelease::with(NodeBug::StartRestartsTolerations)), Due::At(at(50)));
     }
 
