@@ -34,7 +34,7 @@ fn a_mistake_of_shape_is_told_with_its_place() {
     for (rest, why) in cases {
         is_told(&format!("scenario: case\nabout: a test\n{rest}"), why);
     }
-    is_told("scenario: case\n§about: a\n", "missing field `fleet`");
+    is_told("scenario: §case\nabout: a\n", "say what it runs on: `fleet` or `cluster`");
 }
 
 #[test]
@@ -110,6 +110,50 @@ fn a_step_without_sense_is_told_with_its_place() {
     is_told("scenario: §case\nabout: a\nfleet: {members: 4}\n", "no steps");
     is_told("scenario: §../case\nabout: a\nfleet: {members: 4}\n", "is made of a-z");
     is_told("scenario: case\nabout: a\nfleet: {members: §0}\n", "1 to 5000 members");
+}
+
+#[test]
+fn a_cluster_without_sense_is_told_with_its_place() {
+    let cases = [
+        ("fleet: {members: 1}\ncluster: §{nodes: 1}", "say one of `fleet` and `cluster`"),
+        ("cluster: §{nodes: 0}", "1 to 5000 nodes, not 0"),
+        ("cluster: §{zones: {a: 11, a1: 1}}", "have the same name"),
+        ("cluster: {zones: {a: 1}, regions: {b: §east}}", "no zone `b`"),
+        ("cluster: {nodes: 1, labels: {n2: §{a: b}}}", "no node and no zone `n2`"),
+        ("cluster: {nodes: 1, flags: {evictionRate: §1}}", "no flag `evictionRate`"),
+        ("cluster: {nodes: 1, flags: {nodeEvictionRate: §-1}}", "from 0 to 1000000"),
+    ];
+    for (ground, why) in cases {
+        is_told(&format!("scenario: case\nabout: a test\n{ground}\nthen:\n  - wait: 1s\n"), why);
+    }
+}
+
+#[test]
+fn a_step_about_nodes_without_sense_is_told_with_its_place() {
+    let head = "scenario: case\nabout: a test\ncluster: {zones: {a: 2}}\n";
+    let web = "given:\n  - pods: {name: web, kind: Pod, on: [a1]}\n";
+    let cases = [
+        ("silence: {node: §b1}", "no node `b1` in this cluster (a1, a2)"),
+        ("silence: {node: §{zone: b}}", "no node of this cluster is in it: all of zone b"),
+        ("skew: {node: §a1}", "say one of `ahead` and `behind`"),
+        ("skew: {node: §a1, ahead: 1s, behind: 1s}", "say one of `ahead` and `behind`"),
+        ("§refuse: {cluster: a1}", "`refuse` is a step for fleets"),
+        ("§partition: {node: a1, direction: toMember}", "cut off both ways"),
+        ("seen: {in: §a1, object: {apiVersion: v1, kind: Node, metadata: {name: a}}}", "a node has no API"),
+        ("pods: {name: db, kind: §Deployment}", "say how many"),
+        ("pods: {name: db, kind: §Pod}", "say where"),
+        ("pods: {name: db, kind: Pod, on: [a1], replicas: §2}", "only a Deployment"),
+        ("pods: {name: db, kind: DaemonSet, on: [§a1]}", "only a Pod"),
+        ("pods: {name: §web-1, kind: DaemonSet}", "could not be told apart"),
+        ("pods: {name: §web, kind: DaemonSet}", "there is a workload `web` already"),
+        ("taintedNodes: {zone: §b, key: k, effect: NoExecute, atMost: 1}", "no zone `b`"),
+        ("§taintedNodes: {key: k, effect: NoExecute}", "say how many"),
+        ("§taintedNodes: {key: k, effect: NoExecute, atLeast: 2, atMost: 1}", "less than `atLeast`"),
+    ];
+    for (step, why) in cases {
+        is_told(&format!("{head}{web}when:\n  - {step}\n"), why);
+    }
+    is_told(&format!("{HEAD}when:\n  - §silence: {{node: m1}}\n"), "`silence` is a step for clusters");
 }
 
 #[test]

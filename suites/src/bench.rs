@@ -15,7 +15,7 @@ use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
-use crate::{bench_api, bench_https, bench_judge, bench_scale, conformance, output, targets};
+use crate::{bench_api, bench_https, bench_judge, bench_nodes, bench_scale, conformance, output, targets};
 
 /// How many idle members are started to measure one.
 const MEMBERS: usize = 200;
@@ -77,6 +77,7 @@ fn rows(long: bool) -> Vec<Row> {
     if long {
         rows.extend(bench_judge::ROWS);
         rows.extend(bench_scale::ROWS);
+        rows.extend(bench_nodes::ROWS);
     }
     rows
 }

@@ -93,7 +93,7 @@ fn judged(what: &str, scenario: &str) -> Result<Vec<Verdict>, Trouble> {
     Ok(verdicts)
 }
 
-fn times(verdicts: &[Verdict], id: &str) -> u64 {
+pub(crate) fn times(verdicts: &[Verdict], id: &str) -> u64 {
     let verdict = verdicts.iter().find(|verdict| verdict.rule.id == id);
     match verdict.map(|verdict| &verdict.outcome) {
         Some(Outcome::Held { times, .. }) => *times,
@@ -101,7 +101,7 @@ fn times(verdicts: &[Verdict], id: &str) -> u64 {
     }
 }
 
-fn violated(verdicts: &[Verdict]) -> String {
+pub(crate) fn violated(verdicts: &[Verdict]) -> String {
     let violated = verdicts.iter().filter(|verdict| verdict.outcome.is_violated());
     violated
         .map(|verdict| format!("{} {:?}", verdict.rule.id, verdict.outcome))

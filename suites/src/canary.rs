@@ -1,6 +1,7 @@
 //! The canary: a case that must fail, and so shows that failures are reported. It is in no list.
 
 use capsize_clock::Seed;
+use capsize_framework::dialect::Speaks;
 use capsize_framework::report::Report;
 use capsize_framework::run::{Target, run_case};
 use capsize_framework::scenario::Case;
@@ -8,14 +9,22 @@ use miette::miette;
 
 use crate::exit::Trouble;
 
-const TEXT: &str = include_str!("../canary.yaml");
+/// For fleets, and for clusters with nodes.
+const TEXTS: [(&str, &str); 2] = [
+    ("canary.yaml", include_str!("../canary.yaml")),
+    ("canary-nodes.yaml", include_str!("../canary-nodes.yaml")),
+];
 
 /// Runs the canary against `target`, judges it as `judged` does every other case, and says what it died of.
 ///
 /// # Errors
 /// When it survives, or the run itself broke: a run that reports no failure then says nothing.
 pub fn run(target: Target<'_>, seed: Seed, judged: impl Fn(Report) -> bool) -> Result<String, Trouble> {
-    let case = Case::from_text("canary", "canary.yaml", TEXT).map_err(|error| Trouble::input(*error))?;
+    let (file, text) = match target.profile.dialect {
+        Speaks::Karmada => TEXTS[0],
+        Speaks::Nodes => TEXTS[1],
+    };
+    let case = Case::from_text("canary", file, text).map_err(|error| Trouble::input(*error))?;
     let outcome = run_case(&case, target, seed, false);
     if let Some(broken) = outcome.broken {
         return Err(Trouble::Environment(miette!("{broken}")));

@@ -1,11 +1,13 @@
 //! `capsize run`: runs scenarios against a target and tells what came of them.
 
+use std::fmt::Display;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread;
 
 use capsize_clock::{Clock, Seed};
+use capsize_framework::dialect::Speaks;
 use capsize_framework::report::{self, Report};
 use capsize_framework::run::{Implementation, Options, Outcome, Target, run_cases};
 use capsize_framework::scenario::{self, Case};
@@ -16,6 +18,7 @@ use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
+use crate::reference_nodes::NodeReference;
 use crate::{canary, check, conformance, output, targets};
 
 /// Run scenarios, and judge what comes of them
@@ -24,7 +27,7 @@ pub struct Run {
     /// Scenario files, or folders of them; the conformance suite where none is given
     paths: Vec<PathBuf>,
     /// Whose promises count, and who is started: a profile that comes with Capsize, or a file
-    #[arg(long, default_value = "reference")]
+    #[arg(long, default_value = targets::REFERENCE)]
     target: String,
     /// Give the target the settings that the header of this history gives, to hold one against the other
     #[arg(long, value_name = "HISTORY")]
@@ -53,27 +56,23 @@ impl Run {
     /// A scenario, profile or filter that is wrong; a report that cannot be written; a run that broke.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let cases = self.cases()?;
-        let profile = targets::find(&self.target).map_err(Trouble::input)?;
-        let profile = match &self.settings_of {
-            None => profile,
-            Some(history) => check::with_settings_of(history, &profile).map_err(Trouble::input)?,
-        };
-        let implementation = implementation(&profile)?;
-        let target = Target { profile: &profile, implementation: &*implementation };
-        let canary = if self.canary {
-            canary::run(target, self.seed, |report| report.conforms())?
-        } else {
-            String::new()
-        };
+        let parties = self.parties()?;
+        let mut canaries = String::new();
+        for party in parties.iter().filter(|_| self.canary) {
+            canaries += &canary::run(party.target(), self.seed, |report| report.conforms())?;
+        }
         let mut writer = self.report.as_deref().map(output::Folder::create).transpose()?;
         let progress = progress(cases.len());
         let clock = Clock::real();
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         let options = Options { seed: self.seed, jobs, keep_histories: writer.is_some() };
-        let outcomes = run_cases(&cases, target, options, |outcome| {
-            progress.set_message(outcome.case.id());
-            progress.inc(1);
-        });
+        let mut outcomes = Vec::with_capacity(cases.len());
+        for (party, cases) in parties.iter().zip(shared_out(cases, &parties)) {
+            outcomes.extend(run_cases(&cases, party.target(), options, |outcome| {
+                progress.set_message(outcome.case.id());
+                progress.inc(1);
+            }));
+        }
         progress.finish_and_clear();
         if let Some(broken) = outcomes.iter().find_map(|outcome| outcome.broken.as_ref()) {
             return Err(Trouble::Environment(miette!("{broken}")));
@@ -84,15 +83,34 @@ impl Run {
         let report = Report {
             command: "run".into(),
             about: vec!["embedded".into(), format!("seed {}", self.seed)],
-            target: format!("{} {}", profile.name, profile.version),
+            target: parties.iter().map(Party::name).collect::<Vec<_>>().join(", "),
             cases: outcomes.into_iter().map(|outcome| self.replayable(outcome)).collect(),
             wall: Some(clock.elapsed()),
         };
         if let Some(writer) = writer {
             writer.report(&report)?;
         }
-        output::say(&(canary + &report::summary(&report)))?;
+        output::say(&(canaries + &report::summary(&report)))?;
         Ok(if report.conforms() { Verdict::Conforms } else { Verdict::Violated })
+    }
+
+    /// Who is under test. The reference is two: its controllers of clusters, and those of nodes.
+    fn parties(&self) -> Result<Vec<Party>, Trouble> {
+        let names = match self.target.as_str() {
+            targets::REFERENCE if self.settings_of.is_none() => {
+                vec![targets::REFERENCE, targets::REFERENCE_NODES]
+            }
+            name => vec![name],
+        };
+        let party = |name: &str| {
+            let profile = targets::find(name).map_err(Trouble::input)?;
+            let profile = match &self.settings_of {
+                None => profile,
+                Some(history) => check::with_settings_of(history, &profile).map_err(Trouble::input)?,
+            };
+            Ok(Party { implementation: implementation(&profile)?, profile })
+        };
+        names.into_iter().map(party).collect()
     }
 
     fn cases(&self) -> Result<Vec<Case>, Trouble> {
@@ -117,8 +135,11 @@ impl Run {
     fn replayable(&self, outcome: Outcome) -> report::Case {
         let mut case = outcome.case;
         let paths: String = self.paths.iter().map(|path| format!(" {}", path.display())).collect();
-        let target =
-            if self.target == "reference" { String::new() } else { format!(" --target {}", self.target) };
+        let target = if self.target == targets::REFERENCE {
+            String::new()
+        } else {
+            format!(" --target {}", self.target)
+        };
         let settings =
             self.settings_of.as_ref().map(|history| format!(" --settings-of {}", history.display()));
         let settings = settings.unwrap_or_default();
@@ -128,12 +149,44 @@ impl Run {
     }
 }
 
-fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, Trouble> {
+/// Somebody under test.
+struct Party {
+    profile: Profile,
+    implementation: Box<dyn Implementation>,
+}
+
+impl Party {
+    fn target(&self) -> Target<'_> {
+        Target { profile: &self.profile, implementation: &*self.implementation }
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", self.profile.name, self.profile.version)
+    }
+}
+
+/// The cases for each of `parties`: those that run on what it knows. What none knows is the first's, to be skipped.
+fn shared_out(cases: Vec<Case>, parties: &[Party]) -> Vec<Vec<Case>> {
+    let mut shares = vec![Vec::new(); parties.len()];
+    for case in cases {
+        let speaks = if case.scenario.cluster.is_some() { Speaks::Nodes } else { Speaks::Karmada };
+        let place = parties.iter().position(|party| party.profile.dialect == speaks);
+        shares[place.unwrap_or_default()].push(case);
+    }
+    shares
+}
+
+/// What is started for a profile.
+///
+/// # Errors
+/// When it names a bug that is not known, or cannot be started.
+pub fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, Trouble> {
+    let wrong = |error: &dyn Display| Trouble::Input(miette!("the profile {}: {error}", profile.name));
     match profile.start {
-        Start::Reference => Ok(Box::new(
-            Reference::of(profile)
-                .map_err(|error| Trouble::Input(miette!("the profile {}: {error}", profile.name)))?,
-        )),
+        Start::Reference => Ok(match profile.dialect {
+            Speaks::Karmada => Box::new(Reference::of(profile).map_err(|error| wrong(&error))?),
+            Speaks::Nodes => Box::new(NodeReference::of(profile).map_err(|error| wrong(&error))?),
+        }),
         Start::External => Err(Trouble::Input(miette!(
             help = "record it, and judge the history with `capsize check`",
             "Capsize cannot start the target {}",

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use capsize_framework::target::{Profile, ProfileError, Profiles};
 
-const SHIPPED: [(&str, &str); 9] = [
+const SHIPPED: [(&str, &str); 11] = [
     ("reference.yaml", include_str!("../targets/reference.yaml")),
     ("reference-1.5.yaml", include_str!("../targets/reference-1.5.yaml")),
     ("reference-1.13.yaml", include_str!("../targets/reference-1.13.yaml")),
@@ -13,8 +13,16 @@ const SHIPPED: [(&str, &str); 9] = [
     ("karmada-1.13.yaml", include_str!("../targets/karmada-1.13.yaml")),
     ("karmada-1.14.yaml", include_str!("../targets/karmada-1.14.yaml")),
     ("karmada-1.18.yaml", include_str!("../targets/karmada-1.18.yaml")),
+    ("reference-nodes.yaml", include_str!("../targets/reference-nodes.yaml")),
+    ("reference-nodes-1.16.yaml", include_str!("../targets/reference-nodes-1.16.yaml")),
     ("kube-controller-manager-1.36.yaml", include_str!("../targets/kube-controller-manager-1.36.yaml")),
 ];
+
+/// The profile of Capsize's own controllers of clusters.
+pub const REFERENCE: &str = "reference";
+
+/// The profile of its controllers of nodes.
+pub const REFERENCE_NODES: &str = "reference-nodes";
 
 /// The shipped profiles.
 #[must_use]

@@ -4,9 +4,10 @@
 
 use std::process::ExitCode;
 
-use capsize::reference::Reference;
+use capsize::run::implementation;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
+use capsize_framework::dialect::Speaks;
 use capsize_framework::report::{self, Status};
 use capsize_framework::run::{Target, run_case};
 use capsize_framework::scenario::Case;
@@ -17,7 +18,10 @@ fn main() -> ExitCode {
     let cases = conformance::cases().expect("the suite has no mistakes");
     let shipped = targets::shipped();
     let profiles: Vec<_> = shipped.iter().filter(|profile| profile.start == Start::Reference).collect();
-    let has = |profile: &Profile, case: &Case| case.scenario.features.iter().all(|it| profile.has(*it));
+    let has = |profile: &Profile, case: &Case| {
+        let speaks = (profile.dialect == Speaks::Nodes) == case.scenario.cluster.is_some();
+        speaks && case.scenario.features.iter().all(|it| profile.has(*it))
+    };
     for case in &cases {
         assert!(profiles.iter().any(|profile| has(profile, case)), "nobody can run {}", case.id());
     }
@@ -34,7 +38,8 @@ fn main() -> ExitCode {
 }
 
 fn trial(case: &Case, profile: &Profile) -> Result<(), Failed> {
-    let target = Target { profile, implementation: &Reference::of(profile)? };
+    let implementation = implementation(profile).map_err(|_| "the profile is wrong")?;
+    let target = Target { profile, implementation: &*implementation };
     let outcome = run_case(case, target, Seed(1), false);
     if let Some(broken) = outcome.broken {
         return Err(broken.into());

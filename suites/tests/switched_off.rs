@@ -3,23 +3,30 @@
 use std::collections::BTreeSet;
 
 use capsize::reference::Reference;
+use capsize::reference_nodes::NodeReference;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
 use capsize_framework::report::Status;
-use capsize_framework::run::{Target, run_case};
+use capsize_framework::run::{Implementation, Target, run_case};
 
 #[test]
 fn no_part_can_be_done_without() {
-    let (cases, profile) = (conformance::cases().unwrap(), targets::find("reference").unwrap());
+    let cases = conformance::cases().unwrap();
+    let of_clusters = targets::find(targets::REFERENCE).unwrap();
+    let of_nodes = targets::find(targets::REFERENCE_NODES).unwrap();
     let mut needed = BTreeSet::new();
     for case in &cases {
         for part in &case.scenario.fails_without {
-            let implementation = Reference::without(part);
-            let target = Target { profile: &profile, implementation: &implementation };
+            let (profile, implementation): (_, Box<dyn Implementation>) = match case.scenario.cluster {
+                None => (&of_clusters, Box::new(Reference::without(part))),
+                Some(_) => (&of_nodes, Box::new(NodeReference::without(part))),
+            };
+            let target = Target { profile, implementation: &*implementation };
             let outcome = run_case(case, target, Seed(1), false);
             assert_eq!(outcome.case.status, Status::Failed, "{} does without {part}", case.id());
             needed.insert(part.as_str());
         }
     }
-    assert_eq!(needed, Reference::parts(), "each part is needed by a scenario");
+    let parts: BTreeSet<_> = Reference::parts().union(&NodeReference::parts()).copied().collect();
+    assert_eq!(needed, parts, "each part is needed by a scenario");
 }

@@ -8,4 +8,4 @@ pub mod objects;
 
 pub use choice::{Dialect, Speaks};
 pub use karmada::Karmada;
-pub use nodes::Nodes;
+pub use nodes::{Nodes, objects as node_objects};

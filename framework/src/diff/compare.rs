@@ -217,6 +217,7 @@ mod tests {
             success_threshold: 3 * second,
             monitor_period: second,
             monitor_grace_period: 8 * second,
+            startup_grace_period: None,
             failover_eviction_timeout: 6 * second,
             graceful_eviction_timeout: 20 * second,
             not_ready_toleration_seconds: 5 * second,

@@ -60,6 +60,10 @@ pub struct Member {
     pub fields: BTreeMap<String, Vec<String>>,
     /// All of its conditions: type and status.
     pub conditions: BTreeMap<String, String>,
+    /// What its conditions give as reasons, by type.
+    pub reasons: BTreeMap<String, String>,
+    /// When it was made, to the second, by the clock of the API server.
+    pub created: Option<Timestamp>,
     /// The kinds that its API serves, as `apps/v1/Deployment`; absent where it never told.
     pub serves: Option<Arc<BTreeSet<String>>>,
     /// What it has left of each resource, in thousandths; absent where it never told.
@@ -80,6 +84,22 @@ pub struct Member {
     pub heartbeat: String,
     /// Whether somebody wants nothing new on it.
     pub cordoned: bool,
+    /// Region and zone in one, where members are counted by zones.
+    pub zone: Zone,
+    /// Whether it counts for its zone.
+    pub counts: bool,
+}
+
+/// Region and zone in one.
+pub type Zone = Arc<str>;
+
+/// How many members of a zone count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// All of them.
+    pub size: u64,
+    /// Those that are not ready.
+    pub away: u64,
 }
 
 /// What a taint does.

@@ -16,7 +16,7 @@ mod world;
 
 pub use content::{Content, Template};
 pub use fact::{Fact, News, ObjectVersion};
-pub use member::{Health, Member, Taint, TaintEffect};
+pub use member::{Census, Health, Member, Taint, TaintEffect, Zone};
 pub use observers::{Observers, Width};
 pub use placement::{Affinity, Group, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
 pub use policy::{ConditionMatch, TaintPolicy};

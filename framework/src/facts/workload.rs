@@ -72,6 +72,8 @@ pub struct Workload {
     pub wanted_since: Duration,
     /// The same of the placement alone.
     pub placed_since: Duration,
+    /// When it came to where it is, if no toleration begins before that; zero where they begin with the taint.
+    pub arrived: Duration,
     /// The name of the policy that it belongs to, with its namespace if it has one; empty where it has none.
     pub policy: String,
     /// The version of its template that the record was last made of.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    Assignment, Member, Observers, OverridePolicy, Policy, TaintPolicy, Template, Workload, WorkloadKey,
+    Assignment, Census, Health, Member, Observers, OverridePolicy, Policy, TaintPolicy, Template, Workload,
+    WorkloadKey, Zone,
 };
 
 /// Everything known now.
@@ -18,6 +19,8 @@ pub struct World {
     pub members: BTreeMap<String, Member>,
     /// Members that were heard of, but whose records were not seen: the history began after their last change.
     pub strangers: BTreeSet<String>,
+    /// How many members each zone has, where they are counted by zones.
+    pub census: BTreeMap<Zone, Census>,
     /// Workloads by key.
     pub workloads: BTreeMap<WorkloadKey, Workload>,
     /// Faults that have begun and not ended, in the order in which they began.
@@ -85,6 +88,19 @@ impl World {
         for member in now.keys().filter(|member| !was.contains_key(*member)) {
             self.assigned.entry(member.clone()).or_default().insert(key.clone());
         }
+    }
+
+    /// Counts a member in its zone, or no longer.
+    pub(crate) fn count(&mut self, member: &Member, there: bool) {
+        let census = self.census.entry(member.zone.clone()).or_default();
+        let one = u64::from(member.counts);
+        let away = if member.health == Some(Health::Ready) { 0 } else { one };
+        let Census { size, away: absent } = census;
+        (*size, *absent) = if there {
+            (*size + one, *absent + away)
+        } else {
+            (size.saturating_sub(one), absent.saturating_sub(away))
+        };
     }
 
     /// The workload called `name`, in any namespace and of any kind; the first by key where there are more.

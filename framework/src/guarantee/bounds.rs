@@ -136,6 +136,16 @@ pub(super) fn heartbeat(timings: &Timings) -> Duration {
     timings.monitor_grace_period + timings.monitor_period * 3 + timings.latency
 }
 
+pub(super) const STARTS: &str = "not before startupGracePeriod after the node was made, but for the second of its stamp; at \
+     most startupGracePeriod + 2 x monitorPeriod + latency and that second after it";
+
+/// From the creation of a node that says nothing to its being unknown, at most; it has `grace` to start.
+pub(super) fn starts(timings: &Timings, grace: Duration) -> Duration {
+    grace + timings.monitor_period * 2 + timings.latency + STAMP
+}
+
+pub(super) const WITH_IT: &str = "at the same moment";
+
 pub(super) const FOLLOWS: &str = "at most latency after the change";
 
 pub(super) const MARKED: &str = "at most monitorPeriod + latency after the node is Unknown";

@@ -160,6 +160,12 @@ fn of_nodes() -> Vec<Box<dyn Guarantee>> {
         Box::new(nodes::Follows::taints()),
         Box::new(nodes::Follows::labels()),
         Box::new(nodes::Marked::default()),
+        Box::new(nodes::Starts::default()),
+        Box::new(nodes::Written::nothing_else()),
+        Box::new(nodes::Written::reasons()),
+        Box::new(nodes::Others),
+        Box::new(nodes::Said),
+        Box::new(nodes::Stays::default()),
     ]
 }
 

@@ -25,7 +25,10 @@ pub(super) fn tolerates<'a>(
     for taint in taints.filter(|taint| taint.effect == TaintEffect::NoExecute) {
         let until = match workload.tolerations.iter().find(|each| each.tolerates(taint)) {
             None => Some(taint.seen),
-            Some(toleration) => toleration.lasts.filter(|_| taint.ages).map(|lasts| taint.seen + lasts),
+            Some(toleration) => {
+                let began = taint.seen.max(workload.arrived);
+                toleration.lasts.filter(|_| taint.ages).map(|lasts| began + lasts)
+            }
         };
         all = match (all, until) {
             (Some(Tolerates::Until(least, by)), Some(until)) if least <= until => {

@@ -8,7 +8,8 @@ use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Waits};
 use super::tolerates::{Tolerates, is_fresh, tolerates};
 use super::{Bound, Rule, Subject};
-use crate::facts::{Fact, News, WorkloadKey, World};
+use crate::dialect::Speaks;
+use crate::facts::{Fact, News, Workload, WorkloadKey, World};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 
@@ -133,6 +134,14 @@ impl Deadline {
         let taints = world.members.get(member).map(crate::facts::Member::evicting_taints);
         let now = workload.zip(taints).and_then(|(workload, taints)| tolerates(workload, taints));
         if now.as_ref() == self.known.get(&subject) {
+            return;
+        }
+        // Where nodes are the members, a time that is set does not move (kubernetes/kubernetes#102993).
+        if court.profile.dialect == Speaks::Nodes
+            && let (Some(Tolerates::Until(..)), Some(Tolerates::Until(until, taint))) =
+                (self.known.get(&subject), &now)
+            && *until > taint.seen
+        {
             return;
         }
         self.waits.cancel(&subject);

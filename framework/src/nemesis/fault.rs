@@ -1,8 +1,9 @@
 //! One fault between the control plane and a member, and how it begins and ends.
 
+use std::any::Any;
 use std::time::Duration;
 
-use capsize_clusters::{Direction, Link, LinkFault, LinkGuard};
+use capsize_clusters::{Direction, Link, LinkFault};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -42,8 +43,7 @@ impl Fault {
     pub fn begin(self, member: &str, link: &Link, record: impl Fn(Mark) + Send + 'static) -> FaultGuard {
         record(self.mark(member, "begin"));
         let end = self.mark(member, "end");
-        let link = link.apply(self.into());
-        FaultGuard { link: Some(link), end, record: Box::new(record) }
+        FaultGuard::new(link.apply(self.into()), end, record)
     }
 
     fn mark(self, member: &str, state: &str) -> Mark {
@@ -74,14 +74,22 @@ impl From<Fault> for LinkFault {
 /// A fault in force. Dropping it undoes the fault and records that it has ended.
 #[must_use = "the fault ends when the guard is dropped"]
 pub struct FaultGuard {
-    link: Option<LinkGuard>,
+    /// What undoes it when it is dropped.
+    undo: Option<Box<dyn Any + Send>>,
     end: Mark,
     record: Box<dyn Fn(Mark) + Send>,
 }
 
+impl FaultGuard {
+    /// Of a fault that has begun: dropping `undo` undoes it, and `record` is given `end` then.
+    pub(super) fn new(undo: impl Any + Send, end: Mark, record: impl Fn(Mark) + Send + 'static) -> Self {
+        Self { undo: Some(Box::new(undo)), end, record: Box::new(record) }
+    }
+}
+
 impl Drop for FaultGuard {
     fn drop(&mut self) {
-        drop(self.link.take());
+        drop(self.undo.take());
         (self.record)(std::mem::take(&mut self.end));
     }
 }

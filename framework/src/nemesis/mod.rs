@@ -3,5 +3,7 @@
 //! When and where they strike is left to scenarios.
 
 mod fault;
+mod node;
 
 pub use fault::{Fault, FaultGuard};
+pub use node::break_node;

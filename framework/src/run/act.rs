@@ -1,20 +1,18 @@
 //! The steps that do something.
 
-use std::time::Duration;
-
-use capsize_clusters::StartUp;
+use capsize_clusters::{NodeFault, StartUp};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::{Api, ResourceExt};
-use rand::RngExt;
 use serde_json::{Value, json};
 use serde_saphyr::Spanned;
 use tokio::task::JoinSet;
 
 use super::driver::{Driver, Miss};
-use crate::dialect::objects;
+use super::log::Log;
+use crate::dialect::{node_objects, objects};
 use crate::history::Mark;
-use crate::nemesis::Fault;
+use crate::nemesis::{Fault, FaultGuard, break_node};
 use crate::scenario::{self, Flap, Override, Scale, StartUpTime, Taint, Workload};
 
 impl Driver<'_> {
@@ -49,7 +47,7 @@ impl Driver<'_> {
     }
 
     pub(super) fn call(&mut self, alias: &Spanned<String>, member: String) {
-        self.mark("call", &[("cluster", &member), ("as", &alias.value)]);
+        self.mark("call", &[(self.member_word(), &member), ("as", &alias.value)]);
         self.aliases.insert(alias.value.clone(), member);
     }
 
@@ -74,15 +72,13 @@ impl Driver<'_> {
     ) -> Result<Vec<String>, Miss> {
         match victims {
             scenario::Victims::Member(member) => Ok(vec![self.target(member, alias)?]),
-            scenario::Victims::Domain(..) => Ok(victims.of_domain(self.shape).unwrap_or_default()),
+            scenario::Victims::Domain(..) => Ok(victims.of_domain(self.scenario).unwrap_or_default()),
         }
     }
 
     /// Lets `fault` strike all of `members` at once, at a moment of the target's cycle of probes that the seed chooses.
     pub(super) async fn strike(&mut self, members: &[String], fault: Fault) -> Result<(), Miss> {
-        let cycle = self.profile.timings.status_update_frequency;
-        let moment = self.phase.random_range(0..=cycle.as_micros().try_into().unwrap_or(u64::MAX));
-        self.clock.sleep(Duration::from_micros(moment)).await;
+        self.some_moment().await;
         for member in members {
             let log = self.log.clone();
             let guard = fault.begin(member, self.member(member)?.link(), move |mark| log.mark(mark));
@@ -94,13 +90,25 @@ impl Driver<'_> {
     pub(super) fn flap(&mut self, flap: &Flap) -> Result<(), Miss> {
         let name = self.target(&flap.cluster.value, flap.alias.as_ref())?;
         let (down, up, times) = (self.length(&flap.down)?, self.length(&flap.up)?, flap.times.value);
-        let (clock, log, link) = (self.clock, self.log.clone(), self.member(&name)?.link().clone());
-        let member = name.clone();
+        let (clock, log, member) = (self.clock, self.log.clone(), name.clone());
+        let begin: Box<dyn Fn(Log) -> FaultGuard + Send> = match self.cluster.and_then(|it| it.kubelet(&name))
+        {
+            Some(kubelet) => {
+                let kubelet = kubelet.clone();
+                let silent = ("silent", NodeFault::Silent);
+                Box::new(move |log| {
+                    break_node((&member, &kubelet), silent.clone(), move |mark| log.mark(mark))
+                })
+            }
+            None => {
+                let link = self.member(&name)?.link().clone();
+                Box::new(move |log| Fault::Refuse.begin(&member, &link, move |mark| log.mark(mark)))
+            }
+        };
         let mut task = JoinSet::new();
         task.spawn(async move {
             for _ in 0..times {
-                let log = log.clone();
-                let guard = Fault::Refuse.begin(&member, &link, move |mark| log.mark(mark));
+                let guard = begin(log.clone());
                 clock.sleep(down).await;
                 drop(guard);
                 clock.sleep(up).await;
@@ -126,11 +134,11 @@ impl Driver<'_> {
 
     pub(super) async fn edit_taints(&mut self, taint: &Taint, add: bool) -> Result<(), Miss> {
         let name = self.target(&taint.cluster.value, taint.alias.as_ref())?;
-        let key = objects::taint_key(&taint.key);
+        let key = self.taint_key(&taint.key);
         let effect = taint.effect.to_string();
         let step = if add { "taint" } else { "untaint" };
-        self.mark(step, &[("cluster", &name), ("key", &key), ("effect", &effect)]);
-        let api = self.api(&objects::clusters());
+        self.mark(step, &[(self.member_word(), &name), ("key", &key), ("effect", &effect)]);
+        let api = self.member_api();
         loop {
             let mut cluster =
                 api.get(&name).await.map_err(|error| refused("a look at the member", &error))?;
@@ -149,8 +157,8 @@ impl Driver<'_> {
     }
 
     pub(super) async fn delete_member(&self, member: &str) -> Result<(), Miss> {
-        self.mark("deleteMember", &[("cluster", member)]);
-        let deleted = self.api(&objects::clusters()).delete(member, &DeleteParams::default()).await;
+        self.mark("deleteMember", &[(self.member_word(), member)]);
+        let deleted = self.member_api().delete(member, &DeleteParams::default()).await;
         deleted.map(drop).map_err(|error| refused("the deletion of a member", &error))
     }
 
@@ -173,10 +181,10 @@ impl Driver<'_> {
         for member in self.fleet.members() {
             self.create(&objects::clusters(), objects::cluster(member.spec())).await?;
         }
-        let names: Vec<&str> = self.fleet.members().map(capsize_clusters::Member::name).collect();
-        for name in names {
+        let names = self.scenario.members();
+        for name in &names {
             let what = format!("{name} is ready and free of taints");
-            let subject = super::driver::Subject::Member(name.to_owned());
+            let subject = super::driver::Subject::Member(name.clone());
             let joined = |world: &crate::facts::World, _: &[super::log::Eviction]| {
                 world.members.get(name).is_some_and(|member| {
                     member.health == Some(crate::facts::Health::Ready) && member.taints.is_empty()
@@ -199,7 +207,7 @@ impl Driver<'_> {
         self.log.mark(crashed("end"));
     }
 
-    async fn create(&self, kind: &ApiResource, mut object: Value) -> Result<(), Miss> {
+    pub(super) async fn create(&self, kind: &ApiResource, mut object: Value) -> Result<(), Miss> {
         let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).map(str::to_owned);
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.retain(|_, value| !value.is_null());
@@ -215,12 +223,14 @@ impl Driver<'_> {
         created.map(drop).map_err(|error| refused(&what, &error))
     }
 
+    /// The objects of the members.
+    fn member_api(&self) -> Api<DynamicObject> {
+        let kind = if self.cluster.is_some() { node_objects::nodes() } else { objects::clusters() };
+        Api::all_with(self.client.clone(), &kind)
+    }
+
     fn api(&self, kind: &ApiResource) -> Api<DynamicObject> {
-        if *kind == objects::clusters() {
-            Api::all_with(self.client.clone(), kind)
-        } else {
-            Api::namespaced_with(self.client.clone(), objects::NAMESPACE, kind)
-        }
+        Api::namespaced_with(self.client.clone(), objects::NAMESPACE, kind)
     }
 }
 

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use capsize_clock::{Seed, Simulation, simulate};
-use capsize_clusters::{Fleet, FleetSpec, MemberSpec, StartUp, SyncMode};
+use capsize_clusters::{Cluster, Fleet, FleetSpec, MemberSpec, StartUp, SyncMode};
 use serde_json::{Map, Value, json};
 use serde_saphyr::Spanned;
 
@@ -13,12 +13,14 @@ use super::controllers::Controllers;
 use super::driver::{Driver, Miss, Missed, restless};
 use super::implementation::{Implementation, Site};
 use super::log::Log;
+use super::nodes::cluster_spec;
 use super::recorder::Recorder;
+use crate::dialect::Speaks;
 use crate::history::Mark;
 use crate::judge::Judgement;
 use crate::report::{self, Failure, Status};
 use crate::scenario::{Case, Length, StartUpTime};
-use crate::target::{Feature, Profile};
+use crate::target::{Feature, Profile, ProfileError, Zones};
 
 /// What is run: an implementation, and what it promises.
 #[derive(Clone, Copy)]
@@ -46,10 +48,18 @@ const AFTERMATH: Duration = Duration::from_secs(1);
 /// With `keep`, the history is handed back.
 #[must_use]
 pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outcome {
-    let missing = case.scenario.features.iter().find(|feature| !target.profile.has(**feature));
-    if let Some(feature) = missing {
-        return told(case, Status::Skipped(format!("the target lacks {feature:?}")), None, None);
+    if let Some(lack) = lack(case, target.profile) {
+        return told(case, Status::Skipped(format!("the target lacks {lack}")), None, None);
     }
+    let profile = match with_flags(case, target.profile) {
+        Ok(profile) => profile,
+        Err(why) => {
+            let mut outcome = told(case, Status::Failed, None, None);
+            outcome.broken = Some(format!("{}: {why}", case.id()));
+            return outcome;
+        }
+    };
+    let target = Target { profile: &profile, ..target };
     let own_seed = seed.derive(&case.id());
     // A panic is a defect of Capsize: it must not take the other cases along.
     let ran = catch_unwind(AssertUnwindSafe(|| simulate(own_seed, |run| run_in(run, case, target, keep))));
@@ -61,6 +71,25 @@ pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outc
             outcome
         }
     }
+}
+
+/// What a target would need to run `case`, and has not.
+fn lack(case: &Case, profile: &Profile) -> Option<String> {
+    match (&case.scenario.cluster, profile.dialect) {
+        (None, Speaks::Nodes) => return Some("fleets: its members are nodes".into()),
+        (Some(_), Speaks::Karmada) => return Some("nodes: its members are clusters".into()),
+        _ => {}
+    }
+    let missing = case.scenario.features.iter().find(|feature| !profile.has(**feature));
+    missing.map(|feature| format!("{feature:?}"))
+}
+
+/// The profile with the flags that the case asks for.
+fn with_flags(case: &Case, profile: &Profile) -> Result<Profile, ProfileError> {
+    let Some(cluster) = &case.scenario.cluster else { return Ok(profile.clone()) };
+    let flags = cluster.value.flags.iter().map(|(name, value)| (name.clone(), value.value.into()));
+    let flags = Value::Object(flags.collect());
+    profile.clone().overlaid(&Map::from_iter([("seconds".to_owned(), flags)]))
 }
 
 /// What a simulation hands back.
@@ -93,17 +122,17 @@ enum End {
 async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> Result<(), End> {
     let Target { profile, implementation } = target;
     let at_start = |miss| end(log, case.place(None), miss);
-    let spec = fleet_spec(case, profile).map_err(at_start)?;
-    let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
-    let fleet = Fleet::embedded(run, &spec, implementation.admission(&profile.timings));
+    let Ground { fleet, cluster, start_up } = ground(run, case, target).map_err(at_start)?;
     let installed = fleet.control_plane().install(implementation.definitions());
     installed.map_err(|error| at_start(Miss::Broken(error.to_string())))?;
-    let recorder = Recorder::start(&fleet, log.clone()).await;
+    let recorder = Recorder::start(&fleet, profile.dialect, log.clone()).await;
     let _recorder = recorder.map_err(|error| at_start(Miss::Broken(error.to_string())))?;
-    let site = Site { clock: run.clock, fleet: &fleet, timings: &profile.timings };
+    let site =
+        Site { clock: run.clock, fleet: &fleet, timings: &profile.timings, zones: profile.zones.as_ref() };
     let mut driver = Driver {
         fleet: &fleet,
-        shape: &case.scenario.fleet,
+        cluster: cluster.as_ref(),
+        scenario: &case.scenario,
         clock: run.clock,
         client: fleet.control_plane().client(),
         log: log.clone(),
@@ -112,6 +141,7 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
         tolerated: default_toleration(profile),
         start_up,
         aliases: BTreeMap::new(),
+        crews: BTreeMap::new(),
         faults: Vec::new(),
         flapping: BTreeMap::new(),
         phase: run.seed.stream("phase"),
@@ -137,6 +167,32 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
     }
 }
 
+/// What a case runs on.
+struct Ground {
+    fleet: Fleet,
+    cluster: Option<Cluster>,
+    /// The longest time that anything takes to become ready in it, apart from for ever.
+    start_up: Duration,
+}
+
+fn ground(run: Simulation, case: &Case, target: Target<'_>) -> Result<Ground, Miss> {
+    let Target { profile, implementation } = target;
+    if let Some(shape) = &case.scenario.cluster {
+        let start_up = start_up(shape.value.start_up.as_ref(), profile)?;
+        let after = start_up.and_then(|start_up| match start_up {
+            StartUp::After(after) => Some(after),
+            _ => None,
+        });
+        let cluster = Cluster::start(run, &cluster_spec(&shape.value, after));
+        let fleet = Fleet::alone(cluster.api().clone());
+        return Ok(Ground { fleet, cluster: Some(cluster), start_up: after.unwrap_or_default() });
+    }
+    let spec = fleet_spec(case, profile)?;
+    let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
+    let fleet = Fleet::embedded(run, &spec, implementation.admission(&profile.timings));
+    Ok(Ground { fleet, cluster: None, start_up })
+}
+
 /// What a step that was missed makes of the case.
 fn end(log: &Log, place: String, miss: Miss) -> End {
     match miss {
@@ -151,7 +207,8 @@ fn end(log: &Log, place: String, miss: Miss) -> End {
 }
 
 fn default_toleration(profile: &Profile) -> Duration {
-    if profile.has(Feature::DefaultTolerations) {
+    // Where nodes are the members, the API server adds them to pods.
+    if profile.has(Feature::DefaultTolerations) || profile.dialect == Speaks::Nodes {
         profile.timings.not_ready_toleration_seconds.max(profile.timings.unreachable_toleration_seconds)
     } else {
         Duration::ZERO
@@ -160,16 +217,7 @@ fn default_toleration(profile: &Profile) -> Duration {
 
 fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, Miss> {
     let fleet = &case.scenario.fleet;
-    let resolve = |length: &Length| {
-        length
-            .resolve(&profile.timings)
-            .ok_or_else(|| Miss::Broken(format!("{} has no {length}", profile.name)))
-    };
-    let start_up = match &fleet.start_up {
-        None => None,
-        Some(StartUpTime::Never) => Some(StartUp::Never),
-        Some(StartUpTime::After(length)) => Some(StartUp::After(resolve(length)?)),
-    };
+    let start_up = start_up(fleet.start_up.as_ref(), profile)?;
     let member = |name: String| {
         let mut member = MemberSpec::named(name);
         member.start_up = start_up.unwrap_or(member.start_up);
@@ -187,6 +235,19 @@ fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, Miss> {
     Ok(FleetSpec { members: fleet.names().map(member).collect() })
 }
 
+/// How long replicas take to become ready, where something is said.
+fn start_up(said: Option<&StartUpTime>, profile: &Profile) -> Result<Option<StartUp>, Miss> {
+    let resolve = |length: &Length| {
+        let resolved = length.resolve(&profile.timings);
+        resolved.ok_or_else(|| Miss::Broken(format!("{} has no {length}", profile.name)))
+    };
+    Ok(match said {
+        None => None,
+        Some(StartUpTime::Never) => Some(StartUp::Never),
+        Some(StartUpTime::After(length)) => Some(StartUp::After(resolve(length)?)),
+    })
+}
+
 fn longest(start_up: StartUp) -> Duration {
     match start_up {
         StartUp::After(after) => after,
@@ -197,12 +258,14 @@ fn longest(start_up: StartUp) -> Duration {
 
 /// The first mark: who is under test, by which times.
 fn header(case: &Case, profile: &Profile) -> Mark {
+    let mut seconds = profile.timings.seconds();
+    seconds.extend(profile.zones.iter().flat_map(Zones::flags));
     let header = json!({
         "history": "v1",
         "scenario": case.scenario.scenario.value,
         "implementation": profile.implementation,
         "version": profile.version,
-        "seconds": profile.timings.seconds(),
+        "seconds": seconds,
         "automaticNoExecute": profile.has(Feature::AutomaticNoExecute),
         "clusterTaintPolicies": profile.has(Feature::ClusterTaintPolicies),
         "schedulers": ["default-scheduler"],

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use capsize_clock::{Clock, Stream};
-use capsize_clusters::{Fleet, Member};
+use capsize_clusters::{Cluster, Fleet, Member};
 use kube::Client;
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
@@ -13,12 +13,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use super::controllers::Controllers;
+use super::crew::Crew;
 use super::log::{Eviction, Log};
 use super::patience::Patience;
+use crate::dialect::{node_objects, objects};
 use crate::facts::{Workload, World};
 use crate::nemesis::FaultGuard;
 use crate::report::text::span;
-use crate::scenario::{FleetShape, Length, MemberRef, Scenario, Selector, Step, Within};
+use crate::scenario::{Length, MemberRef, Scenario, Selector, Step, Within};
 use crate::target::Profile;
 
 /// Why a step failed.
@@ -40,7 +42,9 @@ pub(super) type Missed<'a> = (&'a Spanned<Step>, Miss);
 
 pub(super) struct Driver<'a> {
     pub(super) fleet: &'a Fleet,
-    pub(super) shape: &'a FleetShape,
+    /// The cluster whose nodes are the members, where it does not run on a fleet.
+    pub(super) cluster: Option<&'a Cluster>,
+    pub(super) scenario: &'a Scenario,
     pub(super) clock: Clock,
     pub(super) client: Client,
     pub(super) log: Log,
@@ -53,6 +57,8 @@ pub(super) struct Driver<'a> {
     /// The longest time that replicas take to become ready, apart from for ever.
     pub(super) start_up: Duration,
     pub(super) aliases: BTreeMap<String, String>,
+    /// How many pods each workload of a cluster is to have.
+    pub(super) crews: BTreeMap<String, u64>,
     pub(super) faults: Vec<(String, FaultGuard)>,
     pub(super) flapping: BTreeMap<String, JoinSet<()>>,
 }
@@ -67,7 +73,7 @@ impl Driver<'_> {
     }
 
     pub(super) fn patience(&self) -> Patience<'_> {
-        Patience(self.profile)
+        Patience { profile: self.profile, members: self.scenario.members().len() }
     }
 
     pub(super) fn length(&self, length: &Length) -> Result<Duration, Miss> {
@@ -90,11 +96,13 @@ impl Driver<'_> {
         match member {
             MemberRef::Named(name) => Ok(self.aliases.get(name).unwrap_or(name).clone()),
             MemberRef::Selected(selector) => {
+                let (select, subject) = match self.cluster {
+                    None => (select as Select, Subject::Workload(selector.workload().into())),
+                    Some(_) => (select_node as Select, Subject::Pods(selector.workload().into())),
+                };
                 self.log.look(|world, _| select(world, selector)).ok_or_else(|| Miss::Unmet {
                     expected: format!("a {member}"),
-                    seen: self
-                        .log
-                        .look(|world, _| Subject::Workload(selector.workload().into()).describe(world)),
+                    seen: self.log.look(|world, _| subject.describe(world)),
                 })
             }
         }
@@ -102,6 +110,16 @@ impl Driver<'_> {
 
     pub(super) fn member(&self, name: &str) -> Result<&Member, Miss> {
         self.fleet.member(name).ok_or_else(|| Miss::Broken(format!("the fleet has no member {name}")))
+    }
+
+    /// What marks call a member.
+    pub(super) fn member_word(&self) -> &'static str {
+        if self.cluster.is_some() { "node" } else { "cluster" }
+    }
+
+    /// The full key of a taint, in the words of the dialect.
+    pub(super) fn taint_key(&self, key: &str) -> String {
+        if self.cluster.is_some() { node_objects::taint_key(key) } else { objects::taint_key(key) }
     }
 
     pub(super) fn mark(&self, step: &str, more: &[(&str, &str)]) {
@@ -180,6 +198,18 @@ pub(super) fn restless(entries: u32) -> Miss {
     Miss::Unmet { expected: "the target comes to rest at each instant".into(), seen }
 }
 
+/// How the member is found that plays a part.
+type Select = fn(&World, &Selector) -> Option<String>;
+
+/// The node that plays a part, if there is one.
+fn select_node(world: &World, selector: &Selector) -> Option<String> {
+    let staying = Crew::of(world, selector.workload()).staying;
+    if selector.carrying.is_some() {
+        return staying.into_keys().nth(selector.index);
+    }
+    world.members.keys().filter(|name| !staying.contains_key(*name)).nth(selector.index).cloned()
+}
+
 /// The member that plays a part, if there is one.
 fn select(world: &World, selector: &Selector) -> Option<String> {
     let workload = world.workload(selector.workload())?;
@@ -196,6 +226,13 @@ fn select(world: &World, selector: &Selector) -> Option<String> {
 pub(super) enum Subject {
     Workload(String),
     Member(String),
+    /// The pods of a workload.
+    Pods(String),
+    /// The nodes, of a zone or all of them, that have a taint with this key.
+    Tainted {
+        zone: Option<String>,
+        key: String,
+    },
 }
 
 impl Subject {
@@ -215,6 +252,14 @@ impl Subject {
                 }
                 None => format!("{name} is not there"),
             },
+            Self::Pods(name) => format!("{name} is {}", Crew::of(world, name)),
+            Self::Tainted { zone, key } => {
+                let nodes = world.members.iter();
+                let nodes = nodes.filter(|(_, node)| zone.is_none() || node.field("zone") == zone.as_slice());
+                let tainted = nodes.filter(|(_, node)| node.taints.iter().any(|taint| taint.key == *key));
+                let names: Vec<&str> = tainted.map(|(name, _)| name.as_str()).collect();
+                format!("{} nodes have it: {}", names.len(), names.join(", "))
+            }
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use capsize_clusters::NodeFault;
 use serde_saphyr::Spanned;
 
 use super::driver::{Driver, Miss, Subject};
 use super::log::Eviction;
-use crate::dialect::objects;
 use crate::facts::{InstanceHealth, Taint, TaintEffect, Workload, World};
 use crate::nemesis::Fault;
 use crate::report::text::span;
@@ -29,6 +29,9 @@ impl Driver<'_> {
             }
             Step::Partition(partition) => {
                 let members = self.victims(&partition.cluster.value, partition.alias.as_ref())?;
+                if self.cluster.is_some() {
+                    return self.strike_nodes(&members, "partition", &NodeFault::Silent).await;
+                }
                 self.strike(&members, Fault::Partition { direction: partition.direction }).await
             }
             Step::Delay(delay) => {
@@ -62,11 +65,19 @@ impl Driver<'_> {
             }
             Step::Apply(apply) => self.apply(apply).await,
             Step::Delete(delete) => self.delete(delete).await,
-            expectation => self.expect(expectation).await,
+            Step::Pods(pods) => self.pods(pods).await,
+            Step::Silence(silence) => {
+                let nodes = self.victims(&silence.node.value, silence.alias.as_ref())?;
+                self.strike_nodes(&nodes, "silent", &NodeFault::Silent).await
+            }
+            Step::Condition(condition) => self.condition(condition).await,
+            Step::Skew(skew) => self.skew(skew).await,
+            expectation if self.cluster.is_some() => self.expect_on_nodes(expectation).await,
+            expectation => self.expect_anywhere(expectation).await,
         }
     }
 
-    async fn expect(&self, step: &Step) -> Result<(), Miss> {
+    pub(super) async fn expect_anywhere(&self, step: &Step) -> Result<(), Miss> {
         match step {
             Step::Seen(seen) => self.seen(seen, true).await,
             Step::Unseen(seen) => self.seen(seen, false).await,
@@ -137,7 +148,7 @@ impl Driver<'_> {
         let within = self.within(&tainted.within, bound)?;
         let has = if wanted { "has" } else { "has no" };
         let what = format!("{member} {has} taint {}:{effect}", tainted.key);
-        let key = objects::taint_key(&tainted.key);
+        let key = self.taint_key(&tainted.key);
         let subject = Subject::Member(member.clone());
         self.until(what, subject, within, move |world, _| has_taint(world, &member, &key, effect) == wanted)
             .await
@@ -147,7 +158,7 @@ impl Driver<'_> {
         let member = self.name(&taint.cluster.value)?;
         let (effect, lasts) = (taint.effect, self.length(&taint.lasts)?);
         let what = format!("{member} has no taint {}:{effect} for {}", taint.key, span(lasts));
-        let key = objects::taint_key(&taint.key);
+        let key = self.taint_key(&taint.key);
         let subject = Subject::Member(member.clone());
         self.hold(what, subject, lasts, move |world, _| !has_taint(world, &member, &key, effect)).await
     }
@@ -261,7 +272,10 @@ impl Driver<'_> {
 impl Subject {
     fn name(&self) -> &str {
         match self {
-            Self::Workload(name) | Self::Member(name) => name,
+            Self::Workload(name)
+            | Self::Member(name)
+            | Self::Pods(name)
+            | Self::Tainted { key: name, .. } => name,
         }
     }
 }
@@ -292,7 +306,7 @@ fn at_rest(workload: &Workload) -> bool {
 }
 
 /// The placement that a step asks for, by names.
-struct Wanted {
+pub(super) struct Wanted {
     exactly: Option<BTreeMap<String, Option<u64>>>,
     members: Option<usize>,
     including: BTreeSet<String>,
@@ -300,7 +314,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(driver: &Driver<'_>, placed: &Placed) -> Result<Self, Miss> {
+    pub(super) fn new(driver: &Driver<'_>, placed: &Placed) -> Result<Self, Miss> {
         let names = |members: &[Spanned<MemberRef>]| -> Result<BTreeSet<String>, Miss> {
             members.iter().map(|member| driver.name(&member.value)).collect()
         };
@@ -321,7 +335,7 @@ impl Wanted {
         Ok(Self { exactly, members: placed.members, including, excluding })
     }
 
-    fn holds(&self, assigned: &BTreeMap<String, u64>) -> bool {
+    pub(super) fn holds(&self, assigned: &BTreeMap<String, u64>) -> bool {
         let exactly = self.exactly.as_ref().is_none_or(|exactly| {
             let same = |(member, replicas): (&String, &Option<u64>)| {
                 assigned.get(member).is_some_and(|assigned| replicas.is_none_or(|wanted| wanted == *assigned))
@@ -334,7 +348,7 @@ impl Wanted {
             && !self.excluding.iter().any(|member| assigned.contains_key(member))
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let list = |names: &BTreeSet<String>| names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let mut parts = Vec::new();
         if let Some(exactly) = &self.exactly {

@@ -6,7 +6,7 @@ use capsize_clock::Clock;
 use capsize_clusters::{Admission, Fleet};
 use serde_json::Value;
 
-use crate::target::Timings;
+use crate::target::{Timings, Zones};
 
 /// An implementation that can be started on a fleet.
 pub trait Implementation: Send + Sync {
@@ -25,8 +25,10 @@ pub trait Implementation: Send + Sync {
 pub struct Site<'a> {
     /// The clock of the run.
     pub clock: Clock,
-    /// The control plane and its members.
+    /// The control plane and its members; a cluster with nodes is a control plane without members.
     pub fleet: &'a Fleet,
     /// The times that it shall keep.
     pub timings: &'a Timings,
+    /// How fast it shall taint the members of a zone, if it does so zone by zone.
+    pub zones: Option<&'a Zones>,
 }

@@ -7,10 +7,12 @@
 mod act;
 mod case;
 mod controllers;
+mod crew;
 mod driver;
 mod expect;
 mod implementation;
 mod log;
+mod nodes;
 mod object;
 mod patience;
 mod recorder;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::log::Log;
-use crate::dialect::objects;
+use crate::dialect::{Speaks, node_objects, objects};
 use crate::history::{EventType, Field, Kind, Object, Recall};
 
 /// One line of one watch.
@@ -31,10 +31,14 @@ impl Recorder {
     ///
     /// # Errors
     /// When a watch is refused.
-    pub(super) async fn start(fleet: &Fleet, log: Log) -> Result<Self, kube::Error> {
+    pub(super) async fn start(fleet: &Fleet, speaks: Speaks, log: Log) -> Result<Self, kube::Error> {
         let mut sources: Vec<Arc<str>> = vec!["control-plane".into()];
         let mut streams = SelectAll::new();
-        for path in objects::WATCHED_IN_CONTROL_PLANE {
+        let watched: &[&str] = match speaks {
+            Speaks::Karmada => &objects::WATCHED_IN_CONTROL_PLANE,
+            Speaks::Nodes => &node_objects::WATCHED,
+        };
+        for path in watched {
             streams.extend(watch(fleet.control_plane().client(), path, 0).await?);
         }
         for member in fleet.members() {

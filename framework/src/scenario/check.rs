@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_saphyr::{Location, Spanned};
 
+use super::check_cluster::{check_cluster, fits};
 use super::document::{FleetShape, Scenario, Scheduling, Workload};
 use super::object::{Manifest, Place};
 use super::reference::{MemberRef, Victims};
@@ -17,14 +18,14 @@ pub(super) struct Mistake {
     pub(super) message: String,
 }
 
-type Checked = Result<(), Mistake>;
+pub(super) type Checked = Result<(), Mistake>;
 
-fn wrong<T>(at: &Spanned<T>, message: impl Into<String>) -> Checked {
+pub(super) fn wrong<T>(at: &Spanned<T>, message: impl Into<String>) -> Checked {
     Err(Mistake { location: at.referenced, message: message.into() })
 }
 
-/// More members than any fleet that is run in one process.
-const MOST_MEMBERS: usize = 5000;
+/// More members than any fleet or cluster that is run in one process.
+pub(super) const MOST_MEMBERS: usize = 5000;
 
 /// More nodes than a simulated member can be meant to have.
 const MOST_NODES: usize = 1000;
@@ -32,9 +33,15 @@ const MOST_NODES: usize = 1000;
 /// Checks the whole scenario; the first mistake in the order of the file is told.
 pub(super) fn check(scenario: &Scenario) -> Checked {
     name(&scenario.scenario, "a scenario's name")?;
-    let members = &scenario.fleet.members;
-    if members.value == 0 || members.value > MOST_MEMBERS {
-        return wrong(members, format!("a fleet has 1 to {MOST_MEMBERS} members, not {}", members.value));
+    let (members, said) = (&scenario.fleet.members, scenario.fleet.members.referenced != Location::UNKNOWN);
+    match &scenario.cluster {
+        Some(cluster) if said => return wrong(cluster, "say one of `fleet` and `cluster`"),
+        Some(cluster) => check_cluster(cluster)?,
+        None if !said => return wrong(&scenario.scenario, "say what it runs on: `fleet` or `cluster`"),
+        None if members.value == 0 || members.value > MOST_MEMBERS => {
+            return wrong(members, format!("a fleet has 1 to {MOST_MEMBERS} members, not {}", members.value));
+        }
+        None => {}
     }
     if scenario.steps().next().is_none() {
         return wrong(&scenario.scenario, "this scenario has no steps");
@@ -45,7 +52,7 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
     {
         return wrong(member, "a fleet with such members needs the feature PullMembers");
     }
-    let mut scope = Scope::of(&scenario.fleet);
+    let mut scope = Scope::of(scenario);
     scenario.steps().try_for_each(|step| scope.step(step))
 }
 
@@ -72,7 +79,7 @@ fn check_fleet(fleet: &FleetShape) -> Checked {
 }
 
 /// Names go into objects and file names.
-fn name(name: &Spanned<String>, what: &str) -> Checked {
+pub(super) fn name(name: &Spanned<String>, what: &str) -> Checked {
     let text = &name.value;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let edges = text.starts_with('-') || text.ends_with('-');
@@ -86,9 +93,9 @@ fn name(name: &Spanned<String>, what: &str) -> Checked {
 }
 
 /// What the steps so far have defined.
-struct Scope<'a> {
-    fleet: &'a FleetShape,
-    members: BTreeSet<String>,
+pub(super) struct Scope<'a> {
+    scenario: &'a Scenario,
+    pub(super) members: BTreeSet<String>,
     aliases: BTreeSet<String>,
     workloads: BTreeMap<String, Location>,
     broken: Vec<MemberRef>,
@@ -97,10 +104,10 @@ struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    fn of(fleet: &'a FleetShape) -> Self {
+    fn of(scenario: &'a Scenario) -> Self {
         Self {
-            fleet,
-            members: fleet.names().collect(),
+            scenario,
+            members: scenario.members().into_iter().collect(),
             aliases: BTreeSet::new(),
             workloads: BTreeMap::new(),
             broken: Vec::new(),
@@ -109,6 +116,7 @@ impl<'a> Scope<'a> {
     }
 
     fn step(&mut self, step: &Spanned<Step>) -> Checked {
+        fits(step, self.scenario.cluster.is_some())?;
         match &step.value {
             Step::Workload(workload) => self.new_workload(workload),
             Step::Scale(scale) => self.workload(&scale.workload),
@@ -142,6 +150,11 @@ impl<'a> Scope<'a> {
             Step::Delete(delete) => self.object(&delete.from, &delete.object),
             Step::Seen(seen) | Step::Unseen(seen) => self.object(&seen.place, &seen.object),
             Step::SeenFor(seen) | Step::UnseenFor(seen) => self.object(&seen.place, &seen.object),
+            Step::Pods(pods) => self.pods(pods),
+            Step::Silence(silence) => self.strikes(&silence.node, silence.alias.as_ref()),
+            Step::Condition(condition) => self.strikes(&condition.node, condition.alias.as_ref()),
+            Step::Skew(skew) => self.skew(skew),
+            Step::TaintedNodes(tainted) => self.tainted_nodes(tainted, step.referenced),
             Step::Settled(settled) => self.workload(&settled.workload),
             Step::Health(health) => self.member(&health.cluster),
             Step::Tainted(tainted) | Step::Untainted(tainted) => self.member(&tainted.cluster),
@@ -167,16 +180,21 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// A name that is new.
+    pub(super) fn name_workload(&mut self, new: &Spanned<String>) -> Checked {
+        name(new, "a workload's name")?;
+        let Some(earlier) = self.workloads.insert(new.value.clone(), new.referenced) else { return Ok(()) };
+        let line = earlier.line();
+        wrong(new, format!("there is a workload `{}` already, in line {line}", new.value))
+    }
+
+    /// The names of the workloads so far.
+    pub(super) fn workload_names(&self) -> impl Iterator<Item = &String> {
+        self.workloads.keys()
+    }
+
     fn new_workload(&mut self, workload: &Workload) -> Checked {
-        name(&workload.name, "a workload's name")?;
-        let earlier = self.workloads.insert(workload.name.value.clone(), workload.name.referenced);
-        if let Some(earlier) = earlier {
-            let line = earlier.line();
-            return wrong(
-                &workload.name,
-                format!("there is a workload `{}` already, in line {line}", workload.name.value),
-            );
-        }
+        self.name_workload(&workload.name)?;
         if workload.cluster_scoped && workload.replicas.value > 0 {
             return wrong(&workload.replicas, "what belongs to no namespace has no replicas");
         }
@@ -215,7 +233,7 @@ impl<'a> Scope<'a> {
     }
 
     /// One member, or all those of a domain, which has some.
-    fn strikes(&mut self, victims: &Spanned<Victims>, alias: Option<&Spanned<String>>) -> Checked {
+    pub(super) fn strikes(&mut self, victims: &Spanned<Victims>, alias: Option<&Spanned<String>>) -> Checked {
         let members = match &victims.value {
             Victims::Member(member) => {
                 return self
@@ -232,9 +250,11 @@ impl<'a> Scope<'a> {
 
     /// The members of a domain.
     fn domain(&self, domain: &Victims, at: &Spanned<Victims>) -> Result<Vec<String>, Mistake> {
-        let members = domain.of_domain(self.fleet).unwrap_or_default();
+        let members = domain.of_domain(self.scenario).unwrap_or_default();
         if members.is_empty() {
-            wrong(at, format!("no member of this fleet is in it: {domain}"))?;
+            let whole =
+                if self.scenario.cluster.is_some() { "node of this cluster" } else { "member of this fleet" };
+            wrong(at, format!("no {whole} is in it: {domain}"))?;
         }
         Ok(members)
     }
@@ -288,6 +308,10 @@ impl<'a> Scope<'a> {
         wrong(member, format!("nothing has broken {} before this step", member.value))
     }
 
+    pub(super) fn has_zone(&self, zone: &str) -> bool {
+        self.scenario.cluster.as_ref().is_some_and(|cluster| cluster.value.zones.contains_key(zone))
+    }
+
     fn is_real(&self, member: &MemberRef) -> bool {
         matches!(member, MemberRef::Named(name) if self.members.contains(name))
     }
@@ -312,6 +336,9 @@ impl<'a> Scope<'a> {
 
     fn object(&self, place: &Spanned<Place>, object: &Spanned<Manifest>) -> Checked {
         if let Place::Member(member) = &place.value {
+            if self.scenario.cluster.is_some() {
+                return wrong(place, "a node has no API: objects of a cluster are in `controlPlane`");
+            }
             self.member(&Spanned::new(member.clone(), place.referenced, place.defined))?;
         }
         object.value.names().iter().try_for_each(|name| self.named(object, name))
@@ -340,7 +367,7 @@ impl<'a> Scope<'a> {
         wrong(workload, format!("no step before this makes a workload `{}`{known}", workload.value))
     }
 
-    fn member(&self, member: &Spanned<MemberRef>) -> Checked {
+    pub(super) fn member(&self, member: &Spanned<MemberRef>) -> Checked {
         match &member.value {
             MemberRef::Named(name) => self.named(member, name),
             MemberRef::Selected(selector) => {
@@ -361,8 +388,13 @@ impl<'a> Scope<'a> {
         if self.members.contains(name) {
             return Ok(());
         }
-        let count = self.members.len();
         let aliases = list(self.aliases.iter());
+        if self.scenario.cluster.is_some() {
+            let nodes: Vec<&str> = self.members.iter().map(String::as_str).collect();
+            let nodes = if nodes.len() > 20 { format!("{} nodes", nodes.len()) } else { nodes.join(", ") };
+            return wrong(at, format!("there is no node `{name}` in this cluster ({nodes}){aliases}"));
+        }
+        let count = self.members.len();
         wrong(at, format!("there is no member `{name}` in this fleet of {count} (m1 to m{count}){aliases}"))
     }
 }

@@ -1,11 +1,12 @@
-//! A scenario file: what it is about, what it needs, its fleet, and its steps; and the workloads it places.
+//! A scenario file: what it is about, what it needs, what it runs on, and its steps; and the workloads it places.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use serde_saphyr::Spanned;
+use serde_saphyr::{Location, Spanned};
 
+use super::cluster::ClusterShape;
 use super::step::Step;
 use super::time::{Length, StartUpTime};
 use crate::facts::TaintEffect;
@@ -25,8 +26,11 @@ pub struct Scenario {
     /// The parts of an implementation without which it fails, each alone, by the names that the reference has for them.
     #[serde(default)]
     pub fails_without: Vec<String>,
-    /// The fleet it runs on.
+    /// The fleet it runs on, which has no members where it runs on a cluster.
+    #[serde(default)]
     pub fleet: FleetShape,
+    /// The cluster with nodes that it runs on, in the place of a fleet.
+    pub cluster: Option<Spanned<ClusterShape>>,
     /// What is there before anything goes wrong.
     #[serde(default)]
     pub given: Vec<Spanned<Step>>,
@@ -42,6 +46,32 @@ impl Scenario {
     /// All steps in the order in which they run.
     pub fn steps(&self) -> impl Iterator<Item = &Spanned<Step>> {
         self.given.iter().chain(&self.when).chain(&self.then)
+    }
+
+    /// The members by name, in the order of the file: clusters of the fleet, or nodes of the cluster.
+    #[must_use]
+    pub fn members(&self) -> Vec<String> {
+        match &self.cluster {
+            None => self.fleet.names().collect(),
+            Some(cluster) => cluster.value.places().map(|(name, _)| name).collect(),
+        }
+    }
+
+    /// The members that have this value in this field.
+    #[must_use]
+    pub fn members_in(&self, field: Field, value: &str) -> Vec<String> {
+        let Some(cluster) = &self.cluster else {
+            let places = self.fleet.places(field);
+            let within = |name: &String| places.get(name).is_some_and(|place| place.value == value);
+            return self.fleet.names().filter(within).collect();
+        };
+        let region = |zone: &str| cluster.value.regions.get(zone).map(|region| region.value.as_str());
+        let within = |zone: Option<&str>| match field {
+            Field::Zone => zone == Some(value),
+            Field::Region => zone.and_then(region) == Some(value),
+            Field::Provider => false,
+        };
+        cluster.value.places().filter(|(_, zone)| within(*zone)).map(|(name, _)| name).collect()
     }
 }
 
@@ -68,6 +98,21 @@ pub struct FleetShape {
     /// The members with an agent that reaches out to the control plane, in the place of the control plane to them.
     #[serde(default)]
     pub pull: Vec<Spanned<String>>,
+}
+
+impl Default for FleetShape {
+    /// No members.
+    fn default() -> Self {
+        Self {
+            members: Spanned::new(0, Location::UNKNOWN, Location::UNKNOWN),
+            start_up: None,
+            regions: BTreeMap::new(),
+            zones: BTreeMap::new(),
+            providers: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            pull: Vec::new(),
+        }
+    }
 }
 
 impl FleetShape {

@@ -4,6 +4,8 @@
 //! to the dialect.
 
 mod check;
+mod check_cluster;
+mod cluster;
 mod document;
 mod error;
 mod file;
@@ -12,6 +14,7 @@ mod reference;
 mod step;
 mod time;
 
+pub use cluster::{ClusterShape, Condition, Ill, Keeper, PodToleration, Pods, Silence, Skew, TaintedNodes};
 pub use document::{
     AffinityGroup, Bounds, Field, FieldMatch, FleetShape, Policy, Scenario, Scheduling, Spread, Toleration,
     Workload,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::document::{Field, FleetShape};
+use super::document::{Field, Scenario};
 
 /// A member of the fleet, as a step says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,13 +62,11 @@ impl fmt::Display for MemberRef {
 }
 
 impl Victims {
-    /// The members of `fleet` that it means, by name, where no run is needed to tell.
+    /// The members of `scenario` that it means, by name, where no run is needed to tell.
     #[must_use]
-    pub fn of_domain(&self, fleet: &FleetShape) -> Option<Vec<String>> {
+    pub fn of_domain(&self, scenario: &Scenario) -> Option<Vec<String>> {
         let Self::Domain(field, value) = self else { return None };
-        let places = fleet.places(*field);
-        let within = |name: &String| places.get(name).is_some_and(|place| place.value == *value);
-        Some(fleet.names().filter(within).collect())
+        Some(scenario.members_in(*field, value))
     }
 }
 

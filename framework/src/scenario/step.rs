@@ -11,6 +11,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
+use super::cluster::{Condition, Pods, Silence, Skew, TaintedNodes};
 use super::document::Workload;
 use super::object::{Apply, Delete, Seen, SeenFor};
 use super::reference::{MemberRef, Victims};
@@ -50,6 +51,7 @@ pub enum Step {
     /// A person removes a taint from a member.
     Untaint(Taint),
     /// A person deletes a member's object.
+    #[serde(alias = "deleteNode")]
     DeleteMember(Spanned<MemberRef>),
     /// From now on, replicas in a member take this long to become ready.
     StartUp(StartUp),
@@ -57,6 +59,14 @@ pub enum Step {
     Apply(Box<Apply>),
     /// A person deletes an object.
     Delete(Box<Delete>),
+    /// Makes pods that run in a cluster with nodes.
+    Pods(Box<Pods>),
+    /// Stops the kubelets of nodes, or cuts them off: nothing is heard of them.
+    Silence(Silence),
+    /// Makes the kubelets of nodes say that something is wrong with them.
+    Condition(Condition),
+    /// Makes the clocks of nodes wrong.
+    Skew(Skew),
 
     /// Waits until an object is there and contains what is said.
     Seen(Box<Seen>),
@@ -76,6 +86,8 @@ pub enum Step {
     Untainted(Tainted),
     /// Fails if, while this time passes, a member has such a taint.
     NotTainted(NotTainted),
+    /// Waits until so many nodes have a taint, or fails if so many have not while this time passes.
+    TaintedNodes(Box<TaintedNodes>),
     /// Waits until a workload is no longer assigned to a member.
     Evicted(Moved),
     /// Fails if, while this time passes, a workload loses its assignment to a member.
@@ -93,6 +105,7 @@ pub enum Step {
     /// Waits until the control plane has given up a member's copy of a workload, and the member has it no more.
     Gone(Moved),
     /// Waits until a deleted member's object is gone.
+    #[serde(alias = "nodeGone")]
     MemberGone(MemberGone),
 }
 
@@ -146,6 +159,7 @@ pub struct Runs {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Call {
     /// Which member.
+    #[serde(alias = "node")]
     pub member: Spanned<MemberRef>,
     /// Its name for later steps.
     #[serde(rename = "as")]
@@ -168,6 +182,7 @@ pub struct Refuse {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Partition {
     /// Which member, or which members.
+    #[serde(alias = "node")]
     pub cluster: Spanned<Victims>,
     /// Which packets vanish; those both ways where nothing is said.
     #[serde(default = "both")]
@@ -199,6 +214,7 @@ pub struct Delay {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Flap {
     /// Which member.
+    #[serde(alias = "node")]
     pub cluster: Spanned<MemberRef>,
     /// How long it refuses each time.
     pub down: Length,
@@ -216,6 +232,7 @@ pub struct Flap {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Taint {
     /// Which member.
+    #[serde(alias = "node")]
     pub cluster: Spanned<MemberRef>,
     /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
@@ -292,6 +309,7 @@ impl<'de> Deserialize<'de> for Settled {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Health {
     /// Which member.
+    #[serde(alias = "node")]
     pub cluster: Spanned<MemberRef>,
     /// What the control plane shall hold it for.
     pub is: MemberHealth,
@@ -305,6 +323,7 @@ pub struct Health {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Tainted {
     /// Which member.
+    #[serde(alias = "node")]
     pub cluster: Spanned<MemberRef>,
     /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
@@ -320,6 +339,7 @@ pub struct Tainted {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NotTainted {
     /// Which member.
+    #[serde(alias = "node")]
     pub cluster: Spanned<MemberRef>,
     /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
@@ -445,6 +465,7 @@ pub struct TaskEnded {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MemberGone {
     /// Which member.
+    #[serde(alias = "node")]
     pub cluster: Spanned<MemberRef>,
     /// How long to wait.
     #[serde(default)]

@@ -6,12 +6,13 @@ use super::Timings;
 
 impl Timings {
     /// The names of all timings.
-    pub const NAMES: [&str; 16] = [
+    pub const NAMES: [&str; 17] = [
         "statusUpdateFrequency",
         "failureThreshold",
         "successThreshold",
         "monitorPeriod",
         "monitorGracePeriod",
+        "startupGracePeriod",
         "failoverEvictionTimeout",
         "gracefulEvictionTimeout",
         "notReadyTolerationSeconds",

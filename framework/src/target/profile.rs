@@ -93,6 +93,14 @@ pub enum Feature {
     /// Members that are not ready get a `NoExecute` taint one after the other, zone by zone, as fast as the state of the
     /// zone allows.
     ZonedEvictions,
+    /// Members with a label for it do not count when it is judged how ill their zone is.
+    ExcludesByLabel,
+    /// What is evicted for a taint says so before it goes.
+    TellsDisruption,
+    /// What comes to a member that is not ready counts as not ready, too.
+    MarksNewcomers,
+    /// Of two labels of a member that say the same, the stable one leads, and the beta one follows.
+    StableLabelsLead,
 }
 
 /// How an implementation is started.

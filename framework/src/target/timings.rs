@@ -29,6 +29,9 @@ pub struct Timings {
     /// How long a member that reports by itself may be silent.
     #[serde(with = "text::required")]
     pub monitor_grace_period: Duration,
+    /// The same for one that has never said anything; absent where that makes no difference.
+    #[serde(default, with = "text::optional")]
+    pub startup_grace_period: Option<Duration>,
     /// How long a member is not ready until it gets a `NoExecute` taint (with `AutomaticNoExecute`).
     #[serde(with = "text::required")]
     pub failover_eviction_timeout: Duration,
@@ -95,6 +98,7 @@ impl Timings {
         match name {
             "silentProbe" => self.silent_probe = Some(value),
             "evictionPace" => self.eviction_pace = Some(value),
+            "startupGracePeriod" | "nodeStartupGracePeriod" => self.startup_grace_period = Some(value),
             _ => match self.slot(name) {
                 Some(slot) => *slot = value,
                 None => return false,
@@ -129,6 +133,7 @@ impl Timings {
             "refusedProbe" => &mut self.refused_probe,
             "silentProbe" => self.silent_probe.as_mut()?,
             "evictionPace" => self.eviction_pace.as_mut()?,
+            "startupGracePeriod" => self.startup_grace_period.as_mut()?,
             "recheck" => &mut self.recheck,
             "takeover" => &mut self.takeover,
             "latency" => &mut self.latency,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::fmt::serde::unsigned_duration::friendly::compact as text;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::history::LONGEST;
 
@@ -26,6 +26,34 @@ pub struct Zones {
 }
 
 impl Zones {
+    /// The flags that are about zones, by the names that headers of histories have for them.
+    pub const FLAGS: [&str; 4] = [
+        "nodeEvictionRate",
+        "secondaryNodeEvictionRate",
+        "largeClusterSizeThreshold",
+        "unhealthyZoneThreshold",
+    ];
+
+    /// What the controllers are told, by the same names.
+    #[must_use]
+    pub fn flags(&self) -> Map<String, Value> {
+        let values =
+            [self.rate(), self.secondary_rate(), self.large as f64, self.unhealthy_percent as f64 / 100.0];
+        Self::FLAGS.iter().zip(values).map(|(name, value)| ((*name).to_owned(), Value::from(value))).collect()
+    }
+
+    /// How many members a second are tainted in a zone that is well or altogether gone.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        rate(self.eviction_pause)
+    }
+
+    /// The same in a large zone that is partly gone.
+    #[must_use]
+    pub fn secondary_rate(&self) -> f64 {
+        rate(self.secondary_eviction_pause)
+    }
+
     /// Takes over what the header of a history says of the flag called `name`. Answers whether it is one of these.
     pub(super) fn set(&mut self, name: &str, value: &Value) -> bool {
         let number = value.as_f64().unwrap_or_default();
@@ -39,6 +67,11 @@ impl Zones {
         }
         true
     }
+}
+
+/// The longest pause stands for no rate at all.
+fn rate(pause: Duration) -> f64 {
+    if pause >= LONGEST { 0.0 } else { pause.as_secs_f64().recip() }
 }
 
 #[cfg(test)]

@@ -60,7 +60,8 @@ impl Plan {
             objects.extend(fleet.members().map(|member| objects::cluster(member.spec())));
             let installed = control_plane.install(objects);
             installed.map_err(|error| Trouble::Environment(miette!("{error}")))?;
-            let site = Site { clock: run.clock, fleet: &fleet, timings: &profile.timings };
+            let (timings, zones) = (&profile.timings, profile.zones.as_ref());
+            let site = Site { clock: run.clock, fleet: &fleet, timings, zones };
             controllers = Some(reference.start(&site));
         }
         Ok(Upright { servers, _controllers: controllers, _fleet: fleet })

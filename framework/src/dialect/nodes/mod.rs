@@ -3,6 +3,7 @@
 mod fold;
 mod lease;
 mod node;
+pub mod objects;
 mod pod;
 
 pub use fold::Nodes;

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::fold::{Seen, time};
-use crate::facts::{Health, Member, News, Taint, TaintEffect, World};
+use crate::facts::{Health, Member, News, Taint, TaintEffect, World, Zone};
 
 /// What this version of a Node changes.
 pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     let name = seen.name.to_owned();
     if seen.gone {
-        return world.members.remove(&name).map(|_| News::MemberGone(name)).into_iter().collect();
+        let Some(was) = world.members.remove(&name) else { return Vec::new() };
+        world.count(&was, false);
+        return vec![News::MemberGone(name)];
     }
     world.strangers.remove(&name);
     let first = !world.members.contains_key(&name);
@@ -19,6 +21,9 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         .members
         .remove(&name)
         .unwrap_or_else(|| Member { health_since: world.now, ..Member::default() });
+    if !first {
+        world.count(&was, false);
+    }
     let mut now = read(world, seen, &was, first);
     let mut news = Vec::new();
     if now.health != was.health {
@@ -54,6 +59,7 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         now.changed = world.now;
         news.push(News::MemberChanged(name.clone()));
     }
+    world.count(&now, true);
     world.members.insert(name, now);
     news
 }
@@ -64,6 +70,9 @@ fn read(world: &World, seen: &Seen<'_>, was: &Member, first: bool) -> Member {
     let labels: BTreeMap<_, _> =
         labels.into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect();
     let status = |condition: &Value| Some((text(condition.get("type")?), text(&condition["status"])));
+    let reason = |condition: &Value| Some((text(condition.get("type")?), text(&condition["reason"])));
+    let fields = fields(&labels);
+    let zone = if first || fields != was.fields { zone(&fields) } else { was.zone.clone() };
     let heartbeat = seen.condition("Ready").map(|ready| text(&ready["lastHeartbeatTime"]));
     Member {
         record: Some(seen.witness.clone()),
@@ -71,8 +80,12 @@ fn read(world: &World, seen: &Seen<'_>, was: &Member, first: bool) -> Member {
         taints: taints(world, seen, &was.taints, first),
         leaving: seen.object.pointer("/metadata/deletionTimestamp").is_some(),
         pulls: true,
-        fields: fields(&labels),
+        fields,
+        zone,
+        counts: !labels.contains_key(EXCLUDED),
         conditions: seen.list("/status/conditions").iter().filter_map(status).collect(),
+        reasons: seen.list("/status/conditions").iter().filter_map(reason).collect(),
+        created: seen.object.pointer("/metadata/creationTimestamp").and_then(time),
         cordoned: seen.object.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true),
         heartbeat: heartbeat.unwrap_or_default(),
         labels,
@@ -103,6 +116,15 @@ fn fields(labels: &BTreeMap<String, String>) -> BTreeMap<String, Vec<String>> {
         (name.to_owned(), value.into_iter().collect())
     };
     ["region", "zone"].map(field).into()
+}
+
+/// The label of a node that does not count.
+const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
+
+/// Region and zone in one, whichever of them there are.
+fn zone(fields: &BTreeMap<String, Vec<String>>) -> Zone {
+    let value = |name: &str| fields.get(name).and_then(|values| values.first()).map_or("", String::as_str);
+    format!("{}\0{}", value("region"), value("zone")).into()
 }
 
 /// A taint that was taken off and put on again between two observations is another one, as its time says.

@@ -46,6 +46,9 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     }
     if assignment != entry.assignment {
         let was = std::mem::replace(&mut entry.assignment, assignment.clone());
+        if !leaving {
+            entry.arrived = now;
+        }
         world.reassign(&key, &was, &assignment);
         news.push(News::Assigned { workload: key, was, now: assignment, first });
     }

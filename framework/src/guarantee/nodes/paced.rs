@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::super::bounds;
 use super::super::court::{Court, Guarantee};
 use super::super::{Rule, Subject};
-use super::zone::{Pace, Zone, is_of_health, paces, zone_of};
-use crate::facts::{Fact, Member, News};
+use super::zone::{Pace, is_of_health, paces};
+use crate::facts::{Fact, Member, News, Zone};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 
@@ -80,7 +80,7 @@ impl Paced {
     }
 
     fn tainted(&mut self, name: &str, member: &Member, fact: &Fact, court: &mut Court<'_>) {
-        let Some(epoch) = self.zones.get_mut(&zone_of(member)) else { return };
+        let Some(epoch) = self.zones.get_mut(&member.zone) else { return };
         let Pace::Each(pause) = epoch.pace else { return };
         if fact.at < epoch.from {
             return;

@@ -7,8 +7,8 @@ use super::super::bounds;
 use super::super::court::{Court, Guarantee, Reason, Waits};
 use super::super::{Rule, Subject};
 use super::heartbeat::never;
-use super::zone::{Pace, Zone, is_of_health, paces, waits, zone_of};
-use crate::facts::{Fact, Member, News};
+use super::zone::{Pace, is_of_health, paces, waits};
+use crate::facts::{Fact, News, Zone};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 
@@ -25,8 +25,12 @@ static TAINTED: Rule = Rule {
 #[derive(Default)]
 pub(in super::super) struct Tainted {
     waits: Waits,
-    /// What those that wait were told of their zone.
+    /// Who waits, by zone.
+    waiting: BTreeMap<Zone, BTreeSet<String>>,
+    /// What those that wait were told last: the pace of their zone, and how many wait.
     paces: BTreeMap<String, (Pace, usize)>,
+    /// What the last of each zone was told.
+    told: BTreeMap<Zone, (Pace, usize)>,
     /// Zones that were held back once.
     held_back: BTreeSet<Zone>,
 }
@@ -43,12 +47,13 @@ impl Guarantee for Tainted {
         self.waits.observe(fact, court);
         match &fact.news {
             News::TaintAdded { member, taint, .. } if is_of_health(taint) => {
-                self.paces.remove(member);
-                if let Some(left) = self.waits.met(&Subject::member(member), fact) {
-                    court.book.held_by(left);
-                }
+                let left = self.waits.met(&Subject::member(member), fact);
+                self.file(member, court);
+                left.into_iter().for_each(|left| court.book.held_by(left));
             }
-            News::Health { .. } | News::MemberGone(_) | News::TaintRemoved { .. } => self.look(fact, court),
+            News::Health { member, .. } | News::MemberGone(member) | News::TaintRemoved { member, .. } => {
+                self.look(member, fact, court);
+            }
             _ => {}
         }
     }
@@ -61,53 +66,74 @@ impl Guarantee for Tainted {
 impl Tainted {
     /// Works out whose turn must come until when: anew for who waits in a zone that is otherwise than before, or has more
     /// who wait.
-    fn look(&mut self, fact: &Fact, court: &Court<'_>) {
+    fn look(&mut self, name: &String, fact: &Fact, court: &Court<'_>) {
         let Some(zones) = &court.profile.zones else { return };
-        let waiting: BTreeMap<&String, &Member> =
-            court.world.members.iter().filter(|(_, member)| waits(member)).collect();
-        self.waits
-            .cancel_all(|subject| subject.member.as_ref().is_none_or(|name| !waiting.contains_key(name)));
-        self.paces.retain(|name, _| waiting.contains_key(name));
+        self.file(name, court);
         let paces = paces(court.world, zones);
-        let halted =
-            paces.iter().filter(|(_, pace)| !matches!(pace, Pace::Each(_))).map(|(zone, _)| zone.clone());
-        self.held_back.extend(halted);
-        let mut counts: BTreeMap<Zone, usize> = BTreeMap::new();
-        for member in waiting.values() {
-            *counts.entry(zone_of(member)).or_default() += 1;
-        }
-        for (name, member) in &waiting {
-            let zone = zone_of(member);
-            let (Some(pace), Some(count)) = (paces.get(&zone).copied(), counts.get(&zone).copied()) else {
-                self.waits.cancel(&Subject::member(name));
+        let halted = paces.iter().filter(|(_, pace)| !matches!(pace, Pace::Each(_)));
+        self.held_back.extend(halted.map(|(zone, _)| zone.clone()));
+        let waiting = std::mem::take(&mut self.waiting);
+        for (zone, names) in &waiting {
+            let Some(pace) = paces.get(zone) else {
+                names.iter().for_each(|name| self.waits.cancel(&Subject::member(name)));
+                self.told.remove(zone);
                 continue;
             };
-            let before = self.paces.insert((*name).clone(), (pace, count));
-            if before.is_some_and(|(was, others)| was == pace && count <= others) {
-                continue;
+            let told = self.told.get(zone).copied();
+            if told.is_none_or(|(was, others)| was != *pace || names.len() > others) {
+                names.iter().for_each(|name| self.tell(name, (*pace, names.len()), fact, court));
+                self.told.insert(zone.clone(), (*pace, names.len()));
+            } else if names.contains(name) {
+                self.tell(name, (*pace, names.len()), fact, court);
+                self.told.insert(zone.clone(), (*pace, names.len()));
             }
-            let subject = Subject::member(name);
-            let Pace::Each(pause) = pace else {
-                self.waits.cancel(&subject);
-                continue;
-            };
-            let turns = u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
-            let allowed = bounds::tainted_node(court.timings()) + pause.saturating_mul(turns);
-            let health = member.health.map(|health| health.to_string()).unwrap_or_default();
-            let known = pause == Duration::from_secs(1) && self.held_back.contains(&zone);
-            let reason = Reason {
-                because: format!(
-                    "it is {health} since {}, {count} of its zone wait, and one each {} is tainted",
-                    clock(member.health_since),
-                    span(pause)
-                ),
-                missing: format!(
-                    "{name} has no NoExecute taint for it{}",
-                    if known { STAYS_HELD_BACK } else { "" }
-                ),
-            };
-            self.waits.restart(subject, fact, fact.at + allowed, allowed, reason);
         }
+        self.waiting = waiting;
+    }
+
+    /// Puts a member where it belongs of those that wait.
+    fn file(&mut self, name: &String, court: &Court<'_>) {
+        let member = court.world.members.get(name).filter(|member| waits(member));
+        if member.is_none() {
+            self.waits.cancel(&Subject::member(name));
+            self.paces.remove(name);
+        }
+        self.waiting.retain(|zone, names| {
+            if member.is_none_or(|member| member.zone != *zone) {
+                names.remove(name);
+            }
+            !names.is_empty()
+        });
+        if let Some(member) = member {
+            self.waiting.entry(member.zone.clone()).or_default().insert(name.clone());
+        }
+    }
+
+    /// A member waits for its turn among so many at this pace, unless it did so already.
+    fn tell(&mut self, name: &String, (pace, count): (Pace, usize), fact: &Fact, court: &Court<'_>) {
+        let Some(member) = court.world.members.get(name) else { return };
+        let before = self.paces.insert(name.clone(), (pace, count));
+        if before.is_some_and(|(was, others)| was == pace && count <= others) {
+            return;
+        }
+        let subject = Subject::member(name);
+        let Pace::Each(pause) = pace else { return self.waits.cancel(&subject) };
+        let turns = u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
+        let allowed = bounds::tainted_node(court.timings()) + pause.saturating_mul(turns);
+        let health = member.health.map(|health| health.to_string()).unwrap_or_default();
+        let known = pause == Duration::from_secs(1) && self.held_back.contains(&member.zone);
+        let reason = Reason {
+            because: format!(
+                "it is {health} since {}, {count} of its zone wait, and one each {} is tainted",
+                clock(member.health_since),
+                span(pause)
+            ),
+            missing: format!(
+                "{name} has no NoExecute taint for it{}",
+                if known { STAYS_HELD_BACK } else { "" }
+            ),
+        };
+        self.waits.restart(subject, fact, fact.at + allowed, allowed, reason);
     }
 }
 
@@ -124,6 +150,7 @@ static FROZEN: Rule = Rule {
 /// I10 and I11: as soon as the controllers can have seen it.
 #[derive(Default)]
 pub(in super::super) struct Frozen {
+    paces: BTreeMap<Zone, Pace>,
     /// The members that wait in a zone that is held back, and since when.
     since: BTreeMap<String, Duration>,
     /// Taints that have to go.
@@ -138,7 +165,7 @@ impl Guarantee for Frozen {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         self.waits.observe(fact, court);
         match &fact.news {
-            News::Health { .. } | News::MemberGone(_) => self.look(fact, court),
+            News::Health { member, .. } | News::MemberGone(member) => self.look(member, fact, court),
             News::TaintRemoved { member, taint } if is_of_health(taint) => {
                 if let Some(left) = self.waits.met(&Subject::member(member), fact) {
                     court.book.held_by(left);
@@ -165,14 +192,21 @@ impl Guarantee for Frozen {
 }
 
 impl Frozen {
-    fn look(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    /// Looks at a member, and at all of them if a zone is otherwise than before.
+    fn look(&mut self, changed: &String, fact: &Fact, court: &mut Court<'_>) {
         let Some(zones) = &court.profile.zones else { return };
         let lag = bounds::zone_seen(court.timings());
         let world = court.world;
         let paces = paces(world, zones);
-        self.since.retain(|name, _| world.members.contains_key(name));
-        for (name, member) in &world.members {
-            let pace = paces.get(&zone_of(member));
+        let first = if paces == self.paces { Some(changed) } else { None };
+        let alone = first.and_then(|name| world.members.get_key_value(name));
+        let all = world.members.iter().filter(|_| first.is_none());
+        if !world.members.contains_key(changed) {
+            self.since.remove(changed);
+            self.waits.cancel(&Subject::member(changed));
+        }
+        for (name, member) in alone.into_iter().chain(all) {
+            let pace = paces.get(&member.zone);
             if !matches!(pace, Some(Pace::Frozen | Pace::Cut)) {
                 // It was put to the test if there was somebody to taint for long enough.
                 if self.since.remove(name).is_some_and(|since| fact.at > since + lag) {
@@ -193,6 +227,7 @@ impl Frozen {
                 self.waits.start(subject, fact, lag, reason);
             }
         }
+        self.paces = paces;
     }
 }
 

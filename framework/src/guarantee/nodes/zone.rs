@@ -3,11 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::facts::{Health, Member, Taint, TaintEffect, World};
+use crate::facts::{Census, Health, Member, Taint, TaintEffect, World, Zone};
 use crate::target::Zones;
-
-/// The label of a node that does not count.
-const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
 
 /// What is made of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,29 +17,15 @@ pub(super) enum Pace {
     Cut,
 }
 
-/// Region and zone.
-pub(super) type Zone = (Vec<String>, Vec<String>);
-
-/// The zone that a member stands in.
-pub(super) fn zone_of(member: &Member) -> Zone {
-    (member.field("region").to_vec(), member.field("zone").to_vec())
-}
-
 /// What is made of each zone as all members are now. Nobody knows while there are some of which nothing is known.
 pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
     if !world.strangers.is_empty() {
         return BTreeMap::new();
     }
-    let mut census: BTreeMap<Zone, (u64, u64)> = BTreeMap::new();
-    for member in world.members.values() {
-        let (size, away) = census.entry(zone_of(member)).or_default();
-        let counts = !member.labels.contains_key(EXCLUDED);
-        *size += u64::from(counts);
-        *away += u64::from(counts && member.health != Some(Health::Ready));
-    }
-    let (size, away) = census.values().fold((0, 0), |sum, zone| (sum.0 + zone.0, sum.1 + zone.1));
+    let sum = |sum: (u64, u64), zone: &Census| (sum.0 + zone.size, sum.1 + zone.away);
+    let (size, away) = world.census.values().fold((0, 0), sum);
     let cut = size > 0 && size == away;
-    let pace = |(size, away): (u64, u64)| {
+    let pace = |Census { size, away }: Census| {
         let partly = away > 2 && away < size && away * 100 >= size * zones.unhealthy_percent;
         match partly {
             _ if cut => Pace::Cut,
@@ -51,7 +34,7 @@ pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
             false => Pace::Each(zones.eviction_pause),
         }
     };
-    census.into_iter().map(|(zone, count)| (zone, pace(count))).collect()
+    world.census.iter().map(|(zone, census)| (zone.clone(), pace(*census))).collect()
 }
 
 /// Whether the taint is one of those that ill health brings in its turn.

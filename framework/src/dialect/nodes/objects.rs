@@ -1,0 +1,102 @@
+//! The other way round: the words of a scenario as Kubernetes' own objects.
+
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::{Map, Value, json};
+
+use crate::scenario::{Keeper, PodToleration, Pods};
+
+/// Where the dialect's objects are, all of them.
+pub const WATCHED: [&str; 3] =
+    ["/api/v1/nodes", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", "/api/v1/pods"];
+
+/// The namespace of every pod.
+const NAMESPACE: &str = "default";
+
+/// The kind of a member's object.
+#[must_use]
+pub fn nodes() -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Node"))
+}
+
+/// The full key of a taint: `not-ready` and `unreachable` are short for Kubernetes' own.
+#[must_use]
+pub fn taint_key(key: &str) -> String {
+    match key {
+        "not-ready" | "unreachable" => format!("node.kubernetes.io/{key}"),
+        other => other.to_owned(),
+    }
+}
+
+/// What is to be created so that `pods` run, one on each of the nodes called `on` where they are bound.
+#[must_use]
+pub fn pods(pods: &Pods, on: &[String]) -> Vec<(ApiResource, Value)> {
+    let of = |group: &str, kind: &str| ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+    let (kind, is_static) = match pods.kind.value {
+        Keeper::Deployment => (of("apps", "Deployment"), false),
+        Keeper::StatefulSet => (of("apps", "StatefulSet"), false),
+        Keeper::DaemonSet => (of("apps", "DaemonSet"), false),
+        Keeper::Pod => (of("", "Pod"), false),
+        Keeper::StaticPod => (of("", "Pod"), true),
+    };
+    let spec = spec(&pods.tolerations, is_static);
+    if kind.group.is_empty() {
+        let bound = on.iter().enumerate().map(|(number, node)| {
+            let name = format!("{}-{number}", pods.name.value);
+            (kind.clone(), pod(&name, node, &spec, is_static))
+        });
+        return bound.collect();
+    }
+    let name = &pods.name.value;
+    let labels = json!({"app": name});
+    let mut object = json!({
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}},
+    });
+    if let Some(replicas) = &pods.replicas {
+        object["spec"]["replicas"] = json!(replicas.value);
+    }
+    if pods.kind.value == Keeper::StatefulSet {
+        object["spec"]["serviceName"] = json!(name);
+    }
+    vec![(kind, object)]
+}
+
+fn pod(name: &str, node: &str, spec: &Value, is_static: bool) -> Value {
+    let mut pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": spec,
+    });
+    pod["spec"]["nodeName"] = json!(node);
+    if is_static {
+        // What the kubelet says of the pods that it mirrors.
+        pod["metadata"]["annotations"] =
+            json!({"kubernetes.io/config.mirror": name, "kubernetes.io/config.source": "file"});
+    }
+    pod
+}
+
+fn spec(tolerations: &[PodToleration], is_static: bool) -> Value {
+    let mut tolerated: Vec<Value> = tolerations.iter().map(toleration).collect();
+    // The kubelet adds it to its own pods.
+    tolerated.extend(is_static.then(|| json!({"operator": "Exists", "effect": "NoExecute"})));
+    let mut spec = json!({"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}]});
+    if !tolerated.is_empty() {
+        spec["tolerations"] = json!(tolerated);
+    }
+    spec
+}
+
+fn toleration(toleration: &PodToleration) -> Value {
+    let PodToleration { key, value, effect, seconds } = toleration;
+    let operator = if value.is_some() { "Equal" } else { "Exists" };
+    let mut object = Map::from_iter([("operator".to_owned(), json!(operator))]);
+    object.extend(key.as_deref().map(|key| ("key".to_owned(), json!(taint_key(key)))));
+    object.extend(value.as_ref().map(|value| ("value".to_owned(), json!(value))));
+    object.extend(effect.map(|effect| ("effect".to_owned(), json!(effect.to_string()))));
+    object.extend(seconds.map(|seconds| ("tolerationSeconds".to_owned(), json!(seconds))));
+    Value::Object(object)
+}

@@ -1,0 +1,100 @@
+//! Joins the reference's controllers of nodes to the framework: neither knows the other.
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use capsize_clusters::Admission;
+use capsize_controllers::rules::node::{NodeBehaviour, NodeRelease, NodeRules, Rates, UnknownNodeBug};
+use capsize_controllers::{NodeControllerSet, NodeControllers, NodeSettings};
+use capsize_framework::run::{Implementation, Site};
+use capsize_framework::target::{Profile, Timings, Zones};
+use serde_json::Value;
+
+const LIFECYCLE: &str = "node-lifecycle-controller";
+const TAINT_EVICTION: &str = "taint-eviction-controller";
+
+/// The reference's controllers of nodes, deciding by these rules.
+pub struct NodeReference {
+    rules: Arc<dyn NodeRules>,
+    controllers: NodeControllerSet,
+}
+
+impl NodeReference {
+    /// The controllers of nodes with `rules` in the place of their own.
+    #[must_use]
+    pub fn deciding_by(rules: Arc<dyn NodeRules>) -> Self {
+        Self { rules, controllers: NodeSettings::default().controllers }
+    }
+
+    /// The controllers of nodes as a profile wants them: like a release, with bugs.
+    ///
+    /// # Errors
+    /// When it names a bug that is not known.
+    pub fn of(profile: &Profile) -> Result<Self, UnknownNodeBug> {
+        let behaviour = match profile.behaviour.as_deref() {
+            Some("1.16") => NodeBehaviour::V1_16,
+            _ => NodeBehaviour::V1_36,
+        };
+        let bugs = profile.bugs.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
+        Ok(Self::deciding_by(Arc::new(NodeRelease { behaviour, bugs })))
+    }
+
+    /// What [`NodeReference::without`] takes.
+    #[must_use]
+    pub fn parts() -> BTreeSet<&'static str> {
+        BTreeSet::from([LIFECYCLE, TAINT_EVICTION])
+    }
+
+    /// The controllers of nodes without one of its [`NodeReference::parts`].
+    #[must_use]
+    pub fn without(part: &str) -> Self {
+        let controllers =
+            NodeControllerSet { lifecycle: part != LIFECYCLE, taint_eviction: part != TAINT_EVICTION };
+        Self { controllers, ..Self::default() }
+    }
+}
+
+impl Default for NodeReference {
+    fn default() -> Self {
+        Self::deciding_by(Arc::new(NodeRelease::default()))
+    }
+}
+
+impl Implementation for NodeReference {
+    fn definitions(&self) -> Vec<Value> {
+        Vec::new()
+    }
+
+    fn admission(&self, _: &Timings) -> Admission {
+        Arc::new(|_| Ok(None))
+    }
+
+    fn start(&self, site: &Site<'_>) -> Box<dyn Any> {
+        let controllers = NodeControllers {
+            client: site.fleet.control_plane().client(),
+            clock: site.clock,
+            settings: NodeSettings { controllers: self.controllers, ..settings(site.timings, site.zones) },
+            rules: Arc::clone(&self.rules),
+        };
+        Box::new(controllers.start())
+    }
+}
+
+/// The times and rates of a profile as the controllers take them.
+fn settings(timings: &Timings, zones: Option<&Zones>) -> NodeSettings {
+    let default = NodeSettings::default();
+    let rates = zones.map_or(default.rates, |zones| Rates {
+        normal: zones.rate(),
+        secondary: zones.secondary_rate(),
+        large: usize::try_from(zones.large).unwrap_or(usize::MAX),
+        unhealthy: zones.unhealthy_percent as f32 / 100.0,
+    });
+    NodeSettings {
+        monitor_period: timings.monitor_period,
+        monitor_grace_period: timings.monitor_grace_period,
+        startup_grace_period: timings.startup_grace_period.unwrap_or(default.startup_grace_period),
+        rates,
+        ..default
+    }
+}
