@@ -10,15 +10,16 @@ use std::thread;
 use capsize_clock::Seed;
 use capsize_framework::guarantee::{Catalogue, Outcome};
 use capsize_framework::report::Status;
-use capsize_framework::run::{Target, run_case, side_by_side};
+use capsize_framework::run::{Implementation, Target, run_case, side_by_side};
 use capsize_framework::scenario::Case;
 use capsize_framework::target::Profile;
-use capsize_mutants::Mutant;
+use capsize_mutants::{Mutant, Wrong};
 use clap::Args;
 use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
+use crate::reference_nodes::NodeReference;
 use crate::{conformance, output, targets};
 
 /// Make one rule of the reference wrong at a time, and see who notices
@@ -136,8 +137,11 @@ fn noticed(mutant: &Mutant, cases: &[Case], seed: Seed) -> Result<Option<Caught>
 /// # Errors
 /// What went wrong with the run itself, so that it says nothing about the mutant.
 pub fn put_to(mutant: &Mutant, case: &Case, profile: &Profile, seed: Seed) -> Result<Option<Caught>, String> {
-    let implementation = Reference::deciding_by(mutant.rules());
-    let outcome = run_case(case, Target { profile, implementation: &implementation }, seed, false);
+    let implementation: Box<dyn Implementation> = match mutant.rules() {
+        Wrong::Clusters(rules) => Box::new(Reference::deciding_by(rules)),
+        Wrong::Nodes(rules) => Box::new(NodeReference::deciding_by(rules)),
+    };
+    let outcome = run_case(case, Target { profile, implementation: &*implementation }, seed, false);
     if let Some(why) = outcome.broken {
         return Err(format!("{}: {why}", mutant.id));
     }

@@ -1,21 +1,25 @@
 //! Wrong implementations of one rule of failover each: what a suite is worth shows in whether it notices them.
 //!
-//! A mutant is the reference but for one method of [`Rules`]; or it has one of the bugs that releases of the real system
+//! A mutant is the reference but for one method of [`Rules`], or of [`NodeRules`]; or it has one of the bugs that releases of the real system
 //! had. Running the suite on them is left to `capsize mutants` and its tests.
 
 use std::sync::Arc;
 
 use capsize_controllers::rules::Rules;
+use capsize_controllers::rules::node::NodeRules;
 
 /// Declares wrong rules: the name says what is wrong, then comes the case that notices it, and the guarantee that names
 /// the cause, then the methods that are overridden.
 macro_rules! mutants {
     ($($name:ident ($case:literal, $guarantee:literal) { $($method:tt)* })*) => {
+        mutants! { Rules, new: $($name ($case, $guarantee) { $($method)* })* }
+    };
+    ($rules:ident, $new:ident: $($name:ident ($case:literal, $guarantee:literal) { $($method:tt)* })*) => {
         $(
             #[expect(non_camel_case_types, reason = "its name is a sentence")]
             struct $name;
 
-            impl Rules for $name {
+            impl $rules for $name {
                 $($method)*
             }
         )*
@@ -23,7 +27,7 @@ macro_rules! mutants {
         /// All of this file.
         pub(crate) fn all() -> Vec<crate::Mutant> {
             vec![$(
-                crate::Mutant::new(stringify!($name), $case, $guarantee, || Arc::new($name)),
+                crate::Mutant::$new(stringify!($name), $case, $guarantee, || Arc::new($name)),
             )*]
         }
     };
@@ -33,6 +37,8 @@ mod delivery;
 mod eviction;
 mod known;
 mod members;
+mod nodes;
+mod nodes_known;
 mod placement;
 mod policies;
 mod releases;
@@ -49,7 +55,15 @@ pub struct Mutant {
     pub guarantee: &'static str,
     /// The profile that it is put to, which is the reference's own unless it spoils what only a release does.
     pub profile: &'static str,
-    rules: Box<dyn Fn() -> Arc<dyn Rules> + Send + Sync>,
+    wrong: Box<dyn Fn() -> Wrong + Send + Sync>,
+}
+
+/// Wrong rules.
+pub enum Wrong {
+    /// Of clusters.
+    Clusters(Arc<dyn Rules>),
+    /// Of nodes.
+    Nodes(Arc<dyn NodeRules>),
 }
 
 impl Mutant {
@@ -59,13 +73,24 @@ impl Mutant {
         guarantee: &'static str,
         rules: impl Fn() -> Arc<dyn Rules> + Send + Sync + 'static,
     ) -> Self {
-        Self { id: name.replace('_', "-"), case, guarantee, profile: "reference", rules: Box::new(rules) }
+        let wrong = Box::new(move || Wrong::Clusters(rules()));
+        Self { id: name.replace('_', "-"), case, guarantee, profile: "reference", wrong }
+    }
+
+    fn of_nodes(
+        name: &str,
+        case: &'static str,
+        guarantee: &'static str,
+        rules: impl Fn() -> Arc<dyn NodeRules> + Send + Sync + 'static,
+    ) -> Self {
+        let wrong = Box::new(move || Wrong::Nodes(rules()));
+        Self { id: name.replace('_', "-"), case, guarantee, profile: "reference-nodes", wrong }
     }
 
     /// Its rules.
     #[must_use]
-    pub fn rules(&self) -> Arc<dyn Rules> {
-        (self.rules)()
+    pub fn rules(&self) -> Wrong {
+        (self.wrong)()
     }
 }
 
@@ -82,6 +107,8 @@ pub fn all() -> Vec<Mutant> {
         policies::all(),
         releases::all(),
         known::all(),
+        nodes::all(),
+        nodes_known::all(),
     ];
     files.into_iter().flatten().collect()
 }
