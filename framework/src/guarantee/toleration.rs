@@ -9,7 +9,7 @@ use super::court::{Charge, Court, Guarantee, Reason, Waits};
 use super::tolerates::{Tolerates, is_fresh, tolerates};
 use super::{Bound, Rule, Subject};
 use crate::dialect::Speaks;
-use crate::facts::{Fact, News, Workload, WorkloadKey, World};
+use crate::facts::{Fact, News, WorkloadKey, World};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 

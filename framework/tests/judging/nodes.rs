@@ -16,11 +16,12 @@ version: '1.36'
 from: '1.36'
 start: external
 dialect: nodes
-features: [HealthProbes, PullMembers, NoExecuteTaints, ZonedEvictions]
+features: [HealthProbes, PullMembers, NoExecuteTaints, ZonedEvictions, TellsDisruption]
 timings:
   statusUpdateFrequency: 1s
   monitorPeriod: 1s
   monitorGracePeriod: 6s
+  startupGracePeriod: 6s
   failureThreshold: 0s
   successThreshold: 0s
   failoverEvictionTimeout: 0s
@@ -104,9 +105,12 @@ impl Story {
     fn condition(self, name: &str, kind: &str, status: &str) -> Self {
         self.node(name, |node| {
             let conditions = node["status"]["conditions"].as_array_mut().unwrap();
-            match conditions.iter_mut().find(|condition| condition["type"] == kind) {
-                Some(condition) => condition["status"] = status.into(),
-                None => conditions.push(json!({"type": kind, "status": status})),
+            let reason = if status == "Unknown" { "NodeStatusUnknown" } else { "ItSays" };
+            if !conditions.iter().any(|condition| condition["type"] == kind) {
+                conditions.push(json!({"type": kind}));
+            }
+            for condition in conditions.iter_mut().filter(|condition| condition["type"] == kind) {
+                (condition["status"], condition["reason"]) = (status.into(), reason.into());
             }
         })
     }
@@ -341,4 +345,104 @@ fn the_pods_of_a_silent_node_are_marked_and_leave_when_they_no_longer_tolerate_i
     assert!(["NODE-08", "TOLERATION-01"].iter().all(|id| held.contains(id)), "{held:?}");
     violates("still ready", story(false).at(13.2).pod("a1", 5, true, true), 14.0, "NODE-08");
     violates("too early", story(true).at(11.0).pod("a1", 5, false, true), 12.0, "TOLERATION-01");
+}
+
+/// A person's taint.
+fn reserved(story: Story) -> Story {
+    story.node("a1", |node| {
+        node["spec"]["taints"] = json!([{"key": "example.com/own", "effect": "NoSchedule"}])
+    })
+}
+
+fn marked(mut story: Story, mark: Value) -> Story {
+    let at = Duration::from_secs_f64(story.now);
+    story.judge.push(&Entry::mark(at, mark.as_object().cloned().unwrap()));
+    story
+}
+
+#[test]
+fn a_taint_of_somebody_else_goes_by_hand_only() {
+    let there = || reserved(cluster(2, 0).at(2.0)).at(3.0);
+    let none = |story: Story| story.node("a1", |node| node["spec"]["taints"] = json!([]));
+    violates("nobody has said so", none(there()), 4.0, "NODE-12");
+    let by_hand = marked(there(), json!({"step": "untaint", "node": "a1"}));
+    assert_eq!(none(by_hand).ends(4.0).0, "");
+    let beside = there().condition("a1", "MemoryPressure", "True").at(3.1).taint(
+        "a1",
+        "memory-pressure",
+        "NoSchedule",
+    );
+    holds("it stays beside another", beside, 4.0, "NODE-12");
+}
+
+#[test]
+fn the_taint_of_ill_health_stays_as_long_as_that() {
+    let tainted = || ill(4, 0, &["a1"]).at(32.0).taint("a1", "unreachable", "NoExecute").at(33.0);
+    let gone = tainted().untaint("a1", "unreachable", "NoExecute");
+    assert!(gone.ends(33.5).0.contains("NODE-14"));
+    let well = tainted().well("a1").at(33.2).untaint("a1", "unreachable", "NoExecute");
+    assert!(well.ends(33.5).1.contains(&"NODE-14"));
+}
+
+#[test]
+fn of_a_silent_node_only_what_its_kubelet_tells_becomes_unknown_and_for_the_right_reason() {
+    let heard = || {
+        cluster(2, 0).at(1.5).condition("a1", "NetworkUnavailable", "False").at(6.0).lease("a2", 6).at(8.0)
+    };
+    let turned = |also: &'static str, reason: &'static str| {
+        heard().node("a1", move |node| {
+            for condition in node["status"]["conditions"].as_array_mut().unwrap() {
+                if condition["type"] == "Ready" || condition["type"] == also {
+                    (condition["status"], condition["reason"]) = ("Unknown".into(), reason.into());
+                }
+            }
+        })
+    };
+    let (violated, held) = turned("", "NodeStatusUnknown").ends(8.1);
+    assert_eq!(violated, "HEALTH-02", "nothing is marked as broken");
+    assert!(["NODE-10", "NODE-11"].iter().all(|id| held.contains(id)), "{held:?}");
+    violates("the network, too", turned("NetworkUnavailable", "NodeStatusUnknown"), 8.1, "HEALTH-02 NODE-10");
+    violates("it did say something", turned("", "NodeStatusNeverUpdated"), 8.1, "HEALTH-02 NODE-11");
+}
+
+#[test]
+fn a_node_that_never_said_anything_has_its_time_to_start() {
+    let made = || {
+        let node = json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": "late", "creationTimestamp": "2030-01-01T00:00:02Z"}, "spec": {"taints": []},
+        });
+        let mut story = cluster(2, 0).at(2.0);
+        story.nodes.insert("late".into(), node.clone());
+        let story = story.sees(EventType::Added, node);
+        story.node("late", |node| node["status"] = json!({"conditions": []}))
+    };
+    let unknown = |at: f64| {
+        made().at(at).node("late", |node| {
+            node["status"]["conditions"] =
+                json!([{"type": "Ready", "status": "Unknown", "reason": "NodeStatusNeverUpdated"}]);
+        })
+    };
+    assert!(unknown(8.2).ends(8.3).1.contains(&"NODE-09"));
+    assert!(unknown(6.0).ends(6.1).0.contains("NODE-09"), "too early");
+    assert!(made().ends(12.0).0.contains("NODE-09"), "never");
+}
+
+#[test]
+fn a_pod_says_that_a_taint_drives_it_out() {
+    let story = |told: bool| {
+        let tainted =
+            ill(3, 0, &["a1"]).at(32.0).pod("a1", 0, false, false).taint("a1", "unreachable", "NoExecute");
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "default", "deletionTimestamp": "2030-01-01T00:01:00Z"},
+            "spec": {"nodeName": "a1", "tolerations": [
+                {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0},
+            ]},
+        });
+        let tainted = tainted.at(32.1);
+        if told { tainted.pod("a1", 0, false, true) } else { tainted.sees(EventType::Modified, pod) }
+    };
+    assert!(story(true).ends(32.2).1.contains(&"NODE-13"));
+    assert!(story(false).ends(32.2).0.contains("NODE-13"));
 }
