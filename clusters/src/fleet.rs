@@ -183,6 +183,12 @@ impl Member {
         self.remote.clone()
     }
 
+    /// How long replicas take to become ready at present.
+    #[must_use]
+    pub fn start_up(&self) -> StartUp {
+        self.start_up.get()
+    }
+
     /// Changes how long replicas take to become ready from now on. Those that never would draw again.
     pub fn set_start_up(&self, start_up: StartUp) {
         self.start_up.set(start_up);

@@ -59,7 +59,7 @@ impl StartUpSetting {
         self.0.1.notify_one();
     }
 
-    fn get(&self) -> StartUp {
+    pub(crate) fn get(&self) -> StartUp {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

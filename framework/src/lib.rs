@@ -4,6 +4,7 @@
 //! anywhere; nothing in it knows how a history came about.
 
 pub mod budget;
+pub mod chaos;
 pub mod dialect;
 pub mod diff;
 pub mod facts;

@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::bench::Bench;
 use crate::budget::BudgetCommand;
+use crate::chaos::{Chaos, Replay};
 use crate::check::Check;
 use crate::diff::Diff;
 use crate::exit::{Trouble, Verdict};
@@ -26,6 +27,8 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Run),
+    Chaos(Chaos),
+    Replay(Replay),
     Check(Check),
     Diff(Diff),
     Record(RecordCommand),
@@ -49,6 +52,8 @@ impl Cli {
             Command::Diff(diff) => diff.execute(),
             Command::Record(record) => record.execute(),
             Command::Run(run) => run.execute(),
+            Command::Chaos(chaos) => chaos.execute(),
+            Command::Replay(replay) => replay.execute(),
             Command::List(list) => list.execute(),
             Command::Explain(explain) => explain.execute(),
             Command::Mutants(mutants) => mutants.execute(),

@@ -10,6 +10,7 @@ mod bench_nodes;
 mod bench_scale;
 pub mod budget;
 pub mod canary;
+pub mod chaos;
 pub mod check;
 pub mod cli;
 pub mod conformance;

@@ -56,7 +56,7 @@ impl Folder {
         self.write("report.json", report::json(report).as_bytes())
     }
 
-    fn write(&self, name: &str, contents: &[u8]) -> Result<(), Trouble> {
+    pub(crate) fn write(&self, name: &str, contents: &[u8]) -> Result<(), Trouble> {
         let path = self.0.join(name);
         let partial = path.with_extension("partial");
         let parent = path.parent().unwrap_or(&self.0);

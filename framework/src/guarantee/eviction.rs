@@ -18,6 +18,15 @@ fn told_healthy(workload: &Workload) -> bool {
     workload.assignment.keys().all(healthy)
 }
 
+/// Whether what is told of every assigned member is of the latest schedule: so many replicas as that has given it.
+fn told_of_schedule(workload: &Workload) -> bool {
+    let is_of = |(member, replicas): (&String, &u64)| {
+        let told = workload.instances.get(member).and_then(|instance| instance.ready);
+        *replicas == 0 || told.is_none_or(|ready| ready == *replicas)
+    };
+    workload.assignment.iter().all(is_of)
+}
+
 static DONE: Rule = Rule {
     id: "EVICTION-01",
     sentence: "an eviction task ends when every assigned member is told to be healthy",
@@ -58,7 +67,8 @@ impl Guarantee for Done {
 impl Done {
     fn recorded(&mut self, key: &WorkloadKey, fact: &Fact, court: &Court<'_>) {
         let Some(workload) = court.world.workloads.get(key) else { return };
-        let ready = workload.scheduled && !workload.assignment.is_empty() && told_healthy(workload);
+        let placed = workload.scheduled && !workload.assignment.is_empty();
+        let ready = placed && told_healthy(workload) && told_of_schedule(workload);
         for task in &workload.evictions {
             let subject = Subject::on(key, &task.member);
             if ready && task.stamped.is_some() && task.suppress_deletion != Some(true) {

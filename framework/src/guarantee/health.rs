@@ -97,6 +97,12 @@ fn settled_after(timings: &Timings, failing: Option<Failing>) -> Option<Duration
     Some(timings.status_update_frequency + probe + timings.latency)
 }
 
+/// How probes of the member fail by the faults in force.
+fn failing_now(member: &str, court: &Court<'_>) -> Option<Failing> {
+    let faults = court.world.faults.iter().filter(|fault| fault.member.as_deref() == Some(member));
+    faults.filter_map(bounds::failing).max()
+}
+
 impl NotReady {
     fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
         if court.world.members.get(member).is_some_and(|member| member.pulls) {
@@ -109,8 +115,11 @@ impl NotReady {
             told: false,
         });
         let anew = outage.ended.take().is_some() || outage.began == fact.at;
-        let faults = court.world.faults.iter().filter(|fault| fault.member.as_deref() == Some(member));
-        outage.failing = faults.filter_map(bounds::failing).max().or(outage.failing);
+        let before = outage.failing;
+        let failing = failing_now(member, court);
+        outage.failing = failing.max(before);
+        // What fails in a slower way than before may also be noticed later.
+        let anew = failing.is_some() && (anew || outage.failing != before);
         let ready =
             court.world.members.get(member).is_some_and(|member| member.health == Some(Health::Ready));
         if anew && ready {
@@ -144,10 +153,12 @@ impl NotReady {
     }
 
     fn ended(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
+        if failing_now(member, court).is_none() {
+            self.waits.cancel(&Subject::member(member));
+        }
         let still = court.world.faults.iter().any(|fault| fault.member.as_deref() == Some(member));
         if let (false, Some(outage)) = (still, self.outages.get_mut(member)) {
             outage.ended = Some(fact.at);
-            self.waits.cancel(&Subject::member(member));
         }
     }
 

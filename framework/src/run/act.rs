@@ -37,6 +37,14 @@ impl Driver<'_> {
         patched.map(drop).map_err(|error| refused("a change of replicas", &error))
     }
 
+    /// How many replicas the workload that is to be scaled wants as it is.
+    pub(super) async fn replicas(&self, scale: &Scale) -> Result<u32, Miss> {
+        let template = self.api(&objects::deployments()).get(&scale.workload.value).await;
+        let template = template.map_err(|error| refused("a look at the workload", &error))?;
+        let replicas = template.data.pointer("/spec/replicas").and_then(Value::as_u64);
+        Ok(replicas.and_then(|replicas| replicas.try_into().ok()).unwrap_or(1))
+    }
+
     pub(super) async fn make_different(&self, step: &Override) -> Result<(), Miss> {
         let name = &step.workload.value;
         self.mark("override", &[("workload", name)]);
@@ -80,11 +88,16 @@ impl Driver<'_> {
     pub(super) async fn strike(&mut self, members: &[String], fault: Fault) -> Result<(), Miss> {
         self.some_moment().await;
         for member in members {
-            let log = self.log.clone();
-            let guard = fault.begin(member, self.member(member)?.link(), move |mark| log.mark(mark));
+            let guard = self.break_link(member, fault)?;
             self.faults.push((member.to_owned(), guard));
         }
         Ok(())
+    }
+
+    /// Lets `fault` strike the link to `member` at once.
+    pub(super) fn break_link(&self, member: &str, fault: Fault) -> Result<FaultGuard, Miss> {
+        let log = self.log.clone();
+        Ok(fault.begin(member, self.member(member)?.link(), move |mark| log.mark(mark)))
     }
 
     pub(super) fn flap(&mut self, flap: &Flap) -> Result<(), Miss> {
@@ -171,6 +184,10 @@ impl Driver<'_> {
                 StartUp::After(after)
             }
         };
+        self.restore_start_up(member, start_up)
+    }
+
+    pub(super) fn restore_start_up(&self, member: &str, start_up: StartUp) -> Result<(), Miss> {
         self.member(member)?.set_start_up(start_up);
         self.mark("startUp", &[("cluster", member)]);
         Ok(())

@@ -1,5 +1,6 @@
 //! One case from its start to its verdicts, in virtual time.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use super::implementation::{Implementation, Site};
 use super::log::Log;
 use super::nodes::cluster_spec;
 use super::recorder::Recorder;
+use crate::chaos::Coverage;
 use crate::dialect::Speaks;
 use crate::history::Mark;
 use crate::judge::Judgement;
@@ -37,6 +39,8 @@ pub struct Outcome {
     pub case: report::Case,
     /// The history, if it was asked for.
     pub history: Option<Vec<u8>>,
+    /// What was tried.
+    pub coverage: Coverage,
     /// What went wrong with the run itself, so that the case says nothing about the target.
     pub broken: Option<String>,
 }
@@ -44,14 +48,14 @@ pub struct Outcome {
 /// After the last step, what is under way at that instant is still recorded.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
-/// Runs `case` against `target` on an embedded fleet, with a seed of its own that comes from `seed` and its id.
+/// Runs `case` against `target` on an embedded fleet, with its own seed, or one that comes from `seed` and its id.
 /// With `keep`, the history is handed back.
 #[must_use]
 pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outcome {
     if let Some(lack) = lack(case, target.profile) {
         return told(case, Status::Skipped(format!("the target lacks {lack}")), None, None);
     }
-    let profile = match with_flags(case, target.profile) {
+    let profile = match with_flags(case, &with_timings_of(case, target.profile)) {
         Ok(profile) => profile,
         Err(why) => {
             let mut outcome = told(case, Status::Failed, None, None);
@@ -60,7 +64,7 @@ pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outc
         }
     };
     let target = Target { profile: &profile, ..target };
-    let own_seed = seed.derive(&case.id());
+    let own_seed = case.scenario.seed.map_or_else(|| seed.derive(&case.id()), Seed);
     // A panic is a defect of Capsize: it must not take the other cases along.
     let ran = catch_unwind(AssertUnwindSafe(|| simulate(own_seed, |run| run_in(run, case, target, keep))));
     match ran {
@@ -92,11 +96,23 @@ fn with_flags(case: &Case, profile: &Profile) -> Result<Profile, ProfileError> {
     profile.clone().overlaid(&Map::from_iter([("seconds".to_owned(), flags)]))
 }
 
+/// The target as the scenario sets it.
+fn with_timings_of<'a>(case: &Case, profile: &'a Profile) -> Cow<'a, Profile> {
+    let mut profile = Cow::Borrowed(profile);
+    for (name, length) in &case.scenario.timings {
+        if let Some(length) = length.value.resolve(&profile.timings) {
+            profile.to_mut().timings.set(name, length);
+        }
+    }
+    profile
+}
+
 /// What a simulation hands back.
 struct Ran {
     judgement: Option<Judgement>,
     history: Option<Vec<u8>>,
     failure: Option<Failure>,
+    coverage: Coverage,
     broken: Option<String>,
 }
 
@@ -108,8 +124,9 @@ async fn run_in(run: Simulation, case: &Case, target: Target<'_>, keep: bool) ->
         Err(End::Failed(failure)) => (Some(*failure), None),
         Err(End::Broken(why)) => (None, Some(why)),
     };
+    let coverage = log.coverage();
     let (judgement, history) = log.finish().unzip();
-    Ran { judgement, history: history.flatten(), failure, broken }
+    Ran { judgement, history: history.flatten(), failure, coverage, broken }
 }
 
 /// Why a case ended early.
@@ -284,6 +301,7 @@ fn finish(case: &Case, ran: Ran) -> Outcome {
     let status = if passed { Status::Passed } else { Status::Failed };
     let mut outcome = told(case, status, ran.judgement, ran.failure);
     outcome.history = ran.history;
+    outcome.coverage = ran.coverage;
     outcome.broken = ran.broken.map(|why| format!("{}: {why}", case.id()));
     outcome
 }
@@ -299,5 +317,5 @@ fn told(case: &Case, status: Status, judgement: Option<Judgement>, failure: Opti
         replay: String::new(),
         wall: None,
     };
-    Outcome { case, history: None, broken: None }
+    Outcome { case, history: None, coverage: Coverage::default(), broken: None }
 }

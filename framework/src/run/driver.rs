@@ -12,6 +12,7 @@ use serde_saphyr::Spanned;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use super::calm::{Unrest, unrest};
 use super::controllers::Controllers;
 use super::crew::Crew;
 use super::log::{Eviction, Log};
@@ -170,7 +171,7 @@ impl Driver<'_> {
     }
 
     /// Whether `holds` comes to hold while `within` passes.
-    async fn wait(
+    pub(super) async fn wait(
         &self,
         within: Duration,
         holds: impl Fn(&World, &[Eviction]) -> bool,
@@ -233,6 +234,8 @@ pub(super) enum Subject {
         zone: Option<String>,
         key: String,
     },
+    /// All of it.
+    Fleet,
 }
 
 impl Subject {
@@ -260,6 +263,11 @@ impl Subject {
                 let names: Vec<&str> = tainted.map(|(name, _)| name.as_str()).collect();
                 format!("{} nodes have it: {}", names.len(), names.join(", "))
             }
+            Self::Fleet => match unrest(world) {
+                Some(Unrest::Member(name)) => Self::Member(name.to_owned()).describe(world),
+                Some(Unrest::Workload(name)) => Self::Workload(name.to_owned()).describe(world),
+                None => "nothing moves".to_owned(),
+            },
         }
     }
 }

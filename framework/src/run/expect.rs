@@ -52,6 +52,7 @@ impl Driver<'_> {
                 self.start();
                 Ok(())
             }
+            Step::Faults(windows) => self.faults(windows).await,
             Step::Wait(length) => {
                 self.clock.sleep(self.length(length)?).await;
                 Ok(())
@@ -96,6 +97,7 @@ impl Driver<'_> {
             Step::TaskEnded(task) => self.task_ended(task).await,
             Step::Kept(stays) => self.kept(stays).await,
             Step::Gone(moved) => self.gone(moved).await,
+            Step::Calm(calm) => self.calm(calm).await,
             Step::MemberGone(gone) => {
                 let member = self.name(&gone.cluster.value)?;
                 let within =
@@ -276,18 +278,19 @@ impl Subject {
             | Self::Member(name)
             | Self::Pods(name)
             | Self::Tainted { key: name, .. } => name,
+            Self::Fleet => "the fleet",
         }
     }
 }
 
-fn has_taint(world: &World, member: &str, key: &str, effect: TaintEffect) -> bool {
+pub(super) fn has_taint(world: &World, member: &str, key: &str, effect: TaintEffect) -> bool {
     let this = |taint: &Taint| taint.key == key && taint.effect == effect;
     world.members.get(member).is_some_and(|member| member.taints.iter().any(this))
 }
 
 /// Whether nothing moves: as many replicas are assigned as are wanted, they run and are told to be healthy, and
 /// no eviction is under way.
-fn at_rest(workload: &Workload) -> bool {
+pub(super) fn at_rest(workload: &Workload) -> bool {
     use crate::facts::Scheduling;
     let assigned = &workload.assignment;
     let whole = match workload.placement.scheduling {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use capsize_clock::Clock;
 use tokio::sync::{Notify, watch};
 
+use crate::chaos::Coverage;
 use crate::facts::{Fact, News, World};
 use crate::history::{Entry, Kind, Mark, Writer};
 use crate::judge::{Judge, Judgement};
@@ -26,6 +27,7 @@ struct Shared {
 struct State {
     judge: Option<Judge>,
     evictions: Vec<Eviction>,
+    coverage: Coverage,
     recent: VecDeque<Fact>,
     history: Option<Writer<Vec<u8>>>,
     broken: Option<String>,
@@ -56,6 +58,7 @@ impl Log {
         let state = State {
             judge: Some(Judge::new(profile)),
             evictions: Vec::new(),
+            coverage: Coverage::default(),
             recent: VecDeque::new(),
             history: keep.then(|| Writer::new(Vec::new())),
             broken: None,
@@ -121,6 +124,11 @@ impl Log {
         self.state().recent.iter().cloned().collect()
     }
 
+    /// What has been tried so far.
+    pub(super) fn coverage(&self) -> Coverage {
+        self.state().coverage.clone()
+    }
+
     /// Tells of every change from now on.
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
         self.0.changed.subscribe()
@@ -152,6 +160,9 @@ impl State {
         }
         for fact in judge.push(entry) {
             self.evictions_after(&fact);
+            if let Some(judge) = &self.judge {
+                self.coverage.observe(&fact, judge.world());
+            }
             if tells(&fact.news) {
                 if self.recent.len() == RECENT {
                     self.recent.pop_front();

@@ -5,11 +5,13 @@
 //! are told is [`crate::report`]'s.
 
 mod act;
+mod calm;
 mod case;
 mod controllers;
 mod crew;
 mod driver;
 mod expect;
+mod faults;
 mod implementation;
 mod log;
 mod nodes;

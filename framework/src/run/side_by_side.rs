@@ -2,30 +2,30 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-/// Tells `done` what `of` says of each item, `jobs` at a time, in the order of the items.
+/// Tells `done` what `of` says of each item, `jobs` at a time, in the order of the items, of which there may be any number:
+/// one is asked for when there is a hand free for it.
 ///
 /// # Errors
 /// The first error of `done`; what has not begun is not done then.
-pub fn side_by_side<T: Sync, R: Send, E>(
+pub fn side_by_side<T: Send, R: Send, E>(
     jobs: NonZeroUsize,
-    items: &[T],
+    items: impl IntoIterator<Item = T, IntoIter: Send>,
     of: impl Fn(&T) -> R + Sync,
-    mut done: impl FnMut(&T, R) -> Result<(), E>,
+    mut done: impl FnMut(T, R) -> Result<(), E>,
 ) -> Result<(), E> {
-    let next = AtomicUsize::new(0);
+    let items = Mutex::new(items.into_iter().enumerate());
+    let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..jobs.get().min(items.len()) {
+        for _ in 0..jobs.get() {
             let (sender, next, of) = (sender.clone(), &next, &of);
             scope.spawn(move || {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(index) else { return };
-                    if sender.send((index, of(item))).is_err() {
+                while let Some((index, item)) = next() {
+                    let result = of(&item);
+                    if sender.send((index, item, result)).is_err() {
                         return;
                     }
                 }
@@ -33,10 +33,10 @@ pub fn side_by_side<T: Sync, R: Send, E>(
         }
         drop(sender);
         let (mut early, mut told) = (BTreeMap::new(), 0);
-        for (index, result) in receiver {
-            early.insert(index, result);
-            while let Some(result) = early.remove(&told) {
-                done(&items[told], result)?;
+        for (index, item, result) in receiver {
+            early.insert(index, (item, result));
+            while let Some((item, result)) = early.remove(&told) {
+                done(item, result)?;
                 told += 1;
             }
         }
@@ -52,27 +52,26 @@ mod tests {
 
     #[test]
     fn what_is_done_side_by_side_is_told_in_order() {
-        let items: Vec<u64> = (0..50).collect();
         let mut told = Vec::new();
         let all = side_by_side(
             THREE,
-            &items,
+            0_u64..50,
             |item| item * 2,
             |item, twice| {
-                told.push((*item, twice));
+                told.push((item, twice));
                 Ok::<_, ()>(())
             },
         );
         assert_eq!(all, Ok(()));
-        assert!(told.iter().copied().eq(items.iter().map(|item| (*item, item * 2))));
+        assert!(told.into_iter().eq((0..50).map(|item| (item, item * 2))));
     }
 
     #[test]
     fn an_error_ends_it() {
-        let items: Vec<u64> = (0..1000).collect();
+        let endless = 0_u64..;
         let stopped =
-            side_by_side(THREE, &items, |item| *item, |item, _| if *item == 7 { Err(7) } else { Ok(()) });
+            side_by_side(THREE, endless, |item| *item, |item, _| if item == 7 { Err(7) } else { Ok(()) });
         assert_eq!(stopped, Err(7));
-        assert_eq!(side_by_side(THREE, &[], |item: &u64| *item, |_, _| Err(())), Ok(()));
+        assert_eq!(side_by_side(THREE, 0..0, |item: &u64| *item, |_, _| Err(())), Ok(()));
     }
 }

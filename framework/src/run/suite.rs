@@ -29,7 +29,7 @@ pub fn run_cases(
     mut done: impl FnMut(&Outcome),
 ) -> Vec<Outcome> {
     let mut outcomes = Vec::with_capacity(cases.len());
-    let run = |case: &Case| {
+    let run = |case: &&Case| {
         let clock = Clock::real();
         let mut outcome = run_case(case, target, options.seed, options.keep_histories);
         outcome.case.wall = Some(clock.elapsed());

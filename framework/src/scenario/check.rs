@@ -6,10 +6,12 @@ use serde_saphyr::{Location, Spanned};
 
 use super::check_cluster::{check_cluster, fits};
 use super::document::{FleetShape, Scenario, Scheduling, Workload};
+use super::faults::{Disturbance, Window};
 use super::object::{Manifest, Place};
 use super::reference::{MemberRef, Victims};
 use super::step::{Flap, Party, Placed, PlacedOn, Step};
-use crate::target::Feature;
+use super::time::Length;
+use crate::target::{Feature, Timings};
 
 /// A mistake and its place.
 #[derive(Debug)]
@@ -47,6 +49,7 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
         return wrong(&scenario.scenario, "this scenario has no steps");
     }
     check_fleet(&scenario.fleet)?;
+    check_timings(scenario)?;
     if let (Some(member), false) =
         (scenario.fleet.pull.first(), scenario.features.contains(&Feature::PullMembers))
     {
@@ -73,6 +76,21 @@ fn check_fleet(fleet: &FleetShape) -> Checked {
         }
         if nodes.value > MOST_NODES {
             return wrong(nodes, format!("a member has at most {MOST_NODES} nodes, not {}", nodes.value));
+        }
+    }
+    Ok(())
+}
+
+/// What a scenario may set is what a target is set to; how fast it is on top of that is not a setting.
+fn check_timings(scenario: &Scenario) -> Checked {
+    let settings: Vec<&str> =
+        Timings::NAMES.iter().copied().filter(|name| Timings::is_setting(name)).collect();
+    for (name, length) in &scenario.timings {
+        if !settings.contains(&name.as_str()) {
+            return wrong(length, format!("`{name}` cannot be set; what can is {}", settings.join(", ")));
+        }
+        if !matches!(length.value, Length::Fixed(_)) {
+            return wrong(length, format!("`{name}` is set to a length of time, as `30s`"));
         }
     }
     Ok(())
@@ -139,7 +157,8 @@ impl<'a> Scope<'a> {
             Step::Heal(member) => self.heal(member),
             Step::Kill(party) => self.runs(party, false),
             Step::Start(party) => self.runs(party, true),
-            Step::Wait(_) => Ok(()),
+            Step::Faults(windows) => windows.iter().try_for_each(|window| self.window(window)),
+            Step::Wait(_) | Step::Calm(_) => Ok(()),
             Step::Taint(taint) | Step::Untaint(taint) => {
                 self.member(&taint.cluster)?;
                 self.alias(taint.alias.as_ref())
@@ -272,6 +291,37 @@ impl<'a> Scope<'a> {
             return wrong(&flap.times, "a member flaps at least once");
         }
         self.breaks(&flap.cluster, flap.alias.as_ref())
+    }
+
+    fn window(&self, window: &Spanned<Window>) -> Checked {
+        let Window { after, fault, .. } = &window.value;
+        if let Some(after) = after {
+            let (member, workload) = after.value.about();
+            self.member(member)?;
+            workload.map_or(Ok(()), |workload| self.workload(workload))?;
+        }
+        if let Some(alias) = fault.value.alias() {
+            return wrong(alias, "what ends by itself gives no names");
+        }
+        match &fault.value {
+            Disturbance::Refuse(refuse) => self.victims(&refuse.cluster),
+            Disturbance::Partition(partition) => self.victims(&partition.cluster),
+            Disturbance::Delay(delay) => self.victims(&delay.cluster),
+            Disturbance::Kill(party) if self.killed => wrong(party, "they are dead already"),
+            Disturbance::Kill(_) => Ok(()),
+            Disturbance::Taint(taint) => self.member(&taint.cluster),
+            Disturbance::StartUp(start_up) => self.member(&start_up.cluster),
+            Disturbance::Scale(scale) => self.workload(&scale.workload),
+        }
+    }
+
+    fn victims(&self, victims: &Spanned<Victims>) -> Checked {
+        match &victims.value {
+            Victims::Member(member) => {
+                self.member(&Spanned::new(member.clone(), victims.referenced, victims.defined))
+            }
+            domain @ Victims::Domain(..) => self.domain(domain, victims).map(drop),
+        }
     }
 
     fn runs(&mut self, party: &Spanned<Party>, starts: bool) -> Checked {

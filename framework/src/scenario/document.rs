@@ -26,6 +26,12 @@ pub struct Scenario {
     /// The parts of an implementation without which it fails, each alone, by the names that the reference has for them.
     #[serde(default)]
     pub fails_without: Vec<String>,
+    /// What all chance of a run of it comes from, whatever the command says: what chaos found is found again.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// Timings that the target has in this scenario, in the place of its own.
+    #[serde(default)]
+    pub timings: BTreeMap<String, Spanned<Length>>,
     /// The fleet it runs on, which has no members where it runs on a cluster.
     #[serde(default)]
     pub fleet: FleetShape,

@@ -8,6 +8,7 @@ mod check_cluster;
 mod cluster;
 mod document;
 mod error;
+mod faults;
 mod file;
 mod object;
 mod reference;
@@ -20,6 +21,7 @@ pub use document::{
     Workload,
 };
 pub use error::{ReadError, ScenarioError};
+pub use faults::{Calm, Disturbance, Trigger, Window};
 pub use file::{Case, find, parse};
 pub use object::{Apply, Delete, Manifest, Place, Seen, SeenFor, Subresource, lacks};
 pub use reference::{MemberRef, Selector, Victims};

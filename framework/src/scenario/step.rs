@@ -13,6 +13,7 @@ use serde_saphyr::Spanned;
 
 use super::cluster::{Condition, Pods, Silence, Skew, TaintedNodes};
 use super::document::Workload;
+use super::faults::{Calm, Window};
 use super::object::{Apply, Delete, Seen, SeenFor};
 use super::reference::{MemberRef, Victims};
 use super::time::{Length, StartUpTime, Within};
@@ -44,6 +45,8 @@ pub enum Step {
     Kill(Spanned<Party>),
     /// Starts them again.
     Start(Spanned<Party>),
+    /// Lets disturbances come and go, and ends when the last has gone.
+    Faults(Vec<Spanned<Window>>),
     /// Lets time pass.
     Wait(Length),
     /// A person adds a taint to a member.
@@ -104,6 +107,9 @@ pub enum Step {
     Kept(Stays),
     /// Waits until the control plane has given up a member's copy of a workload, and the member has it no more.
     Gone(Moved),
+    /// Waits until the whole fleet is at rest and stays so: every member ready and free of taints, every workload settled,
+    /// and nothing left where it does not belong.
+    Calm(Calm),
     /// Waits until a deleted member's object is gone.
     #[serde(alias = "nodeGone")]
     MemberGone(MemberGone),

@@ -107,6 +107,13 @@ impl Timings {
         true
     }
 
+    /// Whether the timing called `name` is one that a target is set to, rather than one that tells how fast it is or how
+    /// exactly it is seen.
+    #[must_use]
+    pub fn is_setting(name: &str) -> bool {
+        !matches!(name, "refusedProbe" | "silentProbe" | "recheck" | "takeover" | "latency" | "skew")
+    }
+
     /// Sets a timing by `name=value`, the value written like `30s` or `5m`.
     ///
     /// # Errors

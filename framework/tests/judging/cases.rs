@@ -43,6 +43,22 @@ fn a_failed_member_does_not_stay_ready() {
 }
 
 #[test]
+fn a_fault_that_probes_survive_is_no_outage_beside_one_or_after_it() {
+    let refused = || Story::new().fault("refuse", "m1", "begin");
+    let after = refused().at(12.0).fault("refuse", "m1", "end").at(12.5).fault("delay", "m1", "begin");
+    assert!(ids(&after.until(1000.0), Outcome::is_violated).is_empty());
+    let beside = refused().at(10.5).fault("delay", "m1", "begin").at(12.0).fault("refuse", "m1", "end");
+    assert!(ids(&beside.until(1000.0), Outcome::is_violated).is_empty());
+}
+
+#[test]
+fn probes_that_come_to_fail_more_slowly_are_noticed_later() {
+    let both = || Story::new().fault("refuse", "m1", "begin").at(11.0).fault("partition", "m1", "begin");
+    assert!(ids(&both().until(77.9), Outcome::is_violated).is_empty());
+    breaks("HEALTH-01", &both().until(78.1));
+}
+
+#[test]
 fn blips_that_follow_each_other_closely_are_one_outage_from_below_and_many_from_above() {
     let blips = || {
         let one = Story::new().fault("refuse", "m1", "begin").at(12.0).fault("refuse", "m1", "end");

@@ -1,0 +1,146 @@
+//! A scenario drawn from a seed: parts from streams of their own, so that one more fault does not shift the fleet.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use capsize_clock::{Seed, Stream};
+use rand::RngExt;
+use serde_json::{Map, Value, json};
+
+use super::faults;
+use super::fleet::Fleet;
+use super::plan::Plan;
+use super::style::Style;
+use super::{storm, timings, workloads};
+use crate::target::{Feature, Profile, Timings};
+
+/// What the parts of a draw share.
+pub(super) struct Draw<'a> {
+    pub(super) style: Style,
+    pub(super) profile: &'a Profile,
+    /// What a target needs for what was drawn so far.
+    pub(super) features: BTreeSet<Feature>,
+}
+
+impl Draw<'_> {
+    /// Whether the target does `feature`; what is drawn because of that needs it.
+    pub(super) fn may(&mut self, feature: Feature) -> bool {
+        let has = self.profile.has(feature);
+        if has {
+            self.features.insert(feature);
+        }
+        has
+    }
+}
+
+/// How long a fleet must stay at rest in the end: a look of every controller that looks now and then.
+const QUIET: &str = "30s";
+
+/// The scenario of this seed and style, of what a target promises.
+#[must_use]
+pub fn draw(seed: Seed, style: Style, profile: &Profile) -> Plan {
+    let seed_of_part = seed.derive(&style.to_string());
+    let mut draw = Draw { style, profile, features: BTreeSet::new() };
+    let mut fleet = Fleet::draw(&mut seed_of_part.stream("fleet"), &mut draw);
+    let set = timings::draw(&mut seed_of_part.stream("timings"), style);
+    let workloads = workloads::draw(&mut seed_of_part.stream("workloads"), &mut draw, &mut fleet);
+    let span = Span::of(&profile.timings, &set);
+    let chance = &mut seed_of_part.stream("faults");
+    let windows = match style {
+        Style::Lite => faults::one_by_one(chance, span, &fleet),
+        Style::Swarm => faults::as_they_fall(chance, span, &fleet),
+        Style::Storm => storm::draw(chance, span, &fleet),
+    };
+    let mut plan = json!({
+        "scenario": format!("{style}-{seed}"),
+        "about": format!("Drawn with seed {seed}, {style}."),
+        "seed": seed.0,
+        "features": draw.features,
+        "timings": set,
+        "fleet": fleet.shape(),
+        "given": workloads,
+        "when": [{"wait": "20s"}, {"faults": windows}],
+        "then": [{"calm": {"for": QUIET}}],
+    });
+    if let Some(fields) = plan.as_object_mut() {
+        fields.retain(|_, value| !value.as_object().is_some_and(Map::is_empty));
+    }
+    Plan(plan)
+}
+
+/// How long faults last that bring something about, in seconds.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    /// Until a member counts as failed.
+    pub(super) noticed: f64,
+    /// Until what runs there has moved.
+    pub(super) moved: f64,
+}
+
+impl Span {
+    fn of(timings: &Timings, set: &Map<String, Value>) -> Self {
+        let set = |name: &str, own: Duration| {
+            let length = set.get(name).and_then(Value::as_str).and_then(|text| text.strip_suffix('s'));
+            length.and_then(|seconds| seconds.parse().ok()).unwrap_or(own.as_secs_f64())
+        };
+        let noticed = set("failureThreshold", timings.failure_threshold)
+            + 2.0 * set("statusUpdateFrequency", timings.status_update_frequency);
+        let tolerated = set("notReadyTolerationSeconds", timings.not_ready_toleration_seconds);
+        let moved = noticed + tolerated + set("failoverEvictionTimeout", timings.failover_eviction_timeout);
+        Self { noticed, moved }
+    }
+
+    /// A length: too short to be noticed, or to move anything, or longer than that.
+    pub(super) fn length(self, chance: &mut Stream) -> f64 {
+        match chance.random_range(0..4) {
+            0 => chance.random_range(0.5..self.noticed),
+            1 => chance.random_range(self.noticed * 0.8..self.moved),
+            // About as long as what happens takes: where races are.
+            2 => self.moved * chance.random_range(0.9..1.1),
+            _ => self.moved * chance.random_range(1.0..2.0),
+        }
+    }
+}
+
+/// A length of time as scenarios have it, to a tenth of a second.
+pub(super) fn seconds(seconds: f64) -> String {
+    format!("{}s", (seconds * 10.0).round() / 10.0)
+}
+
+/// One of `all`, which are not none.
+pub(super) fn one_of<'a, T>(chance: &mut Stream, all: &'a [T]) -> &'a T {
+    &all[chance.random_range(0..all.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile() -> Profile {
+        let text = include_str!("../../../suites/targets/reference.yaml");
+        Profile::parse("reference.yaml", text).unwrap()
+    }
+
+    #[test]
+    fn every_draw_is_a_scenario_and_the_same_again() {
+        let profile = profile();
+        for style in Style::ALL {
+            for seed in 0..300 {
+                let plan = draw(Seed(seed), style, &profile);
+                let case = plan.case();
+                assert!(case.is_ok(), "{}\n{}", case.unwrap_err(), plan.text());
+                assert_eq!(plan, draw(Seed(seed), style, &profile));
+            }
+        }
+    }
+
+    #[test]
+    fn a_target_is_not_asked_for_what_it_does_not_promise() {
+        let mut profile = profile();
+        profile.features.clear();
+        for seed in 0..100 {
+            let case = draw(Seed(seed), Style::Swarm, &profile).case().unwrap();
+            assert_eq!(case.scenario.features, []);
+        }
+    }
+}

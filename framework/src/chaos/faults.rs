@@ -1,0 +1,88 @@
+//! Faults that have nothing to do with each other.
+
+use capsize_clock::Stream;
+use rand::RngExt;
+use serde_json::{Value, json};
+
+use super::draw::{Span, one_of, seconds};
+use super::fleet::Fleet;
+
+/// A kind of fault: how one of it is drawn.
+type Kind = fn(&mut Stream, &Fleet) -> Value;
+
+/// All kinds.
+const KINDS: [Kind; 7] = [refuse, partition, delay, kill, taint, start_up, scale];
+
+/// One after the other.
+pub(super) fn one_by_one(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<Value> {
+    let mut windows = Vec::new();
+    let mut from = 0.0;
+    for _ in 0..chance.random_range(1..=3) {
+        let (at, lasts) = (from + chance.random_range(0.0..span.noticed * 2.0), span.length(chance));
+        windows.push(window(at, lasts, &one_of(chance, &KINDS)(chance, fleet)));
+        from = at + lasts;
+    }
+    windows
+}
+
+/// Of the kinds that this run has, as they fall.
+pub(super) fn as_they_fall(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<Value> {
+    let mut kinds: Vec<Kind> = KINDS.into_iter().filter(|_| chance.random_bool(0.5)).collect();
+    if kinds.is_empty() {
+        kinds.push(*one_of(chance, &KINDS));
+    }
+    let count = chance.random_range(1..=8);
+    let mut windows: Vec<(f64, f64)> =
+        (0..count).map(|_| (chance.random_range(0.0..span.moved * 1.5), span.length(chance))).collect();
+    windows.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    windows.into_iter().map(|(at, lasts)| window(at, lasts, &one_of(chance, &kinds)(chance, fleet))).collect()
+}
+
+pub(super) fn window(at: f64, lasts: f64, fault: &Value) -> Value {
+    json!({"at": seconds(at), "for": seconds(lasts), "fault": fault})
+}
+
+/// A member by name, or by the part that it plays then.
+fn victim(chance: &mut Stream, fleet: &Fleet) -> Value {
+    if fleet.workloads.is_empty() || chance.random_bool(0.6) {
+        return json!(fleet.any_member(chance));
+    }
+    let workload = one_of(chance, &fleet.workloads);
+    let part = *one_of(chance, &["carrying", "carrying", "spareFor"]);
+    json!({part: workload})
+}
+
+pub(super) fn refuse(chance: &mut Stream, fleet: &Fleet) -> Value {
+    json!({"refuse": {"cluster": victim(chance, fleet)}})
+}
+
+pub(super) fn partition(chance: &mut Stream, fleet: &Fleet) -> Value {
+    let direction = one_of(chance, &["both", "both", "toMember", "fromMember"]);
+    json!({"partition": {"cluster": victim(chance, fleet), "direction": direction}})
+}
+
+fn delay(chance: &mut Stream, fleet: &Fleet) -> Value {
+    let by = one_of(chance, &["50ms", "500ms", "2s", "8s"]);
+    json!({"delay": {"cluster": victim(chance, fleet), "by": by}})
+}
+
+pub(super) fn kill(_: &mut Stream, _: &Fleet) -> Value {
+    json!({"kill": "controllers"})
+}
+
+fn taint(chance: &mut Stream, fleet: &Fleet) -> Value {
+    let effect = one_of(chance, &["NoSchedule", "NoExecute", "NoExecute"]);
+    json!({"taint": {"cluster": victim(chance, fleet), "key": "example.com/maintenance", "effect": effect}})
+}
+
+pub(super) fn start_up(chance: &mut Stream, fleet: &Fleet) -> Value {
+    let takes = one_of(chance, &["never", "never", "40s", "3m"]);
+    json!({"startUp": {"cluster": victim(chance, fleet), "takes": takes}})
+}
+
+pub(super) fn scale(chance: &mut Stream, fleet: &Fleet) -> Value {
+    if fleet.workloads.is_empty() {
+        return refuse(chance, fleet);
+    }
+    json!({"scale": {"workload": one_of(chance, &fleet.workloads), "to": chance.random_range(0..=8)}})
+}

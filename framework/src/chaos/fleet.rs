@@ -1,0 +1,83 @@
+//! The fleet of a drawn scenario.
+
+use std::collections::BTreeMap;
+
+use capsize_clock::Stream;
+use rand::RngExt;
+use serde_json::{Map, Value, json};
+
+use super::draw::{Draw, one_of};
+use super::style::Style;
+use crate::target::Feature;
+
+/// How long replicas take to become ready.
+const START_UPS: [&str; 6] = ["500ms", "1.5s", "1.5s", "5s", "20s", "60s"];
+
+/// What was drawn of the fleet, and what runs on it.
+pub(super) struct Fleet {
+    pub(super) members: Vec<String>,
+    pub(super) zones: BTreeMap<String, String>,
+    pub(super) regions: BTreeMap<String, String>,
+    nodes: BTreeMap<String, u32>,
+    pull: Vec<String>,
+    start_up: &'static str,
+    /// The names of the workloads with replicas.
+    pub(super) workloads: Vec<String>,
+}
+
+impl Fleet {
+    pub(super) fn draw(chance: &mut Stream, draw: &mut Draw<'_>) -> Self {
+        let sizes = match draw.style {
+            Style::Lite => 2..=4,
+            Style::Swarm => 2..=6,
+            Style::Storm => 3..=6,
+        };
+        let members: Vec<String> =
+            (1..=chance.random_range(sizes)).map(|number| format!("m{number}")).collect();
+        let zoned = draw.style == Style::Storm || chance.random_bool(0.5);
+        let (zones, regions) = if zoned { places(chance, &members) } else { Default::default() };
+        let mut nodes = BTreeMap::new();
+        let mut pull = Vec::new();
+        let pulls = chance.random_bool(0.4) && draw.may(Feature::PullMembers);
+        for member in &members {
+            if chance.random_bool(0.15) {
+                nodes.insert(member.clone(), chance.random_range(2..=3));
+            }
+            if pulls && chance.random_bool(0.4) {
+                pull.push(member.clone());
+            }
+        }
+        let start_up = one_of(chance, &START_UPS);
+        Self { members, zones, regions, nodes, pull, start_up, workloads: Vec::new() }
+    }
+
+    /// As a scenario has it.
+    pub(super) fn shape(&self) -> Value {
+        let mut shape = Map::from_iter([
+            ("members".to_owned(), json!(self.members.len())),
+            ("startUp".to_owned(), json!(self.start_up)),
+        ]);
+        for (field, places) in [("zones", &self.zones), ("regions", &self.regions)] {
+            shape.extend((!places.is_empty()).then(|| (field.to_owned(), json!(places))));
+        }
+        shape.extend((!self.nodes.is_empty()).then(|| ("nodes".to_owned(), json!(self.nodes))));
+        shape.extend((!self.pull.is_empty()).then(|| ("pull".to_owned(), json!(self.pull))));
+        Value::Object(shape)
+    }
+
+    pub(super) fn any_member(&self, chance: &mut Stream) -> &str {
+        one_of::<String>(chance, &self.members)
+    }
+}
+
+/// Zones in turn, and two regions that they are in.
+fn places(chance: &mut Stream, members: &[String]) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    let zones = chance.random_range(2..=3.min(members.len()));
+    let zone = |index: usize| format!("z{}", index % zones + 1);
+    let region = |index: usize| if index % zones == 0 { "east" } else { "west" };
+    let numbered = || members.iter().cloned().enumerate();
+    (
+        numbered().map(|(index, member)| (member, zone(index))).collect(),
+        numbered().map(|(index, member)| (member, region(index).to_owned())).collect(),
+    )
+}

@@ -1,0 +1,58 @@
+//! The step `calm`: whether anything is left of what was wrong.
+
+use tokio::time::Instant;
+
+use super::driver::{Driver, Miss, Subject};
+use super::expect::at_rest;
+use crate::facts::{Health, Member, Workload, World};
+use crate::scenario::Calm;
+
+impl Driver<'_> {
+    /// Waits until the fleet has been at rest for as long as is asked for, without a break.
+    pub(super) async fn calm(&self, calm: &Calm) -> Result<(), Miss> {
+        let longest =
+            self.patience().rest(self.tolerated, self.start_up) + self.patience().removal(self.tolerated);
+        let within = self.within(&calm.within, longest)?;
+        let what = "the fleet is at rest".to_owned();
+        let lasts = self.length(&calm.lasts)?;
+        let end = Instant::now() + within;
+        let is_at_rest = |world: &World| unrest(world).is_none();
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            self.until(what.clone(), Subject::Fleet, left, |world, _| is_at_rest(world)).await?;
+            if !self.wait(lasts, |world, _| !is_at_rest(world)).await? {
+                self.mark("lasted", &[("that", &what)]);
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What is not at rest, if anything: the first of it, by name.
+pub(super) fn unrest(world: &World) -> Option<Unrest<'_>> {
+    let member = world.members.iter().find(|(_, member)| !is_well(member));
+    if let Some((name, _)) = member {
+        return Some(Unrest::Member(name));
+    }
+    let mut workloads = world.workloads.iter();
+    workloads
+        .find(|(_, workload)| !is_where_it_belongs(workload))
+        .map(|(key, _)| Unrest::Workload(key.name()))
+}
+
+/// Whom it is that is not at rest.
+pub(super) enum Unrest<'a> {
+    Member(&'a str),
+    Workload(&'a str),
+}
+
+fn is_well(member: &Member) -> bool {
+    member.health == Some(Health::Ready) && member.taints.is_empty() && !member.leaving
+}
+
+/// At rest, delivered to its members and to no others, and left nowhere else.
+fn is_where_it_belongs(workload: &Workload) -> bool {
+    let belongs = |member: &String| workload.targets().any(|target| target == member);
+    let managed = workload.running.iter().filter(|(_, running)| running.managed).map(|(member, _)| member);
+    at_rest(workload) && workload.deliveries.keys().chain(managed).all(belongs)
+}

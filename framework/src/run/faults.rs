@@ -1,0 +1,197 @@
+//! The step `faults`: disturbances that come and go, each on its own, until the last is undone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_saphyr::Spanned;
+use tokio::time::{Instant, sleep_until};
+
+use super::driver::{Driver, Miss};
+use super::expect::has_taint;
+use crate::dialect::objects;
+use crate::facts::World;
+use crate::nemesis::{Fault, FaultGuard};
+use crate::scenario::{self, Disturbance, MemberRef, Scale, Taint, Trigger, Victims, Window};
+
+use capsize_clusters::StartUp;
+
+/// What is to happen when. At one instant, what ends does so before anything begins.
+type Agenda = BTreeSet<(Instant, Turn, usize)>;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    End,
+    Begin,
+}
+
+/// A disturbance in force, to be undone.
+enum InForce {
+    /// Undone when dropped.
+    Links { _guards: Vec<FaultGuard> },
+    /// Of several that change the same, the last to go undoes it.
+    Shared(String),
+}
+
+/// How what several disturbances may change becomes what it was before the first.
+enum Undo {
+    Start,
+    Untaint(Taint),
+    StartUp(String, StartUp),
+    Scale(Scale),
+}
+
+/// A trigger with its member resolved.
+struct Awaited<'a> {
+    window: usize,
+    member: String,
+    trigger: &'a Trigger,
+}
+
+impl Driver<'_> {
+    /// Lets all of `windows` come and go.
+    pub(super) async fn faults(&mut self, windows: &[Spanned<Window>]) -> Result<(), Miss> {
+        let mut agenda = Agenda::new();
+        let mut awaited = Vec::new();
+        for (index, window) in windows.iter().enumerate() {
+            match &window.value.after {
+                None => drop(agenda.insert((self.begins(&window.value)?, Turn::Begin, index))),
+                // A part that nobody plays now has nothing to wait for.
+                Some(after) => {
+                    awaited.extend(self.name(&after.value.about().0.value).ok().map(|member| Awaited {
+                        window: index,
+                        member,
+                        trigger: &after.value,
+                    }))
+                }
+            }
+        }
+        let (mut in_force, mut shared) = (BTreeMap::new(), BTreeMap::new());
+        let mut changes = self.log.changes();
+        loop {
+            changes.mark_unchanged();
+            self.check_run()?;
+            let met = |awaited: &mut Awaited<'_>| self.log.look(|world, _| awaited.holds(world));
+            for Awaited { window, .. } in awaited.extract_if(.., met).collect::<Vec<_>>() {
+                agenda.insert((self.begins(&windows[window].value)?, Turn::Begin, window));
+            }
+            let Some(&(due, turn, index)) = agenda.first() else { return Ok(()) };
+            tokio::select! {
+                biased;
+                () = sleep_until(due) => {}
+                _ = changes.changed(), if !awaited.is_empty() => continue,
+            }
+            agenda.pop_first();
+            let window = &windows[index].value;
+            match turn {
+                Turn::Begin => {
+                    in_force
+                        .extend(self.begin(&window.fault.value, &mut shared).await?.map(|it| (index, it)));
+                    agenda.insert((Instant::now() + self.length(&window.lasts)?, Turn::End, index));
+                }
+                Turn::End => self.end(in_force.remove(&index), &mut shared).await?,
+            }
+        }
+    }
+
+    /// When a window begins that waits for nothing more.
+    fn begins(&self, window: &Window) -> Result<Instant, Miss> {
+        Ok(Instant::now() + self.length(&window.at)?)
+    }
+
+    /// Brings a disturbance about; `None` where nobody plays the part that it would strike.
+    async fn begin(
+        &mut self,
+        fault: &Disturbance,
+        shared: &mut BTreeMap<String, (usize, Undo)>,
+    ) -> Result<Option<InForce>, Miss> {
+        let (victims, fault) = match fault {
+            Disturbance::Refuse(refuse) => (&refuse.cluster.value, Fault::Refuse),
+            Disturbance::Partition(it) => (&it.cluster.value, Fault::Partition { direction: it.direction }),
+            Disturbance::Delay(it) => (&it.cluster.value, Fault::Delay { by: self.length(&it.by)? }),
+            fault => {
+                let Some((what, undo)) = self.change(fault).await? else { return Ok(None) };
+                shared.entry(what.clone()).or_insert((0, undo)).0 += 1;
+                return Ok(Some(InForce::Shared(what)));
+            }
+        };
+        let Some(members) = self.struck(victims) else { return Ok(None) };
+        let guards = members.iter().map(|member| self.break_link(member, fault));
+        Ok(Some(InForce::Links { _guards: guards.collect::<Result<_, Miss>>()? }))
+    }
+
+    /// The members that are meant, if anybody plays their part now.
+    fn struck(&self, victims: &Victims) -> Option<Vec<String>> {
+        match victims {
+            Victims::Member(member) => Some(vec![self.name(member).ok()?]),
+            Victims::Domain(..) => victims.of_domain(self.shape),
+        }
+    }
+
+    /// Changes what a disturbance changes, and answers what that is and how it becomes what it was.
+    async fn change(&mut self, fault: &Disturbance) -> Result<Option<(String, Undo)>, Miss> {
+        let member = match fault {
+            Disturbance::Taint(Taint { cluster, .. })
+            | Disturbance::StartUp(scenario::StartUp { cluster, .. }) => match self.name(&cluster.value) {
+                Ok(name) => name,
+                Err(_) => return Ok(None),
+            },
+            _ => String::new(),
+        };
+        let (what, undo) = match fault {
+            Disturbance::Taint(taint) => {
+                let mut taint = taint.clone();
+                taint.cluster.value = MemberRef::Named(member.clone());
+                self.edit_taints(&taint, true).await?;
+                (format!("{member} {}:{}", taint.key, taint.effect), Undo::Untaint(taint))
+            }
+            Disturbance::StartUp(start_up) => {
+                let before = self.member(&member)?.start_up();
+                self.set_start_up(&member, &start_up.takes)?;
+                (format!("{member} startUp"), Undo::StartUp(member, before))
+            }
+            Disturbance::Scale(scale) => {
+                let before = Scale { workload: scale.workload.clone(), to: self.replicas(scale).await? };
+                self.scale(scale).await?;
+                (format!("{} replicas", scale.workload.value), Undo::Scale(before))
+            }
+            _ => {
+                self.kill();
+                ("controllers".to_owned(), Undo::Start)
+            }
+        };
+        Ok(Some((what, undo)))
+    }
+
+    async fn end(
+        &mut self,
+        in_force: Option<InForce>,
+        shared: &mut BTreeMap<String, (usize, Undo)>,
+    ) -> Result<(), Miss> {
+        let Some(InForce::Shared(what)) = in_force else { return Ok(()) };
+        let Some((count, _)) = shared.get_mut(&what) else { return Ok(()) };
+        *count -= 1;
+        if *count > 0 {
+            return Ok(());
+        }
+        match shared.remove(&what).map(|(_, undo)| undo) {
+            Some(Undo::Start) => self.start(),
+            Some(Undo::Untaint(taint)) => self.edit_taints(&taint, false).await?,
+            Some(Undo::StartUp(member, before)) => self.restore_start_up(&member, before)?,
+            Some(Undo::Scale(before)) => self.scale(&before).await?,
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+impl Awaited<'_> {
+    fn holds(&self, world: &World) -> bool {
+        match self.trigger {
+            Trigger::Tainted(tainted) => {
+                has_taint(world, &self.member, &objects::taint_key(&tainted.key), tainted.effect)
+            }
+            Trigger::Evicted(moved) => world
+                .workload(&moved.workload.value)
+                .is_some_and(|workload| !workload.assignment.contains_key(&self.member)),
+        }
+    }
+}

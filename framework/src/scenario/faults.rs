@@ -1,0 +1,110 @@
+//! `faults`: disturbances that begin and end while others do, and `calm`, which waits until nothing is left of them.
+//!
+//! Each is undone when its time is over. What a disturbance does to a fleet is left to [`crate::run`].
+
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use super::reference::MemberRef;
+use super::step::{Delay, Moved, Partition, Party, Refuse, Scale, StartUp, Taint, Tainted};
+use super::time::{Length, Within};
+
+/// One element of `faults`: what is wrong, from when, for how long.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Window {
+    /// What must hold first, where it is not the step's beginning that counts. What does not come to hold while others
+    /// are still in force never strikes.
+    pub after: Option<Spanned<Trigger>>,
+    /// How long after that it begins.
+    #[serde(default = "at_once")]
+    pub at: Length,
+    /// How long it lasts.
+    #[serde(rename = "for")]
+    pub lasts: Length,
+    /// What it is.
+    pub fault: Spanned<Disturbance>,
+}
+
+fn at_once() -> Length {
+    Length::Fixed(std::time::Duration::ZERO)
+}
+
+/// What can be wrong for a while. The words are those of the steps that bring the same about for good.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Disturbance {
+    /// Members refuse connections.
+    Refuse(Refuse),
+    /// Packets vanish.
+    Partition(Partition),
+    /// Messages are late.
+    Delay(Delay),
+    /// The target's controllers are dead.
+    Kill(Spanned<Party>),
+    /// A member has a taint that a person put there.
+    Taint(Taint),
+    /// Replicas in a member take another time to become ready.
+    StartUp(StartUp),
+    /// A workload wants another number of replicas.
+    Scale(Scale),
+}
+
+/// What a window may wait for. The words are those of the steps that wait for the same.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Trigger {
+    /// A member has a taint.
+    Tainted(Tainted),
+    /// A workload is no longer assigned to a member.
+    Evicted(Moved),
+}
+
+/// `calm`: nothing is wrong any more, and nothing is left of what was.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Calm {
+    /// How long to wait for it.
+    #[serde(default)]
+    pub within: Within,
+    /// For how long it must then last.
+    #[serde(rename = "for")]
+    pub lasts: Length,
+}
+
+impl Disturbance {
+    /// The kind, as the step of the same name.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Refuse(_) => "refuse",
+            Self::Partition(_) => "partition",
+            Self::Delay(_) => "delay",
+            Self::Kill(_) => "kill",
+            Self::Taint(_) => "taint",
+            Self::StartUp(_) => "startUp",
+            Self::Scale(_) => "scale",
+        }
+    }
+
+    /// The name that later steps were to know its member by. There are no later steps while it is in force.
+    pub(super) fn alias(&self) -> Option<&Spanned<String>> {
+        match self {
+            Self::Refuse(Refuse { alias, .. })
+            | Self::Partition(Partition { alias, .. })
+            | Self::Delay(Delay { alias, .. })
+            | Self::Taint(Taint { alias, .. }) => alias.as_ref(),
+            Self::Kill(_) | Self::StartUp(_) | Self::Scale(_) => None,
+        }
+    }
+}
+
+impl Trigger {
+    /// The member that it is about, and the workload, if it is about one.
+    pub(crate) fn about(&self) -> (&Spanned<MemberRef>, Option<&Spanned<String>>) {
+        match self {
+            Self::Tainted(tainted) => (&tainted.cluster, None),
+            Self::Evicted(moved) => (&moved.from, Some(&moved.workload)),
+        }
+    }
+}

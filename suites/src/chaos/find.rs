@@ -1,0 +1,54 @@
+//! What is made of a seed that fails: its plan made smaller, told, and kept.
+
+use capsize_clock::Seed;
+use capsize_framework::chaos::{Alarm, Plan, Style, draw, shrink};
+use capsize_framework::report;
+use capsize_framework::run::Target;
+
+use super::trial::run;
+use crate::exit::Trouble;
+use crate::output;
+
+/// So many smaller plans are tried at most.
+const TRIES: usize = 600;
+
+/// A plan that fails, and the smallest that fails in the same way.
+pub(super) struct Find {
+    pub(super) name: String,
+    drawn: Plan,
+    pub(super) smallest: Plan,
+    pub(super) failure: String,
+    history: Vec<u8>,
+    /// Whether it also fails without any fault.
+    undisturbed: bool,
+}
+
+impl Find {
+    /// Makes the plan of `seed` smaller, which failed with `alarm`.
+    pub(super) fn of(seed: u64, style: Style, target: Target<'_>, alarm: &Alarm) -> Self {
+        let drawn = draw(Seed(seed), style, target.profile);
+        let fails = |plan: &Plan| Alarm::of(&run(plan, target, false)).is_some_and(|now| alarm.is_in(&now));
+        let smallest = shrink(&drawn, TRIES, fails);
+        let outcome = run(&smallest, target, true);
+        let mut case = outcome.case;
+        let name = format!("{style}-{seed}");
+        case.replay = format!("capsize replay {seed} --style {style}");
+        let undisturbed = fails(&drawn.undisturbed());
+        let history = outcome.history.unwrap_or_default();
+        Self { name, drawn, smallest, failure: report::failure(&case), history, undisturbed }
+    }
+
+    /// For the console.
+    pub(super) fn text(&self) -> String {
+        let alone = if self.undisturbed { "it fails without any fault, too\n" } else { "" };
+        format!("\n{}{alone}the smallest scenario that fails so:\n\n{}\n", self.failure, self.smallest.text())
+    }
+
+    /// Writes the scenarios and the history of the smaller one.
+    pub(super) fn save(&self, folder: &output::Folder) -> Result<(), Trouble> {
+        let name = &self.name;
+        folder.write(&format!("{name}.yaml"), self.smallest.text().as_bytes())?;
+        folder.write(&format!("drawn/{name}.yaml"), self.drawn.text().as_bytes())?;
+        folder.write(&format!("histories/{name}.jsonl"), &self.history)
+    }
+}

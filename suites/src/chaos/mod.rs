@@ -1,0 +1,15 @@
+//! `capsize chaos` and `capsize replay`: scenarios drawn from seeds, run, and made smaller where they fail.
+//!
+//! What is drawn and how it is made smaller is the framework's.
+
+mod command;
+mod find;
+mod journal;
+mod replay;
+mod seeds;
+mod tally;
+mod trial;
+
+pub use command::Chaos;
+pub use replay::Replay;
+pub use trial::{Trial, try_plan};

@@ -1,0 +1,75 @@
+//! What many seeds come to.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use capsize_framework::chaos::{Coverage, Kind, Phase};
+
+/// Counts of what came of seeds, however many there are.
+#[derive(Default)]
+pub(super) struct Tally {
+    seeds: u64,
+    span: Duration,
+    /// By kind of alarm: how many, and the first seed.
+    alarms: BTreeMap<String, (u64, u64)>,
+    coverage: Coverage,
+}
+
+impl Tally {
+    /// Counts a seed. Answers whether its alarm, if it has one, is the first of its kind.
+    pub(super) fn count(&mut self, seed: u64, span: Duration, tried: &Coverage, alarm: Option<&str>) -> bool {
+        self.seeds += 1;
+        self.coverage.add(tried);
+        self.span += span;
+        let Some(kind) = alarm else { return false };
+        let (times, _) = self.alarms.entry(kind.to_owned()).or_insert((0, seed));
+        *times += 1;
+        *times == 1
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        self.alarms.is_empty()
+    }
+
+    /// What is printed in the end.
+    pub(super) fn text(&self, wall: Duration) -> String {
+        let failed: u64 = self.alarms.values().map(|(times, _)| times).sum();
+        let mut text = format!("{} seeds: {} held, {failed} failed\n", self.seeds, self.seeds - failed);
+        let seconds = wall.as_secs_f64().max(0.001);
+        let _ = writeln!(
+            text,
+            "{:.1} h simulated in {seconds:.1} s: {:.1} seeds a second",
+            self.span.as_secs_f64() / 3600.0,
+            self.seeds as f64 / seconds
+        );
+        for (kind, (times, first)) in &self.alarms {
+            let _ = writeln!(text, "  {times:>5} x {kind} (first with seed {first})");
+        }
+        text + &table(&self.coverage)
+    }
+}
+
+/// How often each fault struck in each phase, with each kind of workload about.
+fn table(coverage: &Coverage) -> String {
+    let mut rows: BTreeMap<&str, BTreeMap<(Phase, Kind), u64>> = BTreeMap::new();
+    for (cell, times) in coverage.cells() {
+        rows.entry(&cell.fault).or_default().insert((cell.phase, cell.workload), times);
+    }
+    let mut text = String::new();
+    for kind in Kind::ALL {
+        let _ = write!(text, "\n{:<14}", kind.to_string());
+        for phase in Phase::ALL {
+            let _ = write!(text, "{:>10}", phase.to_string());
+        }
+        for (fault, row) in &rows {
+            let _ = write!(text, "\n  {fault:<12}");
+            for phase in Phase::ALL {
+                let times = row.get(&(phase, kind)).copied().unwrap_or_default();
+                let _ = write!(text, "{times:>10}");
+            }
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,64 @@
+//! One plan, run and judged.
+
+use std::time::Duration;
+
+use capsize_clock::Seed;
+use capsize_framework::chaos::{Alarm, Coverage, Plan, Style, draw};
+use capsize_framework::run::{Outcome, Target, run_case};
+
+/// What came of a plan.
+pub struct Trial {
+    /// Why it failed, if it did.
+    pub alarm: Option<Alarm>,
+    /// Where a second run of the same first differs, if one was made and does.
+    pub differs: Option<String>,
+    /// Why the run says nothing, if it does not.
+    pub broken: Option<String>,
+    /// What was tried.
+    pub coverage: Coverage,
+    /// The time that passed in it.
+    pub span: Duration,
+}
+
+/// Runs the plan of `seed`; twice, if `twice`.
+#[must_use]
+pub fn try_plan(seed: u64, style: Style, target: Target<'_>, twice: bool) -> Trial {
+    let plan = draw(Seed(seed), style, target.profile);
+    let outcome = run(&plan, target, twice);
+    let again = twice.then(|| run(&plan, target, true));
+    let differs = again.and_then(|again| difference(&outcome, &again));
+    Trial {
+        alarm: Alarm::of(&outcome),
+        differs,
+        coverage: outcome.coverage,
+        span: outcome.case.span,
+        broken: outcome.broken,
+    }
+}
+
+/// Runs a plan that was drawn, or is a part of one.
+pub(super) fn run(plan: &Plan, target: Target<'_>, keep: bool) -> Outcome {
+    let case = plan.case().expect("a test holds every draw to being a scenario");
+    // A plan has a seed of its own.
+    run_case(&case, target, Seed(0), keep)
+}
+
+/// The first line in which the histories of two runs differ.
+fn difference(one: &Outcome, other: &Outcome) -> Option<String> {
+    fn lines(outcome: &Outcome) -> impl Iterator<Item = &[u8]> {
+        outcome.history.as_deref().unwrap_or_default().split(|byte| *byte == b'\n')
+    }
+    let (mut these, mut those) = (lines(one), lines(other));
+    loop {
+        match (these.next(), those.next()) {
+            (None, None) => return None,
+            (this, that) if this == that => {}
+            (this, that) => {
+                let text = |line: Option<&[u8]>| {
+                    line.map_or("nothing".into(), |line| String::from_utf8_lossy(line).into_owned())
+                };
+                return Some(format!("{}\n{}", text(this), text(that)));
+            }
+        }
+    }
+}
