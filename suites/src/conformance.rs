@@ -1,5 +1,6 @@
 //! The conformance suite: the scenarios that come with the binary.
 
+use capsize_framework::chaos::Plan;
 use capsize_framework::scenario::{Case, ScenarioError};
 
 /// Group, file and text of each scenario, in the order of the files.
@@ -11,6 +12,14 @@ const FILES: &[(&str, &str, &str)] = &include!(concat!(env!("OUT_DIR"), "/confor
 /// A mistake in one of them, which a test keeps out of releases.
 pub fn cases() -> Result<Vec<Case>, Box<ScenarioError>> {
     FILES.iter().map(|(group, file, text)| Case::from_text(group, file, text)).collect()
+}
+
+/// The same as trees, for chaos to graft faults on.
+///
+/// # Errors
+/// As [`cases`].
+pub fn plans() -> Result<Vec<Plan>, Box<ScenarioError>> {
+    FILES.iter().map(|(_, file, text)| Plan::read(file, text)).collect()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use capsize_mutants::{Mutant, Wrong};
 use clap::Args;
 use miette::miette;
 
+use crate::chaos::{Seeds, hunt};
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
 use crate::reference_nodes::NodeReference;
@@ -37,6 +38,9 @@ pub struct Mutants {
     /// Also run the rules as they should be under so many seeds, a scenario each in turn: nothing may be violated
     #[arg(long, value_name = "SEEDS", default_value_t = 0)]
     control: u64,
+    /// Put them to chaos with these seeds, every style in turn, in the place of the suite
+    #[arg(long, value_name = "A..B")]
+    chaos: Option<Seeds>,
 }
 
 /// Who noticed a mutant.
@@ -57,6 +61,9 @@ impl Mutants {
         let cases = conformance::cases().map_err(|error| Trouble::input(*error))?;
         let mutants = self.chosen()?;
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+        if let Some(seeds) = &self.chaos {
+            return hunt(&mutants, seeds, jobs);
+        }
         let seed = Seed(self.seed);
         let mut tally = Tally::default();
         side_by_side(

@@ -4,15 +4,15 @@ use std::fmt;
 
 use crate::guarantee::Outcome as Came;
 use crate::report::Status;
-use crate::run::Outcome;
+use crate::run::{AT_REST, Outcome};
 
 /// Why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Alarm {
     /// Guarantees are violated, in the order of the catalogue.
     Guarantees(Vec<&'static str>),
-    /// An expectation is not met, and no guarantee is violated.
-    Step(String),
+    /// No guarantee is violated, but the fleet does not come to rest.
+    Unrest(String),
 }
 
 impl Alarm {
@@ -28,8 +28,9 @@ impl Alarm {
         if !violated.is_empty() {
             return Some(Self::Guarantees(violated));
         }
-        let unmet = outcome.case.failures.first().map(|failure| failure.expected.clone());
-        Some(Self::Step(unmet.unwrap_or_default()))
+        // That another step cannot be done is nobody's fault: chance has taken away what it needs.
+        let unmet = outcome.case.failures.iter().map(|failure| &failure.expected);
+        unmet.filter(|expected| *expected == AT_REST).map(|expected| Self::Unrest(expected.clone())).next()
     }
 
     /// Whether `other` is a failure of the same kind: the first guarantee is violated there too.
@@ -39,17 +40,17 @@ impl Alarm {
             (Self::Guarantees(these), Self::Guarantees(those)) => {
                 these.first().is_some_and(|first| those.contains(first))
             }
-            (Self::Step(this), Self::Step(that)) => this == that,
+            (Self::Unrest(this), Self::Unrest(that)) => this == that,
             _ => false,
         }
     }
 
-    /// What it is counted under: the first guarantee, or the expectation.
+    /// What it is counted under: the first guarantee, or what is expected in the end.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self {
             Self::Guarantees(ids) => ids.first().copied().unwrap_or_default(),
-            Self::Step(expected) => expected,
+            Self::Unrest(expected) => expected,
         }
     }
 }
@@ -58,7 +59,7 @@ impl fmt::Display for Alarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Guarantees(ids) => f.write_str(&ids.join(", ")),
-            Self::Step(expected) => f.write_str(expected),
+            Self::Unrest(expected) => f.write_str(expected),
         }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::faults;
 use super::fleet::Fleet;
+use super::graft::graft;
 use super::plan::Plan;
 use super::style::Style;
 use super::{storm, timings, workloads};
@@ -36,9 +37,16 @@ impl Draw<'_> {
 /// How long a fleet must stay at rest in the end: a look of every controller that looks now and then.
 const QUIET: &str = "30s";
 
-/// The scenario of this seed and style, of what a target promises.
+/// The scenario of this seed and style, of what a target promises. `bases` are those that others wrote.
+///
+/// Where none of those is any good for the target, a graft is a swarm.
 #[must_use]
-pub fn draw(seed: Seed, style: Style, profile: &Profile) -> Plan {
+pub fn draw(seed: Seed, style: Style, profile: &Profile, bases: &[Plan]) -> Plan {
+    let grafted = (style == Style::Graft).then(|| graft(seed, profile, bases)).flatten();
+    grafted.unwrap_or_else(|| draw_anew(seed, style, profile))
+}
+
+fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
     let seed_of_part = seed.derive(&style.to_string());
     let mut draw = Draw { style, profile, features: BTreeSet::new() };
     let mut fleet = Fleet::draw(&mut seed_of_part.stream("fleet"), &mut draw);
@@ -48,7 +56,7 @@ pub fn draw(seed: Seed, style: Style, profile: &Profile) -> Plan {
     let chance = &mut seed_of_part.stream("faults");
     let windows = match style {
         Style::Lite => faults::one_by_one(chance, span, &fleet),
-        Style::Swarm => faults::as_they_fall(chance, span, &fleet),
+        Style::Swarm | Style::Graft => faults::as_they_fall(chance, span, &fleet),
         Style::Storm => storm::draw(chance, span, &fleet),
     };
     let mut plan = json!({
@@ -78,7 +86,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    fn of(timings: &Timings, set: &Map<String, Value>) -> Self {
+    pub(super) fn of(timings: &Timings, set: &Map<String, Value>) -> Self {
         let set = |name: &str, own: Duration| {
             let length = set.get(name).and_then(Value::as_str).and_then(|text| text.strip_suffix('s'));
             length.and_then(|seconds| seconds.parse().ok()).unwrap_or(own.as_secs_f64())
@@ -121,15 +129,28 @@ mod tests {
         Profile::parse("reference.yaml", text).unwrap()
     }
 
+    fn bases() -> [Plan; 1] {
+        let text = include_str!("../../../suites/conformance/eviction/controllers-restarted.yaml");
+        [Plan::read("controllers-restarted.yaml", text).unwrap()]
+    }
+
+    #[test]
+    fn a_graft_waits_where_its_base_expects() {
+        let plan = draw(Seed(1), Style::Graft, &profile(), &bases());
+        let text = plan.text();
+        assert!(text.contains("kill: controllers") && text.contains("faults:"), "{text}");
+        assert!(!text.contains("settled") && !text.contains("taskEnded"), "{text}");
+    }
+
     #[test]
     fn every_draw_is_a_scenario_and_the_same_again() {
         let profile = profile();
         for style in Style::ALL {
             for seed in 0..300 {
-                let plan = draw(Seed(seed), style, &profile);
+                let plan = draw(Seed(seed), style, &profile, &bases());
                 let case = plan.case();
                 assert!(case.is_ok(), "{}\n{}", case.unwrap_err(), plan.text());
-                assert_eq!(plan, draw(Seed(seed), style, &profile));
+                assert_eq!(plan, draw(Seed(seed), style, &profile, &bases()));
             }
         }
     }
@@ -139,7 +160,7 @@ mod tests {
         let mut profile = profile();
         profile.features.clear();
         for seed in 0..100 {
-            let case = draw(Seed(seed), Style::Swarm, &profile).case().unwrap();
+            let case = draw(Seed(seed), Style::Swarm, &profile, &[]).case().unwrap();
             assert_eq!(case.scenario.features, []);
         }
     }

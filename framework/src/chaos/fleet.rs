@@ -14,6 +14,7 @@ use crate::target::Feature;
 const START_UPS: [&str; 6] = ["500ms", "1.5s", "1.5s", "5s", "20s", "60s"];
 
 /// What was drawn of the fleet, and what runs on it.
+#[derive(Default)]
 pub(super) struct Fleet {
     pub(super) members: Vec<String>,
     pub(super) zones: BTreeMap<String, String>,
@@ -29,7 +30,7 @@ impl Fleet {
     pub(super) fn draw(chance: &mut Stream, draw: &mut Draw<'_>) -> Self {
         let sizes = match draw.style {
             Style::Lite => 2..=4,
-            Style::Swarm => 2..=6,
+            Style::Swarm | Style::Graft => 2..=6,
             Style::Storm => 3..=6,
         };
         let members: Vec<String> =
@@ -49,6 +50,22 @@ impl Fleet {
         }
         let start_up = one_of(chance, &START_UPS);
         Self { members, zones, regions, nodes, pull, start_up, workloads: Vec::new() }
+    }
+
+    /// What faults may strike in the fleet of a scenario that was not drawn.
+    pub(super) fn of(scenario: &Value) -> Self {
+        let members = scenario["fleet"]["members"].as_u64().unwrap_or(1);
+        let places =
+            |field: &str| serde_json::from_value(scenario["fleet"][field].clone()).unwrap_or_default();
+        let steps = scenario["given"].as_array().into_iter().flatten().map(|step| &step["workload"]);
+        let names = steps.filter(|workload| workload["replicas"].as_u64() > Some(0)).map(|it| &it["name"]);
+        Self {
+            members: (1..=members).map(|number| format!("m{number}")).collect(),
+            zones: places("zones"),
+            regions: places("regions"),
+            workloads: names.filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+            ..Self::default()
+        }
     }
 
     /// As a scenario has it.
@@ -74,7 +91,7 @@ impl Fleet {
 fn places(chance: &mut Stream, members: &[String]) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
     let zones = chance.random_range(2..=3.min(members.len()));
     let zone = |index: usize| format!("z{}", index % zones + 1);
-    let region = |index: usize| if index % zones == 0 { "east" } else { "west" };
+    let region = |index: usize| if index.is_multiple_of(zones) { "east" } else { "west" };
     let numbered = || members.iter().cloned().enumerate();
     (
         numbered().map(|(index, member)| (member, zone(index))).collect(),

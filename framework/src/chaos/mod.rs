@@ -8,6 +8,7 @@ mod coverage;
 mod draw;
 mod faults;
 mod fleet;
+mod graft;
 mod plan;
 mod shrink;
 mod storm;

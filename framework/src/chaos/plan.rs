@@ -48,6 +48,19 @@ impl Plan {
         Case::from_text(GROUP, &format!("{name}.yaml"), &self.text())
     }
 
+    /// How many faults it has.
+    #[must_use]
+    pub fn faults(&self) -> usize {
+        let steps = self.0["when"].as_array().into_iter().flatten();
+        steps.filter_map(|step| step["faults"].as_array()).map(Vec::len).sum()
+    }
+
+    /// How many members.
+    #[must_use]
+    pub fn members(&self) -> usize {
+        self.0["fleet"]["members"].as_u64().and_then(|members| members.try_into().ok()).unwrap_or_default()
+    }
+
     /// As it is without its faults: the control arm.
     #[must_use]
     pub fn undisturbed(&self) -> Self {
@@ -129,6 +142,7 @@ then:
         assert_eq!(plan, again);
         assert_eq!(plan.text().lines().count(), TEXT.lines().count(), "{}", plan.text());
         assert_eq!(plan.case().unwrap().id(), "chaos/lite-7");
+        assert_eq!((plan.faults(), plan.members()), (1, 2));
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn without_parts<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
 }
 
 fn fewer_faults(plan: &Value) -> Vec<Value> {
-    each_faults(plan, |windows| without_parts(windows))
+    each_faults(plan, without_parts)
 }
 
 /// The plan with the windows of each of its steps of faults changed in each of the ways of `change`.

@@ -14,16 +14,18 @@ pub enum Style {
     Swarm,
     /// Faults that have to do with each other: zones, cascades, flapping, and what strikes while a failover goes on.
     Storm,
+    /// Scenarios that people wrote, with faults in the place of their expectations.
+    Graft,
 }
 
 /// A name that no style has.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("there is no style `{0}`: there are lite, swarm and storm")]
+#[error("there is no style `{0}`: there are lite, swarm, storm and graft")]
 pub struct UnknownStyle(String);
 
 impl Style {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Lite, Self::Swarm, Self::Storm];
+    pub const ALL: [Self; 4] = [Self::Lite, Self::Swarm, Self::Storm, Self::Graft];
 }
 
 impl fmt::Display for Style {
@@ -32,6 +34,7 @@ impl fmt::Display for Style {
             Self::Lite => "lite",
             Self::Swarm => "swarm",
             Self::Storm => "storm",
+            Self::Graft => "graft",
         })
     }
 }

@@ -23,7 +23,7 @@ const RANGES: [(&str, u64, u64); 9] = [
 pub(super) fn draw(chance: &mut Stream, style: Style) -> Map<String, Value> {
     let often = match style {
         Style::Lite => 0.2,
-        Style::Swarm | Style::Storm => 0.5,
+        Style::Swarm | Style::Storm | Style::Graft => 0.5,
     };
     if !chance.random_bool(often) {
         return Map::new();

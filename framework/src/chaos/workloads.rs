@@ -13,7 +13,7 @@ use crate::target::Feature;
 pub(super) fn draw(chance: &mut Stream, draw: &mut Draw<'_>, fleet: &mut Fleet) -> Vec<Value> {
     let count = match draw.style {
         Style::Lite => 1..=3,
-        Style::Swarm => 1..=6,
+        Style::Swarm | Style::Graft => 1..=6,
         Style::Storm => 2..=8,
     };
     let mut steps = Vec::new();

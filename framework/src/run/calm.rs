@@ -7,13 +7,16 @@ use super::expect::at_rest;
 use crate::facts::{Health, Member, Workload, World};
 use crate::scenario::Calm;
 
+/// What the step waits for, as reports have it.
+pub(crate) const AT_REST: &str = "the fleet is at rest";
+
 impl Driver<'_> {
     /// Waits until the fleet has been at rest for as long as is asked for, without a break.
     pub(super) async fn calm(&self, calm: &Calm) -> Result<(), Miss> {
         let longest =
             self.patience().rest(self.tolerated, self.start_up) + self.patience().removal(self.tolerated);
         let within = self.within(&calm.within, longest)?;
-        let what = "the fleet is at rest".to_owned();
+        let what = AT_REST.to_owned();
         let lasts = self.length(&calm.lasts)?;
         let end = Instant::now() + within;
         let is_at_rest = |world: &World| unrest(world).is_none();

@@ -54,13 +54,11 @@ impl Driver<'_> {
         for (index, window) in windows.iter().enumerate() {
             match &window.value.after {
                 None => drop(agenda.insert((self.begins(&window.value)?, Turn::Begin, index))),
-                // A part that nobody plays now has nothing to wait for.
                 Some(after) => {
-                    awaited.extend(self.name(&after.value.about().0.value).ok().map(|member| Awaited {
-                        window: index,
-                        member,
-                        trigger: &after.value,
-                    }))
+                    // A part that nobody plays now has nothing to wait for.
+                    let member = self.name(&after.value.about().0.value).ok();
+                    let trigger = &after.value;
+                    awaited.extend(member.map(|member| Awaited { window: index, member, trigger }));
                 }
             }
         }

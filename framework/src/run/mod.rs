@@ -21,6 +21,7 @@ mod recorder;
 mod side_by_side;
 mod suite;
 
+pub(crate) use calm::AT_REST;
 pub use case::{Outcome, Target, run_case};
 pub use implementation::{Implementation, Site};
 pub use side_by_side::side_by_side;

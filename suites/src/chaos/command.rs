@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use capsize_clock::Clock;
-use capsize_framework::chaos::Style;
+use capsize_clock::{Clock, Seed};
+use capsize_framework::chaos::{Plan, Style, draw};
 use capsize_framework::run::{Target, side_by_side};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -19,7 +19,7 @@ use super::seeds::Seeds;
 use super::tally::Tally;
 use super::trial::{Trial, try_plan};
 use crate::exit::{Trouble, Verdict};
-use crate::{output, run, targets};
+use crate::{conformance, output, run, targets};
 
 /// Draw scenarios from seeds, run them, and make the first that fails smaller
 #[derive(Args, Debug)]
@@ -30,7 +30,7 @@ pub struct Chaos {
     /// Go on for so long, from the first seed on, in the place of up to the last
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     lasts: Option<Duration>,
-    /// How wild: lite, swarm or storm
+    /// How wild: lite, swarm or storm; or graft, on the scenarios of the conformance suite
     #[arg(long, default_value_t = Style::Swarm)]
     style: Style,
     /// Whose promises count, and who is started: a profile that comes with Capsize, or a file
@@ -79,6 +79,8 @@ impl Chaos {
         let profile = targets::find(&self.target).map_err(Trouble::input)?;
         let implementation = run::implementation(&profile)?;
         let target = Target { profile: &profile, implementation: &*implementation };
+        let bases = conformance::plans().map_err(|error| Trouble::input(*error))?;
+        let draw = |seed: u64| draw(Seed(seed), self.style, &profile, &bases);
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         output::say(&self.head(target, jobs))?;
         let folder = self.save.as_deref().map(output::Folder::create).transpose()?;
@@ -99,13 +101,13 @@ impl Chaos {
         let ended = side_by_side(
             jobs,
             seeds,
-            |seed| try_plan(*seed, self.style, target, self.check_determinism),
+            |seed| try_plan(&draw(*seed), target, self.check_determinism),
             |seed, trial| {
                 progress.inc(1);
                 let kind = kind(seed, &trial)?;
                 let is_new = tally.count(seed, trial.span, &trial.coverage, kind.as_deref());
                 if is_new {
-                    progress.suspend(|| self.found(seed, &trial, target, folder.as_ref()))?;
+                    progress.suspend(|| self.found(seed, draw(seed), &trial, target, folder.as_ref()))?;
                 }
                 if let Some(journal) = &mut journal {
                     let tried = trial.coverage.cells().map(|(cell, times)| (cell.clone(), times)).collect();
@@ -153,6 +155,7 @@ impl Chaos {
     fn found(
         &self,
         seed: u64,
+        plan: Plan,
         trial: &Trial,
         target: Target<'_>,
         folder: Option<&output::Folder>,
@@ -161,7 +164,7 @@ impl Chaos {
             let lines = trial.differs.as_deref().unwrap_or_default();
             return output::say(&format!("\nseed {seed}: two runs differ, first in\n{lines}\n"));
         };
-        let find = Find::of(seed, self.style, target, alarm);
+        let find = Find::of(seed, self.style, plan, target, alarm);
         if let Some(folder) = folder {
             find.save(folder)?;
         }

@@ -1,7 +1,6 @@
 //! What is made of a seed that fails: its plan made smaller, told, and kept.
 
-use capsize_clock::Seed;
-use capsize_framework::chaos::{Alarm, Plan, Style, draw, shrink};
+use capsize_framework::chaos::{Alarm, Plan, Style, shrink};
 use capsize_framework::report;
 use capsize_framework::run::Target;
 
@@ -25,8 +24,7 @@ pub(super) struct Find {
 
 impl Find {
     /// Makes the plan of `seed` smaller, which failed with `alarm`.
-    pub(super) fn of(seed: u64, style: Style, target: Target<'_>, alarm: &Alarm) -> Self {
-        let drawn = draw(Seed(seed), style, target.profile);
+    pub(super) fn of(seed: u64, style: Style, drawn: Plan, target: Target<'_>, alarm: &Alarm) -> Self {
         let fails = |plan: &Plan| Alarm::of(&run(plan, target, false)).is_some_and(|now| alarm.is_in(&now));
         let smallest = shrink(&drawn, TRIES, fails);
         let outcome = run(&smallest, target, true);

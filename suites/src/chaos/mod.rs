@@ -4,6 +4,7 @@
 
 mod command;
 mod find;
+mod hunt;
 mod journal;
 mod replay;
 mod seeds;
@@ -11,5 +12,7 @@ mod tally;
 mod trial;
 
 pub use command::Chaos;
+pub(crate) use hunt::hunt;
 pub use replay::Replay;
+pub(crate) use seeds::Seeds;
 pub use trial::{Trial, try_plan};

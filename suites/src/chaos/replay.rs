@@ -10,7 +10,7 @@ use capsize_framework::scenario::{self, Case};
 use clap::Args;
 
 use crate::exit::{Trouble, Verdict};
-use crate::{output, run, targets};
+use crate::{conformance, output, run, targets};
 
 /// Run a seed of `chaos` again, or scenarios that it saved
 #[derive(Args, Debug)]
@@ -41,7 +41,8 @@ impl Replay {
         let profile = targets::find(&self.target).map_err(Trouble::input)?;
         let cases = match self.what.parse() {
             Ok(seed) => {
-                let plan = draw(Seed(seed), self.style, &profile);
+                let bases = conformance::plans().map_err(|error| Trouble::input(*error))?;
+                let plan = draw(Seed(seed), self.style, &profile, &bases);
                 if self.print {
                     return print(&plan);
                 }

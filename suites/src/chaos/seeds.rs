@@ -8,12 +8,12 @@ use thiserror::Error;
 
 /// Seeds from the first up to and without the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seeds(pub(super) Range<u64>);
+pub(crate) struct Seeds(pub(crate) Range<u64>);
 
 /// A text that names no seeds.
 #[derive(Clone, Debug, Error)]
 #[error("write the first and the one after the last, as 0..1000")]
-pub(super) struct NoSeeds;
+pub(crate) struct NoSeeds;
 
 impl FromStr for Seeds {
     type Err = NoSeeds;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use capsize_clock::Seed;
-use capsize_framework::chaos::{Alarm, Coverage, Plan, Style, draw};
+use capsize_framework::chaos::{Alarm, Coverage, Plan};
 use capsize_framework::run::{Outcome, Target, run_case};
 
 /// What came of a plan.
@@ -20,12 +20,11 @@ pub struct Trial {
     pub span: Duration,
 }
 
-/// Runs the plan of `seed`; twice, if `twice`.
+/// Runs a plan that was drawn; twice, if `twice`.
 #[must_use]
-pub fn try_plan(seed: u64, style: Style, target: Target<'_>, twice: bool) -> Trial {
-    let plan = draw(Seed(seed), style, target.profile);
-    let outcome = run(&plan, target, twice);
-    let again = twice.then(|| run(&plan, target, true));
+pub fn try_plan(plan: &Plan, target: Target<'_>, twice: bool) -> Trial {
+    let outcome = run(plan, target, twice);
+    let again = twice.then(|| run(plan, target, true));
     let differs = again.and_then(|again| difference(&outcome, &again));
     Trial {
         alarm: Alarm::of(&outcome),

@@ -1,0 +1,114 @@
+//! `capsize mutants --chaos`: how many wrong rules fall to chaos alone, after how many seeds, and how small what it finds
+//! becomes.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+
+use capsize_clock::Seed;
+use capsize_framework::chaos::{Alarm, Plan, Style, draw, shrink};
+use capsize_framework::run::{Target, side_by_side};
+use capsize_framework::target::Profile;
+use capsize_mutants::Mutant;
+use miette::miette;
+
+use super::seeds::Seeds;
+use super::trial::{run, try_plan};
+use crate::exit::{Trouble, Verdict};
+use crate::reference::Reference;
+use crate::{conformance, output, targets};
+
+/// So many smaller plans are tried at most for each.
+const TRIES: usize = 200;
+
+/// A mutant that fell.
+struct Catch {
+    /// How many seeds it took.
+    seeds: u64,
+    plan: Plan,
+    alarm: Alarm,
+}
+
+/// Puts each of `mutants` to chaos until it falls, and tells by what.
+///
+/// # Errors
+/// A run that broke, or a stdout that does not take what is said.
+pub(crate) fn hunt(mutants: &[Mutant], seeds: &Seeds, jobs: NonZeroUsize) -> Result<Verdict, Trouble> {
+    let bases = conformance::plans().map_err(|error| Trouble::input(*error))?;
+    let quiet = quiet(seeds, &bases, jobs)?;
+    let mut catches = Vec::new();
+    side_by_side(
+        jobs,
+        mutants,
+        |mutant| caught(mutant, &quiet, &bases),
+        |mutant, catch| {
+            let Some(Catch { seeds, plan, alarm }) = catch? else {
+                return output::say(&format!("✗ {}\n    nobody notices\n", mutant.id));
+            };
+            let (faults, members) = (plan.faults(), plan.members());
+            catches.push((seeds, faults, members));
+            let small = format!("{faults} faults, {members} members");
+            output::say(&format!("✓ {}\n    {alarm} after {seeds} seeds; {small}\n", mutant.id))
+        },
+    )?;
+    let median = |of: fn(&(u64, usize, usize)) -> u64| {
+        let mut all: Vec<u64> = catches.iter().map(of).collect();
+        all.sort_unstable();
+        all.get(all.len() / 2).copied().unwrap_or_default()
+    };
+    output::say(&format!(
+        "{} of {} mutants fall to chaos with seeds {seeds}, {} of which are quiet on the rules as they should be\n\
+         half of those fall within {} seeds; made smaller, half have at most {} faults and {} members\n",
+        catches.len(),
+        mutants.len(),
+        quiet.len(),
+        median(|(seeds, ..)| *seeds),
+        median(|(_, faults, _)| *faults as u64),
+        median(|(.., members)| *members as u64),
+    ))?;
+    Ok(if catches.len() == mutants.len() { Verdict::Conforms } else { Verdict::Violated })
+}
+
+/// The seeds that fail in nothing where all rules are as they should be: only of those a failure says something.
+fn quiet(seeds: &Seeds, bases: &[Plan], jobs: NonZeroUsize) -> Result<BTreeSet<u64>, Trouble> {
+    let profile = targets::find("reference").map_err(Trouble::input)?;
+    let implementation = Reference::default();
+    let target = Target { profile: &profile, implementation: &implementation };
+    let mut quiet = BTreeSet::new();
+    side_by_side(
+        jobs,
+        seeds.0.clone(),
+        |seed| try_plan(&plan_of(*seed, &profile, bases), target, false),
+        |seed, trial| {
+            if let Some(why) = trial.broken {
+                return Err(Trouble::Environment(miette!("{why}, with seed {seed}")));
+            }
+            quiet.extend(trial.alarm.is_none().then_some(seed));
+            Ok(())
+        },
+    )?;
+    Ok(quiet)
+}
+
+/// Every style in turn.
+fn plan_of(seed: u64, profile: &Profile, bases: &[Plan]) -> Plan {
+    let turn = usize::try_from(seed % Style::ALL.len() as u64).expect("there are few styles");
+    draw(Seed(seed), Style::ALL[turn], profile, bases)
+}
+
+fn caught(mutant: &Mutant, seeds: &BTreeSet<u64>, bases: &[Plan]) -> Result<Option<Catch>, Trouble> {
+    let profile = targets::find(mutant.profile).map_err(Trouble::input)?;
+    let implementation = Reference::deciding_by(mutant.rules());
+    let target = Target { profile: &profile, implementation: &implementation };
+    for (number, seed) in (1..).zip(seeds) {
+        let plan = plan_of(*seed, &profile, bases);
+        let trial = try_plan(&plan, target, false);
+        if let Some(why) = trial.broken {
+            return Err(Trouble::Environment(miette!("{}: {why}, with seed {seed}", mutant.id)));
+        }
+        let Some(alarm) = trial.alarm else { continue };
+        let fails = |plan: &Plan| Alarm::of(&run(plan, target, false)).is_some_and(|now| alarm.is_in(&now));
+        let plan = shrink(&plan, TRIES, fails);
+        return Ok(Some(Catch { seeds: number, plan, alarm }));
+    }
+    Ok(None)
+}
