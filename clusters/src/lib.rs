@@ -4,14 +4,18 @@
 //! member passes it, whoever of the two asks. What runs in a fleet (controllers) and what it must keep (guarantees) is left to others.
 
 mod body;
+mod door;
 mod fleet;
 mod inside;
 mod link;
 mod nodes;
 mod site;
+mod sockets;
 
 pub use body::LinkBody;
+pub use door::Door;
 pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, SyncMode};
 pub use inside::StartUp;
 pub use link::{Direction, Link, LinkError, LinkFault, LinkGuard, LinkService};
 pub use site::{Cluster, ClusterSpec, Delay, Kubelet, KubeletGuard, NodeFault, NodeSpec, Stages};
+pub use sockets::{Reached, Sockets};

@@ -82,7 +82,7 @@ impl Condition {
 
 /// An end of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+pub(crate) enum End {
     Member,
     ControlPlane,
 }
@@ -217,6 +217,26 @@ impl Link {
         }
         let passable = self.shared.wait_for(|now| now.refused || !swallows(now)).await;
         if passable.refused { Err(LinkError::Reset) } else { Ok(()) }
+    }
+
+    /// Whether connections are refused now.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.shared.condition().refused
+    }
+
+    /// How much longer everything takes now.
+    pub(crate) fn delay(&self) -> Duration {
+        self.shared.condition().delay
+    }
+
+    /// Ends when what goes `to` that end comes through.
+    pub(crate) async fn passable(&self, to: End) {
+        self.shared.wait_for(|now| !now.swallows(to)).await;
+    }
+
+    /// The clock of the run.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// Ends when connections are refused.

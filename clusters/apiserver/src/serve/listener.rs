@@ -160,6 +160,12 @@ impl Listening {
         self.access.as_ref().map(|access| &access.authority)
     }
 
+    /// The administrator's bearer token, which is a secret; `None` with plain HTTP.
+    #[must_use]
+    pub fn token(&self) -> Option<String> {
+        self.access.as_ref().map(Access::token)
+    }
+
     /// A kubeconfig (YAML) of an administrator, with the server's name as cluster and context.
     #[must_use]
     pub fn kubeconfig(&self) -> String {

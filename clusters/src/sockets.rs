@@ -1,0 +1,74 @@
+//! A fleet as programs of their own reach it: the control plane over HTTPS, and each member through a door in its link.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use capsize_apiserver::{ListenError, Listening};
+
+use crate::door::Door;
+use crate::fleet::{Fleet, Member};
+
+/// The sockets of a fleet. Dropping them cuts all connections.
+pub struct Sockets {
+    control_plane: Listening,
+    members: BTreeMap<String, Reached>,
+}
+
+/// How a program reaches a member, and what it has to show there.
+pub struct Reached {
+    server: Listening,
+    door: Door,
+}
+
+impl Sockets {
+    /// Opens them on free ports of this machine's loopback. Needs a tokio runtime with I/O around it: no simulation.
+    ///
+    /// # Errors
+    /// When there is no free port, or no certificate can be made.
+    pub async fn open(fleet: &Fleet) -> Result<Self, ListenError> {
+        let control_plane = fleet.control_plane().listen((Ipv4Addr::LOCALHOST, 0)).await?;
+        let mut members = BTreeMap::new();
+        for member in fleet.members() {
+            members.insert(member.name().to_owned(), Reached::open(member).await?);
+        }
+        Ok(Self { control_plane, members })
+    }
+
+    /// A kubeconfig (YAML) of an administrator of the control plane. There are keys in it.
+    #[must_use]
+    pub fn kubeconfig(&self) -> String {
+        self.control_plane.kubeconfig()
+    }
+
+    /// How the member called `name` is reached.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<&Reached> {
+        self.members.get(name)
+    }
+}
+
+impl Reached {
+    async fn open(member: &Member) -> Result<Self, ListenError> {
+        let server = member.api().listen((Ipv4Addr::LOCALHOST, 0)).await?;
+        let door = Door::open(member.link().clone(), server.address()).await?;
+        Ok(Self { server, door })
+    }
+
+    /// The address of its API server, through the link.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("https://{}", self.door.address())
+    }
+
+    /// The certificate (PEM) of the authority that its server's certificate is from.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        self.server.authority().map(capsize_apiserver::Authority::pem).unwrap_or_default()
+    }
+
+    /// An administrator's token. It is a secret.
+    #[must_use]
+    pub fn token(&self) -> String {
+        self.server.token().unwrap_or_default()
+    }
+}
