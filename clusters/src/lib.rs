@@ -13,6 +13,7 @@ mod site;
 mod sockets;
 
 pub use body::LinkBody;
+pub use capsize_apiserver::Builder;
 pub use door::Door;
 pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, SyncMode};
 pub use inside::StartUp;

@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +10,13 @@ use capsize_clusters::Admission;
 use capsize_framework::dialect::objects;
 use capsize_framework::history::{Kind, Mark, Reader};
 use capsize_framework::report::Status;
-use capsize_framework::run::{Implementation, Options, Outcome, Site, Target, run_case, run_cases};
+use capsize_framework::run::{
+    Implementation, Options, Outcome, Site, StartError, Started, Target, run_case, run_cases,
+};
 use capsize_framework::scenario::Case;
 use capsize_framework::target::{Profile, Timings};
 use futures::StreamExt;
+use futures::future::{LocalBoxFuture, ready};
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, ResourceExt};
@@ -58,10 +60,10 @@ impl Implementation for Idle {
         Arc::new(|_| Ok(None))
     }
 
-    fn start(&self, site: &Site<'_>) -> Box<dyn Any> {
+    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
         let mut tasks = JoinSet::new();
         tasks.spawn(call_ready(site.fleet.control_plane().client()));
-        Box::new(tasks)
+        Box::pin(ready(Ok(Box::new(tasks) as Started)))
     }
 }
 
@@ -236,8 +238,8 @@ fn an_implementation_that_panics_breaks_its_case_and_no_other() {
         fn admission(&self, _: &Timings) -> Admission {
             Arc::new(|_| Ok(None))
         }
-        fn start(&self, _: &Site<'_>) -> Box<dyn Any> {
-            Box::new(())
+        fn start<'a>(&'a self, _: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+            Box::pin(ready(Ok(Box::new(()) as Started)))
         }
     }
     let outcome = run_case(
@@ -246,5 +248,5 @@ fn an_implementation_that_panics_breaks_its_case_and_no_other() {
         Seed(1),
         true,
     );
-    assert_eq!(outcome.broken.as_deref(), Some("tests/panics: the simulation panicked"));
+    assert_eq!(outcome.broken.as_deref(), Some("tests/panics: the run panicked"));
 }

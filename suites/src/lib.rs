@@ -20,6 +20,7 @@ pub mod explain;
 pub mod list;
 pub mod mutants;
 pub mod output;
+pub mod processes;
 pub mod record;
 pub mod reference;
 pub mod reference_nodes;

@@ -1,6 +1,5 @@
 //! Joins the reference implementation to the framework: neither knows the other.
 
-use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -8,8 +7,9 @@ use capsize_clusters::{Admission, Fleet, SyncMode};
 use capsize_controllers::Write;
 use capsize_controllers::rules::{Reference as ReferenceRules, Release, Rules, UnknownBug};
 use capsize_controllers::{Agent, Controllers, MemberClients, Settings, admit, api};
-use capsize_framework::run::{Implementation, Site};
+use capsize_framework::run::{Implementation, Site, StartError, Started};
 use capsize_framework::target::{Profile, Timings};
+use futures::future::{LocalBoxFuture, ready};
 use kube::Client;
 use serde_json::Value;
 
@@ -78,7 +78,14 @@ impl Implementation for Reference {
         })
     }
 
-    fn start(&self, site: &Site<'_>) -> Box<dyn Any> {
+    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+        Box::pin(ready(Ok(self.start_at(site))))
+    }
+}
+
+impl Reference {
+    /// Starts it at once.
+    fn start_at(&self, site: &Site<'_>) -> Started {
         let settings = Settings { disabled_controllers: self.disabled.clone(), ..settings(site.timings) };
         let pulling = site.fleet.members().filter(|member| member.spec().sync == SyncMode::Pull);
         let agents: Vec<_> = pulling

@@ -1,14 +1,14 @@
 //! Joins the reference's controllers of nodes to the framework: neither knows the other.
 
-use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use capsize_clusters::Admission;
 use capsize_controllers::rules::node::{NodeBehaviour, NodeRelease, NodeRules, Rates, UnknownNodeBug};
 use capsize_controllers::{NodeControllerSet, NodeControllers, NodeSettings};
-use capsize_framework::run::{Implementation, Site};
+use capsize_framework::run::{Implementation, Site, StartError, Started};
 use capsize_framework::target::{Profile, Timings, Zones};
+use futures::future::{LocalBoxFuture, ready};
 use serde_json::Value;
 
 const LIFECYCLE: &str = "node-lifecycle-controller";
@@ -70,14 +70,14 @@ impl Implementation for NodeReference {
         Arc::new(|_| Ok(None))
     }
 
-    fn start(&self, site: &Site<'_>) -> Box<dyn Any> {
+    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
         let controllers = NodeControllers {
             client: site.fleet.control_plane().client(),
             clock: site.clock,
             settings: NodeSettings { controllers: self.controllers, ..settings(site.timings, site.zones) },
             rules: Arc::clone(&self.rules),
         };
-        Box::new(controllers.start())
+        Box::pin(ready(Ok(Box::new(controllers.start()) as Started)))
     }
 }
 

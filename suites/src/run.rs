@@ -17,6 +17,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
+use crate::processes::Processes;
 use crate::reference::Reference;
 use crate::reference_nodes::NodeReference;
 use crate::{canary, check, conformance, output, targets};
@@ -182,7 +183,8 @@ fn shared_out(cases: Vec<Case>, parties: &[Party]) -> Vec<Vec<Case>> {
 /// When it names a bug that is not known, or cannot be started.
 pub fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, Trouble> {
     let wrong = |error: &dyn Display| Trouble::Input(miette!("the profile {}: {error}", profile.name));
-    match profile.start {
+    match &profile.start {
+        Start::Processes(programs) => Ok(Box::new(Processes::new(programs.clone()))),
         Start::Reference => Ok(match profile.dialect {
             Speaks::Karmada => Box::new(Reference::of(profile).map_err(|error| wrong(&error))?),
             Speaks::Nodes => Box::new(NodeReference::of(profile).map_err(|error| wrong(&error))?),

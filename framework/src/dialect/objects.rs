@@ -109,6 +109,32 @@ pub fn cluster(member: &MemberSpec) -> Value {
     })
 }
 
+/// The namespace of what is needed to reach members, as of those that are joined by hand.
+pub const OF_MEMBERS: &str = "karmada-cluster";
+
+/// The kind of what a program needs to reach a member.
+#[must_use]
+pub fn secrets() -> ApiResource {
+    resource("", "v1", "Secret", "secrets")
+}
+
+/// What a program needs to reach a member: the certificate of its authority, and a token.
+#[must_use]
+pub fn secret_of(member: &MemberSpec, authority: &str, token: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": member.name, "namespace": OF_MEMBERS},
+        "stringData": {"caBundle": authority, "token": token},
+    })
+}
+
+/// Makes `cluster` one that is reached at `endpoint`, by means of its secret.
+pub fn reach_by_secret(cluster: &mut Value, endpoint: &str) {
+    cluster["spec"]["apiEndpoint"] = json!(endpoint);
+    cluster["spec"]["secretRef"] = json!({"namespace": OF_MEMBERS, "name": cluster["metadata"]["name"]});
+}
+
 /// A taint that a person puts on a member at `now`, which is stamped on it in whole seconds.
 #[must_use]
 pub fn taint(key: &str, effect: &str, now: Timestamp) -> Value {

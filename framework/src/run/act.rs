@@ -196,7 +196,13 @@ impl Driver<'_> {
     /// Makes the fleet's members known to the control plane, and waits until all of them are in use for a moment.
     pub(super) async fn join_members(&self) -> Result<(), Miss> {
         for member in self.fleet.members() {
-            self.create(&objects::clusters(), objects::cluster(member.spec())).await?;
+            let mut cluster = objects::cluster(member.spec());
+            if let Some(reached) = self.sockets.and_then(|sockets| sockets.member(member.name())) {
+                let secret = objects::secret_of(member.spec(), &reached.authority(), &reached.token());
+                self.create(&objects::secrets(), secret).await?;
+                objects::reach_by_secret(&mut cluster, &reached.endpoint());
+            }
+            self.create(&objects::clusters(), cluster).await?;
         }
         let names = self.scenario.members();
         for name in &names {
@@ -219,9 +225,10 @@ impl Driver<'_> {
         self.log.mark(crashed("begin"));
     }
 
-    pub(super) fn start(&mut self) {
-        self.controllers.start();
+    pub(super) async fn start(&mut self) -> Result<(), Miss> {
+        self.controllers.start().await.map_err(|error| Miss::Broken(error.to_string()))?;
         self.log.mark(crashed("end"));
+        Ok(())
     }
 
     pub(super) async fn create(&self, kind: &ApiResource, mut object: Value) -> Result<(), Miss> {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use capsize_clock::{Seed, Simulation, simulate};
-use capsize_clusters::{Cluster, Fleet, FleetSpec, MemberSpec, StartUp, SyncMode};
+use capsize_clock::{Seed, Simulation, live, simulate};
+use capsize_clusters::{Builder, Cluster, Fleet, FleetSpec, MemberSpec, Sockets, StartUp, SyncMode};
 use serde_json::{Map, Value, json};
 use serde_saphyr::Spanned;
 
@@ -66,12 +66,19 @@ pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outc
     let target = Target { profile: &profile, ..target };
     let own_seed = case.scenario.seed.map_or_else(|| seed.derive(&case.id()), Seed);
     // A panic is a defect of Capsize: it must not take the other cases along.
-    let ran = catch_unwind(AssertUnwindSafe(|| simulate(own_seed, |run| run_in(run, case, target, keep))));
-    match ran {
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        let main = |run| run_in(run, case, target, keep);
+        if target.implementation.is_outside() {
+            live(own_seed, 1.0, main).map_err(|error| error.to_string())
+        } else {
+            Ok(simulate(own_seed, main))
+        }
+    }));
+    match ran.unwrap_or_else(|_| Err("the run panicked".into())) {
         Ok(ran) => finish(case, ran),
-        Err(_) => {
+        Err(why) => {
             let mut outcome = told(case, Status::Failed, None, None);
-            outcome.broken = Some(format!("{}: the simulation panicked", case.id()));
+            outcome.broken = Some(format!("{}: {why}", case.id()));
             outcome
         }
     }
@@ -144,8 +151,12 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
     installed.map_err(|error| at_start(Miss::Broken(error.to_string())))?;
     let recorder = Recorder::start(&fleet, profile.dialect, log.clone()).await;
     let _recorder = recorder.map_err(|error| at_start(Miss::Broken(error.to_string())))?;
-    let site =
-        Site { clock: run.clock, fleet: &fleet, timings: &profile.timings, zones: profile.zones.as_ref() };
+    let sockets = if implementation.is_outside() { Some(Sockets::open(&fleet).await) } else { None };
+    let sockets = sockets.transpose().map_err(|error| at_start(Miss::Broken(error.to_string())))?;
+    let sockets = sockets.as_ref();
+    let (timings, zones) = (&profile.timings, profile.zones.as_ref());
+    let site = Site { clock: run.clock, fleet: &fleet, timings, zones, sockets };
+    let controllers = Controllers::new(implementation, site).await;
     let mut driver = Driver {
         fleet: &fleet,
         cluster: cluster.as_ref(),
@@ -154,7 +165,8 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
         client: fleet.control_plane().client(),
         log: log.clone(),
         profile,
-        controllers: Controllers::new(implementation, site),
+        controllers: controllers.map_err(|error| at_start(Miss::Broken(error.to_string())))?,
+        sockets,
         tolerated: default_toleration(profile),
         start_up,
         aliases: BTreeMap::new(),
@@ -206,7 +218,13 @@ fn ground(run: Simulation, case: &Case, target: Target<'_>) -> Result<Ground, Mi
     }
     let spec = fleet_spec(case, profile)?;
     let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
-    let fleet = Fleet::embedded(run, &spec, implementation.admission(&profile.timings));
+    let admission = implementation.admission(&profile.timings);
+    // What comes in by a socket has to say who it is.
+    let set_up = |server: Builder| match implementation.is_outside() {
+        true => server.track_updates(true).authentication(true),
+        false => server,
+    };
+    let fleet = Fleet::embedded_with(run, &spec, admission, set_up);
     Ok(Ground { fleet, cluster: None, start_up })
 }
 

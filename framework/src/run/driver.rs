@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use capsize_clock::{Clock, Stream};
-use capsize_clusters::{Cluster, Fleet, Member};
+use capsize_clusters::{Cluster, Fleet, Member, Sockets};
 use kube::Client;
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
@@ -51,6 +51,8 @@ pub(super) struct Driver<'a> {
     pub(super) log: Log,
     pub(super) profile: &'a Profile,
     pub(super) controllers: Controllers<'a>,
+    /// How the fleet is reached from outside of this process, where that is needed.
+    pub(super) sockets: Option<&'a Sockets>,
     /// Where in the target's cycles a disturbance falls is drawn from this.
     pub(super) phase: Stream,
     /// The longest time that a workload tolerates a taint, apart from for ever.

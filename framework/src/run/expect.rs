@@ -48,10 +48,7 @@ impl Driver<'_> {
                 self.kill();
                 Ok(())
             }
-            Step::Start(_) => {
-                self.start();
-                Ok(())
-            }
+            Step::Start(_) => self.start().await,
             Step::Faults(windows) => self.faults(windows).await,
             Step::Wait(length) => {
                 self.clock.sleep(self.length(length)?).await;

@@ -171,7 +171,7 @@ impl Driver<'_> {
             return Ok(());
         }
         match shared.remove(&what).map(|(_, undo)| undo) {
-            Some(Undo::Start) => self.start(),
+            Some(Undo::Start) => self.start().await?,
             Some(Undo::Untaint(taint)) => self.edit_taints(&taint, false).await?,
             Some(Undo::StartUp(member, before)) => self.restore_start_up(&member, before)?,
             Some(Undo::Scale(before)) => self.scale(&before).await?,

@@ -3,8 +3,10 @@
 use std::any::Any;
 
 use capsize_clock::Clock;
-use capsize_clusters::{Admission, Fleet};
+use capsize_clusters::{Admission, Fleet, Sockets};
+use futures::future::LocalBoxFuture;
 use serde_json::Value;
+use thiserror::Error;
 
 use crate::target::{Timings, Zones};
 
@@ -16,9 +18,25 @@ pub trait Implementation: Send + Sync {
     /// What the implementation has a say in when objects are written to the control plane.
     fn admission(&self, timings: &Timings) -> Admission;
 
-    /// Starts it. Dropping what is returned stops it at once, as a crash does.
-    fn start(&self, site: &Site<'_>) -> Box<dyn Any>;
+    /// Whether it runs outside of this process: in real time then, on a fleet with sockets.
+    fn is_outside(&self) -> bool {
+        false
+    }
+
+    /// Starts it, and waits until it is ready to work.
+    ///
+    /// # Errors
+    /// When it does not start.
+    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>>;
 }
+
+/// An implementation at work. Dropping it stops it at once, as a crash does.
+pub type Started = Box<dyn Any>;
+
+/// Why an implementation did not start.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct StartError(pub String);
 
 /// Where an implementation is started, and with which settings.
 #[derive(Clone, Copy)]
@@ -31,4 +49,6 @@ pub struct Site<'a> {
     pub timings: &'a Timings,
     /// How fast it shall taint the members of a zone, if it does so zone by zone.
     pub zones: Option<&'a Zones>,
+    /// How the fleet is reached from outside of this process, where that is needed.
+    pub sockets: Option<&'a Sockets>,
 }

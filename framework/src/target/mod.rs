@@ -2,9 +2,11 @@
 
 mod names;
 mod profile;
+mod program;
 mod timings;
 mod zones;
 
 pub use profile::{Feature, Profile, ProfileError, Profiles, Start};
+pub use program::Program;
 pub use timings::{SettingError, Timings};
 pub use zones::Zones;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{Timings, Zones};
+use super::{Program, Timings, Zones};
 use crate::dialect::Speaks;
 use crate::history::{LONGEST, Mark};
 use crate::scenario::ScenarioError;
@@ -109,6 +109,8 @@ pub enum Feature {
 pub enum Start {
     /// Capsize's own controllers, in this process.
     Reference,
+    /// Programs of their own, started one after another in real time, on a fleet that they reach by sockets.
+    Processes(Vec<Program>),
     /// It runs already; whoever starts the suite says where.
     External,
 }

@@ -1,6 +1,5 @@
 //! What is up: the fleet, the controllers in it, and the sockets that it is reached by.
 
-use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use capsize_apiserver::{AdmissionRequest, ApiServer, Builder, Limits, Listening}
 use capsize_clock::Simulation;
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_framework::dialect::objects;
-use capsize_framework::run::{Implementation, Site};
+use capsize_framework::run::{Implementation, Site, Started};
 use futures::future::join_all;
 use miette::miette;
 
@@ -20,7 +19,7 @@ use crate::targets;
 pub(super) struct Upright {
     /// The control plane, and then the members.
     pub(super) servers: Vec<Listening>,
-    _controllers: Option<Box<dyn Any>>,
+    _controllers: Option<Started>,
     _fleet: Fleet,
 }
 
@@ -61,8 +60,9 @@ impl Plan {
             let installed = control_plane.install(objects);
             installed.map_err(|error| Trouble::Environment(miette!("{error}")))?;
             let (timings, zones) = (&profile.timings, profile.zones.as_ref());
-            let site = Site { clock: run.clock, fleet: &fleet, timings, zones };
-            controllers = Some(reference.start(&site));
+            let site = Site { clock: run.clock, fleet: &fleet, timings, zones, sockets: None };
+            let started = reference.start(&site).await;
+            controllers = Some(started.map_err(|error| Trouble::Environment(miette!("{error}")))?);
         }
         Ok(Upright { servers, _controllers: controllers, _fleet: fleet })
     }

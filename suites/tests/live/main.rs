@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod fleet;
+mod processes;
 mod record;
 mod up;

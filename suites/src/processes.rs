@@ -1,0 +1,194 @@
+//! An implementation that consists of programs of their own, started as a profile says.
+//!
+//! Definitions and admission are the reference's: of the real system they are set up by whoever installs it.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use capsize_clock::Clock;
+use capsize_clusters::{Admission, Sockets};
+use capsize_framework::dialect::objects;
+use capsize_framework::run::{Implementation, Site, StartError, Started};
+use capsize_framework::target::{Program, Timings};
+use futures::future::LocalBoxFuture;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::reference::Reference;
+
+/// How long a program may take until it is ready.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// From one look whether it is to the next, and how long a look may take.
+const PAUSE: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_secs(5);
+
+/// What is there before the programs are: room for the secrets of members, and for Leases of leaders.
+const NAMESPACES: [&str; 2] = [objects::OF_MEMBERS, "karmada-system"];
+
+/// So much of its log is shown of a program that ends.
+const LAST_LINES: usize = 10;
+
+/// Programs to be started.
+pub struct Processes {
+    programs: Vec<Program>,
+    reference: Reference,
+}
+
+impl Processes {
+    /// These programs, in this order.
+    #[must_use]
+    pub fn new(programs: Vec<Program>) -> Self {
+        Self { programs, reference: Reference::default() }
+    }
+}
+
+impl Implementation for Processes {
+    fn definitions(&self) -> Vec<Value> {
+        let namespaces = NAMESPACES
+            .map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
+        namespaces.into_iter().chain(self.reference.definitions()).collect()
+    }
+
+    fn admission(&self, timings: &Timings) -> Admission {
+        self.reference.admission(timings)
+    }
+
+    fn is_outside(&self) -> bool {
+        true
+    }
+
+    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+        Box::pin(async move {
+            let sockets = site.sockets.ok_or_else(|| StartError("the fleet has no sockets".into()))?;
+            let folder = Folder::create(sockets).map_err(|error| StartError(error.to_string()))?;
+            let mut running = Running { children: Vec::new(), folder };
+            for program in &self.programs {
+                running.start(program, site.timings).map_err(|why| failed(program, &why))?;
+                running.ready(program, site.clock).await.map_err(|why| failed(program, &why))?;
+            }
+            Ok(Box::new(running) as Started)
+        })
+    }
+}
+
+fn failed(program: &Program, why: &impl ToString) -> StartError {
+    StartError(format!("the program {}: {}", program.name, why.to_string()))
+}
+
+/// What the programs are given, and what they write. It goes when they go.
+struct Folder(TempDir);
+
+impl Folder {
+    fn create(sockets: &Sockets) -> io::Result<Self> {
+        let folder = Self(TempDir::with_prefix("capsize-")?);
+        fs::write(folder.kubeconfig(), sockets.kubeconfig())?;
+        Ok(folder)
+    }
+
+    fn kubeconfig(&self) -> PathBuf {
+        self.0.path().join("kubeconfig.yaml")
+    }
+
+    fn log(&self, program: &Program) -> PathBuf {
+        self.0.path().join(format!("{}.log", program.name))
+    }
+}
+
+/// Programs at work. Dropping it kills them.
+struct Running {
+    children: Vec<Process>,
+    folder: Folder,
+}
+
+/// One program at work.
+struct Process {
+    child: Child,
+    port: u16,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Running {
+    fn start(&mut self, program: &Program, timings: &Timings) -> Result<(), String> {
+        let folder = &self.folder;
+        let told = |error: io::Error| error.to_string();
+        let port = free_port().map_err(told)?;
+        let filled = program
+            .command
+            .iter()
+            .map(|part| program.fill(part, timings, &folder.kubeconfig().display().to_string(), port));
+        let filled = filled.collect::<Result<Vec<String>, String>>()?;
+        let [name, arguments @ ..] = &filled[..] else { return Err("its command is empty".into()) };
+        let log = File::create(folder.log(program)).map_err(told)?;
+        let mut command = Command::new(located(name));
+        command.args(arguments).stdin(Stdio::null());
+        command.stdout(log.try_clone().map_err(told)?).stderr(log);
+        let child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
+        self.children.push(Process { child, port });
+        Ok(())
+    }
+
+    /// Waits until the program that was started last is ready.
+    async fn ready(&mut self, program: &Program, clock: Clock) -> Result<(), String> {
+        let log = self.folder.log(program);
+        let Some(process) = self.children.last_mut() else { return Ok(()) };
+        let since = clock.elapsed();
+        loop {
+            if let Some(status) = process.child.try_wait().map_err(|error| error.to_string())? {
+                return Err(format!("it ended ({status}), and the last that it said was:\n{}", tail(&log)));
+            }
+            let Some(path) = &program.ready else { return Ok(()) };
+            if timeout(LOOK, answers(process.port, path)).await.is_ok_and(|answer| answer.unwrap_or(false)) {
+                return Ok(());
+            }
+            if clock.elapsed().saturating_sub(since) > PATIENCE {
+                let seconds = PATIENCE.as_secs();
+                return Err(format!(
+                    "{path} does not answer 200 within {seconds} s; it says:\n{}",
+                    tail(&log)
+                ));
+            }
+            clock.sleep(PAUSE).await;
+        }
+    }
+}
+
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+/// A bare name is looked for beside this program first, and then where programs are.
+fn located(name: &str) -> PathBuf {
+    let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join(name)));
+    beside.filter(|path| !name.contains('/') && path.is_file()).unwrap_or_else(|| name.into())
+}
+
+/// Whether a request for `path` is answered with 200.
+async fn answers(port: u16, path: &str) -> io::Result<bool> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer.split(' ').nth(1) == Some("200"))
+}
+
+fn tail(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+}

@@ -1,0 +1,56 @@
+//! An implementation that consists of programs of their own, under the suite.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// The profile that comes with Capsize for its own controllers as a program.
+const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
+
+const CASE: &str = r"
+scenario: moves
+about: A member is refused, and its workload goes to another.
+fleet: {members: 2}
+given:
+  - workload: {name: web, replicas: 2, policy: {spread: {cluster: {min: 1, max: 1}}, scheduling: Duplicated}}
+  - settled: web
+when:
+  - refuse: {cluster: {carrying: web}, as: victim}
+then:
+  - tainted: {cluster: victim, key: not-ready, effect: NoSchedule}
+  - evicted: {workload: web, from: victim}
+  - heal: victim
+  - settled: web
+";
+
+fn run(folder: &Path, profile: &str) -> Output {
+    let (profile_file, case) = (folder.join("target.yaml"), folder.join("case.yaml"));
+    fs::write(&profile_file, profile).unwrap();
+    fs::write(&case, CASE).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+    command.arg("run").arg(&case).arg("--target").arg(&profile_file).output().unwrap()
+}
+
+#[test]
+fn a_program_that_does_not_start_or_ends_is_told_with_what_it_said() {
+    let folder = TempDir::new().unwrap();
+    let command = |command: &str| {
+        let (before, rest) = PROFILE.split_once("      command:\n").unwrap();
+        let (_, after) = rest.split_once("      ready:").unwrap();
+        format!("{before}      command: {command}\n      ready:{after}")
+    };
+    let cases = [
+        ("[no-such-program]", "no-such-program cannot be started"),
+        ("[sh, -c, 'echo no room on this boat; exit 7']", "no room on this boat"),
+        ("[sh, '{{nobody}}']", "`{{nobody}}` stands for nothing"),
+        ("[]", "its command is empty"),
+    ];
+    for (text, says) in cases {
+        let output = run(folder.path(), &command(text));
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{text}: {told}");
+        assert!(told.replace("\n  │ ", " ").contains(says), "{text}: {told}");
+    }
+}
