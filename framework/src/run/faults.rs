@@ -120,7 +120,7 @@ impl Driver<'_> {
     fn struck(&self, victims: &Victims) -> Option<Vec<String>> {
         match victims {
             Victims::Member(member) => Some(vec![self.name(member).ok()?]),
-            Victims::Domain(..) => victims.of_domain(self.shape),
+            Victims::Domain(..) => victims.of_domain(self.scenario),
         }
     }
 

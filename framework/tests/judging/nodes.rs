@@ -350,7 +350,7 @@ fn the_pods_of_a_silent_node_are_marked_and_leave_when_they_no_longer_tolerate_i
 /// A person's taint.
 fn reserved(story: Story) -> Story {
     story.node("a1", |node| {
-        node["spec"]["taints"] = json!([{"key": "example.com/own", "effect": "NoSchedule"}])
+        node["spec"]["taints"] = json!([{"key": "example.com/own", "effect": "NoSchedule"}]);
     })
 }
 
