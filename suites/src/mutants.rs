@@ -96,7 +96,10 @@ impl Mutants {
     /// of it.
     fn all_is_quiet(&self, cases: &[Case], jobs: NonZeroUsize) -> Result<bool, Trouble> {
         let profile = targets::find("reference").map_err(Trouble::input)?;
-        let asked = |case: &&Case| case.scenario.features.iter().all(|feature| profile.has(*feature));
+        let asked = |case: &&Case| {
+            let knows = case.scenario.cluster.is_none();
+            knows && case.scenario.features.iter().all(|feature| profile.has(*feature))
+        };
         let cases: Vec<&Case> = cases.iter().filter(asked).collect();
         let implementation = Reference::default();
         let target = Target { profile: &profile, implementation: &implementation };
