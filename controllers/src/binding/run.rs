@@ -42,7 +42,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         })
     };
     let triggers = stream::select_all([
-        refs(B::said_anew(&context)),
+        refs(B::all(&context).changes()),
         by_work.boxed(),
         by_template.boxed(),
         by_override.boxed(),

@@ -14,7 +14,6 @@ use super::sync::reconcile;
 use super::templates::KindKey;
 use crate::api::{ClusterResourceBinding, PropagationPolicySpec, ResourceBinding, ResourceSelector};
 use crate::machinery::{Binding, Change, Context, Informer, Queue, run as run_queue};
-use crate::rules::says_anew;
 
 /// What is known of a kind beside its templates.
 pub(super) struct Kind {
@@ -195,8 +194,7 @@ fn by_itself(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = Ref
             }
             Some(_) => {}
         }
-        let news = change.after.filter(|after| says_anew(change.before.as_deref(), after));
-        std::future::ready(news.map(|template| kind.reference(&template)))
+        std::future::ready(change.after.map(|template| kind.reference(&template)))
     })
 }
 

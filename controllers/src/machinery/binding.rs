@@ -1,17 +1,15 @@
 //! What a namespaced and a cluster-scoped binding have in common, so that each controller of bindings is written once.
 
 use std::fmt::Debug;
-use std::future::ready;
 
-use futures::{Stream, StreamExt};
-use kube::{Api, Resource, ResourceExt};
+use kube::{Api, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Change, Context, Informer};
+use super::{Context, Informer};
 use crate::api::{
-    ANNOTATION_APPLIED_PLACEMENT, BindingStatus, ClusterResourceBinding, FINALIZER_BINDING,
-    FINALIZER_CLUSTER_BINDING, ResourceBinding, ResourceBindingSpec,
+    BindingStatus, ClusterResourceBinding, FINALIZER_BINDING, FINALIZER_CLUSTER_BINDING, ResourceBinding,
+    ResourceBindingSpec,
 };
 
 /// A binding of either kind.
@@ -30,16 +28,6 @@ pub(crate) trait Binding:
     fn all(context: &Context) -> &Informer<Self>;
     /// Where they are written. The namespace is empty for cluster-scoped ones.
     fn api(context: &Context, namespace: &str) -> Api<Self>;
-
-    /// All of its kind that say something else than before, otherwise than in what became of them.
-    fn said_anew(context: &Context) -> impl Stream<Item = Change<Self>> + Send + use<Self> {
-        Self::all(context).changes().filter(|change| {
-            ready(change.differs(|binding| {
-                let applied = binding.annotations().get(ANNOTATION_APPLIED_PLACEMENT).cloned();
-                (binding.meta().generation, applied, binding.meta().deletion_timestamp.clone())
-            }))
-        })
-    }
 
     /// Where it is written.
     fn own_api(&self, context: &Context) -> Api<Self> {

@@ -23,29 +23,15 @@ pub fn activates(preference: &str, touched: bool) -> bool {
 #[must_use]
 pub fn touched(before: Option<&DynamicObject>, after: &DynamicObject) -> bool {
     let Some(before) = before else { return true };
-    !users(before.labels()).eq(users(after.labels()))
-        || !users(before.annotations()).eq(users(after.annotations()))
-        || !same_otherwise(before, after)
-}
-
-/// Whether a template is new, or says something else than before otherwise than in its status: the rest does not
-/// concern the detector (`SpecificationChanged`).
-pub(crate) fn says_anew(before: Option<&DynamicObject>, after: &DynamicObject) -> bool {
-    before.is_none_or(|before| {
-        before.labels() != after.labels()
-            || before.annotations() != after.annotations()
-            || !same_otherwise(before, after)
-    })
-}
-
-/// Whether two templates say the same beside their labels, annotations and status.
-fn same_otherwise(before: &DynamicObject, after: &DynamicObject) -> bool {
     let metadata = |template: &DynamicObject| {
         let metadata = &template.metadata;
         let owners = metadata.owner_references.clone();
         (owners, metadata.finalizers.clone(), metadata.deletion_timestamp.clone(), metadata.uid.clone())
     };
-    same(&before.data, &after.data) && metadata(before) == metadata(after)
+    !same(&before.data, &after.data)
+        || !users(before.labels()).eq(users(after.labels()))
+        || !users(before.annotations()).eq(users(after.annotations()))
+        || metadata(before) != metadata(after)
 }
 
 /// Whether two templates say the same beside their status.
@@ -78,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_control_plane_writes_touches_nothing_and_its_status_is_no_news() {
+    fn what_the_control_plane_writes_touches_nothing() {
         let base = json!({"metadata": {"name": "web", "generation": 1, "resourceVersion": "1", "labels": {"app": "web"}},
             "spec": {"replicas": 1}, "status": {"replicas": 1}});
         let with = |path: &str, value: Value| {
@@ -88,40 +74,35 @@ mod tests {
             object
         };
         let cases = [
-            ("nothing", base.clone(), false, false),
-            ("status", with("/status", json!({"replicas": 2})), false, false),
-            ("no status", with("/status", Value::Null), false, false),
-            ("version", with("/metadata/resourceVersion", json!("2")), false, false),
-            ("generation", with("/metadata/generation", json!(2)), false, false),
+            ("nothing", base.clone(), false),
+            ("status", with("/status", json!({"replicas": 2})), false),
+            ("no status", with("/status", Value::Null), false),
+            ("version", with("/metadata/resourceVersion", json!("2")), false),
+            ("generation", with("/metadata/generation", json!(2)), false),
             (
                 "a claim",
                 with("/metadata/labels", json!({"app": "web", "propagationpolicy.karmada.io/name": "p"})),
                 false,
-                true,
             ),
             (
                 "a claim in annotations",
                 with("/metadata/annotations", json!({"propagationpolicy.karmada.io/name": "p"})),
                 false,
-                true,
             ),
-            ("a label", with("/metadata/labels", json!({"app": "other"})), true, true),
+            ("a label", with("/metadata/labels", json!({"app": "other"})), true),
             (
                 "a label for users",
                 with("/metadata/labels", json!({"app": "web", LABEL_SKIP_PROPAGATION: "true"})),
                 true,
-                true,
             ),
-            ("an annotation", with("/metadata/annotations", json!({"a": "b"})), true, true),
-            ("the spec", with("/spec", json!({"replicas": 2})), true, true),
-            ("a field more", with("/data", json!({})), true, true),
+            ("an annotation", with("/metadata/annotations", json!({"a": "b"})), true),
+            ("the spec", with("/spec", json!({"replicas": 2})), true),
+            ("a field more", with("/data", json!({})), true),
         ];
         let parse = |object: Value| -> DynamicObject { serde_json::from_value(object).unwrap() };
-        for (about, after, touches, is_news) in cases {
-            let (before, after) = (parse(base.clone()), parse(after));
-            let found = (touched(Some(&before), &after), says_anew(Some(&before), &after));
-            assert_eq!(found, (touches, is_news), "{about}");
+        for (about, after, expected) in cases {
+            assert_eq!(touched(Some(&parse(base.clone())), &parse(after)), expected, "{about}");
         }
-        assert!(touched(None, &parse(base.clone())) && says_anew(None, &parse(base)));
+        assert!(touched(None, &parse(base)));
     }
 }

@@ -59,7 +59,6 @@ mod toleration;
 mod trigger;
 mod webhook;
 
-pub(crate) use activation::says_anew;
 pub use activation::{activates, touched};
 pub use affinity::{affinity_matches, field_values};
 pub use aggregate::{aggregated_status, fully_applied};

@@ -35,7 +35,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let queue = Queue {
         name: "scheduler",
         objects: B::all(&context).clone(),
-        triggers: stream::select(refs(B::said_anew(&context)), by_cluster).boxed(),
+        triggers: stream::select(refs(B::all(&context).changes()), by_cluster).boxed(),
         unbounded: false,
     };
     run_queue(context, queue, reconcile::<B>).await;

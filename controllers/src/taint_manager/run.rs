@@ -31,10 +31,17 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
             stream::iter(there.into_iter().map(|binding| ObjectRef::from_obj(&*binding)))
         })
     };
+    // What is reported on it gives no reason to leave.
+    let by_itself = B::all(&context).changes().filter(|change| {
+        std::future::ready(change.differs(|binding| {
+            let applied = binding.annotations().get(ANNOTATION_APPLIED_PLACEMENT).cloned();
+            (binding.meta().generation, applied, binding.meta().deletion_timestamp.clone())
+        }))
+    });
     let queue = Queue {
         name: "taint-manager",
         objects: B::all(&context).clone(),
-        triggers: stream::select(refs(B::said_anew(&context)), by_cluster).boxed(),
+        triggers: stream::select(refs(by_itself), by_cluster).boxed(),
         unbounded: false,
     };
     run_with(context, queue, WORKERS, reconcile::<B>).await;
