@@ -138,7 +138,7 @@ async fn again(run: Simulation, lines: &[Line], rules: &NodeRelease) -> Deeds {
             _ => {}
         }
         if mark.is_null() {
-            act(&client, &mut seen, text(&line.content, "/event"), &line.content["object"]).await;
+            act(&client, run.clock, &mut seen, text(&line.content, "/event"), &line.content["object"]).await;
         }
     }
     run.clock.sleep(Duration::from_millis(900)).await;

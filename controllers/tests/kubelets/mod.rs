@@ -43,7 +43,7 @@ fn taint_list(node: &Value, of_controllers: bool) -> Vec<Value> {
 pub(crate) struct Versions(BTreeMap<(String, String), Value>);
 
 /// Does what must have been done, by somebody else than the controllers, for `object` to be seen.
-pub(crate) async fn act(client: &Client, seen: &mut Versions, event: &str, object: &Value) {
+pub(crate) async fn act(client: &Client, clock: Clock, seen: &mut Versions, event: &str, object: &Value) {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (kind_name, name, namespace) = (text("/kind"), text("/metadata/name"), text("/metadata/namespace"));
     let before = seen.0.insert((kind_name.clone(), name.clone()), object.clone());
@@ -69,7 +69,7 @@ pub(crate) async fn act(client: &Client, seen: &mut Versions, event: &str, objec
         return;
     };
     match kind_name.as_str() {
-        "Node" => act_on_node(&api, &name, &before, object).await,
+        "Node" => act_on_node(&api, clock, &name, &before, object).await,
         "Pod" => act_on_pod(&api, &name, &before, object).await,
         _ => merge(&api, &name, json!({"spec": object["spec"]})).await,
     }
@@ -85,7 +85,7 @@ async fn post(api: &Api<DynamicObject>, name: &str, object: &Value) {
     let _ = api.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await;
 }
 
-async fn act_on_node(api: &Api<DynamicObject>, name: &str, before: &Value, after: &Value) {
+async fn act_on_node(api: &Api<DynamicObject>, clock: Clock, name: &str, before: &Value, after: &Value) {
     let heartbeat = |node| condition(node, "Ready").map(|ready| ready["lastHeartbeatTime"].clone());
     let is_silenced = condition(after, "Ready").is_some_and(|ready| ready["status"] == "Unknown");
     if heartbeat(before) != heartbeat(after) && !is_silenced {
@@ -98,7 +98,13 @@ async fn act_on_node(api: &Api<DynamicObject>, name: &str, before: &Value, after
     if taints(before, false) != taints(after, false) {
         let now = api.get(name).await.unwrap();
         let mut taints = taint_list(&serde_json::to_value(now).unwrap(), true);
-        taints.extend(taint_list(after, false));
+        // The stamp of a person's taint is of the time of the recording.
+        let now = clock.now_in_seconds().to_string();
+        let mut theirs = taint_list(after, false);
+        for taint in theirs.iter_mut().filter(|taint| !taint["timeAdded"].is_null()) {
+            taint["timeAdded"] = json!(now);
+        }
+        taints.extend(theirs);
         merge(api, name, json!({"spec": {"taints": taints}})).await;
     }
 }
