@@ -144,15 +144,20 @@ fn noticed(mutant: &Mutant, cases: &[Case], seed: Seed) -> Result<Option<Caught>
     Ok(by_a_step)
 }
 
+/// The reference with `mutant` in the place of its rules.
+pub(crate) fn spoiled(mutant: &Mutant) -> Box<dyn Implementation> {
+    match mutant.rules() {
+        Wrong::Clusters(rules) => Box::new(Reference::deciding_by(rules)),
+        Wrong::Nodes(rules) => Box::new(NodeReference::deciding_by(rules)),
+    }
+}
+
 /// Whether `case` fails with `mutant` in the place of the reference, and why.
 ///
 /// # Errors
 /// What went wrong with the run itself, so that it says nothing about the mutant.
 pub fn put_to(mutant: &Mutant, case: &Case, profile: &Profile, seed: Seed) -> Result<Option<Caught>, String> {
-    let implementation: Box<dyn Implementation> = match mutant.rules() {
-        Wrong::Clusters(rules) => Box::new(Reference::deciding_by(rules)),
-        Wrong::Nodes(rules) => Box::new(NodeReference::deciding_by(rules)),
-    };
+    let implementation = spoiled(mutant);
     let outcome = run_case(case, Target { profile, implementation: &*implementation }, seed, false);
     if let Some(why) = outcome.broken {
         return Err(format!("{}: {why}", mutant.id));

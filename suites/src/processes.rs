@@ -127,11 +127,7 @@ impl Running {
         let folder = &self.folder;
         let told = |error: io::Error| error.to_string();
         let port = free_port().map_err(told)?;
-        let filled = program
-            .command
-            .iter()
-            .map(|part| program.fill(part, timings, &folder.kubeconfig().display().to_string(), port));
-        let filled = filled.collect::<Result<Vec<String>, String>>()?;
+        let filled = program.filled(timings, &folder.kubeconfig().display().to_string(), port)?;
         let [name, arguments @ ..] = &filled[..] else { return Err("its command is empty".into()) };
         let log = File::create(folder.log(program)).map_err(told)?;
         let mut command = Command::new(located(name));

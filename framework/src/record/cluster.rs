@@ -2,7 +2,6 @@
 //! by a new list, and said to be as old as it may be.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::Clock;
@@ -251,11 +250,6 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     }
     // What kube's clients call everything that goes wrong below HTTP.
     text.replace("ServiceError: ", "")
-}
-
-/// The name of a cluster, shared by all that it says.
-pub(super) fn name_of(source: &Source) -> Arc<str> {
-    source.name.as_str().into()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinSet;
 
 use super::Source;
-use super::cluster::{Follower, Heard, name_of};
+use super::cluster::{Follower, Heard};
 use super::order::Order;
 use crate::history::{Entry, Kind, Mark, Observer, VERSION, Writer};
 
@@ -96,7 +96,7 @@ impl Record {
         let mut ledger = Ledger {
             clock,
             writer: Writer::new(io::BufWriter::new(out)),
-            names: sources.iter().map(name_of).collect(),
+            names: sources.iter().map(|source| source.name.as_str().into()).collect(),
             said: sources.iter().map(|_| Order::default()).collect(),
             awaited: (0..sources.len()).collect(),
             deaf: BTreeSet::new(),

@@ -55,7 +55,7 @@ pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outc
     if let Some(lack) = lack(case, target.profile) {
         return told(case, Status::Skipped(format!("the target lacks {lack}")), None, None);
     }
-    let profile = match with_flags(case, &with_timings_of(case, target.profile)) {
+    let profile = match with_flags(case, with_timings_of(case, target.profile)) {
         Ok(profile) => profile,
         Err(why) => {
             let mut outcome = told(case, Status::Failed, None, None);
@@ -96,11 +96,11 @@ fn lack(case: &Case, profile: &Profile) -> Option<String> {
 }
 
 /// The profile with the flags that the case asks for.
-fn with_flags(case: &Case, profile: &Profile) -> Result<Profile, ProfileError> {
-    let Some(cluster) = &case.scenario.cluster else { return Ok(profile.clone()) };
+fn with_flags<'a>(case: &Case, profile: Cow<'a, Profile>) -> Result<Cow<'a, Profile>, ProfileError> {
+    let Some(cluster) = &case.scenario.cluster else { return Ok(profile) };
     let flags = cluster.value.flags.iter().map(|(name, value)| (name.clone(), value.value.into()));
     let flags = Value::Object(flags.collect());
-    profile.clone().overlaid(&Map::from_iter([("seconds".to_owned(), flags)]))
+    profile.into_owned().overlaid(&Map::from_iter([("seconds".to_owned(), flags)])).map(Cow::Owned)
 }
 
 /// The target as the scenario sets it.

@@ -19,28 +19,35 @@ pub struct Program {
 }
 
 impl Program {
-    /// `part` of the command with what its marks stand for. Timings are written in milliseconds, as `3000ms`.
+    /// The command with what its marks stand for. Timings are written in milliseconds, as `3000ms`.
     ///
     /// # Errors
     /// A mark that stands for nothing.
-    pub fn fill(&self, part: &str, timings: &Timings, kubeconfig: &str, port: u16) -> Result<String, String> {
-        let mut filled = String::new();
-        let mut rest = part;
-        while let Some((before, marked)) = rest.split_once("{{") {
-            let (name, after) =
-                marked.split_once("}}").ok_or_else(|| format!("`{part}` has `{{{{` without `}}}}`"))?;
-            filled.push_str(before);
-            filled.push_str(&match name.trim() {
-                "kubeconfig" => kubeconfig.to_owned(),
-                "port" => port.to_string(),
-                name => {
-                    let unknown =
-                        || format!("`{{{{{name}}}}}` stands for nothing: kubeconfig, port, or a timing of the profile");
-                    format!("{}ms", timings.get(name).ok_or_else(unknown)?.as_millis())
-                }
-            });
-            rest = after;
-        }
-        Ok(filled + rest)
+    pub fn filled(&self, timings: &Timings, kubeconfig: &str, port: u16) -> Result<Vec<String>, String> {
+        self.command.iter().map(|part| fill(part, timings, kubeconfig, port)).collect()
     }
+}
+
+fn fill(part: &str, timings: &Timings, kubeconfig: &str, port: u16) -> Result<String, String> {
+    let mut filled = String::new();
+    let mut rest = part;
+    while let Some((before, marked)) = rest.split_once("{{") {
+        let (name, after) =
+            marked.split_once("}}").ok_or_else(|| format!("`{part}` has `{{{{` without `}}}}`"))?;
+        filled.push_str(before);
+        filled.push_str(&match name.trim() {
+            "kubeconfig" => kubeconfig.to_owned(),
+            "port" => port.to_string(),
+            name => {
+                let unknown = || {
+                    format!(
+                        "`{{{{{name}}}}}` stands for nothing: kubeconfig, port, or a timing of the profile"
+                    )
+                };
+                format!("{}ms", timings.get(name).ok_or_else(unknown)?.as_millis())
+            }
+        });
+        rest = after;
+    }
+    Ok(filled + rest)
 }

@@ -8,12 +8,13 @@ use capsize_clock::Seed;
 use capsize_framework::chaos::{Alarm, Plan, Style, draw, shrink};
 use capsize_framework::run::{Target, side_by_side};
 use capsize_framework::target::Profile;
-use capsize_mutants::{Mutant, Wrong};
+use capsize_mutants::Mutant;
 use miette::miette;
 
 use super::seeds::Seeds;
 use super::trial::{run, try_plan};
 use crate::exit::{Trouble, Verdict};
+use crate::mutants::spoiled;
 use crate::reference::Reference;
 use crate::{conformance, output, targets};
 
@@ -96,10 +97,9 @@ fn plan_of(seed: u64, profile: &Profile, bases: &[Plan]) -> Plan {
 }
 
 fn caught(mutant: &Mutant, seeds: &BTreeSet<u64>, bases: &[Plan]) -> Result<Option<Catch>, Trouble> {
-    let Wrong::Clusters(rules) = mutant.rules() else { return Ok(None) };
     let profile = targets::find(mutant.profile).map_err(Trouble::input)?;
-    let implementation = Reference::deciding_by(rules);
-    let target = Target { profile: &profile, implementation: &implementation };
+    let implementation = spoiled(mutant);
+    let target = Target { profile: &profile, implementation: &*implementation };
     for (number, seed) in (1..).zip(seeds) {
         let plan = plan_of(*seed, &profile, bases);
         let trial = try_plan(&plan, target, false);
