@@ -73,10 +73,11 @@ impl Observers {
         self.widths.insert(on, Width { early: latency.saturating_add(clock_offset), late: clock_offset });
     }
 
-    /// Whether the cluster `on` has told anything yet; of one that has not, what is not seen may be there all the same.
+    /// Whether the cluster `on` is observed: it has told something, or the recorder says so. Of one that is not, what is
+    /// not seen may be there all the same.
     #[must_use]
-    pub fn has_heard(&self, on: &str) -> bool {
-        self.heard.contains(on)
+    pub fn observes(&self, on: &str) -> bool {
+        self.heard.contains(on) || self.widths.contains_key(on)
     }
 
     /// How exactly what the cluster `on` tells is known.

@@ -48,6 +48,8 @@ pub struct World {
     pub acted: Duration,
     /// Kinds of which the members' own APIs have shown a copy; of others the history may not tell.
     pub kinds_shown: BTreeSet<String>,
+    /// Whether all signs of life of those that report by themselves are recorded; without, they may be silent or not.
+    pub heartbeats_shown: bool,
     /// Whether a manifest for a placement on record was ever seen; a history may record none.
     pub manifests_shown: bool,
     /// The workloads by the names of their records.

@@ -73,7 +73,7 @@ impl Reached {
 
 fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Reason> {
     let delivery = workload.deliveries.get(member)?;
-    let shown = world.kinds_shown.contains(key.kind());
+    let shown = world.kinds_shown.contains(key.kind()) && world.observers.observes(member);
     // What cannot be written is told of the manifest; what is held back need not come.
     if !shown || delivery.leaving || delivery.suspended || delivery.applied == Some(false) {
         return None;

@@ -1,12 +1,12 @@
 //! The old copy stays until the new one really runs: EVICTION.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
 use super::court::{Charge, Court, Guarantee};
 use super::{Bound, Rule, Subject};
-use crate::facts::{EvictionTask, Fact, InstanceHealth, News, Workload, WorkloadKey, World};
+use crate::facts::{EvictionTask, Fact, InstanceHealth, News, Workload, World};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 
@@ -27,18 +27,6 @@ pub(super) struct Graceful {
     tasks: BTreeMap<Subject, EvictionTask>,
     /// Deletions for which no reason is seen yet; another watch may still tell of it.
     suspects: BTreeMap<Subject, (Fact, EvictionTask)>,
-    old: OldCopies,
-}
-
-/// What was assigned to members when its record was first seen: copies that do not change may be older than the history.
-#[derive(Default)]
-struct OldCopies(BTreeSet<Subject>);
-
-impl OldCopies {
-    /// Whether the copy on `member` may be there though it was not seen: nothing of that member was.
-    fn may_hide(&self, key: &WorkloadKey, member: &str, world: &World) -> bool {
-        !world.observers.has_heard(member) && self.0.contains(&Subject::on(key, member))
-    }
 }
 
 impl Guarantee for Graceful {
@@ -54,14 +42,8 @@ impl Guarantee for Graceful {
             News::EvictionEnded { workload, task } if task.suppress_deletion == Some(false) => {
                 self.tasks.remove(&Subject::on(workload, &task.member));
             }
-            News::Assigned { workload: key, was, now, .. } => {
+            News::Assigned { workload: key, .. } => {
                 let Some(workload) = court.world.workloads.get(key) else { return };
-                if was.is_empty() {
-                    self.old.0.extend(now.keys().map(|member| Subject::on(key, member)));
-                }
-                for member in was.keys().filter(|member| !now.contains_key(*member)) {
-                    self.old.0.remove(&Subject::on(key, member));
-                }
                 let again = |subject: &Subject| {
                     subject.is_of(key)
                         && subject
@@ -83,7 +65,6 @@ impl Guarantee for Graceful {
             News::WorkloadGone(key) => {
                 self.tasks.retain(|subject, _| !subject.is_of(key));
                 self.suspects.retain(|subject, _| !subject.is_of(key));
-                self.old.0.retain(|subject| !subject.is_of(key));
             }
             _ => {}
         }
@@ -95,7 +76,7 @@ impl Guarantee for Graceful {
         let disorder = court.disorder();
         let over = |fact: &Fact| now > fact.at.saturating_add(disorder);
         for (subject, (fact, task)) in self.suspects.extract_if(.., |_, (fact, _)| over(fact)) {
-            accuse(subject, &fact, &task, &self.old, court);
+            accuse(subject, &fact, &task, court);
         }
     }
 }
@@ -104,9 +85,9 @@ impl Graceful {
     /// Lets those go whose old copy might go.
     fn acquit(&mut self, now: Duration, court: &mut Court<'_>) {
         let (world, timings, disorder) = (court.world, &court.profile.timings, court.disorder());
-        let (book, old) = (&mut *court.book, &self.old);
+        let book = &mut *court.book;
         self.suspects.retain(|subject, (fact, task)| {
-            let workload = subject.workload.as_ref().and_then(|key| world.workloads.get_key_value(key));
+            let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
             let earliest = earliest(task, timings);
             let in_time = now <= fact.at.saturating_add(disorder);
             if fact.at >= earliest {
@@ -114,7 +95,7 @@ impl Graceful {
                 false
             } else if task.inherited {
                 false
-            } else if in_time && workload.is_some_and(|(key, workload)| runs(key, workload, old, world)) {
+            } else if in_time && workload.is_some_and(|workload| runs(workload, world)) {
                 book.held();
                 false
             } else {
@@ -129,23 +110,17 @@ fn earliest(task: &EvictionTask, timings: &crate::target::Timings) -> Duration {
 }
 
 /// Whether every assigned member runs what it is assigned; with no member assigned, nothing runs.
-fn runs(key: &WorkloadKey, workload: &Workload, old: &OldCopies, world: &World) -> bool {
+fn runs(workload: &Workload, world: &World) -> bool {
     !workload.assignment.is_empty()
-        && workload.assignment.keys().all(|member| lacks(key, workload, member, old, world).is_none())
+        && workload.assignment.keys().all(|member| lacks(workload, member, world).is_none())
 }
 
 /// What `member` lacks of what it is assigned, in words.
-fn lacks(
-    key: &WorkloadKey,
-    workload: &Workload,
-    member: &str,
-    old: &OldCopies,
-    world: &World,
-) -> Option<String> {
+fn lacks(workload: &Workload, member: &str, world: &World) -> Option<String> {
     let assigned = workload.assignment.get(member).copied().unwrap_or_default();
     let (healthy, ready) = match workload.running.get(member) {
         Some(running) => (running.is_healthy(), running.ready),
-        None if workload.running.is_empty() || old.may_hide(key, member, world) => {
+        None if workload.running.is_empty() || !world.observers.observes(member) => {
             let told = workload.instances.get(member);
             let healthy = told.is_some_and(|told| told.health == InstanceHealth::Healthy);
             (healthy, told.and_then(|told| told.ready).unwrap_or(if healthy { assigned } else { 0 }))
@@ -155,14 +130,13 @@ fn lacks(
     (!healthy || ready < assigned).then(|| format!("{member} has {ready} of {assigned} ready"))
 }
 
-fn accuse(subject: Subject, fact: &Fact, task: &EvictionTask, old: &OldCopies, court: &mut Court<'_>) {
+fn accuse(subject: Subject, fact: &Fact, task: &EvictionTask, court: &mut Court<'_>) {
     let world = court.world;
-    let workload = subject.workload.as_ref().and_then(|key| world.workloads.get_key_value(key));
+    let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
     let state = match workload {
-        Some((key, workload)) if !workload.assignment.is_empty() => {
+        Some(workload) if !workload.assignment.is_empty() => {
             let members = workload.assignment.keys();
-            let lacking: Vec<_> =
-                members.filter_map(|member| lacks(key, workload, member, old, world)).collect();
+            let lacking: Vec<_> = members.filter_map(|member| lacks(workload, member, world)).collect();
             lacking.join(", ")
         }
         _ => "no member is assigned".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::Mark;
 
@@ -18,6 +18,21 @@ pub struct Observer {
 }
 
 impl Observer {
+    /// Who sees at once whatever happens in the cluster `on`.
+    #[must_use]
+    pub fn exact(on: &str) -> Self {
+        Self { on: on.to_owned(), latency: Duration::ZERO, clock_offset: Duration::ZERO }
+    }
+
+    /// The mark that says so.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        let micros = |length: Duration| (length.as_secs_f64() * 1e6).round() / 1e6;
+        let told =
+            json!({"on": self.on, "latency": micros(self.latency), "clockOffset": micros(self.clock_offset)});
+        Map::from_iter([("observer".to_owned(), told)])
+    }
+
     /// What `mark` says of an observer; `None` where it is a mark of another sort.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::Source;
 use super::cluster::{Follower, Heard};
 use super::order::Order;
-use crate::history::{Entry, Kind, Mark, Observer, VERSION, Writer};
+use crate::history::{Entry, Kind, Mark, VERSION, Writer};
 
 /// What is to be recorded.
 pub struct Record {
@@ -156,7 +156,7 @@ impl<W: Write> Ledger<io::BufWriter<W>> {
                 Ok(None)
             }
             Heard::Exactness(observer) => {
-                self.say(place, Kind::Mark(mark(&observer)));
+                self.say(place, Kind::Mark(observer.mark()));
                 Ok(None)
             }
             Heard::Listening => {
@@ -196,14 +196,4 @@ impl<W: Write> Ledger<io::BufWriter<W>> {
         // What is there can be read while it goes on, and after a crash.
         if due.is_empty() { Ok(()) } else { self.writer.flush() }
     }
-}
-
-fn mark(observer: &Observer) -> Mark {
-    let micros = |length: Duration| (length.as_secs_f64() * 1e6).round() / 1e6;
-    let told = json!({
-        "on": observer.on,
-        "latency": micros(observer.latency),
-        "clockOffset": micros(observer.clock_offset),
-    });
-    Map::from_iter([("observer".to_owned(), told)])
 }

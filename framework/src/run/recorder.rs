@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::log::Log;
 use crate::dialect::{Speaks, node_objects, objects};
-use crate::history::{EventType, Field, Kind, Object, Recall};
+use crate::history::{EventType, Field, Kind, Object, Observer, Recall};
 
 /// One line of one watch.
 struct Line {
@@ -47,6 +47,8 @@ impl Recorder {
             }
             sources.push(member.name().into());
         }
+        // Of a member that never has a copy of anything nothing else says that it is watched.
+        sources.iter().for_each(|on| log.mark(Observer::exact(on).mark()));
         let mut tasks = JoinSet::new();
         tasks.spawn(record(streams, sources, log));
         Ok(Self { _tasks: tasks })

@@ -20,6 +20,7 @@ impl Leases {
             return None;
         }
         let renewed = time(seen.object.pointer("/spec/renewTime")?)?;
+        world.heartbeats_shown = true;
         let is_later = self.0.get(seen.name).is_some_and(|latest| renewed > *latest);
         let latest = self.0.entry(seen.name.to_owned()).or_insert(renewed);
         *latest = renewed.max(*latest);

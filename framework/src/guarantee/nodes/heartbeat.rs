@@ -51,7 +51,8 @@ impl Heartbeat {
             .members
             .get(name)
             .is_some_and(|member| matches!(member.health, Some(Health::Ready | Health::NotReady)));
-        if speaks {
+        // Of a history without Leases nobody can tell how long a node was silent.
+        if speaks && court.world.heartbeats_shown {
             let limit = bounds::heartbeat(court.timings());
             let reason = Reason {
                 because: format!("{name} was last heard of at {}", clock(fact.at)),
