@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{DEFAULT_SCHEDULER, PurgeMode};
-use crate::rules::NamePattern;
+use crate::rules::{Gates, NamePattern};
 
 /// The times that failover goes by. Written as seconds, with fractions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,6 +84,8 @@ pub struct Settings {
     pub skipped_propagating_apis: String,
     /// The name of the scheduler; bindings that name another are not its own.
     pub scheduler_name: String,
+    /// What is switched on.
+    pub gates: Gates,
     /// Controllers that are not started (`--controllers=*,-NAME`). Those of cluster-scoped bindings are called as the
     /// others with `cluster-` in front.
     pub disabled_controllers: BTreeSet<String>,
@@ -116,6 +118,7 @@ impl Default for Settings {
             allow_no_execute_taint_policy: false,
             skipped_propagating_apis: String::new(),
             scheduler_name: DEFAULT_SCHEDULER.into(),
+            gates: Gates::default(),
             disabled_controllers: BTreeSet::new(),
         }
     }

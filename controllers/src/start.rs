@@ -111,6 +111,16 @@ impl Running {
     }
 }
 
+/// Whether the controller is one of those that are asked for, and the gate that it needs is on.
+fn is_on(settings: &Settings, name: &str) -> bool {
+    let gate = match name {
+        "cluster-taint-policy" => settings.gates.failover,
+        "dependencies-distributor" => settings.gates.propagate_deps,
+        _ => true,
+    };
+    gate && !settings.disabled_controllers.contains(name)
+}
+
 /// Runs the controllers that the context is for, but for those that are switched off.
 pub(crate) async fn work(context: Context) {
     let context = Arc::new(context);
@@ -118,7 +128,7 @@ pub(crate) async fn work(context: Context) {
     let mut tasks = JoinSet::new();
     for (name, run) in TABLE {
         let is_its = !context.is_agent() || OF_AGENT.contains(&name);
-        if is_its && !context.settings.disabled_controllers.contains(name) {
+        if is_its && is_on(&context.settings, name) {
             tasks.spawn(run(Arc::clone(&context)));
         }
     }

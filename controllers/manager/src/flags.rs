@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use capsize_controllers::Settings;
-use capsize_controllers::rules::NamePattern;
+use capsize_controllers::rules::{Gates, NamePattern};
 use clap::Parser;
 use jiff::SignedDuration;
+
+use crate::gates::{self, GateSetting};
 
 /// The reference controllers of failover, on a control plane that speaks Karmada's API
 #[derive(Clone, Debug, Parser)]
@@ -24,6 +26,12 @@ pub struct Flags {
     /// Which controllers run: `*` is all of them, `NAME` this one, `-NAME` not this one
     #[arg(long, value_delimiter = ',', default_value = "*", allow_hyphen_values = true)]
     pub controllers: Vec<String>,
+    /// What is switched on or off: `Failover=false`, and so `GracefulEviction` and `PropagateDeps`
+    #[arg(long, value_delimiter = ',', value_name = "GATE=BOOL")]
+    pub feature_gates: Vec<GateSetting>,
+    /// Whether taints of effect NoExecute evict
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
+    pub enable_taint_manager: bool,
     /// From one probe of a member to the next
     #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
     pub cluster_status_update_frequency: Duration,
@@ -135,6 +143,7 @@ impl Flags {
             rate_limiter_max_delay: self.rate_limiter_max_delay,
             skipped_propagating_namespaces: self.skipped_propagating_namespaces.clone(),
             skipped_propagating_apis: self.skipped_propagating_apis.clone(),
+            gates: Gates { taint_manager: self.enable_taint_manager, ..gates::set(&self.feature_gates) },
             disabled_controllers: disabled(&self.controllers, known)?,
             ..Settings::default()
         })

@@ -6,6 +6,7 @@
 mod command;
 mod endpoints;
 mod flags;
+mod gates;
 mod leader;
 mod members;
 mod metrics;
@@ -13,4 +14,5 @@ mod pace;
 
 pub use command::{Trouble, run};
 pub use flags::{Address, Flags};
+pub use gates::GateSetting;
 pub use leader::{Candidate, Claim, Observed, Times, claim};

@@ -45,8 +45,9 @@ fn listen(context: &Context, cluster: &Cluster, before: Option<&Heartbeat>) -> H
 async fn look(context: &Context, cluster: &Cluster, heartbeat: &mut Heartbeat) -> Result<(), Error> {
     let now = context.clock.now();
     let ready = cluster.ready_condition().map(|condition| condition.status.as_str());
-    let (since, timeout) =
-        (context.rules.not_ready_since(heartbeat), context.settings.failover_eviction_timeout);
+    let settings = &context.settings;
+    let timeout = context.rules.taints_after(settings.gates, settings.failover_eviction_timeout);
+    let since = context.rules.not_ready_since(heartbeat);
     let taints = context.rules.no_execute_taints(ready, since, timeout, &cluster.spec.taints, now);
     if set_taints(context, cluster, &taints).await? || !context.rules.falls_silent(cluster) {
         // What was read is out of date now; silence lasts until the next look.

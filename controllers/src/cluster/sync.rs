@@ -63,7 +63,8 @@ async fn remove(context: &Context, cluster: &Cluster) -> Result<Action, Error> {
         return Ok(Action::await_change());
     }
     let name = cluster.name_any();
-    if context.placed().iter().any(|spec| context.rules.holds_up_removal(spec, &name)) {
+    let waits = context.rules.awaits_workloads(context.settings.gates);
+    if waits && context.placed().iter().any(|spec| context.rules.holds_up_removal(spec, &name)) {
         return Ok(again);
     }
     let namespaces = Api::<Namespace>::all(context.client.clone());

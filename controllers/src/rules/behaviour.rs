@@ -3,6 +3,7 @@
 //! The reference is release 1.5 with the bugs taken out. A switch turns one difference on; its doc comment says which
 //! releases have it. What a release does and should not is in `bugs`.
 
+use super::EvictsBy;
 use crate::api::PurgeMode;
 
 /// The differences between releases that the rules know. The default is the reference.
@@ -25,6 +26,8 @@ pub struct Behaviour {
     /// A cluster that has not been ready for long is tainted with NoExecute without anybody asking for it; until 1.13
     /// (#6389).
     pub taints_by_itself: bool,
+    /// What the switches mean for evictions.
+    pub evicts_by: EvictsBy,
     /// The webhook adds tolerations of the health taints to policies; until 1.14 (#6444).
     pub adds_tolerations: bool,
     /// What makes workloads leave a cluster that is being removed.
@@ -105,6 +108,7 @@ impl Behaviour {
                 _ => None,
             },
             taints_by_itself: release < (1, 14),
+            evicts_by: if release < (1, 14) { EvictsBy::TaintManager } else { EvictsBy::Everything },
             adds_tolerations: release < (1, 15),
             removal: if release >= (1, 14) { Removal::Scheduling } else { Removal::Tainting },
         }
@@ -130,6 +134,7 @@ mod tests {
             permanent_ids: false,
             tells_reasons: false,
             taints_by_itself: true,
+            evicts_by: EvictsBy::TaintManager,
             adds_tolerations: true,
             removal: Removal::Tainting,
             purge_mode: None,
@@ -140,7 +145,12 @@ mod tests {
         let identified = Behaviour { permanent_ids: true, ..telling };
         let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..identified };
         let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..graciously };
-        let asked = Behaviour { taints_by_itself: false, removal: Removal::Scheduling, ..in_doubt };
+        let asked = Behaviour {
+            taints_by_itself: false,
+            evicts_by: EvictsBy::Everything,
+            removal: Removal::Scheduling,
+            ..in_doubt
+        };
         let newest = Behaviour {
             purge_mode: Some(PurgeMode::Gracefully),
             unserved_targets: UnservedTargets::Stay,

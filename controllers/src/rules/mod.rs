@@ -21,6 +21,7 @@ mod divide;
 mod estimate;
 mod eviction;
 mod filter;
+mod gates;
 mod groups;
 mod guard;
 mod health;
@@ -85,6 +86,7 @@ pub use filter::{
     Refusal, affinity_filter, api_filter, eviction_filter, locality_score, spread_filter, taint_filter,
     terminating_filter,
 };
+pub use gates::{EvictsBy, Gates, awaits_workloads, evicts_for_taints, leave, taints_after};
 pub use groups::{Group, best_groups, divided_group_score, duplicated_group_score, fewest_groups};
 pub use guard::{Write, unguarded};
 pub use health::{has_health, health};

@@ -64,6 +64,7 @@ pub trait Rules: Send + Sync {
         ) -> Option<(&'static str, &'static str)>;
         fn falls_silent(cluster: &Cluster) -> bool;
         fn not_ready_since(heartbeat: &Heartbeat) -> Timestamp;
+        fn taints_after(gates: Gates, timeout: Duration) -> Duration;
         fn abandons_works(cluster: &Cluster) -> bool;
         fn no_schedule_taints(ready: Ready<'_>, taints: &[Taint], now: Timestamp) -> Vec<Taint>;
         fn taints_by_policies(
@@ -116,6 +117,25 @@ pub trait Rules: Send + Sync {
         fn is_replaced(scheduled: bool, targets: &[TargetCluster], reports: &[AggregatedStatus]) -> bool;
         fn injected_state(spec: &ResourceBindingSpec, cluster: &str) -> BTreeMap<String, String>;
         fn handed_on<'a>(tasks: &'a [GracefulEvictionTask]) -> Option<&'a BTreeMap<String, String>>;
+    }
+
+    fn evicts_for_taints(&self, gates: Gates) -> bool {
+        super::evicts_for_taints(gates, self.behaviour().evicts_by)
+    }
+
+    fn awaits_workloads(&self, gates: Gates) -> bool {
+        super::awaits_workloads(gates, self.behaviour().evicts_by)
+    }
+
+    fn leave(
+        &self,
+        gates: Gates,
+        spec: &mut ResourceBindingSpec,
+        cluster: &str,
+        task: GracefulEvictionTask,
+    ) -> bool {
+        let by = self.behaviour().evicts_by;
+        super::leave(gates, by, spec, cluster, task, |spec, cluster, task| self.evict(spec, cluster, task))
     }
 
     fn taint_task(

@@ -49,7 +49,9 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
 
 async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result<Action, Error> {
     let placement = binding.annotations().get(ANNOTATION_APPLIED_PLACEMENT);
-    let Some(placement) = placement.filter(|_| binding.meta().deletion_timestamp.is_none()) else {
+    let gates = context.settings.gates;
+    let is_concerned = binding.meta().deletion_timestamp.is_none() && context.rules.evicts_for_taints(gates);
+    let Some(placement) = placement.filter(|_| is_concerned) else {
         return Ok(Action::await_change());
     };
     let placement: Placement = serde_json::from_str::<Option<_>>(placement)?.unwrap_or_default();
@@ -69,7 +71,7 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
             Due::AtOnce | Due::At(_) => {
                 let report = reports.iter().find(|report| report.cluster_name == target.name);
                 match context.rules.taint_task(binding.spec(), due, flag, report) {
-                    Ok(task) => evicted |= context.rules.evict(&mut spec, &target.name, task),
+                    Ok(task) => evicted |= context.rules.leave(gates, &mut spec, &target.name, task),
                     Err(reason) => held_up = Some(Error::NotYet(reason)),
                 }
             }

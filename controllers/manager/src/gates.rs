@@ -1,0 +1,90 @@
+//! `--feature-gates`: what is switched on, written as the real controllers take it.
+
+use std::str::FromStr;
+
+use capsize_controllers::rules::Gates;
+
+/// `Failover=false`: one entry of the flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateSetting {
+    gate: Gate,
+    on: bool,
+}
+
+/// The gates that switch something here. All are beta; there is none that is alpha.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gate {
+    AllAlpha,
+    AllBeta,
+    Failover,
+    GracefulEviction,
+    PropagateDeps,
+}
+
+const GATES: [(&str, Gate); 5] = [
+    ("AllAlpha", Gate::AllAlpha),
+    ("AllBeta", Gate::AllBeta),
+    ("Failover", Gate::Failover),
+    ("GracefulEviction", Gate::GracefulEviction),
+    ("PropagateDeps", Gate::PropagateDeps),
+];
+
+impl FromStr for GateSetting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once('=').ok_or("write a gate like Failover=false")?;
+        let (_, gate) = GATES.into_iter().find(|(known, _)| *known == name).ok_or_else(|| {
+            format!("there is no gate `{name}`; there are: {}", GATES.map(|(name, _)| name).join(", "))
+        })?;
+        let on = value.parse().map_err(|_| format!("`{name}` is either true or false"))?;
+        Ok(Self { gate, on })
+    }
+}
+
+/// The gates as set. Those that are named count before `AllBeta`, whatever the order.
+pub(crate) fn set(settings: &[GateSetting]) -> Gates {
+    let last = |gate| settings.iter().rev().find(|setting| setting.gate == gate).map(|setting| setting.on);
+    let set = |gate, default| last(gate).or(last(Gate::AllBeta)).unwrap_or(default);
+    let default = Gates::default();
+    Gates {
+        failover: set(Gate::Failover, default.failover),
+        graceful_eviction: set(Gate::GracefulEviction, default.graceful_eviction),
+        propagate_deps: set(Gate::PropagateDeps, default.propagate_deps),
+        ..default
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gates(texts: &[&str]) -> Gates {
+        set(&texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_gate_that_is_named_counts_before_all_of_its_stage() {
+        let off =
+            Gates { failover: false, graceful_eviction: false, propagate_deps: false, ..Gates::default() };
+        assert_eq!(gates(&[]), Gates::default());
+        assert_eq!(gates(&["AllAlpha=false"]), Gates::default());
+        assert_eq!(gates(&["AllBeta=false"]), off);
+        assert_eq!(gates(&["Failover=true", "AllBeta=false"]), Gates { failover: true, ..off });
+        assert_eq!(gates(&["Failover=false", "Failover=true"]), Gates::default());
+    }
+
+    #[test]
+    fn a_gate_that_is_not_there_is_refused_with_those_that_are() {
+        for (text, reason) in [
+            ("Failover", "write a gate like Failover=false"),
+            ("Failover=yes", "`Failover` is either true or false"),
+            (
+                "Fail=true",
+                "there is no gate `Fail`; there are: AllAlpha, AllBeta, Failover, GracefulEviction, PropagateDeps",
+            ),
+        ] {
+            assert_eq!(text.parse::<GateSetting>(), Err(reason.to_owned()));
+        }
+    }
+}
