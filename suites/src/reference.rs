@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use capsize_clusters::{Admission, Fleet, SyncMode};
 use capsize_controllers::Write;
-use capsize_controllers::rules::{Reference as ReferenceRules, Release, Rules, UnknownBug};
+use capsize_controllers::rules::{EvictsBy, Gates, Reference as ReferenceRules, Release, Rules, UnknownBug};
 use capsize_controllers::{Agent, Controllers, MemberClients, Settings, admit, api};
 use capsize_framework::run::{Implementation, Site, StartError, Started};
-use capsize_framework::target::{Profile, Timings};
+use capsize_framework::target::{Feature, Profile, Timings};
 use futures::future::{LocalBoxFuture, ready};
 use kube::Client;
 use serde_json::Value;
@@ -78,6 +78,16 @@ impl Implementation for Reference {
         })
     }
 
+    fn switches(&self) -> &'static [Feature] {
+        match self.rules.behaviour().evicts_by {
+            EvictsBy::TaintManager => {
+                &[Feature::NoExecuteTaints, Feature::AutomaticNoExecute, Feature::GracefulEviction]
+            }
+            // Evictions are always by tasks there.
+            EvictsBy::Everything => &[Feature::NoExecuteTaints, Feature::AutomaticNoExecute],
+        }
+    }
+
     fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
         Box::pin(ready(Ok(self.start_at(site))))
     }
@@ -86,7 +96,11 @@ impl Implementation for Reference {
 impl Reference {
     /// Starts it at once.
     fn start_at(&self, site: &Site<'_>) -> Started {
-        let settings = Settings { disabled_controllers: self.disabled.clone(), ..settings(site.timings) };
+        let settings = Settings {
+            disabled_controllers: self.disabled.clone(),
+            gates: gates(site.off),
+            ..settings(site.timings)
+        };
         let pulling = site.fleet.members().filter(|member| member.spec().sync == SyncMode::Pull);
         let agents: Vec<_> = pulling
             .map(|member| Agent {
@@ -126,6 +140,19 @@ impl MemberClients for Links {
         let name = cluster.metadata.name.as_deref()?;
         let known = cluster.spec.secret_ref.as_ref().is_none_or(|secret| secret.name == name);
         self.0.get(name).filter(|_| known).cloned()
+    }
+}
+
+/// What is left on where these features are off.
+fn gates(off: &[Feature]) -> Gates {
+    let is_on = |feature| !off.contains(&feature);
+    let evicts = is_on(Feature::NoExecuteTaints);
+    Gates {
+        failover: is_on(Feature::AutomaticNoExecute),
+        graceful_eviction: is_on(Feature::GracefulEviction),
+        taint_manager: evicts,
+        no_execute_taint_eviction: evicts,
+        ..Gates::default()
     }
 }
 

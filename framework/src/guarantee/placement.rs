@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::tolerates::{Tolerates, tolerates};
 use super::{Bound, Rule, Subject};
-use crate::facts::{Assignment, Fact, News, Scheduling, Workload, WorkloadKey, World};
+use crate::facts::{Assignment, Fact, News, Scheduling, Workload, WorkloadKey};
 use crate::report::text::clock;
 use crate::target::Feature;
 
@@ -141,8 +142,7 @@ impl Kept {
     ) {
         let (kept, lost): (Vec<_>, Vec<_>) =
             was.keys().partition(|member| workload.assignment.contains_key(*member));
-        let wronged: Vec<_> =
-            lost.into_iter().filter(|member| !may_go(workload, member, court.world)).collect();
+        let wronged: Vec<_> = lost.into_iter().filter(|member| !may_go(workload, member, court)).collect();
         if wronged.is_empty() && !kept.is_empty() {
             court.book.held();
         }
@@ -165,9 +165,16 @@ fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
 }
 
 /// Whether `member` may lose the workload for a reason of its own.
-fn may_go(workload: &Workload, member: &str, world: &World) -> bool {
-    let state = world.members.get(member);
-    workload.eviction(member).is_some()
+fn may_go(workload: &Workload, member: &str, court: &Court<'_>) -> bool {
+    let state = court.world.members.get(member);
+    // Without graceful eviction no task says that a taint has driven it out.
+    let driven_out = !court.profile.has(Feature::GracefulEviction)
+        && state.and_then(|state| tolerates(workload, state.taints.iter())).is_some_and(|tolerates| {
+            // Stamps are cut to the second.
+            matches!(tolerates, Tolerates::Until(end, _) if end <= court.world.now + Duration::from_secs(1))
+        });
+    driven_out
+        || workload.eviction(member).is_some()
         || state.is_none_or(|state| state.leaving || !workload.placement.admits(member, state))
 }
 

@@ -52,10 +52,10 @@ const AFTERMATH: Duration = Duration::from_secs(1);
 /// With `keep`, the history is handed back.
 #[must_use]
 pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outcome {
-    if let Some(lack) = lack(case, target.profile) {
+    if let Some(lack) = lack(case, target) {
         return told(case, Status::Skipped(format!("the target lacks {lack}")), None, None);
     }
-    let profile = match with_flags(case, with_timings_of(case, target.profile)) {
+    let profile = match with_flags(case, with_settings_of(case, target.profile)) {
         Ok(profile) => profile,
         Err(why) => {
             let mut outcome = told(case, Status::Failed, None, None);
@@ -85,11 +85,16 @@ pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outc
 }
 
 /// What a target would need to run `case`, and has not.
-fn lack(case: &Case, profile: &Profile) -> Option<String> {
+fn lack(case: &Case, target: Target<'_>) -> Option<String> {
+    let Target { profile, implementation } = target;
     match (&case.scenario.cluster, profile.dialect) {
         (None, Speaks::Nodes) => return Some("fleets: its members are nodes".into()),
         (Some(_), Speaks::Karmada) => return Some("nodes: its members are clusters".into()),
         _ => {}
+    }
+    let fixed = case.scenario.off.iter().find(|feature| !implementation.switches().contains(feature));
+    if let Some(fixed) = fixed {
+        return Some(format!("a switch for {fixed:?}"));
     }
     let missing = case.scenario.features.iter().find(|feature| !profile.has(**feature));
     missing.map(|feature| format!("{feature:?}"))
@@ -104,12 +109,15 @@ fn with_flags<'a>(case: &Case, profile: Cow<'a, Profile>) -> Result<Cow<'a, Prof
 }
 
 /// The target as the scenario sets it.
-fn with_timings_of<'a>(case: &Case, profile: &'a Profile) -> Cow<'a, Profile> {
+fn with_settings_of<'a>(case: &Case, profile: &'a Profile) -> Cow<'a, Profile> {
     let mut profile = Cow::Borrowed(profile);
     for (name, length) in &case.scenario.timings {
         if let Some(length) = length.value.resolve(&profile.timings) {
             profile.to_mut().timings.set(name, length);
         }
+    }
+    for feature in &case.scenario.off {
+        profile.to_mut().features.remove(feature);
     }
     profile
 }
@@ -155,7 +163,7 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
     let sockets = sockets.transpose().map_err(|error| at_start(Miss::Broken(error.to_string())))?;
     let sockets = sockets.as_ref();
     let (timings, zones) = (&profile.timings, profile.zones.as_ref());
-    let site = Site { clock: run.clock, fleet: &fleet, timings, zones, sockets };
+    let site = Site { clock: run.clock, fleet: &fleet, timings, zones, sockets, off: &case.scenario.off };
     let controllers = Controllers::new(implementation, site).await;
     let mut driver = Driver {
         fleet: &fleet,
@@ -305,7 +313,11 @@ fn header(case: &Case, profile: &Profile) -> Mark {
         "clusterTaintPolicies": profile.has(Feature::ClusterTaintPolicies),
         "schedulers": ["default-scheduler"],
     });
-    header.as_object().cloned().unwrap_or_default()
+    let mut header = header.as_object().cloned().unwrap_or_default();
+    if !case.scenario.off.is_empty() {
+        header.insert("off".to_owned(), json!(case.scenario.off));
+    }
+    header
 }
 
 fn failure(log: &Log, place: String, expected: String, seen: String) -> Failure {

@@ -8,7 +8,7 @@ use futures::future::LocalBoxFuture;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::target::{Timings, Zones};
+use crate::target::{Feature, Timings, Zones};
 
 /// An implementation that can be started on a fleet.
 pub trait Implementation: Send + Sync {
@@ -21,6 +21,11 @@ pub trait Implementation: Send + Sync {
     /// Whether it runs outside of this process: in real time then, on a fleet with sockets.
     fn is_outside(&self) -> bool {
         false
+    }
+
+    /// What can be switched off in it.
+    fn switches(&self) -> &'static [Feature] {
+        &[]
     }
 
     /// Starts it, and waits until it is ready to work.
@@ -47,6 +52,8 @@ pub struct Site<'a> {
     pub fleet: &'a Fleet,
     /// The times that it shall keep.
     pub timings: &'a Timings,
+    /// What is switched off, of its [`switches`](Implementation::switches).
+    pub off: &'a [Feature],
     /// How fast it shall taint the members of a zone, if it does so zone by zone.
     pub zones: Option<&'a Zones>,
     /// How the fleet is reached from outside of this process, where that is needed.

@@ -23,6 +23,9 @@ pub struct Scenario {
     /// What a target must be able to do; a target that lacks one of these skips the case.
     #[serde(default)]
     pub features: Vec<Feature>,
+    /// What is switched off in it; a target that cannot do that skips the case.
+    #[serde(default)]
+    pub off: Vec<Feature>,
     /// The parts of an implementation without which it fails, each alone, by the names that the reference has for them.
     #[serde(default)]
     pub fails_without: Vec<String>,

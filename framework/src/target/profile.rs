@@ -250,6 +250,11 @@ impl Profile {
                 Some(other) => return Err(wrong(field, other, "true or false")),
             }
         }
+        if let Some(off) = header.get("off") {
+            let off: Vec<Feature> =
+                serde_json::from_value(off.clone()).map_err(|_| wrong("off", off, "a list of features"))?;
+            self.features.retain(|feature| !off.contains(feature));
+        }
         Ok(self)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use capsize_controllers::api::{Cluster, ClusterTaintPolicy, ResourceBindingSpec};
 use capsize_controllers::rules::{
-    Heartbeat, ProbeRun, Ready, Refusal, Rules, heartbeat, keeps_condition, no_execute_taints,
+    Heartbeat, ProbeRun, Ready, Refusal, Rules, concerns, heartbeat, keeps_condition, no_execute_taints,
     no_schedule_taints, silence, taints_by_policies,
 };
 use jiff::Timestamp;
@@ -243,6 +243,17 @@ mutants! {
 
         fn terminating_filter(&self, _: &Cluster, _: bool) -> Refusal {
             None
+        }
+    }
+
+    the_end_of_a_member_is_not_noticed("membership/deleted-without-evictions", "LIVENESS-04") {
+        fn concerns(
+            &self,
+            spec: &ResourceBindingSpec,
+            before: Option<&Cluster>,
+            after: Option<&Cluster>,
+        ) -> bool {
+            after.is_some() && concerns(spec, before, after)
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use capsize_controllers::api::{Cluster, GracefulEvictionTask, ResourceBindingSpec, TargetCluster};
 use capsize_controllers::rules::{
-    Delivery, Due, LastCopy, Rules, evict, eviction_due, last_copy, manifest, work_targets,
+    Delivery, Due, Gates, LastCopy, Rules, evict, eviction_due, last_copy, manifest, work_targets,
 };
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde_json::{Map, Value};
@@ -13,6 +13,12 @@ mutants! {
     what_was_to_leave_leaves_though_the_taint_is_gone("toleration/taint-removed-in-time", "TOLERATION-02") {
         fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> Due {
             if taints.is_empty() { Due::AtOnce } else { eviction_due(taints, tolerations) }
+        }
+    }
+
+    taints_evict_though_that_is_switched_off("eviction/switched-off", "EVICTION-10") {
+        fn evicts_for_taints(&self, _: Gates) -> bool {
+            true
         }
     }
 
