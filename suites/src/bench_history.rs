@@ -193,10 +193,14 @@ fn members(entries: &[Entry]) -> BTreeSet<String> {
     entries.iter().filter_map(name).collect()
 }
 
+/// The kinds that say where a workload may go.
+const PLACED: [&str; 4] =
+    ["ResourceBinding", "ClusterResourceBinding", "PropagationPolicy", "ClusterPropagationPolicy"];
+
 /// The same entry, where workloads that might go anywhere have only `members` to go to: there are others at the same time.
 fn confined(mut entry: Entry, members: &BTreeSet<String>) -> Entry {
     if let Kind::Event { object, .. } = &mut entry.kind
-        && matches!(&*object.kind(), "ResourceBinding" | "ClusterResourceBinding")
+        && PLACED.contains(&&*object.kind())
     {
         let mut value = object.value();
         if let Some(placement) = value.pointer_mut("/spec/placement").and_then(Value::as_object_mut)
