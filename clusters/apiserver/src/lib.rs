@@ -101,7 +101,7 @@ pub use auth::User;
 pub use face::Server;
 pub use peer::ClientCertificate;
 pub use respond::{ApiBody, ListBody};
-pub use serve::{Authority, Identity, Limits, ListenError, Listener, Listening};
+pub use serve::{Authority, Identity, Keys, Limits, ListenError, Listener, Listening};
 pub use server::{Admission, AdmissionRequest, ApiServer, Builder, InstallError};
 pub use service::ApiService;
 pub use webhook::{WebhookCall, WebhookTransport};

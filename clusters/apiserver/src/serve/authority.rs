@@ -27,12 +27,18 @@ pub struct Identity {
 }
 
 impl Authority {
-    pub(super) fn generate(name: &str) -> Result<Self, ListenError> {
+    /// The authority called `name` with this key. The same name and key make one that those who trusted it trust again.
+    pub(super) fn of(name: &str, key: KeyPair) -> Result<Self, ListenError> {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
         params.distinguished_name = common_name(&format!("{name}-ca"));
-        Ok(Self(CertifiedIssuer::self_signed(params, KeyPair::generate()?)?))
+        Ok(Self(CertifiedIssuer::self_signed(params, key)?))
+    }
+
+    /// Its key, in PEM, which is a secret.
+    pub(super) fn key(&self) -> String {
+        self.0.key().serialize_pem()
     }
 
     /// The authority's certificate, in PEM: what clients trust.
@@ -52,6 +58,16 @@ impl Authority {
     /// # Errors
     /// When the machine has no randomness for a key.
     pub fn client(&self, user: &str, group: Option<&str>) -> Result<Identity, ListenError> {
+        self.client_with(user, group, &KeyPair::generate()?)
+    }
+
+    /// As [`Self::client`], for a client that has a key already.
+    pub(super) fn client_with(
+        &self,
+        user: &str,
+        group: Option<&str>,
+        key: &KeyPair,
+    ) -> Result<Identity, ListenError> {
         let mut params = CertificateParams::default();
         params.distinguished_name = common_name(user);
         if let Some(group) = group {
@@ -59,8 +75,7 @@ impl Authority {
         }
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &self.0)?.pem();
+        let certificate = params.signed_by(key, &self.0)?.pem();
         Ok(Identity { certificate, key: key.serialize_pem() })
     }
 

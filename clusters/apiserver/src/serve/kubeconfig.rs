@@ -2,6 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use rcgen::KeyPair;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -15,12 +17,54 @@ pub(super) struct Access {
     administrator: Identity,
 }
 
+/// The keys of a server, in PEM: what it has to keep to be known again after it was started anew. They are secrets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keys {
+    /// That of its authority.
+    pub authority: String,
+    /// That of its administrator.
+    pub administrator: String,
+}
+
+impl Keys {
+    /// New ones.
+    ///
+    /// # Errors
+    /// When the machine has no randomness for them.
+    pub fn generate() -> Result<Self, ListenError> {
+        Ok(Self {
+            authority: KeyPair::generate()?.serialize_pem(),
+            administrator: KeyPair::generate()?.serialize_pem(),
+        })
+    }
+
+    /// By what a server called `name` that has these keys is known, the certificate (PEM) of its authority, and its
+    /// administrator, a bearer token.
+    ///
+    /// # Errors
+    /// When they are no keys.
+    pub fn credentials(&self, name: &str) -> Result<(String, String), ListenError> {
+        let access = Access::of(name, Some(self))?;
+        Ok((access.authority.pem(), access.token()))
+    }
+}
+
 impl Access {
-    /// New credentials for the administrator of the server called `name`.
-    pub(super) fn generate(name: &str) -> Result<Self, ListenError> {
-        let authority = Authority::generate(name)?;
-        let administrator = authority.client("system:admin", Some("system:masters"))?;
+    /// The credentials for the administrator of the server called `name`: new ones, or those of `keys`.
+    pub(super) fn of(name: &str, keys: Option<&Keys>) -> Result<Self, ListenError> {
+        let key = |of: fn(&Keys) -> &str| match keys {
+            Some(keys) => KeyPair::from_pem(of(keys)),
+            None => KeyPair::generate(),
+        };
+        let authority = Authority::of(name, key(|keys| &keys.authority)?)?;
+        let key = key(|keys| &keys.administrator)?;
+        let administrator = authority.client_with("system:admin", Some("system:masters"), &key)?;
         Ok(Self { authority, administrator })
+    }
+
+    /// The keys behind them.
+    pub(super) fn keys(&self) -> Keys {
+        Keys { authority: self.authority.key(), administrator: self.administrator.key.clone() }
     }
 
     /// The administrator's bearer token: as hard to guess as the key that it is drawn from.

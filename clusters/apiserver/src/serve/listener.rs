@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::authority::Authority;
-use super::kubeconfig::{Access, Entry};
+use super::kubeconfig::{Access, Entry, Keys};
 use super::{Limits, connection, kubeconfig};
 use crate::server::ApiServer;
 use crate::service::ApiService;
@@ -49,6 +49,7 @@ pub struct Listener {
     api: ApiServer,
     plain: bool,
     limits: Limits,
+    keys: Option<Keys>,
 }
 
 /// What all connections of a listener share.
@@ -74,6 +75,11 @@ impl Listener {
         Self { limits, ..self }
     }
 
+    /// With these keys in the place of new ones: whoever knew the server that had them knows this one.
+    pub fn keys(self, keys: Keys) -> Self {
+        Self { keys: Some(keys), ..self }
+    }
+
     /// Listens on `address`; port 0 is any port that is free. Needs a tokio runtime with I/O around it, whose clock
     /// is not one that jumps: no simulation.
     ///
@@ -85,7 +91,7 @@ impl Listener {
         let scheme = if self.plain { "http" } else { "https" };
         let url = format!("{scheme}://{}", reachable(address));
         let name = self.api.name();
-        let access = if self.plain { None } else { Some(Access::generate(name)?) };
+        let access = if self.plain { None } else { Some(Access::of(name, self.keys.as_ref())?) };
         let tls = match &access {
             Some(access) => Some(TlsAcceptor::from(Arc::new(access.authority.server(names(address))?))),
             None => None,
@@ -111,7 +117,7 @@ impl Listener {
 impl ApiServer {
     /// Sets up a listener for this server, HTTPS unless said otherwise.
     pub fn listener(&self) -> Listener {
-        Listener { api: self.clone(), plain: false, limits: Limits::default() }
+        Listener { api: self.clone(), plain: false, limits: Limits::default(), keys: None }
     }
 
     /// Listens on `address` with HTTPS; port 0 is any port that is free. As [`Listener::bind`].
@@ -164,6 +170,12 @@ impl Listening {
     #[must_use]
     pub fn token(&self) -> Option<String> {
         self.access.as_ref().map(Access::token)
+    }
+
+    /// The keys of the server, which are secrets; `None` with plain HTTP.
+    #[must_use]
+    pub fn keys(&self) -> Option<Keys> {
+        self.access.as_ref().map(Access::keys)
     }
 
     /// A kubeconfig (YAML) of an administrator, with the server's name as cluster and context.

@@ -13,5 +13,6 @@ mod open;
 mod pump;
 
 pub use authority::{Authority, Identity};
+pub use kubeconfig::Keys;
 pub use limits::Limits;
 pub use listener::{ListenError, Listener, Listening};
