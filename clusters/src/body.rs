@@ -43,16 +43,17 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let watched = link.clone();
+    let (watched, resets) = (link.clone(), link.resets());
     let reset = async move {
-        watched.refused().await;
+        watched.broken(resets).await;
         Err(LinkError::Reset.into())
     };
     let frames = BodyStream::new(body).map(move |frame| {
         let link = link.clone();
         let frame = frame.map_err(Into::into);
+        let bytes = frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Bytes::len);
         async move {
-            link.carry_event().await?;
+            link.carry_event(bytes as u64).await?;
             frame
         }
     });

@@ -73,9 +73,10 @@ async fn accept(listener: TcpListener, link: Link, server: SocketAddr) {
 
 /// Carries one connection until either end closes it, or the link is refused.
 async fn pass(link: Link, client: TcpStream, server: SocketAddr) {
-    // A reset in the place of an orderly end, should the link be refused: the other end sees it at once.
+    let resets_so_far = link.resets();
+    // A reset in the place of an orderly end, should the link break: the other end sees it at once.
     let resets = |stream: &TcpStream| stream.set_zero_linger().is_ok() && stream.set_nodelay(true).is_ok();
-    if link.is_refused() || !resets(&client) {
+    if !link.lets_in() || !resets(&client) {
         return;
     }
     let Ok(server) = TcpStream::connect(server).await else { return };
@@ -88,7 +89,7 @@ async fn pass(link: Link, client: TcpStream, server: SocketAddr) {
     let back = pump(&link, from_server, to_client, End::ControlPlane);
     tokio::select! {
         biased;
-        () = link.refused() => {}
+        () = link.broken(resets_so_far) => {}
         // One end that has said all does not keep the other from answering.
         _ = async { tokio::try_join!(there, back) } => {}
     }
@@ -106,8 +107,12 @@ type Parcel = (Duration, Bytes);
 async fn take(link: &Link, mut from: OwnedReadHalf, under_way: mpsc::Sender<Parcel>) -> io::Result<()> {
     loop {
         let mut chunk = BytesMut::with_capacity(CHUNK);
-        if from.read_buf(&mut chunk).await? == 0 {
-            return Ok(());
+        match from.read_buf(&mut chunk).await {
+            Ok(1..) => {}
+            ended => {
+                link.tells_ends().await;
+                return ended.map(drop);
+            }
         }
         let parcel = (link.clock().elapsed() + link.delay(), chunk.freeze());
         if under_way.send(parcel).await.is_err() {
@@ -122,8 +127,11 @@ async fn hand_over(
     mut to: OwnedWriteHalf,
     end: End,
 ) -> io::Result<()> {
+    // When what came before has got through.
+    let mut free = Duration::ZERO;
     while let Some((due, chunk)) = arriving.recv().await {
-        wait_until(link.clock(), due).await;
+        free = due.max(free) + link.takes(chunk.len() as u64);
+        wait_until(link.clock(), free).await;
         link.passable(end).await;
         to.write_all(&chunk).await?;
     }
@@ -177,7 +185,108 @@ mod tests {
     }
 
     fn with_link<F: Future<Output = ()>>(test: impl FnOnce(Link) -> F) {
-        live(Seed(1), 1.0, |run| test(Link::new(run.clock))).unwrap();
+        live(Seed(1), 1.0, |run| test(Link::new(run.clock, run.seed.stream("link")))).unwrap();
+    }
+
+    /// A connection that has been used.
+    async fn open(door: &Door) -> TcpStream {
+        let mut stream = TcpStream::connect(door.address()).await.unwrap();
+        stream.write_all(b"ahoy").await.unwrap();
+        assert_eq!(answer(&mut stream).await.unwrap(), "ahoyahoy");
+        stream
+    }
+
+    /// Whether a new connection is good for anything.
+    async fn answers(door: &Door) -> bool {
+        let mut stream = TcpStream::connect(door.address()).await.unwrap();
+        let _reset = stream.write_all(b"ahoy").await;
+        answer(&mut stream).await.is_ok()
+    }
+
+    #[test]
+    fn a_reset_ends_what_is_open_and_nothing_that_comes() {
+        with_link(|link| async move {
+            let (door, _server) = twice(&link).await;
+            let mut stream = open(&door).await;
+            let _fault = link.apply(LinkFault::Reset);
+            assert!(answer(&mut stream).await.is_err());
+            open(&door).await;
+        });
+    }
+
+    #[test]
+    fn new_connections_are_refused_and_the_old_stay() {
+        with_link(|link| async move {
+            let (door, _server) = twice(&link).await;
+            let mut stream = open(&door).await;
+            let fault = link.apply(LinkFault::RefuseNew);
+            assert!(!answers(&door).await);
+            stream.write_all(b"land").await.unwrap();
+            assert_eq!(answer(&mut stream).await.unwrap(), "landland");
+            drop(fault);
+            assert!(answers(&door).await);
+        });
+    }
+
+    #[test]
+    fn so_many_of_a_hundred_connections_are_lost() {
+        with_link(|link| async move {
+            let (door, _server) = twice(&link).await;
+            let _fault = link.apply(LinkFault::Lose(30));
+            let mut lost = 0;
+            for _ in 0..200 {
+                lost += u32::from(!answers(&door).await);
+            }
+            assert!((30..90).contains(&lost), "{lost} of 200");
+        });
+    }
+
+    #[test]
+    fn a_narrow_link_takes_its_time_for_much() {
+        with_link(|link| async move {
+            let (door, _server) = twice(&link).await;
+            let mut stream = open(&door).await;
+            let _fault = link.apply(LinkFault::Bandwidth(10_000.try_into().unwrap()));
+            let before = link.clock().elapsed();
+            // 2000 bytes there at 10 kB/s, and 4000 back, of which the first are on their way early.
+            stream.write_all(&b"ahoy".repeat(500)).await.unwrap();
+            for _ in 0..500 {
+                answer(&mut stream).await.unwrap();
+            }
+            let took = link.clock().elapsed() - before;
+            assert!(took >= Duration::from_millis(400), "{took:?}");
+        });
+    }
+
+    #[test]
+    fn an_end_is_not_told_while_the_link_is_half_open() {
+        with_link(|link| async move {
+            let (door, _server) = twice(&link).await;
+            let mut stream = open(&door).await;
+            let fault = link.apply(LinkFault::HalfOpen);
+            stream.shutdown().await.unwrap();
+            let told = timeout(SILENCE, stream.read(&mut [0])).await;
+            assert!(told.is_err(), "{told:?}");
+            drop(fault);
+            assert_eq!(timeout(PATIENCE, stream.read(&mut [0])).await.unwrap().unwrap(), 0);
+        });
+    }
+
+    #[test]
+    fn jitter_overtakes_nothing() {
+        with_link(|link| async move {
+            let (door, _server) = twice(&link).await;
+            let mut stream = open(&door).await;
+            let _fault = link.apply(LinkFault::Jitter(Duration::from_millis(20)));
+            let words: Vec<String> = (1000..1050).map(|number| number.to_string()).collect();
+            for word in &words {
+                stream.write_all(word.as_bytes()).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+            for word in &words {
+                assert_eq!(answer(&mut stream).await.unwrap(), word.repeat(2));
+            }
+        });
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! A fleet in this process: a control plane and its members, each an embedded API server.
+//! A fleet: a control plane, which is an embedded API server in this process, and its members. Those are of the same sort
+//! or run outside, where a provider puts them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_apiserver::{AdmissionRequest, ApiServer, Builder};
-use capsize_clock::Simulation;
+use capsize_clock::{Seed, Simulation};
 use kube::Client;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -13,6 +14,7 @@ use tokio::task::JoinSet;
 use crate::inside::{self, StartUp, StartUpSetting};
 use crate::link::Link;
 use crate::nodes;
+use crate::outside::{Foreign, Machine, Provider, ProviderError};
 
 /// Admission in the control plane, in process: `Ok(Some(object))` changes what was sent, `Err` refuses it.
 pub type Admission = Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
@@ -100,6 +102,30 @@ impl Fleet {
         Self { members: members.collect(), control_plane: set_up(control_plane).build() }
     }
 
+    /// As [`Self::embedded_with`], with the members that `provider` starts. Needs a tokio runtime with I/O around it: no
+    /// simulation.
+    ///
+    /// # Errors
+    /// When a member does not start, or cannot be reached.
+    pub async fn outside(
+        run: Simulation,
+        spec: &FleetSpec,
+        admission: Admission,
+        set_up: impl Fn(Builder) -> Builder,
+        provider: &dyn Provider,
+    ) -> Result<Self, ProviderError> {
+        let control_plane = Self::embedded_with(run, &FleetSpec::default(), admission, set_up).control_plane;
+        let started = provider.start(run, &spec.members).await?;
+        let mut members = BTreeMap::new();
+        for (spec, outside) in spec.members.iter().zip(started) {
+            let link = Link::new(run.clock, seed_of(run, spec).stream("link"));
+            let start_up = StartUpSetting::new(spec.start_up);
+            let place = Place::Outside(Foreign::reach(outside, &link, start_up.clone()).await?);
+            members.insert(spec.name.clone(), Member { spec: spec.clone(), link, start_up, place });
+        }
+        Ok(Self { control_plane, members })
+    }
+
     /// A cluster that has no members: what goes on is in itself.
     #[must_use]
     pub fn alone(control_plane: ApiServer) -> Self {
@@ -133,24 +159,30 @@ impl Fleet {
 /// One member cluster: its API server, the link to it, and what goes on inside.
 pub struct Member {
     spec: MemberSpec,
-    api: ApiServer,
     link: Link,
-    remote: Client,
     start_up: StartUpSetting,
-    _inside: JoinSet<()>,
+    place: Place,
+}
+
+/// Where a member runs.
+enum Place {
+    /// In this process.
+    Embedded {
+        api: ApiServer,
+        remote: Client,
+        _inside: JoinSet<()>,
+    },
+    Outside(Foreign),
 }
 
 impl Member {
     fn start(run: Simulation, spec: &MemberSpec, set_up: impl Fn(Builder) -> Builder) -> Self {
-        let seed = run.seed.derive(&spec.name);
-        let api = set_up(ApiServer::builder(run.clock, seed.stream("api")).name(&spec.name)).build();
-        let link = Link::new(run.clock);
-        let start_up = StartUpSetting::new(spec.start_up);
+        let api = set_up(ApiServer::builder(run.clock, seed_of(run, spec).stream("api")).name(&spec.name));
+        let link = Link::new(run.clock, seed_of(run, spec).stream("link"));
+        let (api, start_up) = (api.build(), StartUpSetting::new(spec.start_up));
         let remote = link.wrap(api.service()).client();
-        let mut inside = JoinSet::new();
-        inside.spawn(inside::run_deployments(api.client(), start_up.clone(), seed.stream("start-up")));
-        inside.spawn(nodes::run_nodes(api.client(), run.clock, node_names(spec)));
-        Self { spec: spec.clone(), api, link, remote, start_up, _inside: inside }
+        let inside = run_inside(run, spec, &api.client(), start_up.clone());
+        Self { spec: spec.clone(), link, start_up, place: Place::Embedded { api, remote, _inside: inside } }
     }
 
     /// Its name.
@@ -165,10 +197,36 @@ impl Member {
         &self.spec
     }
 
-    /// Its API server, reached without the link: what is seen here is true whatever fault is in force.
+    /// A client that reaches it without the link: what is seen here is true whatever fault is in force.
     #[must_use]
-    pub fn api(&self) -> &ApiServer {
-        &self.api
+    pub fn client(&self) -> Client {
+        match &self.place {
+            Place::Embedded { api, .. } => api.client(),
+            Place::Outside(foreign) => foreign.client(),
+        }
+    }
+
+    /// Its API server, if that is in this process.
+    #[must_use]
+    pub fn api(&self) -> Option<&ApiServer> {
+        match &self.place {
+            Place::Embedded { api, .. } => Some(api),
+            Place::Outside(_) => None,
+        }
+    }
+
+    /// What it runs on, if that is outside of this process.
+    #[must_use]
+    pub fn machine(&self) -> Option<&dyn Machine> {
+        self.foreign().map(Foreign::machine)
+    }
+
+    /// How it is reached, if it is outside of this process.
+    pub(crate) fn foreign(&self) -> Option<&Foreign> {
+        match &self.place {
+            Place::Embedded { .. } => None,
+            Place::Outside(foreign) => Some(foreign),
+        }
     }
 
     /// The link between the control plane and it.
@@ -180,7 +238,10 @@ impl Member {
     /// A client that reaches it as the control plane does, through the link.
     #[must_use]
     pub fn remote_client(&self) -> Client {
-        self.remote.clone()
+        match &self.place {
+            Place::Embedded { remote, .. } => remote.clone(),
+            Place::Outside(foreign) => foreign.remote_client(),
+        }
     }
 
     /// How long replicas take to become ready at present.
@@ -195,6 +256,22 @@ impl Member {
     }
 }
 
-fn node_names(spec: &MemberSpec) -> Vec<String> {
-    (1..=spec.nodes).map(|number| format!("{}-node-{number}", spec.name)).collect()
+/// What all chance of a member comes from.
+pub(crate) fn seed_of(run: Simulation, spec: &MemberSpec) -> Seed {
+    run.seed.derive(&spec.name)
+}
+
+/// Runs what goes on inside a member, until the tasks are dropped.
+pub(crate) fn run_inside(
+    run: Simulation,
+    spec: &MemberSpec,
+    client: &Client,
+    start_up: StartUpSetting,
+) -> JoinSet<()> {
+    let names = (1..=spec.nodes).map(|number| format!("{}-node-{number}", spec.name)).collect();
+    let mut tasks = JoinSet::new();
+    let chance = seed_of(run, spec).stream("start-up");
+    tasks.spawn(inside::run_deployments(client.clone(), start_up, chance));
+    tasks.spawn(nodes::run_nodes(client.clone(), run.clock, names));
+    tasks
 }

@@ -4,7 +4,9 @@
 //! its spec and becomes ready after a while. There are no Pods. Nodes are in `nodes.rs`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::pin::pin;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -45,6 +47,37 @@ impl StartUp {
     }
 }
 
+impl fmt::Display for StartUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::After(after) => write!(f, "{}ms", after.as_millis()),
+            Self::Between(least, most) => write!(f, "{}ms..{}ms", least.as_millis(), most.as_millis()),
+            Self::Never => f.write_str("never"),
+        }
+    }
+}
+
+/// Text that is no start-up time: `1500ms`, `100ms..300ms` or `never`.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("neither like 1500ms, nor like 100ms..300ms, nor never")]
+pub struct NoStartUp;
+
+impl FromStr for StartUp {
+    type Err = NoStartUp;
+
+    fn from_str(text: &str) -> Result<Self, NoStartUp> {
+        let length = |text: &str| {
+            let millis = text.strip_suffix("ms").and_then(|number| number.parse().ok());
+            millis.map(Duration::from_millis).ok_or(NoStartUp)
+        };
+        match text.split_once("..") {
+            _ if text == "never" => Ok(Self::Never),
+            Some((least, most)) => Ok(Self::Between(length(least)?, length(most)?)),
+            None => Ok(Self::After(length(text)?)),
+        }
+    }
+}
+
 /// The start-up time that holds in a member, which may be changed while it runs.
 #[derive(Clone, Debug)]
 pub(crate) struct StartUpSetting(Arc<(Mutex<StartUp>, Notify)>);
@@ -63,7 +96,7 @@ impl StartUpSetting {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn changed(&self) {
+    pub(crate) async fn changed(&self) {
         self.0.1.notified().await;
     }
 }
@@ -206,4 +239,22 @@ fn status(generation: Option<i64>, wanted: i32, ready: i32) -> serde_json::Value
         }
     }
     status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_up_time_is_read_as_it_is_written() {
+        let millis = Duration::from_millis;
+        for start_up in
+            [StartUp::After(millis(1500)), StartUp::Between(millis(1), millis(20)), StartUp::Never]
+        {
+            assert_eq!(start_up.to_string().parse(), Ok(start_up));
+        }
+        for wrong in ["", "1500", "1s", "never..1ms", "-1ms"] {
+            assert_eq!(wrong.parse::<StartUp>(), Err(NoStartUp), "{wrong}");
+        }
+    }
 }

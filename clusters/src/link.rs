@@ -6,17 +6,19 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::num::NonZeroU32;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use capsize_clock::Clock;
+use capsize_clock::{Clock, Stream};
 use futures::future::BoxFuture;
 use http::{Request, Response};
 use http_body::Body;
 use kube::client::retry::RetryPolicy;
+use rand::RngExt;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tower::{BoxError, Service, ServiceBuilder, retry::RetryLayer};
@@ -49,6 +51,18 @@ pub enum LinkFault {
     },
     /// Every request, answer and watch event takes this much longer.
     Delay(Duration),
+    /// Each takes up to this much longer, as chance will. None overtakes another.
+    Jitter(Duration),
+    /// So many bytes a second get through each way, of one connection or answer.
+    Bandwidth(NonZeroU32),
+    /// What is open when it begins is reset. Nothing is wrong after that.
+    Reset,
+    /// So many of a hundred new connections are reset. In this process each request counts as one.
+    Lose(u8),
+    /// New connections are refused, and those that are open stay. In this process requests pass on those.
+    RefuseNew,
+    /// That a connection ends is not told to its other end. In this process nothing ends without being told.
+    HalfOpen,
 }
 
 /// Why a request did not get through.
@@ -69,6 +83,13 @@ struct Condition {
     swallows_to_member: bool,
     swallows_from_member: bool,
     delay: Duration,
+    jitter: Duration,
+    bandwidth: Option<NonZeroU32>,
+    loses: u8,
+    refuses_new: bool,
+    half_open: bool,
+    /// How often what was open was reset. It only grows.
+    resets: u64,
 }
 
 impl Condition {
@@ -103,8 +124,9 @@ pub struct Link {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
+    chance: Mutex<Stream>,
     faults: Mutex<Faults>,
     /// Not a `watch` channel: that wakes its waiters in an order which tokio draws from a counter of the process.
     changed: Notify,
@@ -122,7 +144,8 @@ impl Shared {
     fn change(&self, change: impl FnOnce(&mut Faults)) {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut faults);
-        faults.condition = sum(faults.in_force.values());
+        let resets = faults.condition.resets;
+        faults.condition = Condition { resets, ..sum(faults.in_force.values()) };
         drop(faults);
         self.changed.notify_waiters();
     }
@@ -155,16 +178,25 @@ fn sum<'a>(faults: impl Iterator<Item = &'a LinkFault>) -> Condition {
                 sum.swallows_from_member |= direction != Direction::ToMember;
             }
             LinkFault::Delay(more) => sum.delay += more,
+            LinkFault::Jitter(more) => sum.jitter += more,
+            LinkFault::Bandwidth(rate) => {
+                sum.bandwidth = Some(sum.bandwidth.map_or(rate, |narrower| narrower.min(rate)));
+            }
+            LinkFault::Reset => {}
+            LinkFault::Lose(percent) => sum.loses = sum.loses.max(percent),
+            LinkFault::RefuseNew => sum.refuses_new = true,
+            LinkFault::HalfOpen => sum.half_open = true,
         }
     }
     sum
 }
 
 impl Link {
-    /// A link with nothing wrong with it.
+    /// A link with nothing wrong with it. What faults leave to chance is drawn from `chance`.
     #[must_use]
-    pub fn new(clock: Clock) -> Self {
-        Self { clock, shared: Arc::default() }
+    pub fn new(clock: Clock, chance: Stream) -> Self {
+        let (faults, changed) = (Mutex::default(), Notify::new());
+        Self { clock, shared: Arc::new(Shared { chance: Mutex::new(chance), faults, changed }) }
     }
 
     /// Breaks the link by `fault` until the guard is dropped.
@@ -175,6 +207,7 @@ impl Link {
             id = faults.next;
             faults.next += 1;
             faults.in_force.insert(id, fault);
+            faults.condition.resets += u64::from(fault == LinkFault::Reset);
         });
         LinkGuard { shared: Arc::clone(&self.shared), id }
     }
@@ -193,30 +226,35 @@ impl Link {
 
     /// Ends when a request has come over, or with an error when the connection broke under it.
     async fn carry_request(&self, to: End) -> Result<(), LinkError> {
-        if self.shared.condition().refused {
+        if self.is_refused() {
             return Err(LinkError::Refused);
         }
-        self.carry(|condition| condition.swallows(to)).await
+        if self.loses() {
+            return Err(LinkError::Reset);
+        }
+        self.carry(0, |condition| condition.swallows(to)).await
     }
 
     /// As [`Self::carry_request`], for what comes back, on a connection that is open.
-    async fn carry_answer(&self, to: End) -> Result<(), LinkError> {
-        self.carry(|condition| condition.swallows(to)).await
+    async fn carry_answer(&self, to: End, bytes: u64) -> Result<(), LinkError> {
+        self.carry(bytes, |condition| condition.swallows(to)).await
     }
 
     /// Ends when a message on an open stream has come over. TCP needs both ways for that: without the
     /// acknowledgements the sender stops.
-    pub(crate) async fn carry_event(&self) -> Result<(), LinkError> {
-        self.carry(|condition| condition.swallows_from_member || condition.swallows_to_member).await
+    pub(crate) async fn carry_event(&self, bytes: u64) -> Result<(), LinkError> {
+        self.carry(bytes, |condition| condition.swallows_from_member || condition.swallows_to_member).await
     }
 
-    async fn carry(&self, swallows: impl Fn(&Condition) -> bool) -> Result<(), LinkError> {
-        let delay = self.shared.condition().delay;
+    async fn carry(&self, bytes: u64, swallows: impl Fn(&Condition) -> bool) -> Result<(), LinkError> {
+        let since = self.resets();
+        let delay = self.delay() + self.takes(bytes);
         if !delay.is_zero() {
             self.clock.sleep(delay).await;
         }
-        let passable = self.shared.wait_for(|now| now.refused || !swallows(now)).await;
-        if passable.refused { Err(LinkError::Reset) } else { Ok(()) }
+        let broken = |now: &Condition| now.refused || now.resets != since;
+        let passable = self.shared.wait_for(|now| broken(now) || !swallows(now)).await;
+        if broken(&passable) { Err(LinkError::Reset) } else { Ok(()) }
     }
 
     /// Whether connections are refused now.
@@ -224,9 +262,45 @@ impl Link {
         self.shared.condition().refused
     }
 
-    /// How much longer everything takes now.
+    /// Whether a connection that comes now is let in.
+    pub(crate) fn lets_in(&self) -> bool {
+        let condition = self.shared.condition();
+        !condition.refused && !condition.refuses_new && !self.loses()
+    }
+
+    /// Whether what comes now is lost.
+    fn loses(&self) -> bool {
+        let percent = self.shared.condition().loses;
+        percent > 0 && self.chance(|chance| chance.random_range(0..100)) < percent
+    }
+
+    /// How much longer something takes that is sent now.
     pub(crate) fn delay(&self) -> Duration {
-        self.shared.condition().delay
+        let Condition { delay, jitter, .. } = self.shared.condition();
+        if jitter.is_zero() {
+            return delay;
+        }
+        delay + self.chance(|chance| chance.random_range(Duration::ZERO..=jitter))
+    }
+
+    /// How long so many bytes take to get through.
+    pub(crate) fn takes(&self, bytes: u64) -> Duration {
+        let Some(rate) = self.shared.condition().bandwidth else { return Duration::ZERO };
+        Duration::from_nanos(bytes.saturating_mul(1_000_000_000) / u64::from(rate.get()))
+    }
+
+    fn chance<T>(&self, draw: impl FnOnce(&mut Stream) -> T) -> T {
+        draw(&mut self.shared.chance.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How often what was open was reset so far.
+    pub(crate) fn resets(&self) -> u64 {
+        self.shared.condition().resets
+    }
+
+    /// Ends when the end of a connection is told to its other end.
+    pub(crate) async fn tells_ends(&self) {
+        self.shared.wait_for(|now| !now.half_open).await;
     }
 
     /// Ends when what goes `to` that end comes through.
@@ -239,9 +313,9 @@ impl Link {
         self.clock
     }
 
-    /// Ends when connections are refused.
-    pub(crate) async fn refused(&self) {
-        self.shared.wait_for(|now| now.refused).await;
+    /// Ends when what was open after so many resets is open no more.
+    pub(crate) async fn broken(&self, resets: u64) {
+        self.shared.wait_for(|now| now.refused || now.resets != resets).await;
     }
 }
 
@@ -315,7 +389,8 @@ where
                 Ok(response) => response,
                 Err(never) => match never {},
             };
-            link.carry_answer(at.other()).await?;
+            let bytes = response.body().size_hint().exact().unwrap_or_default();
+            link.carry_answer(at.other(), bytes).await?;
             Ok(response.map(|body| LinkBody::new(link, body)))
         })
     }

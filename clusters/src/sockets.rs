@@ -1,7 +1,7 @@
 //! A fleet as programs of their own reach it: the control plane over HTTPS, and each member through a door in its link.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use capsize_apiserver::{ListenError, Listening};
 
@@ -16,8 +16,11 @@ pub struct Sockets {
 
 /// How a program reaches a member, and what it has to show there.
 pub struct Reached {
-    server: Listening,
-    door: Door,
+    endpoint: SocketAddr,
+    authority: String,
+    token: String,
+    /// What stands behind a member of this process.
+    _open: Option<(Listening, Door)>,
 }
 
 impl Sockets {
@@ -49,26 +52,33 @@ impl Sockets {
 
 impl Reached {
     async fn open(member: &Member) -> Result<Self, ListenError> {
-        let server = member.api().listen((Ipv4Addr::LOCALHOST, 0)).await?;
+        let Some(api) = member.api() else {
+            let foreign = member.foreign().expect("a member is in this process, or it is not");
+            let (authority, token) = foreign.credentials();
+            return Ok(Self { endpoint: foreign.door(), authority, token, _open: None });
+        };
+        let server = api.listen((Ipv4Addr::LOCALHOST, 0)).await?;
         let door = Door::open(member.link().clone(), server.address()).await?;
-        Ok(Self { server, door })
+        let authority = server.authority().map(capsize_apiserver::Authority::pem).unwrap_or_default();
+        let token = server.token().unwrap_or_default();
+        Ok(Self { endpoint: door.address(), authority, token, _open: Some((server, door)) })
     }
 
     /// The address of its API server, through the link.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        format!("https://{}", self.door.address())
+        format!("https://{}", self.endpoint)
     }
 
     /// The certificate (PEM) of the authority that its server's certificate is from.
     #[must_use]
-    pub fn authority(&self) -> String {
-        self.server.authority().map(capsize_apiserver::Authority::pem).unwrap_or_default()
+    pub fn authority(&self) -> &str {
+        &self.authority
     }
 
     /// An administrator's token. It is a secret.
     #[must_use]
-    pub fn token(&self) -> String {
-        self.server.token().unwrap_or_default()
+    pub fn token(&self) -> &str {
+        &self.token
     }
 }

@@ -135,7 +135,7 @@ fn the_inside_goes_on_behind_a_broken_link() {
         let guard = member.link().apply(LinkFault::Refuse);
         run.clock.sleep(Duration::from_secs(20)).await;
         assert!(api.get("web").await.is_err());
-        let truth: Api<Deployment> = Api::namespaced(member.api().client(), "default");
+        let truth: Api<Deployment> = Api::namespaced(member.client(), "default");
         assert_eq!(status(&truth).await.ready_replicas, Some(2));
         drop(guard);
         assert_eq!(status(&api).await.ready_replicas, Some(2));

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use capsize_clock::Clock;
+use capsize_clock::{Clock, Seed};
 use capsize_clusters::{Direction, Link, LinkBody, LinkError, LinkFault};
 use futures::channel::mpsc;
 use http::{Request, Response};
@@ -21,7 +21,8 @@ const BOTH: LinkFault = LinkFault::BlackHole { direction: Direction::Both };
 const SECOND: Duration = Duration::from_secs(1);
 
 fn link() -> Link {
-    Link::new(Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap()))
+    let clock = Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap());
+    Link::new(clock, Seed(1).stream("link"))
 }
 
 /// Asks a member that counts the requests it has seen.

@@ -134,7 +134,7 @@ fn a_copy_deleted_in_a_member_is_made_again() {
         settled(&world, &[("m1", 2), ("m2", 2)]).await;
         let before = world.really("m1").await.unwrap().uid();
         let api = kube::Api::<k8s_openapi::api::apps::v1::Deployment>::namespaced(
-            world.member("m1").api().client(),
+            world.member("m1").client(),
             "default",
         );
         api.delete("web", &Default::default()).await.unwrap();

@@ -28,7 +28,7 @@ async fn happens(run: Simulation, fleet: &Fleet) {
         run.clock.sleep(Duration::from_secs(second).saturating_sub(run.clock.elapsed())).await;
     };
     let member = fleet.member("m1").unwrap();
-    let maps: Api<ConfigMap> = Api::default_namespaced(member.api().client());
+    let maps: Api<ConfigMap> = Api::default_namespaced(member.client());
     for name in ["changed", "deleted", "kept"] {
         maps.create(&PostParams::default(), &config_map(name)).await.unwrap();
     }

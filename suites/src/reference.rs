@@ -106,7 +106,7 @@ impl Reference {
             .map(|member| Agent {
                 cluster: member.name().to_owned(),
                 client: site.fleet.client_from(member),
-                member: member.api().client(),
+                member: member.client(),
                 clock: site.clock,
                 settings: settings.clone(),
                 rules: Arc::clone(&self.rules),

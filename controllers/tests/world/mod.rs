@@ -214,7 +214,7 @@ impl World {
 
     /// `web` as it really is in the member, whatever link is broken.
     pub(crate) async fn really(&self, member: &str) -> Option<Deployment> {
-        let api = Api::<Deployment>::namespaced(self.member(member).api().client(), "default");
+        let api = Api::<Deployment>::namespaced(self.member(member).client(), "default");
         api.get_opt("web").await.unwrap()
     }
 

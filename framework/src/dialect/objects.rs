@@ -109,6 +109,12 @@ pub fn cluster(member: &MemberSpec) -> Value {
     })
 }
 
+/// The label of everything that an implementation puts into the member called `member`.
+#[must_use]
+pub fn label_of_copies(member: &str) -> String {
+    format!("work.karmada.io/namespace=karmada-es-{member}")
+}
+
 /// The namespace of what is needed to reach members, as of those that are joined by hand.
 pub const OF_MEMBERS: &str = "karmada-cluster";
 

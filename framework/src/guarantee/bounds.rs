@@ -29,7 +29,10 @@ pub(super) enum Failing {
 pub(super) fn failing(fault: &FaultInForce) -> Option<Failing> {
     match fault.fault.as_str() {
         "refuse" | "reset" | "power-off" => Some(Failing::Refused),
-        "partition" | "black-hole" | "silent" => Some(Failing::Silent),
+        // An address where no machine is any more answers nothing either.
+        "partition" | "black-hole" | "silent" | "pause" | "disconnect" | "stop" | "crash" => {
+            Some(Failing::Silent)
+        }
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! One fault between the control plane and a member, and how it begins and ends.
 
 use std::any::Any;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use capsize_clusters::{Direction, Link, LinkFault};
@@ -25,6 +26,27 @@ pub enum Fault {
         /// How much.
         by: Duration,
     },
+    /// Every message is late by up to this, as chance will.
+    Jitter {
+        /// How much at most.
+        by: Duration,
+    },
+    /// So much gets through.
+    Bandwidth {
+        /// Bytes a second, each way.
+        rate: NonZeroU32,
+    },
+    /// What is open when it begins is reset, and nothing after that.
+    Cut,
+    /// New connections are lost.
+    Lose {
+        /// How many of a hundred.
+        percent: u8,
+    },
+    /// New connections are refused; open ones stay.
+    RefuseNew,
+    /// That a connection ends is not told to its other end.
+    HalfOpen,
 }
 
 impl Fault {
@@ -35,6 +57,12 @@ impl Fault {
             Self::Refuse => "refuse",
             Self::Partition { .. } => "partition",
             Self::Delay { .. } => "delay",
+            Self::Jitter { .. } => "jitter",
+            Self::Bandwidth { .. } => "bandwidth",
+            Self::Cut => "cut",
+            Self::Lose { .. } => "lose",
+            Self::RefuseNew => "refuse-new",
+            Self::HalfOpen => "half-open",
         }
     }
 
@@ -53,9 +81,13 @@ impl Fault {
             ("state".to_owned(), Value::from(state)),
         ]);
         match self {
-            Self::Refuse => {}
+            Self::Refuse | Self::Cut | Self::RefuseNew | Self::HalfOpen => {}
             Self::Partition { direction } => drop(mark.insert("direction".into(), json!(direction))),
-            Self::Delay { by } => drop(mark.insert("seconds".into(), json!(by.as_secs_f64()))),
+            Self::Delay { by } | Self::Jitter { by } => {
+                mark.insert("seconds".into(), json!(by.as_secs_f64()));
+            }
+            Self::Bandwidth { rate } => drop(mark.insert("bytesASecond".into(), json!(rate))),
+            Self::Lose { percent } => drop(mark.insert("percent".into(), json!(percent))),
         }
         mark
     }
@@ -67,6 +99,12 @@ impl From<Fault> for LinkFault {
             Fault::Refuse => Self::Refuse,
             Fault::Partition { direction } => Self::BlackHole { direction },
             Fault::Delay { by } => Self::Delay(by),
+            Fault::Jitter { by } => Self::Jitter(by),
+            Fault::Bandwidth { rate } => Self::Bandwidth(rate),
+            Fault::Cut => Self::Reset,
+            Fault::Lose { percent } => Self::Lose(percent),
+            Fault::RefuseNew => Self::RefuseNew,
+            Fault::HalfOpen => Self::HalfOpen,
         }
     }
 }

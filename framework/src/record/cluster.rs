@@ -30,7 +30,7 @@ pub struct Source {
 }
 
 /// What comes of following a cluster.
-pub(super) enum Heard {
+pub(crate) enum Heard {
     /// Something was written.
     Event(Said),
     /// What comes next is known so exactly.
@@ -58,7 +58,7 @@ const FAILURES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A cluster being followed.
-pub(super) struct Follower {
+pub(crate) struct Follower {
     clock: Clock,
     source: Source,
     place: usize,
@@ -82,14 +82,14 @@ type Watched = (usize, Result<watcher::Event<DynamicObject>, watcher::Error>);
 
 impl Follower {
     /// One that tells `to` what it hears, as the cluster at `place`.
-    pub(super) fn new(clock: Clock, source: Source, place: usize, to: Sender<(usize, Heard)>) -> Self {
+    pub(crate) fn new(clock: Clock, source: Source, place: usize, to: Sender<(usize, Heard)>) -> Self {
         let known = source.resources.iter().map(|_| Known::default()).collect();
         let exactness = Exactness::default();
         Self { clock, source, place, to, exactness, known, heard: None, told: None }
     }
 
     /// Follows it until nobody listens.
-    pub(super) async fn follow(mut self) {
+    pub(crate) async fn follow(mut self) {
         loop {
             let Err(end) = self.listen().await;
             let End::Deaf(why) = end else { return };

@@ -25,7 +25,7 @@ struct Seen {
 }
 
 /// Something for the history.
-pub(super) type Said = (EventType, Object);
+pub(crate) type Said = (EventType, Object);
 
 impl Known {
     /// A list begins: what is not in it is gone.

@@ -1,6 +1,8 @@
 //! The steps that do something.
 
-use capsize_clusters::{NodeFault, StartUp};
+use std::collections::BTreeSet;
+
+use capsize_clusters::{Breakdown, Machine, NodeFault, StartUp};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::{Api, ResourceExt};
@@ -13,7 +15,7 @@ use super::log::Log;
 use crate::dialect::{node_objects, objects};
 use crate::history::Mark;
 use crate::nemesis::{Fault, FaultGuard, break_node};
-use crate::scenario::{self, Flap, Override, Scale, StartUpTime, Taint, Workload};
+use crate::scenario::{self, Flap, Nuisance, Override, Scale, StartUpTime, Taint, Workload};
 
 impl Driver<'_> {
     pub(super) async fn workload(&mut self, workload: &Workload) -> Result<(), Miss> {
@@ -87,11 +89,63 @@ impl Driver<'_> {
     /// Lets `fault` strike all of `members` at once, at a moment of the target's cycle of probes that the seed chooses.
     pub(super) async fn strike(&mut self, members: &[String], fault: Fault) -> Result<(), Miss> {
         self.some_moment().await;
+        self.ask_leave(members).await?;
         for member in members {
             let guard = self.break_link(member, fault)?;
             self.faults.push((member.to_owned(), guard));
         }
         Ok(())
+    }
+
+    /// Asks whoever provides the members whether faults may strike these, too.
+    pub(super) async fn ask_leave(&self, members: &[String]) -> Result<(), Miss> {
+        let Some(provider) = self.provider else { return Ok(()) };
+        let mut struck: BTreeSet<String> =
+            self.log.look(|world, _| world.faults.iter().filter_map(|fault| fault.member.clone()).collect());
+        struck.extend(self.flapping.keys().chain(members).cloned());
+        provider.strike(&struck).await.map_err(|error| Miss::Broken(error.to_string()))
+    }
+
+    pub(super) fn nuisance(&self, nuisance: &Nuisance) -> Result<Fault, Miss> {
+        Ok(match nuisance {
+            Nuisance::Jitter(by) => Fault::Jitter { by: self.length(by)? },
+            Nuisance::Bandwidth(rate) => Fault::Bandwidth { rate: *rate },
+            Nuisance::Cut => Fault::Cut,
+            Nuisance::Lose(percent) => Fault::Lose { percent: *percent },
+            Nuisance::RefuseNew => Fault::RefuseNew,
+            Nuisance::HalfOpen => Fault::HalfOpen,
+        })
+    }
+
+    /// Lets the machines of all of `members` break down, as [`Self::strike`].
+    pub(super) async fn break_down(&mut self, members: &[String], how: Breakdown) -> Result<(), Miss> {
+        self.some_moment().await;
+        self.ask_leave(members).await?;
+        for member in members {
+            self.log.mark(machine_mark(member, how, "begin"));
+            let broken = self.machine(member)?.break_down(how).await;
+            broken.map_err(|error| Miss::Broken(error.to_string()))?;
+            self.broken_down.push((member.clone(), how));
+        }
+        Ok(())
+    }
+
+    /// Mends the machines of those of `members` that broke down, and answers how many there were.
+    async fn mend(&mut self, members: &[String]) -> Result<usize, Miss> {
+        let mended = self.broken_down.extract_if(.., |(broken, _)| members.contains(broken));
+        let mended: Vec<_> = mended.collect();
+        // What broke last is mended first: nothing else can be done to what has stopped.
+        for (member, how) in mended.iter().rev() {
+            let whole = self.machine(member)?.mend(*how).await;
+            whole.map_err(|error| Miss::Broken(error.to_string()))?;
+            self.log.mark(machine_mark(member, *how, "end"));
+        }
+        Ok(mended.len())
+    }
+
+    fn machine(&self, member: &str) -> Result<&dyn Machine, Miss> {
+        let none = || Miss::Broken(format!("{member} runs in this process, on no machine of its own"));
+        self.member(member)?.machine().ok_or_else(none)
     }
 
     /// Lets `fault` strike the link to `member` at once.
@@ -100,8 +154,9 @@ impl Driver<'_> {
         Ok(fault.begin(member, self.member(member)?.link(), move |mark| log.mark(mark)))
     }
 
-    pub(super) fn flap(&mut self, flap: &Flap) -> Result<(), Miss> {
+    pub(super) async fn flap(&mut self, flap: &Flap) -> Result<(), Miss> {
         let name = self.target(&flap.cluster.value, flap.alias.as_ref())?;
+        self.ask_leave(std::slice::from_ref(&name)).await?;
         let (down, up, times) = (self.length(&flap.down)?, self.length(&flap.up)?, flap.times.value);
         let (clock, log, member) = (self.clock, self.log.clone(), name.clone());
         let begin: Box<dyn Fn(Log) -> FaultGuard + Send> = match self.cluster.and_then(|it| it.kubelet(&name))
@@ -134,8 +189,9 @@ impl Driver<'_> {
     pub(super) async fn heal(&mut self, members: &[String]) -> Result<(), Miss> {
         let before = self.faults.len();
         self.faults.retain(|(broken, _)| !members.contains(broken));
+        let mended = self.mend(members).await?;
         let flapping: Vec<_> = members.iter().filter_map(|member| self.flapping.remove(member)).collect();
-        if before == self.faults.len() && flapping.is_empty() {
+        if before == self.faults.len() && mended == 0 && flapping.is_empty() {
             let expected = format!("something that is wrong with {}, to heal it", members.join(", "));
             return Err(Miss::Unmet { expected, seen: "nothing is".into() });
         }
@@ -198,7 +254,7 @@ impl Driver<'_> {
         for member in self.fleet.members() {
             let mut cluster = objects::cluster(member.spec());
             if let Some(reached) = self.sockets.and_then(|sockets| sockets.member(member.name())) {
-                let secret = objects::secret_of(member.spec(), &reached.authority(), &reached.token());
+                let secret = objects::secret_of(member.spec(), reached.authority(), reached.token());
                 self.create(&objects::secrets(), secret).await?;
                 objects::reach_by_secret(&mut cluster, &reached.endpoint());
             }
@@ -264,6 +320,12 @@ fn crashed(state: &str) -> Mark {
         .map(|(key, value)| (key.to_owned(), value.into()))
         .into_iter()
         .collect()
+}
+
+/// The mark of a machine that breaks down, or is mended.
+fn machine_mark(member: &str, how: Breakdown, state: &str) -> Mark {
+    let said = [("fault", how.name()), ("cluster", member), ("state", state)];
+    said.map(|(key, value)| (key.to_owned(), value.into())).into_iter().collect()
 }
 
 fn refused(what: &str, error: &kube::Error) -> Miss {

@@ -1,4 +1,4 @@
-//! One case from its start to its verdicts, in virtual time.
+//! One case from its start to its verdicts: in virtual time, or in real time where anything of it runs outside.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::dialect::Speaks;
 use crate::history::Mark;
 use crate::judge::Judgement;
 use crate::report::{self, Failure, Status};
-use crate::scenario::{Case, Length, StartUpTime};
+use crate::scenario::{Case, Disturbance, Length, Place, StartUpTime, Step};
 use crate::target::{Feature, Profile, ProfileError, Zones};
 
 /// What is run: an implementation, and what it promises.
@@ -68,7 +68,7 @@ pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outc
     // A panic is a defect of Capsize: it must not take the other cases along.
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let main = |run| run_in(run, case, target, keep);
-        if target.implementation.is_outside() {
+        if target.implementation.is_outside() || target.implementation.provider().is_some() {
             live(own_seed, 1.0, main).map_err(|error| error.to_string())
         } else {
             Ok(simulate(own_seed, main))
@@ -96,8 +96,30 @@ fn lack(case: &Case, target: Target<'_>) -> Option<String> {
     if let Some(fixed) = fixed {
         return Some(format!("a switch for {fixed:?}"));
     }
+    let breaks_down = case.scenario.steps().any(|step| matches!(step.value, Step::Down(_)));
+    if breaks_down && implementation.provider().is_none() {
+        return Some("members on machines of their own".into());
+    }
+    let strangers = implementation.provider().is_some_and(|provider| !provider.makes_members());
+    if strangers && touches_members(case) {
+        return Some("members that were made for the run".into());
+    }
     let missing = case.scenario.features.iter().find(|feature| !profile.has(**feature));
     missing.map(|feature| format!("{feature:?}"))
+}
+
+/// Whether anything is done to members past the implementation.
+fn touches_members(case: &Case) -> bool {
+    let touches = |step: &Spanned<Step>| match &step.value {
+        Step::Down(_) | Step::StartUp(_) => true,
+        Step::Faults(windows) => {
+            windows.iter().any(|window| matches!(window.value.fault.value, Disturbance::StartUp(_)))
+        }
+        Step::Apply(apply) => matches!(apply.to.value, Place::Member(_)),
+        Step::Delete(delete) => matches!(delete.from.value, Place::Member(_)),
+        _ => false,
+    };
+    case.scenario.fleet.start_up.is_some() || case.scenario.steps().any(touches)
 }
 
 /// The profile with the flags that the case asks for.
@@ -154,11 +176,11 @@ enum End {
 async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> Result<(), End> {
     let Target { profile, implementation } = target;
     let at_start = |miss| end(log, case.place(None), miss);
-    let Ground { fleet, cluster, start_up } = ground(run, case, target).map_err(at_start)?;
+    let Ground { fleet, cluster, start_up } = ground(run, case, target).await.map_err(at_start)?;
     let installed = fleet.control_plane().install(implementation.definitions());
     installed.map_err(|error| at_start(Miss::Broken(error.to_string())))?;
-    let recorder = Recorder::start(&fleet, profile.dialect, log.clone()).await;
-    let _recorder = recorder.map_err(|error| at_start(Miss::Broken(error.to_string())))?;
+    let recorder = Recorder::start(&fleet, run.clock, profile.dialect, log.clone()).await;
+    let _recorder = recorder.map_err(|why| at_start(Miss::Broken(why)))?;
     let sockets = if implementation.is_outside() { Some(Sockets::open(&fleet).await) } else { None };
     let sockets = sockets.transpose().map_err(|error| at_start(Miss::Broken(error.to_string())))?;
     let sockets = sockets.as_ref();
@@ -174,12 +196,14 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
         log: log.clone(),
         profile,
         controllers: controllers.map_err(|error| at_start(Miss::Broken(error.to_string())))?,
+        provider: implementation.provider(),
         sockets,
         tolerated: default_toleration(profile),
         start_up,
         aliases: BTreeMap::new(),
         crews: BTreeMap::new(),
         faults: Vec::new(),
+        broken_down: Vec::new(),
         flapping: BTreeMap::new(),
         phase: run.seed.stream("phase"),
     };
@@ -212,7 +236,7 @@ struct Ground {
     start_up: Duration,
 }
 
-fn ground(run: Simulation, case: &Case, target: Target<'_>) -> Result<Ground, Miss> {
+async fn ground(run: Simulation, case: &Case, target: Target<'_>) -> Result<Ground, Miss> {
     let Target { profile, implementation } = target;
     if let Some(shape) = &case.scenario.cluster {
         let start_up = start_up(shape.value.start_up.as_ref(), profile)?;
@@ -232,7 +256,13 @@ fn ground(run: Simulation, case: &Case, target: Target<'_>) -> Result<Ground, Mi
         true => server.track_updates(true).authentication(true),
         false => server,
     };
-    let fleet = Fleet::embedded_with(run, &spec, admission, set_up);
+    let fleet = match implementation.provider() {
+        None => Fleet::embedded_with(run, &spec, admission, set_up),
+        Some(provider) => {
+            let fleet = Fleet::outside(run, &spec, admission, set_up, provider).await;
+            fleet.map_err(|error| Miss::Broken(error.to_string()))?
+        }
+    };
     Ok(Ground { fleet, cluster: None, start_up })
 }
 

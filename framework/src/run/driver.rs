@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use capsize_clock::{Clock, Stream};
-use capsize_clusters::{Cluster, Fleet, Member, Sockets};
+use capsize_clusters::{Breakdown, Cluster, Fleet, Member, Provider, Sockets};
 use kube::Client;
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
@@ -51,6 +51,8 @@ pub(super) struct Driver<'a> {
     pub(super) log: Log,
     pub(super) profile: &'a Profile,
     pub(super) controllers: Controllers<'a>,
+    /// Who provides the members, where they run outside of this process.
+    pub(super) provider: Option<&'a dyn Provider>,
     /// How the fleet is reached from outside of this process, where that is needed.
     pub(super) sockets: Option<&'a Sockets>,
     /// Where in the target's cycles a disturbance falls is drawn from this.
@@ -63,6 +65,8 @@ pub(super) struct Driver<'a> {
     /// How many pods each workload of a cluster is to have.
     pub(super) crews: BTreeMap<String, u64>,
     pub(super) faults: Vec<(String, FaultGuard)>,
+    /// Machines that have broken down, in that order.
+    pub(super) broken_down: Vec<(String, Breakdown)>,
     pub(super) flapping: BTreeMap<String, JoinSet<()>>,
 }
 

@@ -39,7 +39,16 @@ impl Driver<'_> {
                 let by = self.length(&delay.by)?;
                 self.strike(&members, Fault::Delay { by }).await
             }
-            Step::Flap(flap) => self.flap(flap),
+            Step::Disturb(disturb) => {
+                let members = self.victims(&disturb.cluster.value, disturb.alias.as_ref())?;
+                let fault = self.nuisance(&disturb.by.value)?;
+                self.strike(&members, fault).await
+            }
+            Step::Down(down) => {
+                let members = self.victims(&down.cluster.value, down.alias.as_ref())?;
+                self.break_down(&members, down.by).await
+            }
+            Step::Flap(flap) => self.flap(flap).await,
             Step::Heal(members) => {
                 let members = self.victims(&members.value, None)?;
                 self.heal(&members).await

@@ -112,6 +112,7 @@ impl Driver<'_> {
             }
         };
         let Some(members) = self.struck(victims) else { return Ok(None) };
+        self.ask_leave(&members).await?;
         let guards = members.iter().map(|member| self.break_link(member, fault));
         Ok(Some(InForce::Links { _guards: guards.collect::<Result<_, Miss>>()? }))
     }

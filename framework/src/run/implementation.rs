@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use capsize_clock::Clock;
-use capsize_clusters::{Admission, Fleet, Sockets};
+use capsize_clusters::{Admission, Fleet, Provider, Sockets};
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
 use thiserror::Error;
@@ -26,6 +26,12 @@ pub trait Implementation: Send + Sync {
     /// What can be switched off in it.
     fn switches(&self) -> &'static [Feature] {
         &[]
+    }
+
+    /// Who provides the members of the fleets that it is started on, where they are to run outside of this process: in real
+    /// time then.
+    fn provider(&self) -> Option<&dyn Provider> {
+        None
     }
 
     /// Starts it, and waits until it is ready to work.

@@ -79,7 +79,7 @@ impl Driver<'_> {
             Place::ControlPlane => (place.to_string(), self.client.clone()),
             Place::Member(member) => {
                 let name = self.name(member)?;
-                let client = self.member(&name)?.api().client();
+                let client = self.member(&name)?.client();
                 (name, client)
             }
         };

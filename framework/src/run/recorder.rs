@@ -1,19 +1,27 @@
-//! Watches the control plane and every member by a path that no fault touches, and logs what it sees.
+//! Watches the control plane and every member by a path that no fault touches, and logs what it sees. Members outside of this
+//! process are followed through gaps, as in recordings.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use capsize_clusters::Fleet;
+use capsize_clock::Clock;
+use capsize_clusters::{Fleet, Member};
 use futures::FutureExt;
 use futures::io::AsyncBufReadExt;
 use futures::stream::{self, BoxStream, SelectAll, StreamExt};
 use kube::Client;
 use kube::core::WatchEvent;
 use serde_json::Value;
+use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinSet;
 
 use super::log::Log;
 use crate::dialect::{Speaks, node_objects, objects};
 use crate::history::{EventType, Field, Kind, Object, Observer, Recall};
+use crate::record::{Follower, Heard, Source, chain, served};
+
+/// So much of what is heard may wait to be logged.
+const ROOM: usize = 4096;
 
 /// One line of one watch.
 struct Line {
@@ -30,8 +38,11 @@ impl Recorder {
     /// Starts to record `fleet` into `log`; the watches are open when this returns.
     ///
     /// # Errors
-    /// When a watch is refused.
-    pub(super) async fn start(fleet: &Fleet, speaks: Speaks, log: Log) -> Result<Self, kube::Error> {
+    /// When a watch is refused, or a member outside cannot be heard.
+    pub(super) async fn start(fleet: &Fleet, clock: Clock, speaks: Speaks, log: Log) -> Result<Self, String> {
+        let told = |error: kube::Error| error.to_string();
+        let mut tasks = JoinSet::new();
+        let mut foreign = Vec::new();
         let mut sources: Vec<Arc<str>> = vec!["control-plane".into()];
         let mut streams = SelectAll::new();
         let watched: &[&str] = match speaks {
@@ -39,19 +50,87 @@ impl Recorder {
             Speaks::Nodes => &node_objects::WATCHED,
         };
         for path in watched {
-            streams.extend(watch(fleet.control_plane().client(), path, 0).await?);
+            streams.extend(watch(fleet.control_plane().client(), path, 0).await.map_err(told)?);
         }
         for member in fleet.members() {
+            if member.machine().is_some() {
+                foreign.push(source_of(member).await?);
+                continue;
+            }
             for path in objects::WATCHED_IN_MEMBERS {
-                streams.extend(watch(member.api().client(), path, sources.len()).await?);
+                streams.extend(watch(member.client(), path, sources.len()).await.map_err(told)?);
             }
             sources.push(member.name().into());
         }
         // Of a member that never has a copy of anything nothing else says that it is watched.
         sources.iter().for_each(|on| log.mark(Observer::exact(on).mark()));
-        let mut tasks = JoinSet::new();
+        if !foreign.is_empty() {
+            let followed = Followed::start(clock, foreign, &mut tasks, log.clone()).await?;
+            tasks.spawn(followed.log());
+        }
         tasks.spawn(record(streams, sources, log));
         Ok(Self { _tasks: tasks })
+    }
+}
+
+/// What is recorded of a member outside of this process.
+async fn source_of(member: &Member) -> Result<Source, String> {
+    let (name, client) = (member.name().to_owned(), member.client());
+    let resources = served(&client, &objects::WATCHED_IN_MEMBERS).await;
+    let resources = resources.map_err(|error| format!("{name} does not answer: {}", chain(&error)))?;
+    Ok(Source { name, client, resources })
+}
+
+/// Members outside of this process that are followed.
+struct Followed {
+    names: Vec<Arc<str>>,
+    heard: Receiver<(usize, Heard)>,
+    log: Log,
+}
+
+impl Followed {
+    /// Follows all of `sources` in `tasks`; everything that there is has been listed when this returns.
+    async fn start(
+        clock: Clock,
+        sources: Vec<Source>,
+        tasks: &mut JoinSet<()>,
+        log: Log,
+    ) -> Result<Self, String> {
+        let names: Vec<Arc<str>> = sources.iter().map(|source| source.name.as_str().into()).collect();
+        let (to, heard) = mpsc::channel(ROOM);
+        let mut followed = Self { heard, log, names };
+        let mut awaited: BTreeSet<usize> = (0..sources.len()).collect();
+        for (place, source) in sources.into_iter().enumerate() {
+            tasks.spawn(Follower::new(clock, source, place, to.clone()).follow());
+        }
+        while !awaited.is_empty() {
+            match followed.heard.recv().await {
+                Some((place, Heard::Listening)) => drop(awaited.remove(&place)),
+                Some((place, Heard::Deaf(why))) => {
+                    return Err(format!("{} cannot be recorded: {why}", followed.names[place]));
+                }
+                Some((place, heard)) => followed.take(place, heard),
+                None => return Err("those who follow the members have ended".into()),
+            }
+        }
+        Ok(followed)
+    }
+
+    /// Logs what is heard. That a member is not heard for a while is said by how exactly it is observed.
+    async fn log(mut self) {
+        while let Some((place, heard)) = self.heard.recv().await {
+            self.take(place, heard);
+        }
+    }
+
+    fn take(&mut self, place: usize, heard: Heard) {
+        match heard {
+            Heard::Event((event, object)) => {
+                self.log.push(Kind::Event { on: Arc::clone(&self.names[place]), event, object });
+            }
+            Heard::Exactness(observer) => self.log.mark(observer.mark()),
+            Heard::Listening | Heard::Deaf(_) => {}
+        }
     }
 }
 

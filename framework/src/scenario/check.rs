@@ -9,7 +9,7 @@ use super::document::{FleetShape, Scenario, Scheduling, Workload};
 use super::faults::{Disturbance, Window};
 use super::object::{Manifest, Place};
 use super::reference::{MemberRef, Victims};
-use super::step::{Flap, Party, Placed, PlacedOn, Step};
+use super::step::{Flap, Nuisance, Party, Placed, PlacedOn, Step};
 use super::time::Length;
 use crate::target::{Feature, Timings};
 
@@ -153,6 +153,13 @@ impl<'a> Scope<'a> {
             Step::Refuse(refuse) => self.strikes(&refuse.cluster, refuse.alias.as_ref()),
             Step::Partition(partition) => self.strikes(&partition.cluster, partition.alias.as_ref()),
             Step::Delay(delay) => self.strikes(&delay.cluster, delay.alias.as_ref()),
+            Step::Disturb(disturb) => {
+                if let Nuisance::Lose(101..) = disturb.by.value {
+                    return wrong(&disturb.by, "of a hundred, at most a hundred are lost");
+                }
+                self.strikes(&disturb.cluster, disturb.alias.as_ref())
+            }
+            Step::Down(down) => self.strikes(&down.cluster, down.alias.as_ref()),
             Step::Flap(flap) => self.flap(flap),
             Step::Heal(member) => self.heal(member),
             Step::Kill(party) => self.runs(party, false),

@@ -50,6 +50,8 @@ pub(super) fn fits(step: &Spanned<Step>, on_nodes: bool) -> Checked {
         Step::Runs(_) => "runs",
         Step::Refuse(_) => "refuse",
         Step::Delay(_) => "delay",
+        Step::Disturb(_) => "disturb",
+        Step::Down(_) => "down",
         Step::StartUp(_) => "startUp",
         Step::TaskEnded(_) => "taskEnded",
         Step::Kept(_) => "kept",

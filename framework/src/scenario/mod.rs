@@ -26,7 +26,8 @@ pub use file::{Case, find, parse};
 pub use object::{Apply, Delete, Manifest, Place, Seen, SeenFor, Subresource, lacks};
 pub use reference::{MemberRef, Selector, Victims};
 pub use step::{
-    Call, Delay, Flap, Health, Instance, MemberGone, Moved, NotTainted, Override, Partition, Party, Placed,
-    PlacedOn, Refuse, Runs, Scale, Settled, StartUp, Stays, Step, Taint, Tainted, TaskEnded,
+    Call, Delay, Disturb, Down, Flap, Health, Instance, MemberGone, Moved, NotTainted, Nuisance, Override,
+    Partition, Party, Placed, PlacedOn, Refuse, Runs, Scale, Settled, StartUp, Stays, Step, Taint, Tainted,
+    TaskEnded,
 };
 pub use time::{Length, LengthError, StartUpTime, Within};

@@ -4,8 +4,9 @@
 //! Steps are externally tagged: the one shape of an enum in which every YAML error has its exact position.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
-use capsize_clusters::Direction;
+use capsize_clusters::{Breakdown, Direction};
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
@@ -37,6 +38,10 @@ pub enum Step {
     Partition(Partition),
     /// Makes every message between a member and the control plane late.
     Delay(Delay),
+    /// Makes the way between a member and the control plane bad in other ways.
+    Disturb(Disturb),
+    /// Lets the machine of a member break down, where it has one of its own.
+    Down(Down),
     /// Begins to make a member refuse connections and heal, several times, while later steps run. `heal` ends it.
     Flap(Flap),
     /// Undoes every fault on a member, or on all of a region, zone or provider.
@@ -210,6 +215,50 @@ pub struct Delay {
     pub cluster: Spanned<Victims>,
     /// How much later each message arrives, in each direction.
     pub by: Length,
+    /// The name for later steps, of one member.
+    #[serde(rename = "as")]
+    pub alias: Option<Spanned<String>>,
+}
+
+/// `disturb`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Disturb {
+    /// Which member, or which members.
+    pub cluster: Spanned<Victims>,
+    /// In which way.
+    pub by: Spanned<Nuisance>,
+    /// The name for later steps, of one member.
+    #[serde(rename = "as")]
+    pub alias: Option<Spanned<String>>,
+}
+
+/// How a way can be bad without being closed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Nuisance {
+    /// Each message arrives later by up to this.
+    Jitter(Length),
+    /// So many bytes a second get through each way.
+    Bandwidth(NonZeroU32),
+    /// What is open is reset, once.
+    Cut,
+    /// So many of a hundred new connections are reset.
+    Lose(u8),
+    /// New connections are refused, and open ones stay.
+    RefuseNew,
+    /// That a connection ends is not told to its other end.
+    HalfOpen,
+}
+
+/// `down`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Down {
+    /// Which member, or which members.
+    pub cluster: Spanned<Victims>,
+    /// In which way.
+    pub by: Breakdown,
     /// The name for later steps, of one member.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,

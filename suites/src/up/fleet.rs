@@ -69,7 +69,7 @@ impl Plan {
 
     /// Opens a socket a cluster: all on ports that are free, or on ports in a row.
     async fn listen(&self, fleet: &Fleet) -> Result<Vec<Listening>, Trouble> {
-        let clusters = std::iter::once(fleet.control_plane()).chain(fleet.members().map(Member::api));
+        let clusters = std::iter::once(fleet.control_plane()).chain(fleet.members().filter_map(Member::api));
         let mut servers = Vec::new();
         for (offset, api) in clusters.enumerate() {
             let address = nth(self.listen, offset)?;
