@@ -10,6 +10,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("framework/clock", &[]),
     ("clusters/apiserver", &["capsize-clock"]),
     ("clusters", &["capsize-apiserver", "capsize-clock"]),
+    ("clusters/real", &["capsize-clock", "capsize-clusters"]),
     ("controllers", &["capsize-clock"]),
     ("framework", &["capsize-clock", "capsize-clusters"]),
     (
@@ -21,6 +22,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "capsize-controllers",
             "capsize-framework",
             "capsize-mutants",
+            "capsize-real",
         ],
     ),
     ("suites/mutants", &["capsize-controllers"]),

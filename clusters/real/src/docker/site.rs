@@ -1,0 +1,131 @@
+//! Where the members of one fleet stand: a network of their own, and what is in it. All of it goes when it is dropped.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+use bollard::errors::Error;
+use bollard::models::{Ipam, IpamConfig, NetworkCreateRequest};
+use capsize_clock::{Seed, live};
+use futures::future::join_all;
+
+use super::engine::{Engine, EngineError, JOURNAL, RUN, refused};
+use crate::journal::{Deed, Journal};
+
+/// Networks are 10.213.0.0/24 and so on: the first that nobody has. Docker's own choice would not let members keep their
+/// addresses when they are cut off.
+const NETWORKS: Ipv4Addr = Ipv4Addr::new(10, 213, 0, 0);
+
+/// The first address of a member in its network.
+const FIRST: u8 = 10;
+
+/// The most members that a network has room for.
+pub(super) const ROOM: usize = 240;
+
+/// The network of one fleet.
+pub(super) struct Site {
+    journal: Arc<Journal>,
+    name: String,
+    third: u8,
+    deeds: Vec<Deed>,
+}
+
+impl Site {
+    /// Makes a network called `name`, for containers that will be called as `containers` says.
+    pub(super) async fn open(
+        engine: &Engine,
+        journal: &Arc<Journal>,
+        name: String,
+        containers: Vec<String>,
+    ) -> Result<Self, EngineError> {
+        let mut site = Self { journal: Arc::clone(journal), name, third: 0, deeds: Vec::new() };
+        let deeds = containers.into_iter().map(Deed::Container);
+        for deed in std::iter::once(Deed::Network(site.name.clone())).chain(deeds) {
+            site.journal.will(deed.clone()).map_err(unwritten)?;
+            site.deeds.push(deed);
+        }
+        // Where others look for a network that is free as well, not all begin with the same.
+        let first = site.name.bytes().fold(0, |sum: u8, byte| sum.wrapping_mul(31).wrapping_add(byte));
+        for step in 0..=u8::MAX {
+            site.third = first.wrapping_add(step);
+            match engine.0.create_network(site.request()).await {
+                Ok(_) => return Ok(site),
+                // It refuses one that is taken in several ways, which differ by release: "Pool overlaps", "already exists".
+                Err(Error::DockerResponseServerError { message, .. })
+                    if message.to_lowercase().contains("overlap") => {}
+                Err(error) => return Err(refused("make a network")(error)),
+            }
+        }
+        let why = format!("all of {NETWORKS}/16 is taken");
+        Err(EngineError::Refused { what: "make a network".into(), why })
+    }
+
+    fn request(&self) -> NetworkCreateRequest {
+        let config = IpamConfig { subnet: Some(format!("{}/24", self.address(0))), ..Default::default() };
+        NetworkCreateRequest {
+            name: self.name.clone(),
+            ipam: Some(Ipam { config: Some(vec![config]), ..Default::default() }),
+            labels: Some(self.labels().into_iter().collect()),
+            ..Default::default()
+        }
+    }
+
+    fn address(&self, last: u8) -> Ipv4Addr {
+        let [a, b, ..] = NETWORKS.octets();
+        Ipv4Addr::new(a, b, self.third, last)
+    }
+
+    /// The network's name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The address of the member at `place`, which is below [`ROOM`].
+    pub(super) fn address_of(&self, place: usize) -> Ipv4Addr {
+        self.address(u8::try_from(place).map_or(u8::MAX, |place| FIRST.saturating_add(place)))
+    }
+
+    /// The labels of everything in it.
+    pub(super) fn labels(&self) -> BTreeMap<String, String> {
+        let folder = self.journal.path().parent().unwrap_or_else(|| Path::new("")).display().to_string();
+        BTreeMap::from([(RUN.to_owned(), self.journal.run()), (JOURNAL.to_owned(), folder)])
+    }
+}
+
+fn unwritten(error: io::Error) -> EngineError {
+    let what = "be asked for anything".to_owned();
+    EngineError::Refused { what, why: format!("the journal of what is done cannot be written: {error}") }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let deeds = std::mem::take(&mut self.deeds);
+        // A runtime within which this is dropped may be about to end, and cannot wait.
+        let cleared = thread::scope(|scope| {
+            let clear = || live(Seed(0), 1.0, |_| async { clear(&Engine::find().await?, &deeds).await });
+            scope.spawn(clear).join().is_ok_and(|cleared| cleared.is_ok_and(|cleared| cleared.is_ok()))
+        });
+        // What could not be undone stays in the journal, for the next start.
+        if cleared {
+            deeds.iter().for_each(|deed| self.journal.undone(deed));
+        }
+    }
+}
+
+/// Removes all of this from Docker: containers at once, and then the networks.
+pub(crate) async fn clear(engine: &Engine, deeds: &[Deed]) -> Result<(), EngineError> {
+    let containers = deeds.iter().filter_map(|deed| match deed {
+        Deed::Container(name) => Some(engine.remove_container(name)),
+        _ => None,
+    });
+    join_all(containers).await.into_iter().collect::<Result<(), _>>()?;
+    for deed in deeds {
+        if let Deed::Network(name) = deed {
+            engine.remove_network(name).await?;
+        }
+    }
+    Ok(())
+}

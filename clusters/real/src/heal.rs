@@ -1,0 +1,80 @@
+//! The reaper: undoes what runs left that did not end by themselves.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::docker::{Engine, EngineError, clear};
+use crate::journal::{Deed, Left, at_work};
+use crate::kubeconfig;
+
+/// What was done.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Healed {
+    /// What was undone.
+    pub undone: Vec<Deed>,
+    /// What could not be, and why. It stays in its journal.
+    pub left: Vec<(Deed, String)>,
+}
+
+/// Undoes what the journals in `folder` say of runs that are over, and removes what Docker has with the labels of such
+/// runs: it may have been made after the end of a run that had asked for it.
+///
+/// # Errors
+/// When the journals cannot be read.
+pub async fn heal(folder: &Path) -> io::Result<Healed> {
+    let mut healed = Healed::default();
+    let mut engine = None;
+    for journal in Left::find(folder)? {
+        let mut whole = true;
+        for deed in &journal.deeds {
+            match undo(deed, &mut engine).await {
+                Ok(()) => healed.undone.push(deed.clone()),
+                Err(why) => {
+                    whole = false;
+                    healed.left.push((deed.clone(), why));
+                }
+            }
+        }
+        if whole {
+            journal.close()?;
+        }
+    }
+    if let Ok(folder) = folder.canonicalize() {
+        sweep(&folder, &mut healed).await?;
+    }
+    Ok(healed)
+}
+
+async fn undo(deed: &Deed, engine: &mut Option<Engine>) -> Result<(), String> {
+    let told = |error: EngineError| error.to_string();
+    match deed {
+        Deed::Folder(path) => match fs::remove_dir_all(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.to_string()),
+            _ => Ok(()),
+        },
+        Deed::Copies(copies) => kubeconfig::undo(copies).await.map_err(|error| error.to_string()),
+        Deed::Network(_) | Deed::Container(_) => {
+            let engine = match engine {
+                Some(engine) => engine,
+                None => engine.insert(Engine::find().await.map_err(told)?),
+            };
+            clear(engine, std::slice::from_ref(deed)).await.map_err(told)
+        }
+    }
+}
+
+/// Removes what no run is at work with. Where there is no Docker, there is nothing of it.
+async fn sweep(folder: &Path, healed: &mut Healed) -> io::Result<()> {
+    let Ok(engine) = Engine::find().await else { return Ok(()) };
+    let Ok(ours) = engine.ours(&folder.display().to_string()).await else { return Ok(()) };
+    // Looked at after what there is: a run that begins now has made nothing of that.
+    let at_work = at_work(folder)?;
+    for (_, deed) in ours.into_iter().filter(|(run, _)| !at_work.contains(run)) {
+        match clear(&engine, std::slice::from_ref(&deed)).await {
+            Ok(()) => healed.undone.push(deed),
+            Err(error) => healed.left.push((deed, error.to_string())),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Leave to use a cluster: its context in the kubeconfig, and the UID of its kube-system namespace, which no other has.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A cluster that may be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// Its context in the kubeconfig.
+    pub context: String,
+    /// The UID of its kube-system namespace.
+    pub uid: String,
+}
+
+/// Text that allows no cluster.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "write CONTEXT=UID; `kubectl --context CONTEXT get namespace kube-system -o jsonpath={{.metadata.uid}}` tells the UID"
+)]
+pub struct NotAllowed;
+
+impl FromStr for Allowed {
+    type Err = NotAllowed;
+
+    fn from_str(text: &str) -> Result<Self, NotAllowed> {
+        // Names of contexts may have `=` in them, UIDs have none.
+        let (context, uid) = text.rsplit_once('=').ok_or(NotAllowed)?;
+        if context.is_empty() || uid.is_empty() {
+            return Err(NotAllowed);
+        }
+        Ok(Self { context: context.to_owned(), uid: uid.to_owned() })
+    }
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.context, self.uid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_allowed_by_both_its_names() {
+        let allowed: Allowed = "team=a/m1=0a1b".parse().unwrap();
+        assert_eq!((&*allowed.context, &*allowed.uid), ("team=a/m1", "0a1b"));
+        assert_eq!(allowed.to_string(), "team=a/m1=0a1b");
+        for wrong in ["m1", "m1=", "=0a1b", ""] {
+            assert_eq!(wrong.parse::<Allowed>(), Err(NotAllowed), "{wrong}");
+        }
+    }
+}

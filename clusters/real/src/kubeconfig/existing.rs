@@ -1,0 +1,144 @@
+//! The provider of members that exist. It makes nothing but leave: which cluster is which member, and how many may be struck.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use async_trait::async_trait;
+use capsize_clock::{Seed, Simulation, live};
+use capsize_clusters::{Breakdown, Machine, MemberSpec, Outside, Provider, ProviderError};
+
+use super::allowed::Allowed;
+use super::cluster::Cluster;
+use super::sweep::{Copies, find, remove};
+use crate::journal::{Deed, Journal};
+
+/// Clusters of a kubeconfig, the first of which is the first member of a fleet, and so on.
+pub struct Existing {
+    /// The kubeconfig.
+    pub kubeconfig: PathBuf,
+    /// Those that may be used.
+    pub allowed: Vec<Allowed>,
+    /// So many may be struck by faults at a time.
+    pub max_down: usize,
+    /// The label of the copies that a control plane puts into the member of this name.
+    pub label: fn(&str) -> String,
+    /// Where it is written down what is done to them.
+    pub journal: Arc<Journal>,
+    /// The members at present.
+    pub members: Mutex<BTreeMap<String, Cluster>>,
+}
+
+impl Existing {
+    /// The clusters that may be used, all of which answer and are those that are meant. Nothing is done to them.
+    ///
+    /// # Errors
+    /// When one does not answer, or is another.
+    pub async fn plan(&self) -> Result<Vec<Cluster>, ProviderError> {
+        let mut clusters = Vec::new();
+        for allowed in &self.allowed {
+            clusters.push(Cluster::find(&self.kubeconfig, allowed).await?);
+        }
+        Ok(clusters)
+    }
+
+    /// Makes a cluster the member that `spec` describes.
+    async fn join(&self, cluster: &Cluster, spec: &MemberSpec) -> Result<Joined, ProviderError> {
+        let (context, selector) = (&cluster.allowed.context, (self.label)(&spec.name));
+        if let [(_, copy), ..] = find(&cluster.client, &selector).await?.as_slice() {
+            let name = copy.metadata.name.as_deref().unwrap_or_default();
+            return Err(ProviderError(format!(
+                "{context} has objects with the label {selector}, like {name}: a control plane has it as a member of \
+                 that name, so that nothing is done to it"
+            )));
+        }
+        let copies = Copies {
+            kubeconfig: self.kubeconfig.clone(),
+            context: context.clone(),
+            uid: cluster.allowed.uid.clone(),
+            selector,
+        };
+        let unwritten =
+            |error| ProviderError(format!("the journal of what is done cannot be written: {error}"));
+        self.journal.will(Deed::Copies(copies.clone())).map_err(unwritten)?;
+        Ok(Joined { journal: Arc::clone(&self.journal), copies })
+    }
+}
+
+#[async_trait]
+impl Provider for Existing {
+    async fn start(&self, _run: Simulation, specs: &[MemberSpec]) -> Result<Vec<Outside>, ProviderError> {
+        if specs.len() > self.allowed.len() {
+            let (wanted, allowed) = (specs.len(), self.allowed.len());
+            return Err(ProviderError(format!("the case needs {wanted} members, and {allowed} are allowed")));
+        }
+        let (mut started, mut members) = (Vec::new(), BTreeMap::new());
+        for (spec, allowed) in specs.iter().zip(&self.allowed) {
+            let cluster = Cluster::find(&self.kubeconfig, allowed).await?;
+            let machine = Box::new(self.join(&cluster, spec).await?);
+            let (authority, token) = (cluster.authority.clone(), cluster.token.clone());
+            started.push(Outside { address: cluster.address, authority, token, machine });
+            members.insert(spec.name.clone(), cluster);
+        }
+        *self.members.lock().unwrap_or_else(PoisonError::into_inner) = members;
+        Ok(started)
+    }
+
+    fn makes_members(&self) -> bool {
+        false
+    }
+
+    async fn strike(&self, members: &BTreeSet<String>) -> Result<(), ProviderError> {
+        if members.len() > self.max_down {
+            let (count, most) = (members.len(), self.max_down);
+            let names = members.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            return Err(ProviderError(format!(
+                "{count} members would be struck at a time, {names}, and --max-down is {most}"
+            )));
+        }
+        for member in members {
+            let cluster = self.members.lock().unwrap_or_else(PoisonError::into_inner).get(member).cloned();
+            let cluster =
+                cluster.ok_or_else(|| ProviderError(format!("{member} is no cluster that is allowed")))?;
+            cluster.confirm().await?;
+        }
+        Ok(())
+    }
+}
+
+/// A cluster that is a member for a while. Dropping it removes what was put there.
+struct Joined {
+    journal: Arc<Journal>,
+    copies: Copies,
+}
+
+#[async_trait]
+impl Machine for Joined {
+    async fn break_down(&self, _how: Breakdown) -> Result<(), ProviderError> {
+        let context = &self.copies.context;
+        Err(ProviderError(format!("{context} is a cluster that exists: its machines are left alone")))
+    }
+
+    async fn mend(&self, _how: Breakdown) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        let clear = || {
+            live(Seed(0), 1.0, |_| async {
+                let allowed = Allowed { context: self.copies.context.clone(), uid: self.copies.uid.clone() };
+                let cluster = Cluster::find(&self.copies.kubeconfig, &allowed).await?;
+                remove(&cluster, &self.copies.selector).await
+            })
+        };
+        // A runtime within which this is dropped may be about to end, and cannot wait.
+        let cleared = thread::scope(|scope| scope.spawn(clear).join());
+        // What could not be removed stays in the journal, for the next start.
+        if cleared.is_ok_and(|cleared| cleared.is_ok_and(|cleared| cleared.is_ok())) {
+            self.journal.undone(&Deed::Copies(self.copies.clone()));
+        }
+    }
+}

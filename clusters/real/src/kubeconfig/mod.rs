@@ -1,0 +1,12 @@
+//! Members that exist: clusters of a kubeconfig. Nothing is done to one that is not allowed, by name and by identity.
+
+mod allowed;
+mod cluster;
+mod existing;
+mod sweep;
+
+pub use allowed::{Allowed, NotAllowed};
+pub use cluster::Cluster;
+pub use existing::Existing;
+pub use sweep::Copies;
+pub(crate) use sweep::undo;

@@ -1,0 +1,93 @@
+//! What an implementation has put into a cluster that exists: found by its label, and removed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use capsize_clock::Clock;
+use capsize_clusters::ProviderError;
+use kube::api::{DeleteParams, ListParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, Client, ResourceExt};
+use serde::{Deserialize, Serialize};
+
+use super::allowed::Allowed;
+use super::cluster::Cluster;
+
+/// The kinds of which scenarios place something, and those of what that needs.
+const KINDS: [(&str, &str, &str, &str); 7] = [
+    ("apps", "v1", "Deployment", "deployments"),
+    ("batch", "v1", "Job", "jobs"),
+    ("", "v1", "ConfigMap", "configmaps"),
+    ("", "v1", "Secret", "secrets"),
+    ("", "v1", "Service", "services"),
+    ("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses"),
+    ("", "v1", "Namespace", "namespaces"),
+];
+
+/// What is removed may take so long to be gone, and is looked for so often.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The copies in one cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Copies {
+    /// The kubeconfig.
+    pub kubeconfig: PathBuf,
+    /// The cluster's context there.
+    pub context: String,
+    /// The UID of its kube-system namespace.
+    pub uid: String,
+    /// The label that all copies have.
+    pub selector: String,
+}
+
+/// Removes the copies that an earlier run left.
+pub(crate) async fn undo(copies: &Copies) -> Result<(), ProviderError> {
+    let allowed = Allowed { context: copies.context.clone(), uid: copies.uid.clone() };
+    let cluster = Cluster::find(&copies.kubeconfig, &allowed).await?;
+    remove(&cluster, &copies.selector).await
+}
+
+/// Removes all copies, and waits until they are gone.
+pub(super) async fn remove(cluster: &Cluster, selector: &str) -> Result<(), ProviderError> {
+    let clock = Clock::real();
+    loop {
+        let copies = find(&cluster.client, selector).await?;
+        let [(_, first), ..] = copies.as_slice() else { return Ok(()) };
+        if clock.elapsed() > PATIENCE {
+            let (count, context) = (copies.len(), &cluster.allowed.context);
+            let first = first.name_any();
+            return Err(ProviderError(format!(
+                "{count} objects of ours do not go from {context}: {first}, …"
+            )));
+        }
+        for (kind, copy) in &copies {
+            let api = match copy.namespace() {
+                Some(namespace) => {
+                    Api::<DynamicObject>::namespaced_with(cluster.client.clone(), &namespace, kind)
+                }
+                None => Api::all_with(cluster.client.clone(), kind),
+            };
+            // One that has gone meanwhile is gone.
+            let _ = api.delete(&copy.name_any(), &DeleteParams::background()).await;
+        }
+        clock.sleep(PAUSE).await;
+    }
+}
+
+/// The objects with the label.
+pub(super) async fn find(
+    client: &Client,
+    selector: &str,
+) -> Result<Vec<(ApiResource, DynamicObject)>, ProviderError> {
+    let mut found = Vec::new();
+    for (group, version, kind, plural) in KINDS {
+        let kind = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
+        let listed = api.list(&ListParams::default().labels(selector)).await;
+        let listed = listed.map_err(|error| ProviderError(format!("{plural} cannot be listed: {error}")))?;
+        found.extend(listed.items.into_iter().map(|object| (kind.clone(), object)));
+    }
+    Ok(found)
+}
