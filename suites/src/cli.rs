@@ -7,9 +7,13 @@ use crate::budget::BudgetCommand;
 use crate::chaos::{Chaos, Replay};
 use crate::check::Check;
 use crate::diff::Diff;
+use crate::doctor::Doctor;
 use crate::exit::{Trouble, Verdict};
 use crate::explain::Explain;
+use crate::images::Images;
+use crate::leash::Leash;
 use crate::list::List;
+use crate::member::MemberCommand;
 use crate::mutants::Mutants;
 use crate::record::RecordCommand;
 use crate::run::Run;
@@ -39,6 +43,13 @@ enum Command {
     Budget(BudgetCommand),
     Schema(Schema),
     Up(Up),
+    Doctor(Doctor),
+    #[command(subcommand)]
+    Images(Images),
+    #[command(hide = true)]
+    Member(MemberCommand),
+    #[command(hide = true)]
+    Leash(Leash),
 }
 
 impl Cli {
@@ -61,6 +72,10 @@ impl Cli {
             Command::Budget(budget) => budget.execute(),
             Command::Schema(schema) => schema.execute(),
             Command::Up(up) => up.execute(),
+            Command::Doctor(doctor) => doctor.execute(),
+            Command::Images(images) => images.execute(),
+            Command::Member(member) => member.execute(),
+            Command::Leash(leash) => leash.execute(),
         }
     }
 }

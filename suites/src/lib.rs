@@ -3,6 +3,7 @@
 
 pub mod bench;
 mod bench_api;
+mod bench_door;
 mod bench_history;
 mod bench_https;
 mod bench_judge;
@@ -15,12 +16,18 @@ pub mod check;
 pub mod cli;
 pub mod conformance;
 pub mod diff;
+pub mod doctor;
 pub mod exit;
 pub mod explain;
+pub mod heal;
+pub mod images;
+pub mod leash;
 pub mod list;
+pub mod member;
 pub mod mutants;
 pub mod output;
 pub mod processes;
+pub mod provided;
 pub mod record;
 pub mod reference;
 pub mod reference_nodes;

@@ -6,7 +6,8 @@ use std::fs::{self, File};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::Clock;
@@ -14,6 +15,7 @@ use capsize_clusters::{Admission, Sockets};
 use capsize_framework::dialect::objects;
 use capsize_framework::run::{Implementation, Site, StartError, Started};
 use capsize_framework::target::{Program, Timings};
+use capsize_real::{Deed, Journal};
 use futures::future::LocalBoxFuture;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -21,6 +23,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::leash::leashed;
 use crate::reference::Reference;
 
 /// How long a program may take until it is ready.
@@ -40,13 +43,20 @@ const LAST_LINES: usize = 10;
 pub struct Processes {
     programs: Vec<Program>,
     reference: Reference,
+    journal: Option<Arc<Journal>>,
 }
 
 impl Processes {
     /// These programs, in this order.
     #[must_use]
     pub fn new(programs: Vec<Program>) -> Self {
-        Self { programs, reference: Reference::default() }
+        Self { programs, reference: Reference::default(), journal: None }
+    }
+
+    /// With what they leave behind written into `journal` first.
+    #[must_use]
+    pub fn noted_in(self, journal: Arc<Journal>) -> Self {
+        Self { journal: Some(journal), ..self }
     }
 }
 
@@ -68,7 +78,8 @@ impl Implementation for Processes {
     fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
         Box::pin(async move {
             let sockets = site.sockets.ok_or_else(|| StartError("the fleet has no sockets".into()))?;
-            let folder = Folder::create(sockets).map_err(|error| StartError(error.to_string()))?;
+            let folder = Folder::create(sockets, self.journal.clone())
+                .map_err(|error| StartError(error.to_string()))?;
             let mut running = Running { children: Vec::new(), folder };
             for program in &self.programs {
                 running.start(program, site.timings).map_err(|why| failed(program, &why))?;
@@ -84,25 +95,45 @@ fn failed(program: &Program, why: &impl ToString) -> StartError {
 }
 
 /// What the programs are given, and what they write. It goes when they go.
-struct Folder(TempDir);
+struct Folder {
+    at: TempDir,
+    journal: Option<Arc<Journal>>,
+}
 
 impl Folder {
-    fn create(sockets: &Sockets) -> io::Result<Self> {
-        let folder = Self(TempDir::with_prefix("capsize-")?);
+    fn create(sockets: &Sockets, journal: Option<Arc<Journal>>) -> io::Result<Self> {
+        // It is empty until it is written down.
+        let folder = Self { at: TempDir::with_prefix("capsize-")?, journal };
+        if let Some(journal) = &folder.journal {
+            journal.will(folder.deed())?;
+        }
         fs::write(folder.kubeconfig(), sockets.kubeconfig())?;
         Ok(folder)
     }
 
+    fn deed(&self) -> Deed {
+        Deed::Folder(self.at.path().to_owned())
+    }
+
     fn kubeconfig(&self) -> PathBuf {
-        self.0.path().join("kubeconfig.yaml")
+        self.at.path().join("kubeconfig.yaml")
     }
 
     fn log(&self, program: &Program) -> PathBuf {
-        self.0.path().join(format!("{}.log", program.name))
+        self.at.path().join(format!("{}.log", program.name))
     }
 }
 
-/// Programs at work. Dropping it kills them.
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let removed = fs::remove_dir_all(self.at.path()).is_ok();
+        if let Some(journal) = self.journal.as_ref().filter(|_| removed) {
+            journal.undone(&self.deed());
+        }
+    }
+}
+
+/// Programs at work. Dropping it kills them, and they do not outlive this process either.
 struct Running {
     children: Vec<Process>,
     folder: Folder,
@@ -130,8 +161,10 @@ impl Running {
         let filled = program.filled(timings, &folder.kubeconfig().display().to_string(), port)?;
         let [name, arguments @ ..] = &filled[..] else { return Err("its command is empty".into()) };
         let log = File::create(folder.log(program)).map_err(told)?;
-        let mut command = Command::new(located(name));
-        command.args(arguments).stdin(Stdio::null());
+        let program =
+            located(name).ok_or_else(|| format!("{name} cannot be started: there is no such program"))?;
+        let mut command = leashed(&std::env::current_exe().map_err(told)?, &program, arguments);
+        command.stdin(Stdio::null());
         command.stdout(log.try_clone().map_err(told)?).stderr(log);
         let child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
         self.children.push(Process { child, port });
@@ -168,9 +201,15 @@ fn free_port() -> io::Result<u16> {
 }
 
 /// A bare name is looked for beside this program first, and then where programs are.
-fn located(name: &str) -> PathBuf {
-    let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join(name)));
-    beside.filter(|path| !name.contains('/') && path.is_file()).unwrap_or_else(|| name.into())
+pub(crate) fn located(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(name.into());
+    }
+    let own = std::env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = beside.into_iter().chain(std::env::split_paths(&path));
+    folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()))
 }
 
 /// Whether a request for `path` is answered with 200.

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 
 use capsize_clock::{Clock, Seed};
@@ -18,9 +19,10 @@ use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
 use crate::processes::Processes;
+use crate::provided::{ExistingArgs, Provided, ProviderName};
 use crate::reference::Reference;
 use crate::reference_nodes::NodeReference;
-use crate::{canary, check, conformance, output, targets};
+use crate::{canary, check, conformance, heal, output, targets};
 
 /// Run scenarios, and judge what comes of them
 #[derive(Args, Debug)]
@@ -30,6 +32,11 @@ pub struct Run {
     /// Whose promises count, and who is started: a profile that comes with Capsize, or a file
     #[arg(long, default_value = targets::REFERENCE)]
     target: String,
+    /// Where the members of fleets run
+    #[arg(long, value_enum, default_value_t)]
+    provider: ProviderName,
+    #[command(flatten)]
+    existing: ExistingArgs,
     /// Give the target the settings that the header of this history gives, to hold one against the other
     #[arg(long, value_name = "HISTORY")]
     settings_of: Option<PathBuf>,
@@ -57,6 +64,12 @@ impl Run {
     /// A scenario, profile or filter that is wrong; a report that cannot be written; a run that broke.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let cases = self.cases()?;
+        if self.provider == ProviderName::Kubeconfig {
+            output::say(&self.existing.plan(&heal::dry_journal()?)?)?;
+            if self.existing.dry_run {
+                return Ok(Verdict::Conforms);
+            }
+        }
         let parties = self.parties()?;
         let mut canaries = String::new();
         for party in parties.iter().filter(|_| self.canary) {
@@ -65,7 +78,10 @@ impl Run {
         let mut writer = self.report.as_deref().map(output::Folder::create).transpose()?;
         let progress = progress(cases.len());
         let clock = Clock::real();
-        let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+        // Clusters that exist are those of one case at a time.
+        let one = (self.provider == ProviderName::Kubeconfig).then_some(NonZeroUsize::MIN);
+        let jobs =
+            one.or(self.jobs).or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         let options = Options { seed: self.seed, jobs, keep_histories: writer.is_some() };
         let mut outcomes = Vec::with_capacity(cases.len());
         for (party, cases) in parties.iter().zip(shared_out(cases, &parties)) {
@@ -75,15 +91,16 @@ impl Run {
             }));
         }
         progress.finish_and_clear();
-        if let Some(broken) = outcomes.iter().find_map(|outcome| outcome.broken.as_ref()) {
-            return Err(Trouble::Environment(miette!("{broken}")));
+        let broken: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome.broken.as_deref()).collect();
+        if !broken.is_empty() {
+            return Err(Trouble::Environment(miette!("{}", broken.join("\n"))));
         }
         if let Some(writer) = &mut writer {
             outcomes.iter().try_for_each(|outcome| writer.history(outcome))?;
         }
         let report = Report {
             command: "run".into(),
-            about: vec!["embedded".into(), format!("seed {}", self.seed)],
+            about: vec![self.provider.name().into(), format!("seed {}", self.seed)],
             target: parties.iter().map(Party::name).collect::<Vec<_>>().join(", "),
             cases: outcomes.into_iter().map(|outcome| self.replayable(outcome)).collect(),
             wall: Some(clock.elapsed()),
@@ -97,8 +114,10 @@ impl Run {
 
     /// Who is under test. The reference is two: its controllers of clusters, and those of nodes.
     fn parties(&self) -> Result<Vec<Party>, Trouble> {
+        let in_process = self.provider == ProviderName::Embedded;
         let names = match self.target.as_str() {
-            targets::REFERENCE if self.settings_of.is_none() => {
+            // A cluster with nodes has no members to be provided.
+            targets::REFERENCE if self.settings_of.is_none() && in_process => {
                 vec![targets::REFERENCE, targets::REFERENCE_NODES]
             }
             name => vec![name],
@@ -109,9 +128,28 @@ impl Run {
                 None => profile,
                 Some(history) => check::with_settings_of(history, &profile).map_err(Trouble::input)?,
             };
-            Ok(Party { implementation: implementation(&profile)?, profile })
+            Ok(Party { implementation: self.implementation(&profile)?, profile })
         };
         names.into_iter().map(party).collect()
+    }
+
+    /// Whoever is under test, on fleets as they are asked for.
+    fn implementation(&self, profile: &Profile) -> Result<Box<dyn Implementation>, Trouble> {
+        let is_outside = matches!(profile.start, Start::Processes(_));
+        if self.provider == ProviderName::Embedded && !is_outside {
+            return implementation(profile);
+        }
+        let journal = heal::journal()?;
+        let implementation = match &profile.start {
+            Start::Processes(programs) => {
+                Box::new(Processes::new(programs.clone()).noted_in(Arc::clone(&journal)))
+            }
+            _ => implementation(profile)?,
+        };
+        Ok(match self.provider.provider(&self.existing, &journal)? {
+            Some(provider) => Box::new(Provided { implementation, provider }),
+            None => implementation,
+        })
     }
 
     fn cases(&self) -> Result<Vec<Case>, Trouble> {
@@ -144,8 +182,12 @@ impl Run {
         let settings =
             self.settings_of.as_ref().map(|history| format!(" --settings-of {}", history.display()));
         let settings = settings.unwrap_or_default();
-        case.replay =
-            format!("capsize run{paths}{target}{settings} --filter {} --seed {}", case.id(), self.seed);
+        let provider = match self.provider {
+            ProviderName::Embedded => String::new(),
+            provider => format!(" --provider {}", provider.name()),
+        };
+        let (id, seed) = (case.id(), self.seed);
+        case.replay = format!("capsize run{paths}{target}{provider}{settings} --filter {id} --seed {seed}");
         case
     }
 }

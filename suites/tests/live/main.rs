@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod doctor;
+mod existing;
 mod fleet;
 mod processes;
 mod record;

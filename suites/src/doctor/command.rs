@@ -1,0 +1,67 @@
+//! The command: looks at everything, says a line of each, and heals if it is told to.
+
+use std::fmt::Write;
+
+use capsize_clock::{Seed, live};
+use clap::Args;
+use miette::miette;
+
+use super::finding::Finding;
+use super::{docker, machine};
+use crate::exit::{Trouble, Verdict};
+use crate::provided::ProviderName;
+use crate::{heal, output};
+
+/// Look whether this machine has what is needed; each line says what to do
+#[derive(Args, Debug)]
+pub struct Doctor {
+    /// For runs whose members run there; what others would need is only told
+    #[arg(long, value_enum, default_value_t)]
+    provider: ProviderName,
+    /// Remove what runs have left that were killed
+    #[arg(long)]
+    heal: bool,
+}
+
+impl Doctor {
+    /// Looks, and tells.
+    ///
+    /// # Errors
+    /// When something is missing that the runs asked for need.
+    pub fn execute(self) -> Result<Verdict, Trouble> {
+        let mut told = String::new();
+        if self.heal {
+            let healed = heal::healed()?;
+            told += &heal::told(&healed);
+            if told.is_empty() {
+                told += "nothing was left to remove\n";
+            }
+        }
+        let mut findings = machine::look();
+        let of_docker = live(Seed(0), 1.0, |_| docker::look());
+        findings.extend(of_docker.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?);
+        for finding in &findings {
+            // Writing to a string does not fail.
+            let _ = write!(told, "{finding}");
+        }
+        output::say(&told)?;
+        let hinders: Vec<&str> = findings
+            .iter()
+            .filter(|finding| finding.hinders(self.provider))
+            .map(|finding| finding.of)
+            .collect();
+        match hinders.as_slice() {
+            [] => Ok(Verdict::Conforms),
+            hinders => Err(Trouble::Environment(miette!(
+                "runs with --provider {} are not possible here: {}",
+                self.provider.name(),
+                hinders.join(", ")
+            ))),
+        }
+    }
+}
+
+/// What stands in the way of every run.
+pub(super) fn wrong(of: &'static str, seen: impl Into<String>, todo: impl Into<String>) -> Finding {
+    Finding::wrong(of, seen, ProviderName::Embedded, todo)
+}

@@ -1,0 +1,8 @@
+//! `capsize doctor`: what this machine has of what Capsize needs, and what to do where something is missing.
+
+mod command;
+mod docker;
+mod finding;
+mod machine;
+
+pub use command::Doctor;

@@ -1,0 +1,40 @@
+//! `capsize images`: what containers are made of.
+
+use std::fmt::Display;
+
+use capsize_clock::{Seed, live};
+use capsize_real::{Engine, Image};
+use clap::Subcommand;
+use miette::miette;
+
+use crate::exit::{Trouble, Verdict};
+use crate::output;
+
+/// The images of members in containers
+#[derive(Debug, Subcommand)]
+pub enum Images {
+    /// Make the image of this very program, for `--provider container`
+    Build,
+}
+
+impl Images {
+    /// Builds it, and tells what it is called.
+    ///
+    /// # Errors
+    /// When Docker does not answer, or refuses it.
+    pub fn execute(self) -> Result<Verdict, Trouble> {
+        let Self::Build = self;
+        let build = async {
+            let image = Image::of_this_program().map_err(|error| trouble(&error))?;
+            let engine = Engine::find().await.map_err(|error| trouble(&error))?;
+            let size = image.build(&engine).await.map_err(|error| trouble(&error))?;
+            output::say(&format!("{} ({} MB)\n", image.name(), size.div_ceil(1_000_000)))?;
+            Ok(Verdict::Conforms)
+        };
+        live(Seed(0), 1.0, |_| build).map_err(|error| trouble(&error))?
+    }
+}
+
+fn trouble(error: &dyn Display) -> Trouble {
+    Trouble::Environment(miette!("{error}"))
+}

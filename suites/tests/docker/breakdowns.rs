@@ -1,0 +1,95 @@
+//! Fleets of containers: how fast they are there, and machines that break down.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use capsize_clock::{Seed, live};
+use capsize_clusters::{MemberSpec, Provider};
+use capsize_real::{Containers, Image, Journal};
+use tempfile::TempDir;
+
+use crate::support::{Stage, program, said};
+
+/// Three members ready: issue 8 asks for it.
+const READY: Duration = Duration::from_secs(3);
+
+pub(crate) fn ready() {
+    let folder = TempDir::new().unwrap();
+    let journal = Arc::new(Journal::begin(folder.path()).unwrap());
+    let containers = Containers::of(journal, Image::of(program()).unwrap());
+    let took = live(Seed(1), 1.0, |run| async move {
+        let specs = ["m1", "m2", "m3"].map(MemberSpec::named);
+        let before = run.clock.elapsed();
+        let members = containers.start(run, &specs).await.unwrap();
+        assert_eq!(members.len(), specs.len());
+        run.clock.elapsed() - before
+    });
+    let took = took.unwrap();
+    println!("three members in containers were ready in {} ms", took.as_millis());
+    assert!(took < READY, "{took:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the journal is empty, and went");
+}
+
+/// A workload that goes elsewhere when its member is not heard, and is well afterwards.
+fn moves(name: &str, by: &str) -> String {
+    format!(
+        "
+scenario: {name}
+about: The machine of a member breaks down, and its workload goes to another.
+fleet: {{members: 2}}
+given:
+  - workload: {{name: web, replicas: 2, policy: {{spread: {{cluster: {{min: 1, max: 1}}}}, scheduling: Duplicated}}}}
+  - settled: web
+when:
+  - down: {{cluster: {{carrying: web}}, by: {by}, as: victim}}
+then:
+  - tainted: {{cluster: victim, key: not-ready, effect: NoSchedule}}
+  - evicted: {{workload: web, from: victim}}
+  - heal: victim
+  - settled: web
+  - untainted: {{cluster: victim, key: not-ready, effect: NoSchedule}}
+"
+    )
+}
+
+pub(crate) fn each() {
+    let all = ["pause", "disconnect", "stop", "crash"];
+    let cases: Vec<String> = all.map(|by| moves(by, by)).into();
+    let stage = Stage::new(&cases[0]);
+    for (by, case) in all.iter().zip(&cases).skip(1) {
+        std::fs::write(stage.path(&format!("{by}.yaml")), case).unwrap();
+    }
+    let mut command = stage.run(program());
+    command.args(all[1..].iter().map(|by| stage.path(&format!("{by}.yaml"))));
+    let ran = command.args(["--jobs", "4"]).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
+    assert!(said(&ran).contains("4 cases passed"), "{}", said(&ran));
+    assert_eq!(stage.left(), []);
+}
+
+pub(crate) fn start_up() {
+    let stage = Stage::new(
+        "
+scenario: slow
+about: Replicas never become ready in a member, and then they do.
+fleet: {members: 1}
+given:
+  - startUp: {cluster: m1, takes: never}
+  - wait: 1s
+  - workload: {name: web, replicas: 1, policy: {scheduling: Duplicated}}
+when:
+  - seen: {in: m1, object: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}}}
+  - wait: 4s
+then:
+  - seen:
+      in: m1
+      object: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, status: {unavailableReplicas: 1}}
+      within: 0s
+  - startUp: {cluster: m1, takes: 100ms}
+  - ready: {workload: web, on: m1}
+",
+    );
+    let ran = stage.run(program()).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
+    assert_eq!(stage.left(), []);
+}

@@ -1,0 +1,65 @@
+//! `capsize doctor` on machines that lack something, and what it heals where there is no Docker.
+
+use std::fs;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+fn doctor(folder: &Path, docker: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+    command.env("CAPSIZE_STATE", folder.join("state")).env("DOCKER_HOST", docker);
+    command.arg("doctor").args(arguments).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8([&*output.stdout, &*output.stderr].concat()).unwrap().replace("\n  │ ", " ")
+}
+
+#[test]
+fn without_docker_embedded_runs_are_well_and_others_are_told_what_to_do() {
+    let folder = TempDir::new().unwrap();
+    let stopped = folder.path().join("stopped.sock");
+    drop(UnixListener::bind(&stopped).unwrap());
+    let cases = [
+        (format!("unix://{}/none.sock", folder.path().display()), "install Docker Engine"),
+        (format!("unix://{}", stopped.display()), "start Docker"),
+        ("tcp://127.0.0.1:1".to_owned(), "see whether DOCKER_HOST is right"),
+    ];
+    for (docker, advice) in cases {
+        let looked = doctor(folder.path(), &docker, &[]);
+        assert_eq!(looked.status.code(), Some(0), "{docker}: {}", said(&looked));
+        assert!(said(&looked).contains("missing  Docker"), "{docker}: {}", said(&looked));
+        assert!(said(&looked).contains(advice), "{docker}: {}", said(&looked));
+        let looked = doctor(folder.path(), &docker, &["--provider", "container"]);
+        assert_eq!(looked.status.code(), Some(3), "{docker}: {}", said(&looked));
+        assert!(said(&looked).contains("are not possible here: Docker"), "{docker}: {}", said(&looked));
+    }
+}
+
+#[test]
+fn what_a_killed_run_left_is_healed_once_and_what_cannot_be_stays_written_down() {
+    let folder = TempDir::new().unwrap();
+    let (state, keys) = (folder.path().join("state"), folder.path().join("keys"));
+    fs::create_dir_all(&state).unwrap();
+    fs::create_dir_all(&keys).unwrap();
+    let will = |deed: serde_json::Value| serde_json::json!({"will": deed}).to_string() + "\n";
+    let journal = state.join("left.jsonl");
+    let text = will(serde_json::json!({"container": "c"})) + &will(serde_json::json!({"folder": keys}));
+    fs::write(&journal, text).unwrap();
+    let nowhere = format!("unix://{}/none.sock", folder.path().display());
+    let healed = doctor(folder.path(), &nowhere, &["--heal"]);
+    assert!(said(&healed).contains("removed what an earlier run left: the folder"), "{}", said(&healed));
+    assert!(
+        said(&healed).contains("cannot remove what an earlier run left: the container c"),
+        "{}",
+        said(&healed)
+    );
+    assert!(!keys.exists() && journal.exists());
+    fs::write(&journal, will(serde_json::json!({"folder": keys}))).unwrap();
+    doctor(folder.path(), &nowhere, &["--heal"]);
+    assert!(!journal.exists());
+    let nothing = doctor(folder.path(), &nowhere, &["--heal"]);
+    assert!(said(&nothing).contains("nothing was left to remove"), "{}", said(&nothing));
+}

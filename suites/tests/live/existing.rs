@@ -1,0 +1,144 @@
+//! Members that exist: `capsize up` stands for clusters that somebody else runs.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use kube::api::ListParams;
+use tempfile::TempDir;
+
+use crate::fleet::{Up, client};
+
+/// The profile with the shortest timings; who is under test is in the process here.
+const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
+
+/// Two clusters, and what has to be said to use them.
+struct Others {
+    folder: TempDir,
+    _up: Up,
+    allow: Vec<String>,
+}
+
+impl Others {
+    async fn start() -> Self {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().to_str().unwrap().to_owned();
+        let up = Up::start(&["--members", "2", "--controllers", "none", "--kubeconfigs", &path]);
+        let mut allow = Vec::new();
+        for context in ["member1", "member2"] {
+            let namespaces: Api<Namespace> = Api::all(client(&folder.path().join("all.yaml"), context).await);
+            let uid = namespaces.get("kube-system").await.unwrap().metadata.uid.unwrap();
+            allow.push(format!("{context}={uid}"));
+        }
+        let (before, rest) = PROFILE.split_once("start:\n").unwrap();
+        let (_, after) = rest.split_once("features:\n").unwrap();
+        fs::write(folder.path().join("target.yaml"), format!("{before}start: reference\nfeatures:\n{after}"))
+            .unwrap();
+        Self { folder, _up: up, allow }
+    }
+
+    /// Runs cases on them.
+    fn run(&self, cases: &[(&str, String)], more: &[&str]) -> Output {
+        let path = |name: &str| self.folder.path().join(name);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+        command.env("CAPSIZE_STATE", path("state")).args(["run", "--provider", "kubeconfig"]).args(more);
+        command.arg("--kubeconfig").arg(path("all.yaml")).arg("--target").arg(path("target.yaml"));
+        for (name, case) in cases {
+            fs::write(path(&format!("{name}.yaml")), format!("scenario: {name}\nabout: A try.\n{case}"))
+                .unwrap();
+            command.arg(path(&format!("{name}.yaml")));
+        }
+        command.output().unwrap()
+    }
+
+    fn allowed(&self) -> Vec<&str> {
+        self.allow.iter().flat_map(|allow| ["--allow", allow]).collect()
+    }
+
+    /// How many Deployments there are in both.
+    async fn deployments(&self) -> usize {
+        let mut count = 0;
+        for context in ["member1", "member2"] {
+            let client = client(&self.folder.path().join("all.yaml"), context).await;
+            count += Api::<Deployment>::all(client).list(&ListParams::default()).await.unwrap().items.len();
+        }
+        count
+    }
+}
+
+fn said(output: &Output) -> String {
+    let text = [&*output.stdout, &*output.stderr].concat();
+    String::from_utf8(text).unwrap().replace("\n  │ ", " ")
+}
+
+const MOVES: &str = "
+fleet: {members: 2}
+given:
+  - workload: {name: web, replicas: 2, policy: {spread: {cluster: {min: 1, max: 1}}, scheduling: Duplicated}}
+  - settled: web
+when:
+  - refuse: {cluster: {carrying: web}, as: victim}
+then:
+  - tainted: {cluster: victim, key: not-ready, effect: NoSchedule}
+  - evicted: {workload: web, from: victim}
+  - heal: victim
+  - settled: web
+";
+
+#[tokio::test]
+async fn clusters_that_are_allowed_are_members_for_a_while_and_are_left_as_they_were() {
+    let others = Others::start().await;
+    let ran = others.run(&[("moves", MOVES.into())], &others.allowed());
+    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
+    let told = said(&ran);
+    assert!(told.find("member 1 is member1").unwrap() < told.find("1 case passed").unwrap(), "{told}");
+    assert_eq!(others.deployments().await, 0);
+    let twice = [("moves", MOVES.to_owned()), ("again", MOVES.to_owned())];
+    let dry = others.run(&twice, &[&*others.allowed(), &["--dry-run"]].concat());
+    assert_eq!(dry.status.code(), Some(0), "{}", said(&dry));
+    assert!(!said(&dry).contains("passed"), "{}", said(&dry));
+}
+
+#[tokio::test]
+async fn nothing_is_done_to_a_cluster_that_is_not_allowed_by_both_its_names() {
+    let others = Others::start().await;
+    let (first, second) = (others.allow[0].as_str(), others.allow[1].as_str());
+    let of_other = first.replace("member1", "member2");
+    let cases: [(&[&str], i32, &str); 5] = [
+        (&[], 2, "needs --allow CONTEXT=UID"),
+        (&["--allow", first], 3, "the case needs 2 members, and 1 are allowed"),
+        (&["--allow", first, "--allow", &of_other], 3, "member2 is not allowed"),
+        (&["--allow", "nobody=0a1b", "--allow", second], 3, "there is no such context"),
+        (&["--allow", "member1"], 2, "write CONTEXT=UID"),
+    ];
+    for (arguments, code, says) in cases {
+        let ran = others.run(&[("moves", MOVES.into())], arguments);
+        assert_eq!(ran.status.code(), Some(code), "{arguments:?}: {}", said(&ran));
+        assert!(said(&ran).contains(says), "{arguments:?}: {}", said(&ran));
+        assert_eq!(others.deployments().await, 0, "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_fault_strikes_more_members_than_are_allowed_at_a_time() {
+    let others = Others::start().await;
+    let faults = [
+        ("refuse", "refuse: {cluster: m1}"),
+        ("partition", "partition: {cluster: m1}"),
+        ("delay", "delay: {cluster: m1, by: 10ms}"),
+        ("jitter", "disturb: {cluster: m1, by: {jitter: 10ms}}"),
+        ("cut", "disturb: {cluster: m1, by: cut}"),
+        ("flap", "flap: {cluster: m1, down: 1s, up: 1s, times: 1}"),
+        ("window", "faults: [{for: 1s, fault: {refuse: {cluster: m1}}}]"),
+    ];
+    let case = |fault: &str| format!("fleet: {{members: 1}}\nwhen:\n  - {fault}\nthen:\n  - wait: 0s\n");
+    let cases: Vec<(&str, String)> = faults.map(|(name, fault)| (name, case(fault))).into();
+    let ran = others.run(&cases, &[&*others.allowed(), &["--max-down", "0"]].concat());
+    assert_eq!(ran.status.code(), Some(3), "{}", said(&ran));
+    let refused = "1 members would be struck at a time, m1, and --max-down is 0";
+    assert_eq!(said(&ran).matches(refused).count(), faults.len(), "{}", said(&ran));
+    let skipped = others.run(&[("down", case("down: {cluster: m1, by: crash}"))], &others.allowed());
+    assert!(said(&skipped).contains("1 skipped"), "{}", said(&skipped));
+}
