@@ -15,7 +15,7 @@ mod site;
 mod sockets;
 
 pub use body::LinkBody;
-pub use capsize_apiserver::{Builder, Keys, ListenError, Listening};
+pub use capsize_apiserver::{Builder, Keys, ListenError, Listening, Quantity};
 pub use door::Door;
 pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, SyncMode};
 pub use inside::{NoStartUp, StartUp};

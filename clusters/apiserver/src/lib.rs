@@ -100,6 +100,7 @@ mod writer;
 pub use auth::User;
 pub use face::Server;
 pub use peer::ClientCertificate;
+pub use quantity::Quantity;
 pub use respond::{ApiBody, ListBody};
 pub use serve::{Authority, Identity, Keys, Limits, ListenError, Listener, Listening};
 pub use server::{Admission, AdmissionRequest, ApiServer, Builder, InstallError};

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// An amount, in billionths, and the family of suffixes that it was written with.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quantity {
+pub struct Quantity {
     billionths: i128,
     form: Form,
 }
@@ -24,7 +24,8 @@ const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 impl Quantity {
     /// Reads a quantity; `None` where the text is none, or is more than can be counted.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (negative, rest) = match text.as_bytes().first()? {
             b'-' => (true, &text[1..]),
@@ -48,7 +49,8 @@ impl Quantity {
     }
 
     /// What it amounts to, in billionths.
-    pub(crate) fn amount(self) -> i128 {
+    #[must_use]
+    pub fn amount(self) -> i128 {
         self.billionths
     }
 }

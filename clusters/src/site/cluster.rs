@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use capsize_apiserver::ApiServer;
+use capsize_apiserver::{ApiServer, Builder};
 use capsize_clock::Simulation;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -29,13 +29,15 @@ pub struct NodeSpec {
     pub zone: Option<String>,
     /// Its labels beside those.
     pub labels: BTreeMap<String, String>,
-    /// How many pods it takes.
-    pub pods: usize,
+    /// How much it has of each resource, `pods` among them.
+    pub room: BTreeMap<String, String>,
 }
 
 impl Default for NodeSpec {
     fn default() -> Self {
-        Self { region: None, zone: None, labels: BTreeMap::new(), pods: 110 }
+        let room = [("cpu", "64"), ("memory", "256Gi"), ("pods", "110")];
+        let room = room.map(|(resource, amount)| (resource.to_owned(), amount.to_owned())).into();
+        Self { region: None, zone: None, labels: BTreeMap::new(), room }
     }
 }
 
@@ -72,8 +74,14 @@ impl Cluster {
     /// Starts an embedded API server with these nodes, on the current runtime.
     #[must_use]
     pub fn start(run: Simulation, spec: &ClusterSpec) -> Self {
-        let api =
-            ApiServer::builder(run.clock, run.seed.stream("control-plane")).name("control-plane").build();
+        Self::start_with(run, spec, |server| server)
+    }
+
+    /// As [`Self::start`], with an API server that `set_up` has had a say in.
+    #[must_use]
+    pub fn start_with(run: Simulation, spec: &ClusterSpec, set_up: impl Fn(Builder) -> Builder) -> Self {
+        let api = ApiServer::builder(run.clock, run.seed.stream("control-plane")).name("control-plane");
+        let api = set_up(api).build();
         let changed = Arc::new(Notify::new());
         let machine = |(name, spec): (&String, &NodeSpec)| {
             let kubelet = Kubelet::new(Arc::clone(&changed));

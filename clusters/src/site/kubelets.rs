@@ -1,28 +1,32 @@
 //! All kubelets in one task: they register their Nodes, renew their Leases, and post their status when it changes.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 use capsize_clock::{Clock, Stream, whole_seconds};
+use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams, PostParams, Request};
 use kube::{Api, Client};
 use rand::RngExt;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::cluster::{Machine, NodeSpec, Nodes};
 use super::stage::Stages;
 
+/// In so many moments of a heartbeat kubelets beat, so that of thousands many beat at once.
+const PARTS: u32 = 100;
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 /// What a kubelet knows of itself.
 struct Own {
     spec: NodeSpec,
+    /// Whether it has a moment of its own to beat.
+    spread: bool,
     /// What it posted last, and when; absent where it is not registered.
     posted: Option<([(&'static str, bool); 4], Instant)>,
     /// Since when each condition is as it is.
@@ -32,6 +36,7 @@ struct Own {
 
 /// Who writes where.
 struct Desk {
+    client: Client,
     nodes: Api<Node>,
     leases: Api<Lease>,
     clock: Clock,
@@ -42,28 +47,27 @@ struct Desk {
 /// Lets the kubelets of all nodes do what they do. Never ends.
 pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: Nodes, mut chance: Stream) {
     let leases = Api::namespaced(client.clone(), LEASE_NAMESPACE);
-    let desk = Desk { nodes: Api::all(client), leases, clock, stages, kubelets };
-    let mut own: BTreeMap<String, Own> = BTreeMap::new();
-    let mut due: BTreeSet<(Instant, String)> = BTreeSet::new();
-    let start = Instant::now();
-    for (name, node) in &*desk.kubelets {
-        own.insert(
-            name.clone(),
-            Own { spec: node.spec.clone(), posted: None, since: BTreeMap::new(), leases: false },
-        );
-        due.insert((start, name.clone()));
-    }
-    while let Some((at, name)) = due.pop_first() {
+    let desk = Desk { nodes: Api::all(client.clone()), client, leases, clock, stages, kubelets };
+    let fresh = |(name, node): (&String, &Machine)| {
+        let spec = node.spec.clone();
+        (name.clone(), Own { spec, spread: false, posted: None, since: BTreeMap::new(), leases: false })
+    };
+    let all = desk.kubelets.iter().map(fresh).collect();
+    let mut due: BTreeMap<Instant, Vec<(String, Own)>> = BTreeMap::from([(Instant::now(), all)]);
+    while let Some((at, mut kubelets)) = due.pop_first() {
         tokio::time::sleep_until(at).await;
-        let Some(kubelet) = own.get_mut(&name) else { continue };
-        let is_first = kubelet.posted.is_none();
-        if desk.kubelets.get(&name).is_some_and(|node| node.kubelet.is_heard()) {
-            desk.beat(&name, kubelet).await;
+        let is_heard = |name: &str| desk.kubelets.get(name).is_some_and(|node| node.kubelet.is_heard());
+        let heard = kubelets.iter_mut().filter(|(name, _)| is_heard(name));
+        join_all(heard.map(|(name, own)| desk.beat(name, own))).await;
+        for (name, mut own) in kubelets {
+            let heartbeat = desk.stages.heartbeat;
+            let pause = match std::mem::replace(&mut own.spread, true) {
+                true => heartbeat,
+                // From now on they do not all beat at once.
+                false => heartbeat * chance.random_range(0..PARTS) / PARTS,
+            };
+            due.entry(at + pause).or_default().push((name, own));
         }
-        // They do not all beat at once.
-        let heartbeat = desk.stages.heartbeat;
-        let pause = if is_first { chance.random_range(Duration::ZERO..=heartbeat) } else { heartbeat };
-        due.insert((Instant::now() + pause, name));
     }
 }
 
@@ -75,10 +79,10 @@ impl Desk {
         }
         let Some(kubelet) = self.kubelets.get(name).map(|node| &node.kubelet) else { return };
         let time = kubelet.clock(self.clock.now());
-        let renewal = json!({ "spec": { "holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": micro_time(time) } });
+        let lasts = (self.stages.heartbeat * 4).as_secs();
+        let renewal = json!({ "spec": { "holderIdentity": name, "leaseDurationSeconds": lasts, "renewTime": micro_time(time) } });
         if own.leases {
-            own.leases =
-                self.leases.patch(name, &PatchParams::default(), &Patch::Merge(renewal)).await.is_ok();
+            own.leases = self.renew(name, &renewal).await;
         } else {
             let mut lease = renewal;
             lease["metadata"] = json!({ "name": name, "namespace": LEASE_NAMESPACE });
@@ -89,6 +93,15 @@ impl Desk {
             own.posted.is_none_or(|(posted, at)| posted != conditions || at.elapsed() >= self.stages.report);
         if due || self.contradicted(name, conditions) {
             self.post(name, own, conditions, time).await;
+        }
+    }
+
+    /// Renews a Lease that is there. The answer is not read: there are more of these than of all other writes.
+    async fn renew(&self, name: &str, renewal: &Value) -> bool {
+        let patch = Patch::Merge(renewal);
+        match Request::new(self.leases.resource_url()).patch(name, &PatchParams::default(), &patch) {
+            Ok(request) => self.client.request::<IgnoredAny>(request).await.is_ok(),
+            Err(_) => false,
         }
     }
 
@@ -108,9 +121,8 @@ impl Desk {
         }
         let written: Vec<Value> =
             conditions.iter().map(|told| condition(*told, time, own.since[told.0])).collect();
-        let resources = json!({ "cpu": "64", "memory": "256Gi", "pods": own.spec.pods.to_string() });
-        let status =
-            json!({ "status": { "conditions": written, "capacity": resources, "allocatable": resources } });
+        let room = &own.spec.room;
+        let status = json!({ "status": { "conditions": written, "capacity": room, "allocatable": room } });
         if self.nodes.patch_status(name, &PatchParams::default(), &Patch::Strategic(status)).await.is_ok() {
             own.posted = Some((conditions, Instant::now()));
         }

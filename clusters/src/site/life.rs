@@ -8,7 +8,7 @@ use std::time::Duration;
 use capsize_clock::{Clock, Stream};
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client, ResourceExt};
 use tokio::sync::Notify;
@@ -17,7 +17,8 @@ use tokio::time::{Instant, sleep_until};
 use super::cluster::Nodes;
 use super::owners::Owner;
 use super::pods::Key;
-use super::scheduler::Place;
+use super::scheduler::{Place, Places};
+use super::seen::SeenPod;
 use super::stage::Stages;
 
 /// Something that is done at a time.
@@ -40,8 +41,8 @@ pub(super) struct Life {
     pub stages: Stages,
     pub machines: Nodes,
     pub chance: Stream,
-    pub places: BTreeMap<String, Place>,
-    pub pods: BTreeMap<Key, Arc<Pod>>,
+    pub places: Places,
+    pub pods: BTreeMap<Key, Arc<SeenPod>>,
     /// The pods that are bound to each node.
     pub on_node: BTreeMap<String, BTreeSet<Key>>,
     /// The pods of each owner.
@@ -64,7 +65,7 @@ pub(super) async fn run(
     chance: Stream,
 ) {
     let mut nodes = pin!(watcher(Api::<Node>::all(client.clone()), Config::default()));
-    let mut pods = pin!(watcher(Api::<Pod>::all(client.clone()), Config::default()));
+    let mut pods = pin!(watcher(Api::<SeenPod>::all(client.clone()), Config::default()));
     let mut deployments = pin!(watcher(Api::<Deployment>::all(client.clone()), Config::default()));
     let mut sets = pin!(watcher(Api::<StatefulSet>::all(client.clone()), Config::default()));
     let mut daemons = pin!(watcher(Api::<DaemonSet>::all(client.clone()), Config::default()));
@@ -74,7 +75,7 @@ pub(super) async fn run(
         stages,
         machines,
         chance,
-        places: BTreeMap::new(),
+        places: Places::default(),
         pods: BTreeMap::new(),
         on_node: BTreeMap::new(),
         of_owner: BTreeMap::new(),
@@ -151,8 +152,8 @@ impl Life {
 
     /// Whether anybody can do anything to the pod: the kubelet of its node; anybody, where there is no such node.
     fn reaches(&self, key: &Key) -> bool {
-        let node = self.pods.get(key).and_then(|pod| super::pods::node_of(pod));
-        node.filter(|node| self.places.contains_key(*node))
+        let node = self.pods.get(key).and_then(|pod| pod.node());
+        node.filter(|node| self.places.has(node))
             .and_then(|node| self.machines.get(node))
             .is_none_or(|machine| machine.kubelet.is_heard())
     }
@@ -176,10 +177,9 @@ impl Life {
             self.places.remove(&name);
             return self.orphan(&name);
         }
-        let pods = self.on_node.get(&name).map_or(0, BTreeSet::len);
-        let place = Place { pods, ..Place::of(node) };
-        if self.places.get(&name) != Some(&place) {
-            self.places.insert(name, place);
+        let pods = || self.on_node.get(&name).into_iter().flatten().filter_map(|key| self.pods.get(key));
+        let fill = |place: &mut Place| pods().for_each(|pod| place.take(&pod.asks()));
+        if self.places.put(&name, Place::of(node), fill) {
             self.house();
             let everywhere = self.owners.iter().filter(|(_, owner)| owner.is_everywhere());
             for owner in everywhere.map(|(key, _)| key.clone()).collect::<Vec<_>>() {

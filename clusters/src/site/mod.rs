@@ -9,6 +9,7 @@ mod life;
 mod owners;
 mod pods;
 mod scheduler;
+mod seen;
 mod stage;
 
 pub use cluster::{Cluster, ClusterSpec, NodeSpec};

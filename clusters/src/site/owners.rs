@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::DeleteParams;
 use kube::{Resource, ResourceExt};
 
 use super::life::{Life, Step};
-use super::pods::{Key, node_of};
+use super::pods::Key;
+use super::seen::SeenPod;
 
 /// Who owns pods.
 #[derive(Clone, Debug)]
@@ -93,7 +94,7 @@ fn owner_key(kind: &str, owner: &impl ResourceExt) -> Key {
 }
 
 /// The owner of a pod.
-pub(super) fn owner_of(pod: &Pod) -> Option<Key> {
+pub(super) fn owner_of(pod: &SeenPod) -> Option<Key> {
     let owner = pod.owner_references().iter().find(|owner| owner.controller == Some(true))?;
     Some((pod.namespace().unwrap_or_default(), format!("{}/{}", owner.kind, owner.name)))
 }
@@ -136,29 +137,25 @@ impl Life {
             !owner.numbered || !names.contains(format!("{}-{number}", owner.reference.name).as_str())
         });
         for number in numbers.take(missing) {
-            // One that is refused is tried with the next change.
-            if let Ok(made) = api.create(&PostParams::default(), &owner.pod(number)).await {
-                self.pod(made, true);
-            }
+            self.make(&key.0, &owner.pod(number)).await;
         }
     }
 
     /// One pod for each node that has none, and whose taints it tolerates.
     async fn spread(&mut self, key: &Key, owner: &Owner) {
         let pods = self.of_owner.get(key).into_iter().flatten().filter_map(|pod| self.pods.get(pod));
-        let served: BTreeSet<&str> = pods.filter_map(|pod| node_of(pod)).collect();
+        let served: BTreeSet<&str> = pods.filter_map(|pod| pod.node()).collect();
         let spec = owner.template.spec.as_ref();
         let tolerations = spec.and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default();
-        let lacking = self.places.iter().filter(|(node, _)| !served.contains(node.as_str()));
-        let lacking: Vec<String> =
-            lacking.filter(|(_, place)| place.tolerated(tolerations)).map(|(node, _)| node.clone()).collect();
-        let api = self.api(key);
+        let lacking = self.places.iter().filter(|(node, _)| !served.contains(node));
+        let lacking: Vec<String> = lacking
+            .filter(|(_, place)| place.tolerated(tolerations))
+            .map(|(node, _)| node.to_owned())
+            .collect();
         for node in lacking {
             let mut pod = owner.pod(0);
             pod.spec.get_or_insert_default().node_name = Some(node);
-            if let Ok(made) = api.create(&PostParams::default(), &pod).await {
-                self.pod(made, true);
-            }
+            self.make(&key.0, &pod).await;
         }
     }
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Binding, ObjectReference, Pod};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Request};
+use kube::{Api, Resource, ResourceExt};
+use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::life::{Life, Step};
 use super::owners::owner_of;
-use super::scheduler::choose;
+use super::seen::SeenPod;
 
 /// Namespace and name.
 pub(super) type Key = (String, String);
@@ -22,32 +23,28 @@ pub(super) fn key(object: &impl ResourceExt) -> Key {
     (object.namespace().unwrap_or_default(), object.name_any())
 }
 
-/// The node that a pod is bound to.
-pub(super) fn node_of(pod: &Pod) -> Option<&str> {
-    pod.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
-}
-
-/// Whether it says that it is ready.
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
-}
-
 impl Life {
     /// The watch tells that a pod has changed, or is gone: nothing new, where that was done here.
-    pub(super) fn told(&mut self, pod: Pod, there: bool) {
-        let version = |pod: &Pod| pod.resource_version().and_then(|version| version.parse::<u64>().ok());
+    pub(super) fn told(&mut self, pod: SeenPod, there: bool) {
+        let version = |pod: &SeenPod| pod.resource_version().and_then(|version| version.parse::<u64>().ok());
         if self.pods.get(&key(&pod)).is_none_or(|known| version(known) < version(&pod)) {
             self.pod(pod, there);
         }
     }
 
     /// A pod has changed, or is gone.
-    pub(super) fn pod(&mut self, pod: Pod, there: bool) {
+    pub(super) fn pod(&mut self, pod: SeenPod, there: bool) {
         let (key, owner) = (key(&pod), owner_of(&pod));
         let before = self.pods.remove(&key);
-        self.file(before.as_deref().and_then(node_of), &key, false);
-        self.file(node_of(&pod), &key, there);
+        let before_on = before.as_deref().and_then(SeenPod::node);
+        if !there || before_on != pod.node() {
+            if let Some(before) = &before {
+                self.leaves(&key, before);
+            }
+            if there {
+                self.comes(&key, &pod);
+            }
+        }
         if there {
             self.plan_for(&key, &pod);
             self.pods.insert(key.clone(), Arc::new(pod));
@@ -69,34 +66,36 @@ impl Life {
         }
     }
 
-    fn plan_for(&mut self, key: &Key, pod: &Pod) {
+    fn plan_for(&mut self, key: &Key, pod: &SeenPod) {
         if pod.metadata.deletion_timestamp.is_some() {
             let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0).try_into().unwrap_or(0);
             let pause = self.stages.stop.draw(&mut self.chance).min(Duration::from_secs(grace));
             self.forget(&Step::Start(key.clone()));
             self.plan(Step::Stop(key.clone()), pause);
-        } else if node_of(pod).is_none() {
+        } else if pod.node().is_none() {
             let pause = self.stages.schedule.draw(&mut self.chance);
             if !self.homeless.contains(key) {
                 self.plan(Step::Schedule(key.clone()), pause);
             }
-        } else if !is_ready(pod) && !self.held_up.contains(&Step::Start(key.clone())) {
+        } else if !pod.is_ready() && !self.held_up.contains(&Step::Start(key.clone())) {
             let pause = self.stages.start.draw(&mut self.chance);
             self.plan(Step::Start(key.clone()), pause);
         }
     }
 
-    /// The pod is on the node, or not.
-    fn file(&mut self, node: Option<&str>, key: &Key, there: bool) {
-        let Some(node) = node else { return };
-        let pods = self.on_node.entry(node.to_owned()).or_default();
-        if there {
-            pods.insert(key.clone())
-        } else {
-            pods.remove(key)
-        };
-        if let Some(place) = self.places.get_mut(node) {
-            place.pods = pods.len();
+    /// The pod is on its node from now on, if it has one.
+    fn comes(&mut self, key: &Key, pod: &SeenPod) {
+        let Some(node) = pod.node() else { return };
+        if self.on_node.entry(node.to_owned()).or_default().insert(key.clone()) {
+            self.places.change(node, |place| place.take(&pod.asks()));
+        }
+    }
+
+    /// The pod is no longer on its node.
+    fn leaves(&mut self, key: &Key, pod: &SeenPod) {
+        let Some(node) = pod.node() else { return };
+        if self.on_node.get_mut(node).is_some_and(|pods| pods.remove(key)) {
+            self.places.change(node, |place| place.free(&pod.asks()));
         }
     }
 
@@ -117,20 +116,21 @@ impl Life {
     }
 
     pub(super) async fn schedule(&mut self, key: &Key) {
-        let Some(pod) = self.pods.get(key).filter(|pod| node_of(pod).is_none()) else { return };
-        let tolerations = pod.spec.as_ref().and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default();
-        let Some(node) = choose(&self.places, tolerations).map(str::to_owned) else {
+        let Some(pod) = self.pods.get(key).filter(|pod| pod.node().is_none()) else { return };
+        let Some(node) = self.places.choose(pod.tolerations(), &pod.asks()) else {
             self.homeless.insert(key.clone());
             return;
         };
-        let mut there = (**pod).clone();
-        there.spec.get_or_insert_default().node_name = Some(node.clone());
-        let target =
-            ObjectReference { kind: Some("Node".into()), name: Some(node), ..ObjectReference::default() };
+        let there = pod.bound_to(node);
+        let target = ObjectReference {
+            kind: Some("Node".into()),
+            name: Some(node.to_owned()),
+            ..ObjectReference::default()
+        };
         let mut binding = Binding { target, ..Binding::default() };
         (binding.metadata.namespace, binding.metadata.name) = (Some(key.0.clone()), Some(key.1.clone()));
         let api = self.api(key);
-        let bound: Result<serde_json::Value, _> =
+        let bound: Result<IgnoredAny, _> =
             api.create_subresource("binding", &key.1, &PostParams::default(), &binding).await;
         if bound.is_ok() {
             // The next one is to see it there.
@@ -146,7 +146,7 @@ impl Life {
         if let Step::Stop(_) = step {
             let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
             let _ = api.delete(&key.1, &at_once).await;
-        } else if pod.metadata.deletion_timestamp.is_none() && !is_ready(pod) {
+        } else if pod.metadata.deletion_timestamp.is_none() && !pod.is_ready() {
             let now = self.clock.now_in_seconds();
             let conditions = ["Initialized", "Ready", "ContainersReady"]
                 .map(|kind| json!({ "type": kind, "status": "True", "lastTransitionTime": now }));
@@ -156,7 +156,17 @@ impl Life {
         }
     }
 
-    pub(super) fn api(&self, key: &Key) -> Api<Pod> {
+    pub(super) fn api(&self, key: &Key) -> Api<SeenPod> {
         Api::namespaced(self.client.clone(), &key.0)
+    }
+
+    /// Makes a pod in a namespace. One that is refused is tried with the next change.
+    pub(super) async fn make(&mut self, namespace: &str, pod: &Pod) {
+        let url = SeenPod::url_path(&(), Some(namespace));
+        let Ok(body) = serde_json::to_vec(pod) else { return };
+        let Ok(request) = Request::new(url).create(&PostParams::default(), body) else { return };
+        if let Ok(made) = self.client.request::<SeenPod>(request).await {
+            self.pod(made, true);
+        }
     }
 }

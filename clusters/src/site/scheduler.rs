@@ -1,19 +1,29 @@
 //! Which node a pod goes to: the one with the fewest pods of those that have room and whose taints it tolerates.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use capsize_apiserver::Quantity;
 use k8s_openapi::api::core::v1::{Node, Taint, Toleration};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
+
+/// How much of each resource, `pods` apart.
+pub(super) type Amounts = BTreeMap<String, i128>;
 
 /// What the scheduler sees of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Place {
     /// Taints that keep pods away.
-    pub taints: Vec<Taint>,
-    pub cordoned: bool,
+    taints: Vec<Taint>,
+    cordoned: bool,
     /// How many pods it takes.
-    pub room: usize,
+    most: usize,
+    /// How much of what they ask for.
+    room: Amounts,
     /// How many it has.
-    pub pods: usize,
+    pods: usize,
+    /// What they ask for.
+    taken: Amounts,
 }
 
 impl Place {
@@ -25,13 +35,35 @@ impl Place {
         Self {
             taints: spec.taints.unwrap_or_default().into_iter().filter(keeps_away).collect(),
             cordoned: spec.unschedulable == Some(true),
-            room: allocatable.and_then(|room| room.get("pods")?.0.parse().ok()).unwrap_or(0),
-            pods: 0,
+            most: allocatable.and_then(|room| room.get("pods")?.0.parse().ok()).unwrap_or(0),
+            room: allocatable.map(amounts).unwrap_or_default(),
+            ..Self::default()
         }
     }
 
-    fn takes(&self, tolerations: &[Toleration]) -> bool {
-        self.pods < self.room && !self.cordoned && self.tolerated(tolerations)
+    /// A pod that asks for so much comes.
+    pub(super) fn take(&mut self, asked: &Amounts) {
+        self.pods += 1;
+        for (resource, amount) in asked {
+            *self.taken.entry(resource.clone()).or_default() += amount;
+        }
+    }
+
+    /// A pod that asks for so much goes.
+    pub(super) fn free(&mut self, asked: &Amounts) {
+        self.pods = self.pods.saturating_sub(1);
+        for (resource, amount) in asked {
+            *self.taken.entry(resource.clone()).or_default() -= amount;
+        }
+    }
+
+    /// Whether a pod that asks for so much has room. What a node does not know it has none of.
+    fn has_room(&self, asked: &Amounts) -> bool {
+        let of = |amounts: &Amounts, resource: &String| amounts.get(resource).copied().unwrap_or_default();
+        let fits = |(resource, amount): (&String, &i128)| {
+            of(&self.taken, resource) + amount <= of(&self.room, resource)
+        };
+        self.pods < self.most && asked.iter().all(fits)
     }
 
     /// Whether all its taints are tolerated.
@@ -39,12 +71,92 @@ impl Place {
         let tolerated = |taint: &Taint| tolerations.iter().any(|toleration| tolerates(toleration, taint));
         self.taints.iter().all(tolerated)
     }
+
+    /// The same but for its pods.
+    fn is_as(&self, other: &Self) -> bool {
+        let all = |place: &Self| (place.taints.clone(), place.cordoned, place.most, place.room.clone());
+        all(self) == all(other)
+    }
 }
 
-/// The node for a pod with these tolerations; the first by name where several have as few pods.
-pub(super) fn choose<'a>(places: &'a BTreeMap<String, Place>, tolerations: &[Toleration]) -> Option<&'a str> {
-    let fitting = places.iter().filter(|(_, place)| place.takes(tolerations));
-    fitting.min_by_key(|(_, place)| place.pods).map(|(name, _)| name.as_str())
+/// How much of each resource these texts say; what is no quantity is none.
+pub(super) fn amounts(texts: &BTreeMap<String, Text>) -> Amounts {
+    let amount = |(resource, text): (&String, &Text)| {
+        (resource != "pods").then(|| Some((resource.clone(), Quantity::parse(&text.0)?.amount()))).flatten()
+    };
+    texts.iter().filter_map(amount).collect()
+}
+
+/// All nodes, so ordered that a choice need not look at each.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    all: BTreeMap<Arc<str>, Place>,
+    /// Those that are not cordoned, by whether they have taints, and then by how many pods they have.
+    open: [BTreeSet<(usize, Arc<str>)>; 2],
+}
+
+impl Places {
+    /// Whether there is such a node.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.all.contains_key(name)
+    }
+
+    /// All of them, by name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Place)> {
+        self.all.iter().map(|(name, place)| (&**name, place))
+    }
+
+    /// A node is there, or has changed. What it has of pods stays, and is asked for where it is new. Whether it is another
+    /// place for pods than before.
+    pub(super) fn put(&mut self, name: &str, mut place: Place, pods: impl FnOnce(&mut Place)) -> bool {
+        match self.all.get(name) {
+            Some(known) if known.is_as(&place) => return false,
+            Some(known) => (place.pods, place.taken) = (known.pods, known.taken.clone()),
+            None => pods(&mut place),
+        }
+        self.remove(name);
+        self.file(&name.into(), &place, true);
+        self.all.insert(name.into(), place);
+        true
+    }
+
+    /// A node is gone.
+    pub(super) fn remove(&mut self, name: &str) {
+        if let Some((name, place)) = self.all.remove_entry(name) {
+            self.file(&name, &place, false);
+        }
+    }
+
+    /// The pods of a node change, if there is such a node.
+    pub(super) fn change(&mut self, name: &str, change: impl FnOnce(&mut Place)) {
+        if let Some((name, mut place)) = self.all.remove_entry(name) {
+            self.file(&name, &place, false);
+            change(&mut place);
+            self.file(&name, &place, true);
+            self.all.insert(name, place);
+        }
+    }
+
+    fn file(&mut self, name: &Arc<str>, place: &Place, there: bool) {
+        let open = &mut self.open[usize::from(!place.taints.is_empty())];
+        let entry = (place.pods, Arc::clone(name));
+        if there && !place.cordoned {
+            open.insert(entry);
+        } else {
+            open.remove(&entry);
+        }
+    }
+
+    /// The node for a pod with these tolerations that asks for so much; the first by name where several have as few pods.
+    pub(super) fn choose(&self, tolerations: &[Toleration], asked: &Amounts) -> Option<&str> {
+        let place = |name: &Arc<str>| self.all.get(name).filter(|place| place.has_room(asked));
+        let [free, tainted] = &self.open;
+        let best = free.iter().find(|(_, name)| place(name).is_some());
+        let better = tainted.iter().take_while(|entry| best.is_none_or(|best| *entry < best));
+        let mut tolerated =
+            better.filter(|(_, name)| place(name).is_some_and(|place| place.tolerated(tolerations)));
+        tolerated.next().or(best).map(|(_, name)| &**name)
+    }
 }
 
 fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
@@ -64,24 +176,81 @@ mod tests {
 
     #[test]
     fn a_pod_goes_where_there_is_most_room_of_what_takes_it() {
-        let place = Place { room: 3, ..Place::default() };
-        let places = BTreeMap::from([
-            ("cordoned".to_owned(), Place { cordoned: true, ..place.clone() }),
-            ("full".to_owned(), Place { pods: 3, ..place.clone() }),
-            ("half".to_owned(), Place { pods: 2, ..place.clone() }),
-            ("less".to_owned(), Place { pods: 1, ..place.clone() }),
-            ("less-too".to_owned(), Place { pods: 1, ..place.clone() }),
-            ("tainted".to_owned(), Place { taints: vec![taint("a", "NoSchedule")], ..place }),
+        let place = Place { most: 3, ..Place::default() };
+        let places = places([
+            ("cordoned", Place { cordoned: true, ..place.clone() }),
+            ("full", Place { pods: 3, ..place.clone() }),
+            ("half", Place { pods: 2, ..place.clone() }),
+            ("less", Place { pods: 1, ..place.clone() }),
+            ("less-too", Place { pods: 1, ..place.clone() }),
+            ("tainted", Place { taints: vec![taint("a", "NoSchedule")], ..place }),
         ]);
         let exists = |key: &str| Toleration {
             key: Some(key.into()),
             operator: Some("Exists".into()),
             ..Toleration::default()
         };
-        assert_eq!(choose(&places, &[]), Some("less"));
-        assert_eq!(choose(&places, &[exists("b")]), Some("less"));
-        assert_eq!(choose(&places, &[exists("a")]), Some("tainted"));
-        assert_eq!(choose(&BTreeMap::new(), &[]), None);
+        let nothing = Amounts::new();
+        assert_eq!(places.choose(&[], &nothing), Some("less"));
+        assert_eq!(places.choose(&[exists("b")], &nothing), Some("less"));
+        assert_eq!(places.choose(&[exists("a")], &nothing), Some("tainted"));
+        assert_eq!(Places::default().choose(&[], &nothing), None);
+    }
+
+    fn asks(texts: &[(&str, &str)]) -> Amounts {
+        amounts(
+            &texts
+                .iter()
+                .map(|(resource, text)| ((*resource).to_owned(), Text((*text).to_owned())))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn a_pod_goes_where_there_is_enough_of_all_that_it_asks_for() {
+        let place = |room: &[(&str, &str)]| Place { most: 3, room: asks(room), ..Place::default() };
+        let mut places = places([
+            ("large", Place { pods: 2, ..place(&[("cpu", "4"), ("memory", "8Gi")]) }),
+            ("small", place(&[("cpu", "1"), ("memory", "8Gi")])),
+        ]);
+        let cases = [
+            (asks(&[]), Some("small")),
+            (asks(&[("cpu", "1000m")]), Some("small")),
+            (asks(&[("cpu", "1001m")]), Some("large")),
+            (asks(&[("cpu", "1"), ("memory", "9Gi")]), None),
+            (asks(&[("example.com/gpu", "1")]), None),
+        ];
+        for (asked, expected) in cases {
+            assert_eq!(places.choose(&[], &asked), expected, "{asked:?}");
+        }
+        let asked = asks(&[("cpu", "600m")]);
+        places.change("small", |place| place.take(&asked));
+        assert_eq!(places.choose(&[], &asked), Some("large"));
+        places.change("small", |place| place.free(&asked));
+        assert_eq!(places.choose(&[], &asked), Some("small"));
+    }
+
+    #[test]
+    fn a_node_keeps_its_pods_when_it_changes_and_loses_its_place_when_it_goes() {
+        let mut places = places([("a", Place { most: 3, pods: 1, ..Place::default() })]);
+        assert!(!places.put("a", Place { most: 3, ..Place::default() }, |_| panic!("it is known")));
+        assert!(places.put("a", Place { most: 2, ..Place::default() }, |_| panic!("it is known")));
+        assert!(places.put("b", Place { most: 2, ..Place::default() }, |place| place.take(&Amounts::new())));
+        let nothing = Amounts::new();
+        assert_eq!(places.choose(&[], &nothing), Some("a"));
+        places.remove("a");
+        assert_eq!(places.choose(&[], &nothing), Some("b"));
+        places.change("b", |place| place.take(&nothing));
+        assert_eq!(places.choose(&[], &nothing), None);
+    }
+
+    fn places<const N: usize>(all: [(&str, Place); N]) -> Places {
+        let mut places = Places::default();
+        for (name, place) in all {
+            places.file(&name.into(), &place, true);
+            places.all.insert(name.into(), place);
+        }
+        places
     }
 
     #[test]

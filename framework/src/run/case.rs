@@ -238,24 +238,25 @@ struct Ground {
 
 async fn ground(run: Simulation, case: &Case, target: Target<'_>) -> Result<Ground, Miss> {
     let Target { profile, implementation } = target;
+    // What comes in by a socket has to say who it is.
+    let set_up = |server: Builder| match implementation.is_outside() {
+        true => server.track_updates(true).authentication(true),
+        false => server,
+    };
     if let Some(shape) = &case.scenario.cluster {
         let start_up = start_up(shape.value.start_up.as_ref(), profile)?;
         let after = start_up.and_then(|start_up| match start_up {
             StartUp::After(after) => Some(after),
             _ => None,
         });
-        let cluster = Cluster::start(run, &cluster_spec(&shape.value, after));
+        let spec = cluster_spec(&shape.value, after, profile.timings.status_update_frequency);
+        let cluster = Cluster::start_with(run, &spec, set_up);
         let fleet = Fleet::alone(cluster.api().clone());
         return Ok(Ground { fleet, cluster: Some(cluster), start_up: after.unwrap_or_default() });
     }
     let spec = fleet_spec(case, profile)?;
     let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
     let admission = implementation.admission(&profile.timings);
-    // What comes in by a socket has to say who it is.
-    let set_up = |server: Builder| match implementation.is_outside() {
-        true => server.track_updates(true).authentication(true),
-        false => server,
-    };
     let fleet = match implementation.provider() {
         None => Fleet::embedded_with(run, &spec, admission, set_up),
         Some(provider) => {

@@ -22,12 +22,19 @@ use crate::scenario::{
 /// A pod that never starts would start after this, longer than any run.
 const NEVER: Duration = Duration::from_secs(366 * 86_400);
 
-/// The cluster to be, of that shape; `start_up` is what its start-up time has come to.
-pub(super) fn cluster_spec(shape: &ClusterShape, start_up: Option<Duration>) -> ClusterSpec {
+/// The cluster to be, of that shape; `start_up` is what its start-up time has come to, and its kubelets renew their
+/// Leases once each `heartbeat`.
+pub(super) fn cluster_spec(
+    shape: &ClusterShape,
+    start_up: Option<Duration>,
+    heartbeat: Duration,
+) -> ClusterSpec {
     let node = |(name, zone): (String, Option<&str>)| {
         let region = zone.and_then(|zone| shape.regions.get(zone)).map(|region| region.value.clone());
         let labels = shape.labels_of(&name, zone);
-        let spec = NodeSpec { region, zone: zone.map(str::to_owned), labels, ..NodeSpec::default() };
+        let mut spec = NodeSpec { region, zone: zone.map(str::to_owned), labels, ..NodeSpec::default() };
+        let room = shape.room.iter().map(|(resource, amount)| (resource.clone(), amount.value.clone()));
+        spec.room.extend(room);
         (name, spec)
     };
     let default = Stages::default();
@@ -36,7 +43,7 @@ pub(super) fn cluster_spec(shape: &ClusterShape, start_up: Option<Duration>) -> 
         (_, Some(start_up)) => Delay::Always(start_up),
         (_, None) => default.start,
     };
-    ClusterSpec { nodes: shape.places().map(node).collect(), stages: Stages { start, ..default } }
+    ClusterSpec { nodes: shape.places().map(node).collect(), stages: Stages { start, heartbeat, ..default } }
 }
 
 impl Driver<'_> {

@@ -1,8 +1,8 @@
 //! What the YAML types cannot say of clusters with nodes and their steps.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use capsize_clusters::Direction;
+use capsize_clusters::{Direction, Quantity};
 use serde_saphyr::{Location, Spanned};
 
 use super::check::{Checked, MOST_MEMBERS, Mistake, Scope, name, wrong};
@@ -27,6 +27,7 @@ pub(super) fn check_cluster(shape: &Spanned<ClusterShape>) -> Checked {
     {
         return wrong(region, format!("there is no zone `{zone}` in this cluster"));
     }
+    quantities(&cluster.room)?;
     let known = |name: &String| nodes.contains(name) || cluster.zones.contains_key(name);
     if let Some((name, labels)) = cluster.labels.iter().find(|(name, _)| !known(name)) {
         return wrong(labels, format!("there is no node and no zone `{name}` in this cluster"));
@@ -39,6 +40,14 @@ pub(super) fn check_cluster(shape: &Spanned<ClusterShape>) -> Checked {
         Some((flag, value)) => wrong(value, format!("{flag} is a number from 0 to 1000000")),
         None => Ok(()),
     }
+}
+
+/// Amounts are such as Kubernetes knows.
+fn quantities(amounts: &BTreeMap<String, Spanned<String>>) -> Checked {
+    let wrong_one = amounts.values().find(|amount| Quantity::parse(&amount.value).is_none());
+    wrong_one.map_or(Ok(()), |amount| {
+        wrong(amount, format!("`{}` is no amount: write 500m, 2 or 1Gi", amount.value))
+    })
 }
 
 /// Some steps are about fleets alone, some about nodes.
@@ -91,6 +100,7 @@ impl Scope<'_> {
         }
         self.name_workload(new)?;
         pods.on.iter().try_for_each(|node| self.member(node))?;
+        quantities(&pods.requests)?;
         let counted = matches!(pods.kind.value, Keeper::Deployment | Keeper::StatefulSet);
         let bound = matches!(pods.kind.value, Keeper::Pod | Keeper::StaticPod);
         match &pods.replicas {

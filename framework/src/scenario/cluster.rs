@@ -25,6 +25,9 @@ pub struct ClusterShape {
     /// Labels of nodes, or of all nodes of a zone.
     #[serde(default)]
     pub labels: BTreeMap<String, Spanned<BTreeMap<String, String>>>,
+    /// How much each node has of some resource, other than 64 CPUs, 256Gi of memory and room for 110 pods.
+    #[serde(default)]
+    pub room: BTreeMap<String, Spanned<String>>,
     /// How long pods take to become ready; 1.5 s where nothing is said.
     pub start_up: Option<StartUpTime>,
     /// Flags of the controllers that are not as the target's profile says, by the names that headers of histories have.
@@ -64,6 +67,9 @@ pub struct Pods {
     /// One on each of these nodes, of pods that nobody keeps and of static ones.
     #[serde(default)]
     pub on: Vec<Spanned<MemberRef>>,
+    /// How much each asks for of some resource, such as `cpu`.
+    #[serde(default)]
+    pub requests: BTreeMap<String, Spanned<String>>,
     /// What they tolerate beside what their kind and the API server add.
     #[serde(default)]
     pub tolerations: Vec<PodToleration>,

@@ -38,7 +38,11 @@ pub fn pods(pods: &Pods, on: &[String]) -> Vec<(ApiResource, Value)> {
         Keeper::Pod => (of("", "Pod"), false),
         Keeper::StaticPod => (of("", "Pod"), true),
     };
-    let spec = spec(&pods.tolerations, is_static);
+    let mut spec = spec(&pods.tolerations, is_static);
+    if !pods.requests.is_empty() {
+        let requests = pods.requests.iter().map(|(resource, amount)| (resource.clone(), json!(amount.value)));
+        spec["containers"][0]["resources"] = json!({"requests": Map::from_iter(requests)});
+    }
     if kind.group.is_empty() {
         let bound = on.iter().enumerate().map(|(number, node)| {
             let name = format!("{}-{number}", pods.name.value);
