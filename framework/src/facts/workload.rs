@@ -98,6 +98,8 @@ pub struct Workload {
     pub placeable: bool,
     /// Its kind as members serve it: `apps/v1/Deployment`.
     pub served_as: String,
+    /// Whether its owner keeps one like it on every member.
+    pub everywhere: bool,
     /// Whether it is a workload that has replicas, be they none at present.
     pub has_replicas: bool,
     /// What one replica needs of each resource, in thousandths.

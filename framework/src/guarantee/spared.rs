@@ -87,9 +87,7 @@ impl Spared {
         if state.evicting_taints().next().is_some() {
             return;
         }
-        for (key, workload) in
-            court.world.workloads.iter().filter(|(_, each)| each.assignment.contains_key(member))
-        {
+        for (key, workload) in court.world.assigned_to(member) {
             let tolerated = tolerates(workload, std::iter::once(taint));
             let Some(Tolerates::Until(until, taint)) = tolerated else { continue };
             if is_fresh(&taint, court.world) && fact.at + court.timings().latency + bounds::STAMP < until {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{lease, node, pod};
 use crate::dialect::marks;
 use crate::facts::{Fact, News, ObjectVersion, World};
-use crate::history::{CONTROL_PLANE, Entry, EventType, Kind};
+use crate::history::{CONTROL_PLANE, Entry, EventType, Kind, Object};
 
 /// Folds the entries of a history of a cluster with nodes.
 #[derive(Debug, Default)]
@@ -62,6 +62,16 @@ impl Nodes {
         self.world.now = at;
         let (news, witness) = match &entry.kind {
             Kind::Mark(mark) => (vec![marks::observe(&mut self.world, mark)], None),
+            Kind::Event { on, object, event } if object.kind() == "Lease" => {
+                let heard = if &**on == CONTROL_PLANE { self.lease(*event, object) } else { None };
+                let (name, version) =
+                    (object.text("metadata", "name"), object.text("metadata", "resourceVersion"));
+                let full = format!("{}/{name}", object.text("metadata", "namespace"));
+                (
+                    heard.into_iter().collect(),
+                    Some(ObjectVersion::new(Arc::clone(on), "Lease", &full, &version)),
+                )
+            }
             Kind::Event { on, event, object } => {
                 let object = object.value();
                 let seen = seen(on, *event, &object);
@@ -73,13 +83,24 @@ impl Nodes {
         news.into_iter().map(|news| Fact { at, width, news, witness: witness.clone() }).collect()
     }
 
+    /// Most of what is seen are Leases, and most of what a Lease says is the same as before: no tree is made of it.
+    fn lease(&mut self, event: EventType, object: &Object) -> Option<News> {
+        if object.text("metadata", "namespace") != lease::NAMESPACE || event == EventType::Deleted {
+            return None;
+        }
+        let name = object.text("metadata", "name");
+        if !self.leases.knows(&name) {
+            let stamp = capsize_clock::parse_time(&object.text("metadata", "creationTimestamp"));
+            self.see(stamp.into_iter());
+        }
+        let renewed = capsize_clock::parse_time(&object.text("spec", "renewTime"))?;
+        self.leases.observe(&mut self.world, &name, renewed)
+    }
+
     fn event(&mut self, seen: &Seen<'_>) -> Vec<News> {
         match (seen.text("/apiVersion"), seen.witness.kind()) {
             ("v1", "Node") => node::observe(&mut self.world, seen),
             ("v1", "Pod") => pod::observe(&mut self.world, seen),
-            ("coordination.k8s.io/v1", "Lease") => {
-                self.leases.observe(&mut self.world, seen).into_iter().collect()
-            }
             _ => Vec::new(),
         }
     }
@@ -89,8 +110,12 @@ impl Nodes {
     fn see_stamps(&mut self, seen: &Seen<'_>) {
         let taints = seen.list("/spec/taints").iter().map(|taint| &taint["timeAdded"]);
         let stamps = taints.chain(seen.object.pointer("/metadata/creationTimestamp"));
+        self.see(stamps.filter_map(time));
+    }
+
+    fn see(&mut self, stamps: impl Iterator<Item = Timestamp>) {
         let since = SignedDuration::try_from(self.world.now).unwrap_or(SignedDuration::MAX);
-        let starts = stamps.filter_map(|stamp| time(stamp)?.checked_sub(since).ok());
+        let starts = stamps.filter_map(|stamp| stamp.checked_sub(since).ok());
         self.world.wall_start = starts.chain(self.world.wall_start).max();
     }
 }

@@ -4,31 +4,43 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::fold::{Seen, time};
 use crate::facts::{News, World};
 
-const NAMESPACE: &str = "kube-node-lease";
+/// Where the Leases of nodes are.
+pub(super) const NAMESPACE: &str = "kube-node-lease";
 
 /// The latest time that each Lease has had.
 #[derive(Debug, Default)]
 pub(super) struct Leases(BTreeMap<String, Timestamp>);
 
 impl Leases {
-    /// What this version of a Lease tells. The first that is seen may be old.
-    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Option<News> {
-        if seen.text("/metadata/namespace") != NAMESPACE || seen.gone {
+    /// Whether a version of the Lease was seen before.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// What a version of the Lease called `name` tells, which was renewed then. The first that is seen may be old.
+    pub(super) fn observe(&mut self, world: &mut World, name: &str, renewed: Timestamp) -> Option<News> {
+        world.heartbeats_shown = true;
+        let is_later = match self.0.get_mut(name) {
+            Some(latest) => {
+                let is_later = renewed > *latest;
+                *latest = renewed.max(*latest);
+                is_later
+            }
+            None => {
+                self.0.insert(name.to_owned(), renewed);
+                false
+            }
+        };
+        if !is_later {
             return None;
         }
-        let renewed = time(seen.object.pointer("/spec/renewTime")?)?;
-        world.heartbeats_shown = true;
-        let is_later = self.0.get(seen.name).is_some_and(|latest| renewed > *latest);
-        let latest = self.0.entry(seen.name.to_owned()).or_insert(renewed);
-        *latest = renewed.max(*latest);
-        if !world.members.contains_key(seen.name) && is_later {
-            world.strangers.insert(seen.name.to_owned());
-        }
-        let member = world.members.get_mut(seen.name).filter(|_| is_later)?;
+        let Some(member) = world.members.get_mut(name) else {
+            world.strangers.insert(name.to_owned());
+            return None;
+        };
         member.sign_of_life = Some(world.now);
-        Some(News::SignOfLife(seen.name.to_owned()))
+        Some(News::SignOfLife(name.to_owned()))
     }
 }

@@ -26,6 +26,8 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     let entry = world.workloads.entry(key.clone()).or_default();
     entry.record = Some(seen.witness.clone());
     (entry.recorded, entry.replicas) = (true, 1);
+    entry.everywhere =
+        seen.list("/metadata/ownerReferences").iter().any(|owner| owner["kind"] == "DaemonSet");
     let mut news = Vec::new();
     let node = seen.text("/spec/nodeName");
     if leaving && entry.evictions.is_empty() && !node.is_empty() {
