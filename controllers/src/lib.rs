@@ -33,7 +33,7 @@ mod webhook;
 mod work_status;
 
 pub use agent::Agent;
-pub use node_lifecycle::{NodeControllerSet, NodeControllers, NodeSettings};
+pub use node_lifecycle::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 pub use settings::Settings;
 pub use start::{Controllers, MemberClients, Running};
 pub use webhook::{Identity, IdentityError, Webhooks, Write, admit, review};

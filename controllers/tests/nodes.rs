@@ -241,3 +241,40 @@ fn a_pod_that_comes_to_a_node_that_is_not_ready_is_marked() {
         assert_eq!(told, ready, "{bugs:?}");
     }
 }
+
+#[test]
+fn a_node_that_falls_silent_is_told_of_once_and_counted_where_it_stands() {
+    let (told, counted) = site(&[4, 2], &[], |mut site| async move {
+        site.silence(&["a1", "a2"]);
+        site.pass(NOTICED + 20).await;
+        let told = site.told("NodeNotReady", "Node").await;
+        (told, site.metrics.text())
+    });
+    assert_eq!(told, ["a1", "a2"]);
+    for line in [
+        "node_collector_zone_size{zone=\":\0:a\"} 4",
+        "node_collector_zone_health{zone=\":\0:a\"} 50",
+        "node_collector_unhealthy_nodes_in_zone{zone=\":\0:a\"} 2",
+        "node_collector_evictions_total{zone=\":\0:a\"} 2",
+        "node_collector_evictions_total{zone=\":\0:b\"} 0",
+    ] {
+        assert!(counted.contains(line), "{line}\n{counted}");
+    }
+}
+
+#[test]
+fn a_pod_that_a_taint_drives_out_is_counted_with_how_late_it_went() {
+    let counted = site(&[2], &[], |mut site| async move {
+        site.pod("web", "a1", 30).await;
+        site.pass(10).await;
+        site.silence(&["a1"]);
+        site.pass(NOTICED + 40).await;
+        site.metrics.text()
+    });
+    for line in [
+        "taint_eviction_controller_pod_deletions_total 1",
+        "taint_eviction_controller_pod_deletion_duration_seconds_bucket{le=\"0.1\"} 1",
+    ] {
+        assert!(counted.contains(line), "{line}\n{counted}");
+    }
+}

@@ -117,7 +117,8 @@ fn changes(before: &Value, after: &Value) -> Vec<String> {
 
 fn start(client: &Client, run: Simulation, settings: &NodeSettings, rules: &NodeRelease) -> Running {
     let rules = Arc::new(rules.clone());
-    NodeControllers { client: client.clone(), clock: run.clock, settings: settings.clone(), rules }.start()
+    let (settings, metrics) = (settings.clone(), NodeMetrics::default());
+    NodeControllers { client: client.clone(), clock: run.clock, settings, rules, metrics }.start()
 }
 
 /// What the reference did where the kubelets and people of `lines` did the same.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use capsize_clusters::Admission;
 use capsize_controllers::rules::node::{NodeBehaviour, NodeRelease, NodeRules, Rates, UnknownNodeBug};
-use capsize_controllers::{NodeControllerSet, NodeControllers, NodeSettings};
+use capsize_controllers::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 use capsize_framework::run::{Implementation, Site, StartError, Started};
 use capsize_framework::target::{Profile, Timings, Zones};
 use futures::future::{LocalBoxFuture, ready};
@@ -34,6 +34,7 @@ impl NodeReference {
     pub fn of(profile: &Profile) -> Result<Self, UnknownNodeBug> {
         let behaviour = match profile.behaviour.as_deref() {
             Some("1.16") => NodeBehaviour::V1_16,
+            Some("1.16-drains") => NodeBehaviour::V1_16_DRAINS,
             _ => NodeBehaviour::V1_36,
         };
         let bugs = profile.bugs.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
@@ -76,6 +77,7 @@ impl Implementation for NodeReference {
             clock: site.clock,
             settings: NodeSettings { controllers: self.controllers, ..settings(site.timings, site.zones) },
             rules: Arc::clone(&self.rules),
+            metrics: NodeMetrics::default(),
         };
         Box::pin(ready(Ok(Box::new(controllers.start()) as Started)))
     }
@@ -94,6 +96,7 @@ fn settings(timings: &Timings, zones: Option<&Zones>) -> NodeSettings {
         monitor_period: timings.monitor_period,
         monitor_grace_period: timings.monitor_grace_period,
         startup_grace_period: timings.startup_grace_period.unwrap_or(default.startup_grace_period),
+        pod_eviction_timeout: timings.failover_eviction_timeout,
         rates,
         ..default
     }

@@ -151,7 +151,12 @@ where
     /// All objects, by namespace and name.
     pub(crate) fn list(&self) -> Vec<Arc<K>> {
         let mut ordered = self.ordered.lock().unwrap_or_else(PoisonError::into_inner);
-        ordered.get_or_insert_with(|| sorted(&self.store).into_values().collect()).clone()
+        let in_order = || {
+            let mut objects = self.store.state();
+            objects.sort_by(|one, other| place(&**one).cmp(&place(&**other)));
+            objects
+        };
+        ordered.get_or_insert_with(in_order).clone()
     }
 
     /// Files all objects under what `keys` says, to be found by [`Informer::by`].
@@ -189,6 +194,10 @@ impl Informer<DynamicObject> {
         let types = TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
         Self::lean(api, config, kind.clone(), move |object| object.types = Some(types.clone()))
     }
+}
+
+fn place<K: Resource>(object: &K) -> (Option<&str>, Option<&str>) {
+    (object.meta().namespace.as_deref(), object.meta().name.as_deref())
 }
 
 /// By namespace and name: the order of a store is that of its hashes.

@@ -12,7 +12,7 @@ use kube::runtime::watcher::Config;
 use kube::{Api, Client};
 use tokio::sync::Notify;
 
-use super::{NodeControllers, NodeSettings};
+use super::{NodeControllers, NodeMetrics, NodeSettings};
 use crate::machinery::{Informer, Retries};
 use crate::rules::node::{NodeHealth, NodeRules, WaitingNodes, ZoneState};
 
@@ -28,6 +28,7 @@ pub(crate) struct NodeContext {
     pub clock: Clock,
     pub settings: NodeSettings,
     pub rules: Arc<dyn NodeRules>,
+    pub metrics: NodeMetrics,
     pub nodes: Informer<Node>,
     /// Without what nobody here reads of them.
     pub pods: Informer<Pod>,
@@ -59,7 +60,7 @@ pub(super) struct Zone {
 impl NodeContext {
     /// Starts the watches.
     pub(super) fn new(controllers: NodeControllers) -> Self {
-        let NodeControllers { client, clock, settings, rules } = controllers;
+        let NodeControllers { client, clock, settings, rules, metrics } = controllers;
         let pods = Informer::lean(Api::all(client.clone()), Config::default(), (), forget_what_is_not_read);
         Self {
             nodes: Informer::start(Api::all(client.clone()), Config::default(), ()),
@@ -71,6 +72,7 @@ impl NodeContext {
             clock,
             settings,
             rules,
+            metrics,
         }
     }
 

@@ -8,7 +8,7 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::monitor::COMPONENT;
-use super::{NodeContext, mark, taints};
+use super::{NodeContext, drain, mark, taints};
 use crate::machinery::{Said, patched_status, record};
 use crate::rules::node::{Tainting, ready_of};
 
@@ -19,45 +19,52 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a look has found.
 pub(super) struct Seen {
-    pub zone: String,
+    pub zone: Arc<str>,
     /// Whether it counts for its zone.
     pub counts: bool,
     /// The status of `Ready` after the look; absent where it never said.
     pub ready: Option<String>,
 }
 
-/// Looks at a node. Nothing is known of one that could not be written.
-pub(super) async fn look(context: &NodeContext, node: Arc<Node>) -> Option<Seen> {
-    let (node, read) = silence(context, node).await?;
+/// Looks at a node of `zone`. Nothing is known of one that could not be written.
+pub(super) async fn look(context: &NodeContext, node: Arc<Node>, zone: Arc<str>) -> Option<Seen> {
+    let start = context.clock.elapsed();
+    let heard = silence(context, node).await;
+    context.metrics.looked(context.clock.elapsed().saturating_sub(start));
+    let (node, read) = heard?;
     let ready = ready_of(conditions(&node)).map(|ready| ready.status.clone());
     if ready.is_some() {
         let decisive = context.rules.decisive(Some(&read), ready.as_deref()).map(str::to_owned);
-        taint(context, &node, decisive.as_deref()).await;
+        if context.rules.node_behaviour().evicts_by_taint {
+            taint(context, &node, decisive.as_deref()).await;
+        } else {
+            drain::queue(context, &node, decisive.as_deref());
+        }
         mark_pods(context, &node, &read, ready.as_deref()).await;
     }
-    Some(Seen { zone: context.rules.zone_of(node.labels()), counts: context.rules.counts(&node), ready })
+    Some(Seen { zone, counts: context.rules.counts(&node), ready })
 }
 
 /// Listens for signs of life, and writes that there are none. Returns the node as it is then, and what `Ready` said before;
 /// a node that never said anything counts as unknown.
 async fn silence(context: &NodeContext, mut node: Arc<Node>) -> Option<(Arc<Node>, String)> {
-    let api = Api::<Node>::all(context.client.clone());
     for attempt in 0..TRIES {
+        let api = || Api::<Node>::all(context.client.clone());
         if attempt > 0 {
             context.clock.sleep(PAUSE).await;
-            match api.get(&node.name_any()).await {
+            match api().get(&node.name_any()).await {
                 Ok(fresh) => node = Arc::new(fresh),
                 Err(_) => continue,
             }
         }
         let read = ready_of(conditions(&node)).map_or("Unknown", |ready| &ready.status).to_owned();
         let Some(silenced) = listen(context, &node) else { return Some((node, read)) };
-        match patched_status(&api, &*node, &json!({ "conditions": silenced })).await {
+        match patched_status(&api(), &*node, &json!({ "conditions": silenced })).await {
             Ok(written) => {
                 let mut memory = context.memory();
                 if let Some(health) = memory.health.get_mut(&node.name_any()) {
                     // Not a sign of life: it was said here.
-                    health.ready = ready_of(conditions(&written)).cloned();
+                    health.ready = ready_of(conditions(&written)).cloned().map(Arc::new);
                     health.transition = context.clock.now();
                 }
                 return Some((Arc::new(written), read));

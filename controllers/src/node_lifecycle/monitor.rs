@@ -19,25 +19,41 @@ pub(super) const COMPONENT: &str = "node-controller";
 pub(super) async fn run(context: Arc<NodeContext>) {
     let mut known = BTreeSet::new();
     loop {
+        let start = context.clock.elapsed();
         look_at_all(&context, &mut known).await;
+        context.metrics.looked_at_all(context.clock.elapsed().saturating_sub(start));
         context.clock.sleep(context.settings.monitor_period).await;
     }
 }
 
 async fn look_at_all(context: &NodeContext, known: &mut BTreeSet<String>) {
     let nodes = context.nodes.list();
-    for node in &nodes {
-        ensure_zone(context, node);
-    }
+    let mut names: BTreeSet<Arc<str>> = BTreeSet::new();
+    let mut zone = |node: &Arc<Node>| {
+        let name = context.rules.zone_of(node.labels());
+        if let Some(known) = names.get(name.as_str()) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = name.into();
+        names.insert(Arc::clone(&name));
+        name
+    };
+    let zones: Vec<Arc<str>> = nodes.iter().map(&mut zone).collect();
+    names.iter().for_each(|name| ensure_zone(context, name));
     come_and_go(context, &nodes, known).await;
     let workers = context.rules.node_behaviour().workers;
-    let looks = stream::iter(nodes.iter().cloned()).map(|node| look(context, node)).buffered(workers);
+    let placed = nodes.iter().cloned().zip(zones);
+    let looks = stream::iter(placed).map(|(node, zone)| look(context, node, zone)).buffered(workers);
     // A node that cannot be written is left out for this time, as if it were not there.
     let seen: Vec<_> = looks.filter_map(std::future::ready).collect().await;
-    settle(context, &nodes, &seen).await;
+    settle(context, &nodes, &names, &seen).await;
 }
 
 async fn come_and_go(context: &NodeContext, nodes: &[Arc<Node>], known: &mut BTreeSet<String>) {
+    let is_known = |node: &Arc<Node>| node.metadata.name.as_ref().is_some_and(|name| known.contains(name));
+    if known.len() == nodes.len() && nodes.iter().all(is_known) {
+        return;
+    }
     let there: BTreeSet<String> = nodes.iter().map(|node| node.name_any()).collect();
     for node in nodes.iter().filter(|node| !known.contains(&node.name_any())) {
         tell(context, node, "RegisteredNode", |name| format!("Registered Node {name} in Controller")).await;

@@ -16,6 +16,9 @@ pub struct NodeSettings {
     pub monitor_grace_period: Duration,
     /// The same for a node that has never said whether it is ready (`--node-startup-grace-period`).
     pub startup_grace_period: Duration,
+    /// How long a node may be ill until its pods are deleted, where no taint drives them out (`--pod-eviction-timeout`, until
+    /// 1.26).
+    pub pod_eviction_timeout: Duration,
     /// How fast nodes are tainted.
     pub rates: Rates,
     /// Which controllers are started.
@@ -37,6 +40,7 @@ impl Default for NodeSettings {
             monitor_period: Duration::from_secs(5),
             monitor_grace_period: Duration::from_secs(50),
             startup_grace_period: Duration::from_secs(60),
+            pod_eviction_timeout: Duration::from_secs(300),
             rates: Rates { normal: 0.1, secondary: 0.01, large: 50, unhealthy: 0.55 },
             controllers: NodeControllerSet { lifecycle: true, taint_eviction: true },
         }

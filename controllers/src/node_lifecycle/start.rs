@@ -7,7 +7,7 @@ use capsize_clock::Clock;
 use kube::Client;
 use tokio::task::JoinSet;
 
-use super::{NodeContext, NodeSettings, mark, monitor, reconcile, tainter};
+use super::{NodeContext, NodeMetrics, NodeSettings, mark, monitor, reconcile, tainter};
 use crate::rules::node::NodeRules;
 use crate::start::Running;
 use crate::taint_eviction;
@@ -22,6 +22,8 @@ pub struct NodeControllers {
     pub settings: NodeSettings,
     /// How they judge.
     pub rules: Arc<dyn NodeRules>,
+    /// Where they count.
+    pub metrics: NodeMetrics,
 }
 
 impl fmt::Debug for NodeControllers {

@@ -1,10 +1,14 @@
-//! Gives the nodes that wait for it their NoExecute taint, zone by zone, as fast as the zone's rate allows.
+//! Gives the nodes that wait for it their NoExecute taint, or deletes their pods where no taint does, zone by zone, as fast as
+//! the zone's rate allows.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Node;
+
 use super::look::conditions;
-use super::{NodeContext, taints};
+use super::{NodeContext, drain, taints};
+use crate::machinery::Error;
 use crate::rules::node::ready_of;
 
 /// From one pass over the queues to the next (`NodeEvictionPeriod`).
@@ -29,7 +33,7 @@ pub(super) async fn run(context: Arc<NodeContext>) {
 
 async fn taint_zone(context: &NodeContext, zone: &str) {
     while let Some(name) = head(context, zone) {
-        let again = taint(context, &name).await;
+        let again = turn(context, zone, &name).await;
         let mut memory = context.memory();
         let Some(zone) = memory.zones.get_mut(zone) else { return };
         match again {
@@ -46,15 +50,26 @@ fn head(context: &NodeContext, zone: &str) -> Option<String> {
     context.memory().zones.get_mut(zone)?.waiting.head(context.clock.now())
 }
 
-/// Taints a node, if it is still there and not ready. Returns how long it has to wait until it is tried again, if it has to.
-async fn taint(context: &NodeContext, name: &str) -> Option<Duration> {
+/// Taints a node, if it is still there and not ready, or drains it. Returns how long it has to wait until it is tried again, if
+/// it has to.
+async fn turn(context: &NodeContext, zone: &str, name: &str) -> Option<Duration> {
     let node = context.nodes.get("", name)?;
+    if !context.rules.node_behaviour().evicts_by_taint {
+        return after(context, zone, &node, drain::drain(context, &node).await);
+    }
     let Some(ready) = ready_of(conditions(&node)) else { return Some(POSTPONED) };
     if ready.status == "True" {
         return None;
     }
-    let tainted = taints::evict(context, &node, &ready.status).await;
-    let failed = tainted.is_err();
-    taints::log(&node, tainted);
+    after(context, zone, &node, taints::evict(context, &node, &ready.status).await)
+}
+
+/// What fails is tried again at once.
+fn after(context: &NodeContext, zone: &str, node: &Node, outcome: Result<(), Error>) -> Option<Duration> {
+    let failed = outcome.is_err();
+    if !failed {
+        context.metrics.evicted(zone);
+    }
+    taints::log(node, outcome);
     failed.then_some(Duration::ZERO)
 }

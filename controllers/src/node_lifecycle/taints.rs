@@ -26,7 +26,8 @@ pub(super) async fn set(
     node: &Node,
     change: impl Fn(&[Taint]) -> Vec<Taint>,
 ) -> Result<(), Error> {
-    let api = Api::<Node>::all(context.client.clone());
+    // Nearly always there is nothing to write.
+    let api = || Api::<Node>::all(context.client.clone());
     let mut fresh: Option<Node> = None;
     let mut attempt = 1;
     loop {
@@ -37,14 +38,14 @@ pub(super) async fn set(
         }
         let taints = (!taints.is_empty()).then_some(taints);
         let written = json!({ "spec": { "taints": taints } });
-        match patch_guarded(&api, node, written, context.rules.guards_taints()).await {
+        match patch_guarded(&api(), node, written, context.rules.guards_taints()).await {
             Ok(_) => return Ok(()),
             Err(error) if attempt == TRIES => return Err(error),
             Err(_) => {}
         }
         attempt += 1;
         context.clock.sleep(PAUSE).await;
-        fresh = Some(api.get(&node.name_any()).await?);
+        fresh = Some(api().get(&node.name_any()).await?);
     }
 }
 
@@ -65,6 +66,6 @@ pub(super) async fn clear(context: &NodeContext, node: &Node) {
 /// Says what could not be written. The next look does what is still to be done.
 pub(super) fn log(node: &Node, outcome: Result<(), Error>) {
     if let Err(error) = outcome {
-        tracing::debug!(node = node.name_any(), %error, "a node's taints could not be written");
+        tracing::debug!(node = node.name_any(), %error, "a node could not be written, or not be drained");
     }
 }

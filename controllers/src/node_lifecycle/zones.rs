@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
-use kube::ResourceExt;
 
 use super::context::{Memory, Zone};
 use super::look::Seen;
@@ -12,29 +11,39 @@ use super::{NodeContext, taints};
 use crate::rules::node::{Census, Disruption, Limiter, WaitingNodes, ZoneState};
 
 /// A zone begins with a token, at the normal rate.
-pub(super) fn ensure_zone(context: &NodeContext, node: &Node) {
+pub(super) fn ensure_zone(context: &NodeContext, name: &str) {
     let limiter = || Limiter::new(context.settings.rates.normal, context.clock.now());
-    let name = context.rules.zone_of(node.labels());
     let mut memory = context.memory();
-    if memory.zones.get(&name).is_none_or(|zone| zone.forgotten) {
+    if memory.zones.get(name).is_none_or(|zone| zone.forgotten) {
+        context.metrics.zone(name);
         let waiting = WaitingNodes::new(limiter());
-        memory.zones.insert(name, Zone { state: ZoneState::Initial, waiting, forgotten: false });
+        memory.zones.insert(name.to_owned(), Zone { state: ZoneState::Initial, waiting, forgotten: false });
     }
 }
 
 /// Draws the conclusions from a look at all nodes.
-pub(super) async fn settle(context: &NodeContext, nodes: &[Arc<Node>], seen: &[Seen]) {
+/// The nodes stand in `zones`.
+pub(super) async fn settle(
+    context: &NodeContext,
+    nodes: &[Arc<Node>],
+    zones: &BTreeSet<Arc<str>>,
+    seen: &[Seen],
+) {
     let rules = &context.rules;
     let mut counted: BTreeMap<String, Census> = BTreeMap::new();
     for node in seen.iter().filter(|node| node.counts) {
-        counted.entry(node.zone.clone()).or_default().count(node.ready.as_deref());
+        if let Some(census) = counted.get_mut(&*node.zone) {
+            census.count(node.ready.as_deref());
+        } else {
+            counted.entry(node.zone.to_string()).or_default().count(node.ready.as_deref());
+        }
     }
     let state = |census: &Census| rules.zone_state(*census, context.settings.rates);
     let now: BTreeMap<String, ZoneState> =
         counted.iter().map(|(zone, census)| (zone.clone(), state(census))).collect();
     let disruption = {
         let mut memory = context.memory();
-        let of_nodes: BTreeSet<String> = nodes.iter().map(|node| rules.zone_of(node.labels())).collect();
+        let of_nodes: BTreeSet<String> = zones.iter().map(|zone| zone.to_string()).collect();
         let remembered = rules.remembered_zones(&of_nodes, &counted.keys().cloned().collect());
         memory.zones.retain(|zone, _| of_nodes.contains(zone));
         memory.zones.iter_mut().for_each(|(name, zone)| zone.forgotten = !remembered.contains(name));
@@ -68,6 +77,7 @@ fn adjust(
 ) {
     let rules = &context.rules;
     for (name, zone) in &mut memory.zones {
+        context.metrics.count(name, counted.get(name).copied().unwrap_or_default());
         let (Some(census), Some(state)) = (counted.get(name), states.get(name)) else { continue };
         zone.state = *state;
         let rate = if frozen { 0.0 } else { rules.zone_rate(*state, census.size(), context.settings.rates) };

@@ -14,6 +14,8 @@ pub(super) struct Doomed {
     pub key: Key,
     /// Empty where it does not matter which of the name it is.
     pub uid: String,
+    /// Since when it is to be deleted.
+    pub since: Timestamp,
     /// How often its deletion has failed.
     pub failures: u32,
 }
@@ -91,7 +93,12 @@ mod tests {
     }
 
     fn pod(name: &str) -> Doomed {
-        Doomed { key: ("default".into(), name.into()), uid: format!("uid of {name}"), failures: 0 }
+        Doomed {
+            key: ("default".into(), name.into()),
+            uid: format!("uid of {name}"),
+            since: at(0),
+            failures: 0,
+        }
     }
 
     #[test]

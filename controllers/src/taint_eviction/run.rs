@@ -95,10 +95,13 @@ impl Evictions {
         let (rules, now) = (&self.context.rules, self.context.clock.now());
         let due = rules.pod_due(taints, tolerations(pod), came(pod).unwrap_or(now), now);
         let uid = if rules.deletes_by_uid() { pod.uid().unwrap_or_default() } else { String::new() };
-        let doomed = Doomed { key: key(pod), uid, failures: 0 };
+        let mut doomed = Doomed { key: key(pod), uid, since: now, failures: 0 };
         match rules.timer(self.agenda.has(&doomed.key), due) {
             Timer::Keep => {}
-            Timer::Set(at) => self.agenda.set(doomed, at),
+            Timer::Set(at) => {
+                doomed.since = at;
+                self.agenda.set(doomed, at);
+            }
             Timer::Now => {
                 self.cancel(&doomed.key);
                 self.agenda.set(doomed, now);
@@ -123,6 +126,10 @@ impl Evictions {
             let context = Arc::clone(&self.context);
             self.under_way.spawn(async move {
                 let done = delete(&context, &doomed).await;
+                if done {
+                    let late = context.clock.now().duration_since(doomed.since);
+                    context.metrics.deleted(late.try_into().unwrap_or_default());
+                }
                 Some((doomed, done))
             });
         }

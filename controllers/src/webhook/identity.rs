@@ -1,4 +1,4 @@
-//! Who the webhooks' server is to its clients: a certificate and its key.
+//! Who a server, such as the webhooks', is to its clients: a certificate and its key.
 
 use std::sync::Arc;
 
@@ -43,7 +43,10 @@ impl Identity {
     }
 
     /// How a server of this identity does TLS.
-    pub(super) fn server(&self) -> Result<ServerConfig, IdentityError> {
+    ///
+    /// # Errors
+    /// When it is none for TLS.
+    pub fn server(&self) -> Result<ServerConfig, IdentityError> {
         let certificates = CertificateDer::pem_slice_iter(self.certificates.as_bytes());
         let certificates = certificates.collect::<Result<Vec<_>, _>>()?;
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())?;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use capsize_clock::{Clock, Seed, Simulation, simulate};
 use capsize_clusters::{Cluster, ClusterSpec, Delay, KubeletGuard, NodeFault, NodeSpec, Stages};
 use capsize_controllers::rules::node::{NodeBug, NodeRelease};
-use capsize_controllers::{NodeControllers, NodeSettings, Running};
+use capsize_controllers::{NodeControllers, NodeMetrics, NodeSettings, Running};
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
@@ -21,6 +21,8 @@ pub(crate) struct Site {
     pub(crate) clock: Clock,
     pub(crate) cluster: Cluster,
     rules: NodeRelease,
+    /// What its controllers count, over restarts.
+    pub(crate) metrics: NodeMetrics,
     settings: NodeSettings,
     controllers: Option<Running>,
     faults: BTreeMap<String, KubeletGuard>,
@@ -51,7 +53,8 @@ impl Site {
             Cluster::start(run, &ClusterSpec { nodes, stages: Stages { start, ..Stages::default() } });
         let settings = NodeSettings::default();
         let (controllers, faults) = (None, BTreeMap::new());
-        let mut site = Self { clock: run.clock, cluster, rules, settings, controllers, faults };
+        let metrics = NodeMetrics::default();
+        let mut site = Self { clock: run.clock, cluster, rules, metrics, settings, controllers, faults };
         site.restart();
         site.pass(20).await;
         site
@@ -70,6 +73,7 @@ impl Site {
             clock: self.clock,
             settings: self.settings.clone(),
             rules: Arc::new(self.rules.clone()),
+            metrics: self.metrics.clone(),
         };
         self.controllers = Some(controllers.start());
     }
@@ -128,6 +132,20 @@ impl Site {
             (pod.name_any(), node, ready, pod.metadata.deletion_timestamp.is_some())
         };
         pods.iter().map(told).collect()
+    }
+
+    /// What events of this reason are about, of this kind: each as often as it was told.
+    pub(crate) async fn told(&self, reason: &str, kind: &str) -> Vec<String> {
+        let events: Api<Event> = Api::all(self.cluster.api().client());
+        let events = events.list(&Default::default()).await.unwrap().items;
+        let about = |event: &Event| {
+            let object = &event.involved_object;
+            let is_it = event.reason.as_deref() == Some(reason) && object.kind.as_deref() == Some(kind);
+            is_it.then(|| object.name.clone().unwrap())
+        };
+        let mut names: Vec<String> = events.iter().filter_map(about).collect();
+        names.sort();
+        names
     }
 
     /// Makes a pod on a node, which tolerates being unreachable for so long.

@@ -21,6 +21,9 @@ pub struct NodeBehaviour {
     pub reads_leases: bool,
     /// Conditions bring taints of effect NoSchedule (gate `TaintNodesByCondition`, always on as from 1.17).
     pub taints_by_condition: bool,
+    /// Taints of effect NoExecute drive pods out of nodes that are ill (gate `TaintBasedEvictions`, always on as from 1.18);
+    /// else their pods are deleted after a time.
+    pub evicts_by_taint: bool,
     /// How many nodes are looked at at once.
     pub workers: usize,
 }
@@ -35,8 +38,12 @@ impl NodeBehaviour {
         tells_disruption: false,
         reads_leases: true,
         taints_by_condition: true,
+        evicts_by_taint: true,
         workers: 1,
     };
+
+    /// The same with its gate `TaintBasedEvictions` off.
+    pub const V1_16_DRAINS: Self = Self { evicts_by_taint: false, ..Self::V1_16 };
 
     /// Kubernetes 1.36.
     pub const V1_36: Self = Self {
@@ -47,6 +54,7 @@ impl NodeBehaviour {
         tells_disruption: true,
         reads_leases: true,
         taints_by_condition: true,
+        evicts_by_taint: true,
         workers: 8,
     };
 }

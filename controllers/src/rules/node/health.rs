@@ -4,6 +4,7 @@
 //! 1.36. Only the controller's own clock counts: times in statuses and Leases are compared with earlier ones of the same
 //! node and with nothing else, so that a node's clock may be wrong.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::whole_seconds;
@@ -19,7 +20,7 @@ use super::names::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeHealth {
     /// `Ready` as it was last seen, or written.
-    pub ready: Option<NodeCondition>,
+    pub ready: Option<Arc<NodeCondition>>,
     /// When the Lease was last renewed, as it says itself.
     pub renewed: Option<Timestamp>,
     /// When the last sign of life was seen.
@@ -50,7 +51,7 @@ pub fn node_health(
         (before, Some(ready)) => {
             let same = said.is_some_and(|said| said.last_transition_time == ready.last_transition_time);
             NodeHealth {
-                ready: Some(ready.clone()),
+                ready: Some(Arc::new(ready.clone())),
                 renewed: before.and_then(|before| before.renewed),
                 probed: now,
                 transition: before.filter(|_| same).map_or(now, |before| before.transition),
@@ -173,7 +174,7 @@ mod tests {
     }
 
     fn silenced(conditions: &[NodeCondition], probed: i64, now: i64) -> Option<Vec<NodeCondition>> {
-        let ready = ready_of(conditions).cloned();
+        let ready = ready_of(conditions).cloned().map(Arc::new);
         let health = NodeHealth { ready, renewed: None, probed: at(probed), transition: at(probed) };
         let graces = (Duration::from_secs(50), Duration::from_secs(60));
         silent_conditions(&health, conditions, at(7), graces, at(now))

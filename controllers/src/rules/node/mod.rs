@@ -4,6 +4,7 @@
 
 mod behaviour;
 mod bugs;
+mod drain;
 mod health;
 mod labels;
 mod leave;
@@ -17,6 +18,7 @@ mod zones;
 
 pub use behaviour::NodeBehaviour;
 pub use bugs::{NodeBug, UnknownNodeBug};
+pub use drain::{Draining, drained, draining, lost};
 pub use health::{NodeHealth, node_health, ready_of, silent_conditions};
 pub use labels::{mirrored_labels, zone_of};
 pub use leave::{Timer, deletion_pause, disruption_target, pod_due, timer};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, NodeCondition, PodCondition, Taint, Toleration};
+use k8s_openapi::api::core::v1::{Node, NodeCondition, Pod, PodCondition, Taint, Toleration};
 
 // Every type of the rules of nodes is named here.
 use super::*;
@@ -125,6 +125,14 @@ pub trait NodeRules: Send + Sync {
     }
 
     // Leaving a node.
+
+    functions! {
+        fn draining(
+            ready: Option<&str>, health: &NodeHealth, timeout: Duration, now: Timestamp,
+        ) -> Option<Draining>;
+        fn drained(pod: &Pod) -> bool;
+        fn lost(pod: &Pod, node: &str) -> Option<(&'static str, String)>;
+    }
 
     functions! {
         fn pod_due(

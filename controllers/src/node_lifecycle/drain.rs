@@ -1,0 +1,69 @@
+//! Deletes the pods of nodes that stay ill, in the turn of each, where no taint does so.
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{DeleteParams, Preconditions};
+use kube::{Api, ResourceExt};
+use serde_json::json;
+
+use super::NodeContext;
+use super::context::{BY_NODE, Memory};
+use super::monitor::COMPONENT;
+use crate::machinery::{Error, Said, is_absent, patch_status, record};
+use crate::rules::node::{Draining, Place};
+
+/// Puts a node that has been ill for too long among those that wait for their turn, once; takes one that is well away from
+/// there.
+pub(super) fn queue(context: &NodeContext, node: &Node, ready: Option<&str>) {
+    let (name, now) = (node.name_any(), context.clock.now());
+    let mut memory = context.memory();
+    let Memory { health, zones, .. } = &mut *memory;
+    let zone = zones.get_mut(&context.rules.zone_of(node.labels()));
+    let (Some(health), Some(zone)) = (health.get(&name), zone) else { return };
+    match context.rules.draining(ready, health, context.settings.pod_eviction_timeout, now) {
+        Some(Draining::Due) => {
+            zone.waiting.add(&name, Place::Once, now);
+            context.waiting.notify_one();
+        }
+        Some(Draining::Over) => zone.waiting.remove(&name),
+        None => {}
+    }
+}
+
+/// Deletes the pods of a node, having told each that its node is lost.
+pub(super) async fn drain(context: &NodeContext, node: &Node) -> Result<(), Error> {
+    let name = node.name_any();
+    let pods = context.pods.by(BY_NODE, &name);
+    if !pods.is_empty() {
+        let message = format!("Node {name} event: Deleting all Pods from Node {name}.");
+        let said = Said { component: COMPONENT, warns: false, reason: "DeletingAllPods", message };
+        record(&context.client, &context.clock, node, said).await;
+    }
+    // One that cannot be deleted keeps none of the others.
+    let mut failed = None;
+    for pod in pods {
+        match give_up(context, &name, &pod).await {
+            Err(Error::Request(error)) if is_absent(&error) => {}
+            Err(error) => failed = Some(error),
+            Ok(()) => {}
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+async fn give_up(context: &NodeContext, node: &str, pod: &Pod) -> Result<(), Error> {
+    let api = Api::<Pod>::namespaced(context.client.clone(), &pod.namespace().unwrap_or_default());
+    if let Some((reason, message)) = context.rules.lost(pod, node) {
+        patch_status(&api, pod, &json!({ "reason": reason, "message": message })).await?;
+    }
+    if !context.rules.drained(pod) {
+        return Ok(());
+    }
+    let name = pod.name_any();
+    let message = format!("Marking for deletion Pod {name} from Node {node}");
+    let said = Said { component: COMPONENT, warns: false, reason: "NodeControllerEviction", message };
+    record(&context.client, &context.clock, pod, said).await;
+    let uid = pod.uid().filter(|_| context.rules.deletes_by_uid());
+    let preconditions = uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None });
+    api.delete(&name, &DeleteParams { preconditions, ..DeleteParams::default() }).await?;
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! Leaving a node that stays ill, where no taint drives pods out: 1.16 with its gate `TaintBasedEvictions` off.
+//!
+//! kubernetes/kubernetes 1.16 `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`processNoTaintBaseEviction`,
+//! `doEvictionPass`) and `pkg/controller/util/node/controller_utils.go` (`DeletePods`, `SetPodTerminationReason`).
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+
+use super::NodeHealth;
+
+/// What a node's being ill, or well, asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Draining {
+    /// It has been ill for too long: its pods are deleted in its turn.
+    Due,
+    /// It is well: it loses its turn.
+    Over,
+}
+
+/// What this readiness of a node asks for. A node that says that it is ill has so much time from when it began to say so; one
+/// that says nothing, from its last sign of life.
+#[must_use]
+pub fn draining(
+    ready: Option<&str>,
+    health: &NodeHealth,
+    timeout: Duration,
+    now: Timestamp,
+) -> Option<Draining> {
+    let since = match ready? {
+        "True" => return Some(Draining::Over),
+        "False" => health.transition,
+        _ => health.probed,
+    };
+    let ill = now.duration_since(since);
+    (!ill.is_negative() && ill.unsigned_abs() > timeout).then_some(Draining::Due)
+}
+
+/// Whether a pod is deleted with the others of its node: not one that is going already, nor one that a `DaemonSet` would make
+/// again.
+#[must_use]
+pub fn drained(pod: &Pod) -> bool {
+    let of_daemons = pod
+        .owner_references()
+        .iter()
+        .any(|owner| owner.controller == Some(true) && owner.kind == "DaemonSet");
+    pod.metadata.deletion_timestamp.is_none() && !of_daemons
+}
+
+/// Reason and message of a pod whose node is given up, unless it has them already.
+#[must_use]
+pub fn lost(pod: &Pod, node: &str) -> Option<(&'static str, String)> {
+    const LOST: &str = "NodeLost";
+    let reason = pod.status.as_ref().and_then(|status| status.reason.as_deref());
+    let message = || format!("Node {node} which was running pod {} is unresponsive", pod.name_any());
+    (reason != Some(LOST)).then(|| (LOST, message()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_node_is_drained_when_it_has_been_ill_for_longer_than_it_may() {
+        let health = NodeHealth { ready: None, renewed: None, probed: at(100), transition: at(200) };
+        let cases = [
+            (None, 9999, None),
+            (Some("True"), 0, Some(Draining::Over)),
+            (Some("False"), 500, None),
+            (Some("False"), 501, Some(Draining::Due)),
+            (Some("Unknown"), 400, None),
+            (Some("Unknown"), 401, Some(Draining::Due)),
+            (Some("Unknown"), 50, None),
+        ];
+        for (ready, now, expected) in cases {
+            let timeout = Duration::from_secs(300);
+            assert_eq!(draining(ready, &health, timeout, at(now)), expected, "{ready:?} {now}");
+        }
+    }
+
+    #[test]
+    fn daemons_and_what_is_going_are_left_alone() {
+        let pod = |metadata| serde_json::from_value::<Pod>(json!({"metadata": metadata})).unwrap();
+        let owned = |kind: &str| json!({"ownerReferences": [{"apiVersion": "apps/v1", "kind": kind, "name": "a", "uid": "u", "controller": true}]});
+        let cases = [
+            (json!({}), true),
+            (owned("ReplicaSet"), true),
+            (owned("DaemonSet"), false),
+            (json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), false),
+        ];
+        for (metadata, expected) in cases {
+            assert_eq!(drained(&pod(metadata.clone())), expected, "{metadata}");
+        }
+    }
+
+    #[test]
+    fn a_pod_is_told_once_that_its_node_is_lost() {
+        let mut pod = serde_json::from_value::<Pod>(json!({"metadata": {"name": "web"}})).unwrap();
+        let (reason, message) = lost(&pod, "n1").unwrap();
+        assert_eq!(
+            (reason, message.as_str()),
+            ("NodeLost", "Node n1 which was running pod web is unresponsive")
+        );
+        pod.status.get_or_insert_default().reason = Some(reason.into());
+        assert_eq!(lost(&pod, "n1"), None);
+    }
+}
