@@ -4,7 +4,7 @@ use std::path::Path;
 
 use capsize_framework::target::{Profile, ProfileError, Profiles};
 
-const SHIPPED: [(&str, &str); 12] = [
+const SHIPPED: [(&str, &str); 13] = [
     ("reference.yaml", include_str!("../targets/reference.yaml")),
     ("reference-1.5.yaml", include_str!("../targets/reference-1.5.yaml")),
     ("reference-1.13.yaml", include_str!("../targets/reference-1.13.yaml")),
@@ -15,6 +15,7 @@ const SHIPPED: [(&str, &str); 12] = [
     ("karmada-1.18.yaml", include_str!("../targets/karmada-1.18.yaml")),
     ("reference-nodes.yaml", include_str!("../targets/reference-nodes.yaml")),
     ("reference-nodes-1.16.yaml", include_str!("../targets/reference-nodes-1.16.yaml")),
+    ("reference-nodes-1.16-drains.yaml", include_str!("../targets/reference-nodes-1.16-drains.yaml")),
     ("capsize-controllers.yaml", include_str!("../targets/capsize-controllers.yaml")),
     ("kube-controller-manager-1.36.yaml", include_str!("../targets/kube-controller-manager-1.36.yaml")),
 ];

@@ -176,6 +176,17 @@ pub(super) fn zone_seen(timings: &Timings) -> Duration {
     timings.monitor_period + timings.latency
 }
 
+pub(super) const DRAINED: &str = "at most failoverEvictionTimeout + 2 x monitorPeriod + latency, and an eviction pause for each \
+     of its zone that is ill";
+
+/// From the end of the time that a node may be ill to the first deletion of one of its pods, at most, turns of others apart.
+pub(super) fn drained(timings: &Timings) -> Duration {
+    timings.monitor_period * 2 + timings.latency
+}
+
+pub(super) const DRAINED_IN_TIME: &str = "not before failoverEvictionTimeout after it was ill, or was last heard of; an eviction \
+     pause after another of its zone, but for latency";
+
 pub(super) const FITS: &str = "at most monitorPeriod + latency";
 
 /// How long a taint of ill health may tell something else than its node, at most.

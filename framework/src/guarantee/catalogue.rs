@@ -166,6 +166,8 @@ fn of_nodes() -> Vec<Box<dyn Guarantee>> {
         Box::new(nodes::Others),
         Box::new(nodes::Said),
         Box::new(nodes::Stays::default()),
+        Box::new(nodes::Drained::default()),
+        Box::new(nodes::DrainedInTime::default()),
     ]
 }
 

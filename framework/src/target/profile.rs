@@ -93,6 +93,9 @@ pub enum Feature {
     /// Members that are not ready get a `NoExecute` taint one after the other, zone by zone, as fast as the state of the
     /// zone allows.
     ZonedEvictions,
+    /// Members that stay not ready lose what they carry after a time (`failoverEvictionTimeout`), one after the other, zone by
+    /// zone, without a taint.
+    DrainsAfterTimeout,
     /// Members with a label for it do not count when it is judged how ill their zone is.
     ExcludesByLabel,
     /// What is evicted for a taint says so before it goes.

@@ -133,7 +133,7 @@ impl Timings {
             "successThreshold" => &mut self.success_threshold,
             "monitorPeriod" | "nodeMonitorPeriod" => &mut self.monitor_period,
             "monitorGracePeriod" | "nodeMonitorGracePeriod" => &mut self.monitor_grace_period,
-            "failoverEvictionTimeout" => &mut self.failover_eviction_timeout,
+            "failoverEvictionTimeout" | "podEvictionTimeout" => &mut self.failover_eviction_timeout,
             "gracefulEvictionTimeout" => &mut self.graceful_eviction_timeout,
             "notReadyTolerationSeconds" => &mut self.not_ready_toleration_seconds,
             "unreachableTolerationSeconds" => &mut self.unreachable_toleration_seconds,

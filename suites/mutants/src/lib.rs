@@ -38,6 +38,7 @@ mod eviction;
 mod known;
 mod members;
 mod nodes;
+mod nodes_drains;
 mod nodes_known;
 mod placement;
 mod policies;
@@ -87,6 +88,16 @@ impl Mutant {
         Self { id: name.replace('_', "-"), case, guarantee, profile: "reference-nodes", wrong }
     }
 
+    /// Of nodes whose pods are deleted after a time.
+    fn of_drains(
+        name: &str,
+        case: &'static str,
+        guarantee: &'static str,
+        rules: impl Fn() -> Arc<dyn NodeRules> + Send + Sync + 'static,
+    ) -> Self {
+        Self { profile: "reference-nodes-1.16-drains", ..Self::of_nodes(name, case, guarantee, rules) }
+    }
+
     /// Its rules.
     #[must_use]
     pub fn rules(&self) -> Wrong {
@@ -108,6 +119,7 @@ pub fn all() -> Vec<Mutant> {
         releases::all(),
         known::all(),
         nodes::all(),
+        nodes_drains::all(),
         nodes_known::all(),
     ];
     files.into_iter().flatten().collect()

@@ -1,5 +1,6 @@
 //! What must hold of nodes: their health, taints, labels and pods, and the zones that they are tainted by: NODE.
 
+mod drained;
 mod follows;
 mod heartbeat;
 mod kept;
@@ -10,6 +11,7 @@ mod tainted;
 mod written;
 mod zone;
 
+pub(super) use drained::{Drained, DrainedInTime};
 pub(super) use follows::Follows;
 pub(super) use heartbeat::Heartbeat;
 pub(super) use kept::{Others, Stays};

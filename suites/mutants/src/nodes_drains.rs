@@ -1,0 +1,90 @@
+//! Wrong rules about nodes whose pods are deleted after a time, where no taint drives them out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use capsize_controllers::rules::node::{
+    Census, Draining, NodeBehaviour, NodeHealth, NodeRules, Rates, ZoneState, draining, zone_rate, zone_state,
+};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+
+/// As 1.16 behaves without its gate.
+const DRAINS: NodeBehaviour = NodeBehaviour::V1_16_DRAINS;
+
+mutants! { NodeRules, of_drains:
+    half_the_pod_eviction_timeout_is_enough("nodes/drained-after-a-timeout", "NODE-16") {
+        fn node_behaviour(&self) -> NodeBehaviour {
+            DRAINS
+        }
+        fn draining(
+            &self,
+            ready: Option<&str>,
+            health: &NodeHealth,
+            timeout: Duration,
+            now: Timestamp,
+        ) -> Option<Draining> {
+            draining(ready, health, timeout / 2, now)
+        }
+    }
+
+    a_node_that_says_that_it_is_ill_is_not_drained("nodes/drained-when-it-says-so", "NODE-15") {
+        fn node_behaviour(&self) -> NodeBehaviour {
+            DRAINS
+        }
+        fn draining(
+            &self,
+            ready: Option<&str>,
+            health: &NodeHealth,
+            timeout: Duration,
+            now: Timestamp,
+        ) -> Option<Draining> {
+            draining(ready, health, timeout, now).filter(|_| ready != Some("False"))
+        }
+    }
+
+    a_node_that_was_drained_once_is_not_drained_again("nodes/drained-when-it-says-so", "NODE-15") {
+        fn node_behaviour(&self) -> NodeBehaviour {
+            DRAINS
+        }
+        fn draining(
+            &self,
+            ready: Option<&str>,
+            health: &NodeHealth,
+            timeout: Duration,
+            now: Timestamp,
+        ) -> Option<Draining> {
+            draining(ready, health, timeout, now).filter(|draining| *draining == Draining::Due)
+        }
+    }
+
+    daemons_are_drained_as_well("nodes/drained-after-a-timeout", "NODE-16") {
+        fn node_behaviour(&self) -> NodeBehaviour {
+            DRAINS
+        }
+        fn drained(&self, pod: &Pod) -> bool {
+            pod.metadata.deletion_timestamp.is_none()
+        }
+    }
+
+    nodes_are_drained_at_twice_the_rate("nodes/drained-in-turn", "NODE-16") {
+        fn node_behaviour(&self) -> NodeBehaviour {
+            DRAINS
+        }
+        fn zone_rate(&self, state: ZoneState, size: usize, rates: Rates) -> f64 {
+            2.0 * zone_rate(state, size, rates)
+        }
+    }
+
+    a_small_zone_is_drained_however_ill("nodes/drained-not-in-a-small-zone", "NODE-16") {
+        fn node_behaviour(&self) -> NodeBehaviour {
+            DRAINS
+        }
+        fn zone_state(&self, census: Census, rates: Rates) -> ZoneState {
+            match zone_state(census, rates) {
+                ZoneState::Partial => ZoneState::Normal,
+                state => state,
+            }
+        }
+    }
+}
