@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use capsize_clock::Clock;
 use capsize_clusters::{Admission, Sockets};
-use capsize_framework::dialect::objects;
+use capsize_framework::dialect::{Speaks, objects};
 use capsize_framework::run::{Implementation, Site, StartError, Started};
-use capsize_framework::target::{Program, Timings};
+use capsize_framework::target::{Program, Timings, Zones};
 use capsize_real::{Deed, Journal};
 use futures::future::LocalBoxFuture;
+use http::Request;
+use kube::{Client, Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::leash::leashed;
@@ -42,15 +42,16 @@ const LAST_LINES: usize = 10;
 /// Programs to be started.
 pub struct Processes {
     programs: Vec<Program>,
+    speaks: Speaks,
     reference: Reference,
     journal: Option<Arc<Journal>>,
 }
 
 impl Processes {
-    /// These programs, in this order.
+    /// These programs, in this order, for these objects.
     #[must_use]
-    pub fn new(programs: Vec<Program>) -> Self {
-        Self { programs, reference: Reference::default(), journal: None }
+    pub fn new(programs: Vec<Program>, speaks: Speaks) -> Self {
+        Self { programs, speaks, reference: Reference::default(), journal: None }
     }
 
     /// With what they leave behind written into `journal` first.
@@ -62,6 +63,10 @@ impl Processes {
 
 impl Implementation for Processes {
     fn definitions(&self) -> Vec<Value> {
+        // Nodes and what belongs to them are part of every cluster.
+        if self.speaks == Speaks::Nodes {
+            return Vec::new();
+        }
         let namespaces = NAMESPACES
             .map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
         namespaces.into_iter().chain(self.reference.definitions()).collect()
@@ -82,7 +87,7 @@ impl Implementation for Processes {
                 .map_err(|error| StartError(error.to_string()))?;
             let mut running = Running { children: Vec::new(), folder };
             for program in &self.programs {
-                running.start(program, site.timings).map_err(|why| failed(program, &why))?;
+                running.start(program, (site.timings, site.zones)).map_err(|why| failed(program, &why))?;
                 running.ready(program, site.clock).await.map_err(|why| failed(program, &why))?;
             }
             Ok(Box::new(running) as Started)
@@ -154,11 +159,11 @@ impl Drop for Process {
 }
 
 impl Running {
-    fn start(&mut self, program: &Program, timings: &Timings) -> Result<(), String> {
+    fn start(&mut self, program: &Program, settings: (&Timings, Option<&Zones>)) -> Result<(), String> {
         let folder = &self.folder;
         let told = |error: io::Error| error.to_string();
         let port = free_port().map_err(told)?;
-        let filled = program.filled(timings, &folder.kubeconfig().display().to_string(), port)?;
+        let filled = program.filled(settings, &folder.kubeconfig().display().to_string(), port)?;
         let [name, arguments @ ..] = &filled[..] else { return Err("its command is empty".into()) };
         let log = File::create(folder.log(program)).map_err(told)?;
         let program =
@@ -181,7 +186,7 @@ impl Running {
                 return Err(format!("it ended ({status}), and the last that it said was:\n{}", tail(&log)));
             }
             let Some(path) = &program.ready else { return Ok(()) };
-            if timeout(LOOK, answers(process.port, path)).await.is_ok_and(|answer| answer.unwrap_or(false)) {
+            if timeout(LOOK, answers(process.port, program.tls, path)).await.is_ok_and(|answer| answer) {
                 return Ok(());
             }
             if clock.elapsed().saturating_sub(since) > PATIENCE {
@@ -213,13 +218,15 @@ pub(crate) fn located(name: &str) -> Option<PathBuf> {
 }
 
 /// Whether a request for `path` is answered with 200.
-async fn answers(port: u16, path: &str) -> io::Result<bool> {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    Ok(answer.split(' ').nth(1) == Some("200"))
+async fn answers(port: u16, tls: bool, path: &str) -> bool {
+    let scheme = if tls { "https" } else { "http" };
+    let Ok(address) = format!("{scheme}://127.0.0.1:{port}").parse() else { return false };
+    let mut config = Config::new(address);
+    config.accept_invalid_certs = true;
+    let (Ok(client), Ok(request)) = (Client::try_from(config), Request::get(path).body(Vec::new())) else {
+        return false;
+    };
+    client.request_text(request).await.is_ok()
 }
 
 fn tail(log: &Path) -> String {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
@@ -37,6 +37,9 @@ pub struct Run {
     provider: ProviderName,
     #[command(flatten)]
     existing: ExistingArgs,
+    /// Start this program in the place of the one that the target names
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
     /// Give the target the settings that the header of this history gives, to hold one against the other
     #[arg(long, value_name = "HISTORY")]
     settings_of: Option<PathBuf>,
@@ -124,10 +127,13 @@ impl Run {
         };
         let party = |name: &str| {
             let profile = targets::find(name).map_err(Trouble::input)?;
-            let profile = match &self.settings_of {
+            let mut profile = match &self.settings_of {
                 None => profile,
                 Some(history) => check::with_settings_of(history, &profile).map_err(Trouble::input)?,
             };
+            if let Some(path) = &self.program {
+                replace_program(&mut profile, path)?;
+            }
             Ok(Party { implementation: self.implementation(&profile)?, profile })
         };
         names.into_iter().map(party).collect()
@@ -142,7 +148,8 @@ impl Run {
         let journal = heal::journal()?;
         let implementation = match &profile.start {
             Start::Processes(programs) => {
-                Box::new(Processes::new(programs.clone()).noted_in(Arc::clone(&journal)))
+                let programs = Processes::new(programs.clone(), profile.dialect);
+                Box::new(programs.noted_in(Arc::clone(&journal)))
             }
             _ => implementation(profile)?,
         };
@@ -181,7 +188,8 @@ impl Run {
         };
         let settings =
             self.settings_of.as_ref().map(|history| format!(" --settings-of {}", history.display()));
-        let settings = settings.unwrap_or_default();
+        let program = self.program.as_ref().map(|program| format!(" --program {}", program.display()));
+        let settings = program.unwrap_or_default() + &settings.unwrap_or_default();
         let provider = match self.provider {
             ProviderName::Embedded => String::new(),
             provider => format!(" --provider {}", provider.name()),
@@ -219,6 +227,19 @@ fn shared_out(cases: Vec<Case>, parties: &[Party]) -> Vec<Vec<Case>> {
     shares
 }
 
+/// Puts the program at `path` in the place of the only one that the profile starts.
+fn replace_program(profile: &mut Profile, path: &Path) -> Result<(), Trouble> {
+    if let Start::Processes(programs) = &mut profile.start
+        && let [program] = &mut programs[..]
+        && let Some(command) = program.command.first_mut()
+    {
+        *command = path.display().to_string();
+        return Ok(());
+    }
+    let why = format!("--program: the target {} is not one program", profile.name);
+    Err(Trouble::Input(miette!("{why}")))
+}
+
 /// What is started for a profile.
 ///
 /// # Errors
@@ -226,7 +247,7 @@ fn shared_out(cases: Vec<Case>, parties: &[Party]) -> Vec<Vec<Case>> {
 pub fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, Trouble> {
     let wrong = |error: &dyn Display| Trouble::Input(miette!("the profile {}: {error}", profile.name));
     match &profile.start {
-        Start::Processes(programs) => Ok(Box::new(Processes::new(programs.clone()))),
+        Start::Processes(programs) => Ok(Box::new(Processes::new(programs.clone(), profile.dialect))),
         Start::Reference => Ok(match profile.dialect {
             Speaks::Karmada => Box::new(Reference::of(profile).map_err(|error| wrong(&error))?),
             Speaks::Nodes => Box::new(NodeReference::of(profile).map_err(|error| wrong(&error))?),

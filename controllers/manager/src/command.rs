@@ -1,13 +1,15 @@
 //! The process: from the flags to the end.
 
 use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use capsize_clock::{Clock, Seed, Stop, live};
-use capsize_controllers::Controllers;
 use capsize_controllers::api::Cluster;
 use capsize_controllers::rules::Reference;
+use capsize_controllers::{Controllers, Running};
 use futures::StreamExt;
 use http::StatusCode;
 use k8s_openapi::api::core::v1::Secret;
@@ -20,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::endpoints::{self, Answers};
-use crate::leader::{Candidate, Times};
+use crate::leader::{Candidate, LEASE, Times};
 use crate::members::Members;
 use crate::pace::{self, Pace};
 use crate::{Flags, metrics};
@@ -40,6 +42,18 @@ impl From<Report> for Trouble {
     }
 }
 
+/// What a process ends with. What went wrong is told.
+#[must_use]
+pub fn exit_code(outcome: Result<(), Trouble>) -> ExitCode {
+    let (report, code) = match outcome {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Trouble::Input(report)) => (report, 2),
+        Err(Trouble::Environment(report)) => (report, 3),
+    };
+    eprintln!("Error: {report:?}");
+    ExitCode::from(code)
+}
+
 /// Runs the controllers until a signal asks to stop, or the lead is lost.
 ///
 /// # Errors
@@ -54,11 +68,8 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
     let settings = settings.map_err(Trouble::Input)?;
     let mut stop = Stop::listen().into_diagnostic().wrap_err("cannot listen to signals")?;
     let pace = Pace { qps: flags.kube_api_qps, burst: flags.kube_api_burst };
-    let config = config(&flags).await.map_err(Trouble::Input)?;
-    let client = pace::client(config, pace).into_diagnostic().map_err(Trouble::Input)?;
-    let version = client.apiserver_version().await.into_diagnostic();
-    let version = version.wrap_err("the control plane cannot be reached")?;
-    tracing::info!(version = version.git_version, "reached the control plane");
+    let config = config(flags.kubeconfig.as_deref(), flags.context.as_deref()).await;
+    let client = reached(config.map_err(Trouble::Input)?, pace).await?;
     let mut tasks = JoinSet::new();
     let (secrets, clusters) =
         (watched::<Secret>(&client, &mut tasks), watched::<Cluster>(&client, &mut tasks));
@@ -74,13 +85,23 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
         settings,
         rules: Arc::new(Reference),
     };
-    if !flags.leader_elect {
+    let candidate = flags.leader_elect.then(|| candidate(&flags, client.clone(), clock));
+    lead(candidate, &mut stop, &leads, || controllers().start()).await
+}
+
+/// Works, while it leads where it is to, until it is asked to stop.
+pub(crate) async fn lead(
+    candidate: Option<Candidate>,
+    stop: &mut Stop,
+    leads: &AtomicBool,
+    start: impl FnOnce() -> Running,
+) -> Result<(), Trouble> {
+    let Some(mut candidate) = candidate else {
         leads.store(true, Ordering::Release);
-        let _running = controllers().start();
+        let _running = start();
         stop.asked().await;
         return Ok(());
-    }
-    let mut candidate = candidate(&flags, client.clone(), clock);
+    };
     tokio::select! {
         biased;
         () = stop.asked() => return Ok(()),
@@ -88,7 +109,7 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
     }
     tracing::info!("leading");
     leads.store(true, Ordering::Release);
-    let running = controllers().start();
+    let running = start();
     let asked = tokio::select! {
         biased;
         () = stop.asked() => true,
@@ -100,22 +121,38 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
         candidate.resign().await;
         return Ok(());
     }
-    let deadline = flags.leader_elect_renew_deadline;
+    let deadline = candidate.renew_deadline();
     Err(miette!("the lead is lost: the Lease could not be renewed for {deadline:?}").into())
 }
 
-async fn config(flags: &Flags) -> Result<Config, Report> {
-    let options = KubeConfigOptions { context: flags.context.clone(), ..KubeConfigOptions::default() };
-    let config = match &flags.kubeconfig {
+/// How to reach the control plane.
+pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, Report> {
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    let config = match kubeconfig {
         Some(path) => {
             let kubeconfig = Kubeconfig::read_from(path).into_diagnostic();
             let kubeconfig = kubeconfig.wrap_err_with(|| format!("{} cannot be read", path.display()))?;
             Config::from_custom_kubeconfig(kubeconfig, &options).await.into_diagnostic()
         }
-        None if flags.context.is_some() => Config::from_kubeconfig(&options).await.into_diagnostic(),
+        None if context.is_some() => Config::from_kubeconfig(&options).await.into_diagnostic(),
         None => Config::infer().await.into_diagnostic(),
     };
     config.wrap_err("no way to the control plane: give --kubeconfig")
+}
+
+/// A client of the control plane that keeps to `pace`, once that has answered.
+pub(crate) async fn reached(config: Config, pace: Pace) -> Result<Client, Trouble> {
+    let client = pace::client(config, pace).into_diagnostic().map_err(Trouble::Input)?;
+    let version = client.apiserver_version().await.into_diagnostic();
+    let version = version.wrap_err("the control plane cannot be reached")?;
+    tracing::info!(version = version.git_version, "reached the control plane");
+    Ok(client)
+}
+
+/// What a candidate is called: the machine and the process.
+pub(crate) fn me() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}_{}", host.trim(), std::process::id())
 }
 
 fn candidate(flags: &Flags, client: Client, clock: Clock) -> Candidate {
@@ -124,9 +161,7 @@ fn candidate(flags: &Flags, client: Client, clock: Clock) -> Candidate {
         renew_deadline: flags.leader_elect_renew_deadline,
         retry_period: flags.leader_elect_retry_period,
     };
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let me = format!("{}_{}", host.trim(), std::process::id());
-    Candidate::new(client, clock, &flags.leader_elect_resource_namespace, me, times)
+    Candidate::new(client, clock, (&flags.leader_elect_resource_namespace, LEASE), me(), times)
 }
 
 /// A store of all objects of a kind, which follows what changes.
@@ -171,13 +206,13 @@ async fn serve(
     ];
     for (what, address, answers) in listeners {
         if let Some(address) = address {
-            tasks.spawn(endpoints::serve(listener(what, address).await?, answers));
+            tasks.spawn(endpoints::serve(listener(what, address).await?, None, answers));
         }
     }
     Ok(())
 }
 
-async fn listener(what: &str, address: SocketAddr) -> Result<TcpListener, Report> {
+pub(crate) async fn listener(what: &str, address: SocketAddr) -> Result<TcpListener, Report> {
     let listener = TcpListener::bind(address).await.into_diagnostic();
     let listener = listener.wrap_err_with(|| format!("{what} cannot be served at {address}"))?;
     let actual = listener.local_addr().into_diagnostic()?;

@@ -1,7 +1,8 @@
-//! `/healthz`, `/readyz` and `/metrics` over plain HTTP, as the real controller manager serves them.
+//! `/healthz`, `/readyz` and `/metrics` over HTTP, as the real controller managers serve them: plainly, or with TLS.
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -9,14 +10,20 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 
 /// Answers a path, or does not know it.
 pub(crate) type Answers = Arc<dyn Fn(&str) -> Option<(StatusCode, String)> + Send + Sync>;
 
+/// How long a client may take for its TLS handshake.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Serves `answers` on `listener` for ever.
-pub(crate) async fn serve(listener: TcpListener, answers: Answers) {
+pub(crate) async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, answers: Answers) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -24,18 +31,25 @@ pub(crate) async fn serve(listener: TcpListener, answers: Answers) {
             accepted = listener.accept() => {
                 // What breaks a connection is the client's.
                 let Ok((stream, _)) = accepted else { continue };
-                let answers = Arc::clone(&answers);
+                let (answers, tls) = (Arc::clone(&answers), tls.clone());
                 connections.spawn(async move {
-                    let service = service_fn(move |request: Request<Incoming>| {
-                        let answer = answer(&answers, request.uri().path());
-                        async move { Ok::<_, Infallible>(answer) }
-                    });
-                    let _ = Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+                    let Some(tls) = tls else { return speak(stream, answers).await };
+                    if let Ok(Ok(stream)) = timeout(PATIENCE, tls.accept(stream)).await {
+                        speak(stream, answers).await;
+                    }
                 });
             }
             Some(_) = connections.join_next() => {}
         }
     }
+}
+
+async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, answers: Answers) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let answer = answer(&answers, request.uri().path());
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let _ = Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
 }
 
 fn answer(answers: &Answers, path: &str) -> Response<Full<Bytes>> {

@@ -107,7 +107,7 @@ pub struct Flags {
 pub type Address = Option<SocketAddr>;
 
 /// A length of time as Go writes it: `1m30s`, `5ms`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let parsed: SignedDuration =
         text.parse().map_err(|_| "write a length of time like 90s, 1m30s or 5ms".to_owned())?;
     Duration::try_from(parsed).map_err(|_| "a length of time is not negative".to_owned())
@@ -151,7 +151,7 @@ impl Flags {
 }
 
 /// Those of `known` that do not run. As in the real manager: a name decides, and `*` for what is not named.
-fn disabled(chosen: &[String], known: &[&str]) -> Result<BTreeSet<String>, String> {
+pub(crate) fn disabled(chosen: &[String], known: &[&str]) -> Result<BTreeSet<String>, String> {
     let name = |choice: &str| choice.strip_prefix('-').unwrap_or(choice).to_owned();
     if let Some(unknown) =
         chosen.iter().map(|choice| name(choice)).find(|name| name != "*" && !known.contains(&&**name))

@@ -14,6 +14,9 @@ use kube::{Api, Client};
 /// The name of the Lease: that of the real controller manager, so that the two never work at the same time.
 pub(crate) const LEASE: &str = "karmada-controller-manager";
 
+/// The same for the controllers of nodes.
+pub(crate) const LEASE_OF_NODES: &str = "kube-controller-manager";
+
 /// The times of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
@@ -80,6 +83,8 @@ pub fn claim(
 /// One who wants to lead.
 pub struct Candidate {
     leases: Api<Lease>,
+    /// The name of the Lease.
+    lease: &'static str,
     clock: Clock,
     me: String,
     times: Times,
@@ -87,10 +92,21 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// A candidate called `me`, for the Lease in `namespace`.
+    /// A candidate called `me`, for the Lease called `lease` in `namespace`.
     #[must_use]
-    pub fn new(client: Client, clock: Clock, namespace: &str, me: String, times: Times) -> Self {
-        Self { leases: Api::namespaced(client, namespace), clock, me, times, observed: None }
+    pub fn new(
+        client: Client,
+        clock: Clock,
+        (namespace, lease): (&str, &'static str),
+        me: String,
+        times: Times,
+    ) -> Self {
+        Self { leases: Api::namespaced(client, namespace), lease, clock, me, times, observed: None }
+    }
+
+    /// How long it tries to renew the Lease before it gives up.
+    pub(crate) fn renew_deadline(&self) -> Duration {
+        self.times.renew_deadline
     }
 
     /// Ends when it leads.
@@ -115,7 +131,7 @@ impl Candidate {
 
     /// Gives the Lease back, so that the next need not wait.
     pub async fn resign(&mut self) {
-        let Ok(Some(mut lease)) = self.leases.get_opt(LEASE).await else { return };
+        let Ok(Some(mut lease)) = self.leases.get_opt(self.lease).await else { return };
         let Some(spec) = lease.spec.as_mut().filter(|spec| spec.holder_identity.as_ref() == Some(&self.me))
         else {
             return;
@@ -124,12 +140,12 @@ impl Candidate {
         spec.lease_duration_seconds = Some(1);
         spec.renew_time = Some(MicroTime(self.clock.now()));
         // Who cannot give it back lets it run out.
-        let _ = self.leases.replace(LEASE, &PostParams::default(), &lease).await;
+        let _ = self.leases.replace(self.lease, &PostParams::default(), &lease).await;
     }
 
     /// Looks at the Lease, and writes what it claims; whether it leads now.
     async fn try_once(&mut self) -> bool {
-        let lease = match self.leases.get_opt(LEASE).await {
+        let lease = match self.leases.get_opt(self.lease).await {
             Ok(lease) => lease,
             Err(error) => {
                 tracing::warn!(%error, "the Lease of the leader cannot be read");
@@ -145,12 +161,12 @@ impl Candidate {
         let Claim::Write(spec) = claim(self.observed.as_ref(), &self.me, self.times, elapsed, now) else {
             return false;
         };
-        let metadata = ObjectMeta { name: Some(LEASE.to_owned()), ..ObjectMeta::default() };
+        let metadata = ObjectMeta { name: Some(self.lease.to_owned()), ..ObjectMeta::default() };
         let metadata = lease.map_or(metadata, |lease| lease.metadata);
         let exists = metadata.uid.is_some();
         let lease = Lease { metadata, spec: Some(*spec.clone()) };
         let written = if exists {
-            self.leases.replace(LEASE, &PostParams::default(), &lease).await
+            self.leases.replace(self.lease, &PostParams::default(), &lease).await
         } else {
             self.leases.create(&PostParams::default(), &lease).await
         };

@@ -2,16 +2,10 @@
 
 use std::process::ExitCode;
 
-use capsize_manager::{Flags, Trouble, run};
+use capsize_manager::{Flags, exit_code, run};
 use clap::Parser;
 
 fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
-    let (report, code) = match run(Flags::parse()) {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Trouble::Input(report)) => (report, 2),
-        Err(Trouble::Environment(report)) => (report, 3),
-    };
-    eprintln!("Error: {report:?}");
-    ExitCode::from(code)
+    exit_code(run(Flags::parse()))
 }

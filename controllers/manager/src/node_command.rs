@@ -1,0 +1,62 @@
+//! The process of the controllers of nodes: from the flags to the end.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use capsize_clock::{Clock, Seed, Stop, live};
+use capsize_controllers::rules::node::NodeRelease;
+use capsize_controllers::{Identity, NodeControllers, NodeMetrics};
+use http::StatusCode;
+use miette::{IntoDiagnostic, Report, WrapErr, miette};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::command::{Trouble, config, lead, listener, me, reached};
+use crate::endpoints::{self, Answers};
+use crate::leader::{Candidate, LEASE_OF_NODES, Times};
+use crate::node_flags::NodeFlags;
+use crate::pace::Pace;
+
+/// Runs the controllers of nodes until a signal asks to stop, or the lead is lost.
+///
+/// # Errors
+/// Flags or a kubeconfig that make no sense; a cluster that cannot be reached, an address that is taken, a lost lead.
+pub fn run_nodes(flags: NodeFlags) -> Result<(), Trouble> {
+    live(Seed(0), 1.0, |run| work(flags, run.clock)).into_diagnostic()?
+}
+
+async fn work(flags: NodeFlags, clock: Clock) -> Result<(), Trouble> {
+    let settings = flags.settings().map_err(|why| Trouble::Input(miette!("--controllers: {why}")))?;
+    let mut stop = Stop::listen().into_diagnostic().wrap_err("cannot listen to signals")?;
+    let config = config(flags.kubeconfig.as_deref(), None).await.map_err(Trouble::Input)?;
+    let client = reached(config, Pace { qps: flags.kube_api_qps, burst: flags.kube_api_burst }).await?;
+    let metrics = NodeMetrics::default();
+    let _endpoints = serve(&flags, &metrics).await?;
+    let times = Times {
+        lease_duration: flags.leader_elect_lease_duration,
+        renew_deadline: flags.leader_elect_renew_deadline,
+        retry_period: flags.leader_elect_retry_period,
+    };
+    let lease = (flags.leader_elect_resource_namespace.as_str(), LEASE_OF_NODES);
+    let candidate = flags.leader_elect.then(|| Candidate::new(client.clone(), clock, lease, me(), times));
+    let rules = Arc::new(NodeRelease::default());
+    let controllers = NodeControllers { client, clock, settings, rules, metrics };
+    lead(candidate, &mut stop, &AtomicBool::new(false), || controllers.start()).await
+}
+
+/// Serves health and metrics until what is returned is dropped.
+async fn serve(flags: &NodeFlags, metrics: &NodeMetrics) -> Result<JoinSet<()>, Report> {
+    let mut tasks = JoinSet::new();
+    let Some(address) = flags.address() else { return Ok(tasks) };
+    let metrics = metrics.clone();
+    let answers: Answers = Arc::new(move |path| match path {
+        "/healthz" | "/readyz" | "/livez" => Some((StatusCode::OK, "ok".to_owned())),
+        "/metrics" => Some((StatusCode::OK, metrics.text())),
+        _ => None,
+    });
+    let names = ["localhost".to_owned(), flags.bind_address.to_string()];
+    let tls = Identity::generate(names.into()).and_then(|identity| identity.server()).into_diagnostic()?;
+    let listener = listener("health and metrics", address).await?;
+    tasks.spawn(endpoints::serve(listener, Some(TlsAcceptor::from(Arc::new(tls))), answers));
+    Ok(tasks)
+}
