@@ -58,7 +58,8 @@ impl Recall {
                 "event" if line.event.is_none() => line.event = Some(cursor.read()?),
                 "object" if line.object.is_none() => {
                     guess = self.guess(line.on.as_deref(), cursor.rest());
-                    line.object = Some(cursor.object(|part| self.latest(guess?, part))?);
+                    let likely = self.likely(guess);
+                    line.object = Some(cursor.object(|part| latest(&likely, part))?);
                 }
                 _ => return None,
             }
@@ -79,7 +80,8 @@ impl Recall {
                 "type" if event.is_none() => event = Some(cursor.read()?),
                 "object" if object.is_none() => {
                     guess = self.guess(Some(on), cursor.rest());
-                    object = Some(cursor.object(|part| self.latest(guess?, part))?);
+                    let likely = self.likely(guess);
+                    object = Some(cursor.object(|part| latest(&likely, part))?);
                 }
                 _ => return None,
             }
@@ -104,9 +106,11 @@ impl Recall {
         self.kinds.insert(guess.kind, object.clone());
     }
 
-    fn latest(&self, guess: Guess, part: &str) -> Option<&Arc<Part>> {
-        let mut likely = [self.objects.get(&guess.object), self.kinds.get(&guess.kind)].into_iter().flatten();
-        likely.find_map(|object| object.part(part))
+    /// Its own latest version, and the latest of its kind.
+    fn likely(&self, guess: Option<Guess>) -> [Option<&Object>; 2] {
+        let own = guess.and_then(|guess| self.objects.get(&guess.object));
+        let of_kind = guess.and_then(|guess| self.kinds.get(&guess.kind));
+        [own, of_kind]
     }
 
     /// The same name, kept once.
@@ -132,6 +136,11 @@ impl Recall {
         let object = digest(digest(kind, on.unwrap_or_default().as_bytes()), &rest[..end]);
         Some(Guess { kind, object })
     }
+}
+
+/// What a part said in the first of `objects` that has it.
+fn latest<'a>(objects: &[Option<&'a Object>], part: &str) -> Option<&'a Arc<Part>> {
+    objects.iter().flatten().find_map(|object| object.part(part))
 }
 
 #[cfg(test)]
