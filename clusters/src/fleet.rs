@@ -120,7 +120,8 @@ impl Fleet {
         for (spec, outside) in spec.members.iter().zip(started) {
             let link = Link::new(run.clock, seed_of(run, spec).stream("link"));
             let start_up = StartUpSetting::new(spec.start_up);
-            let place = Place::Outside(Foreign::reach(outside, &link, start_up.clone()).await?);
+            let foreign = Foreign::reach(outside, &link, start_up.clone()).await?;
+            let place = Place::Outside(Box::new(foreign));
             members.insert(spec.name.clone(), Member { spec: spec.clone(), link, start_up, place });
         }
         Ok(Self { control_plane, members })
@@ -172,7 +173,7 @@ enum Place {
         remote: Client,
         _inside: JoinSet<()>,
     },
-    Outside(Foreign),
+    Outside(Box<Foreign>),
 }
 
 impl Member {

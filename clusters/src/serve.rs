@@ -48,7 +48,6 @@ impl Served {
     }
 
     /// How it is reached.
-    #[must_use]
     pub fn listening(&self) -> &Listening {
         &self.listening
     }

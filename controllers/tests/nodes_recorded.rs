@@ -11,7 +11,7 @@ use std::time::Duration;
 use capsize_apiserver::ApiServer;
 use capsize_clock::{Seed, Simulation, simulate};
 use capsize_controllers::rules::node::{NodeBehaviour, NodeBug, NodeRelease, Rates};
-use capsize_controllers::{NodeControllers, NodeSettings, Running};
+use capsize_controllers::{NodeControllers, NodeMetrics, NodeSettings, Running};
 use kube::Client;
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use capsize_clock::{Seed, live};
 use capsize_clusters::{Admission, Provider};
 use capsize_framework::dialect::objects;
 use capsize_framework::run::{Implementation, Site, StartError, Started};
-use capsize_framework::target::Timings;
+use capsize_framework::target::{Feature, Timings};
 use capsize_real::{Allowed, Containers, Existing, Image, Journal};
 use clap::{Args, ValueEnum};
 use futures::future::LocalBoxFuture;
@@ -147,6 +147,10 @@ impl Implementation for Provided {
 
     fn is_outside(&self) -> bool {
         self.implementation.is_outside()
+    }
+
+    fn switches(&self) -> &'static [Feature] {
+        self.implementation.switches()
     }
 
     fn provider(&self) -> Option<&dyn Provider> {

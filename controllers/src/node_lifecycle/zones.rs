@@ -43,7 +43,7 @@ pub(super) async fn settle(
         counted.iter().map(|(zone, census)| (zone.clone(), state(census))).collect();
     let disruption = {
         let mut memory = context.memory();
-        let of_nodes: BTreeSet<String> = zones.iter().map(|zone| zone.to_string()).collect();
+        let of_nodes: BTreeSet<String> = zones.iter().map(ToString::to_string).collect();
         let remembered = rules.remembered_zones(&of_nodes, &counted.keys().cloned().collect());
         memory.zones.retain(|zone, _| of_nodes.contains(zone));
         memory.zones.iter_mut().for_each(|(name, zone)| zone.forgotten = !remembered.contains(name));

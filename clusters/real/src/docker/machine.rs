@@ -157,14 +157,15 @@ impl Machine for Container {
     }
 
     async fn mend(&self, how: Breakdown) -> Result<(), ProviderError> {
-        Ok(match how {
+        match how {
             Breakdown::Disconnect => self.connect().await?,
             Breakdown::Pause => {
                 let woken = self.engine.0.unpause_container(&self.name).await;
                 woken.map_err(refused(format!("wake the container {}", self.name)))?;
             }
             Breakdown::Stop | Breakdown::Crash => self.run().await?,
-        })
+        }
+        Ok(())
     }
 }
 
