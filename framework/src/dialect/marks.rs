@@ -1,9 +1,18 @@
 //! Marks, which are the same in every dialect: faults that begin and end, and steps.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::facts::{FaultInForce, News, World};
 use crate::history::{CONTROL_PLANE, Mark};
+
+/// Faults of the control plane under which controllers go on, with what fails tried again at ever longer intervals. Those
+/// that are killed begin anew.
+const HINDERING: [&str; 6] = ["fail", "conflict", "slow", "lag", "cut", "rival"];
+
+/// The longest that a queue waits until it tries again what failed.
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
 /// A mark: a fault that begins or ends, or anything else. The member that it is about is called `cluster` or `node`.
 pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
@@ -18,9 +27,16 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
             News::FaultBegan { fault, member }
         }
         (Some(fault), Some("end")) => {
+            let direction = text("direction");
             let same = |each: &FaultInForce| each.fault == fault && each.member == member;
-            if let Some(place) = world.faults.iter().position(same) {
-                world.faults.remove(place);
+            let exactly = |each: &FaultInForce| same(each) && each.direction == direction;
+            let mut faults = world.faults.iter();
+            if let Some(place) = faults.position(exactly).or_else(|| world.faults.iter().position(same)) {
+                let over = world.faults.remove(place);
+                if HINDERING.contains(&&*over.fault) && over.member.is_none() {
+                    let lasted = world.now.saturating_sub(over.since).min(LONGEST_BACK_OFF);
+                    world.hindered = world.hindered.max(world.now + lasted);
+                }
             }
             News::FaultEnded { fault, member }
         }

@@ -108,6 +108,8 @@ pub struct Workload {
     pub group: String,
     /// How long it may be unhealthy in a member until it leaves it; absent where it stays.
     pub unhealthy_for: Option<Duration>,
+    /// What a copy that leaves for that says of itself, to be handed on: paths into its status.
+    pub hands_on: BTreeSet<String>,
     /// What the control plane says of it: type and status of its conditions.
     pub conditions: BTreeMap<String, String>,
     /// Where those are that need it, by the names of their records.
@@ -184,6 +186,8 @@ pub struct Instance {
     pub ready: Option<u64>,
     /// Whether it is written to the member.
     pub applied: bool,
+    /// Paths to what its status says, where any of it is to be handed on.
+    pub says: BTreeSet<String>,
 }
 
 /// A manifest delivered to a member.
@@ -230,6 +234,8 @@ pub struct Running {
     pub asks: Arc<Content>,
     /// Whether it is the control plane's, rather than the member's own.
     pub managed: bool,
+    /// The name of what carried it there, by its own account.
+    pub by: String,
 }
 
 impl Running {

@@ -25,6 +25,8 @@ pub struct World {
     pub workloads: BTreeMap<WorkloadKey, Workload>,
     /// Faults that have begun and not ended, in the order in which they began.
     pub faults: Vec<FaultInForce>,
+    /// Until when those who were hindered by faults of the control plane may wait to try again, each as long as its fault lasted.
+    pub hindered: Duration,
     /// The wall time at the start of the history, as far as time stamps tell: it is at most a second (and the
     /// latency of an observation) later than this.
     pub wall_start: Option<Timestamp>,

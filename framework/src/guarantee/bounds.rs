@@ -27,7 +27,12 @@ pub(super) enum Failing {
 
 /// How probes fail under `fault`; `None` where they may as well succeed.
 pub(super) fn failing(fault: &FaultInForce) -> Option<Failing> {
-    match fault.fault.as_str() {
+    failing_by(&fault.fault)
+}
+
+/// How probes fail under faults of the kind called `fault`.
+pub(super) fn failing_by(fault: &str) -> Option<Failing> {
+    match fault {
         "refuse" | "reset" | "power-off" => Some(Failing::Refused),
         // An address where no machine is any more answers nothing either.
         "partition" | "black-hole" | "silent" | "pause" | "disconnect" | "stop" | "crash" => {
@@ -245,7 +250,7 @@ pub(super) fn told(timings: &Timings) -> Duration {
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
 pub(super) const REACHED: &str = "at most latency after it is written; where the member was away, as long as that again \
-     (1000 s at most) + latency after it is back";
+     (1000 s at most) + latency after it is back, also for what is written soon after where an agent reaches out";
 
 /// From something written for a member, or its being back after it was `away` for so long, to its being done there.
 pub(super) fn reached(timings: &Timings, away: Duration) -> Duration {

@@ -158,7 +158,11 @@ impl Unhealthy {
         }
         let since = *self.since.entry(subject.clone()).or_insert(fact.at);
         let assigned = workload.assignment.contains_key(member) && workload.eviction(member).is_none();
-        let Some(lasts) = workload.unhealthy_for.filter(|_| assigned) else {
+        // What is to be handed on is waited for.
+        let says = workload.instances.get(member).map(|told| &told.says);
+        let handed_on = workload.evictions.iter().any(|task| !task.preserved.is_empty());
+        let known = handed_on || says.is_some_and(|says| workload.hands_on.is_subset(says));
+        let Some(lasts) = workload.unhealthy_for.filter(|_| assigned && known) else {
             return self.waits.cancel(&subject);
         };
         if !self.waits.has(&subject) {

@@ -96,8 +96,11 @@ fn unfaithful(
 ) -> Option<(String, String)> {
     let overrides = overrides(key, member, known, delivery, world)?;
     let assigned = workload.assignment.get(member).copied().unwrap_or_default();
+    // Where all replicas go everywhere they are the template's, also before it has been placed anew.
+    let whole = workload.placement.scheduling == Scheduling::Duplicated;
     if let Some(replicas) = delivery.asks.replicas
         && replicas != assigned
+        && !(whole && replicas == workload.replicas)
         && sum(&workload.assignment) > 0
     {
         let because = format!("{key} is assigned to {member} with {assigned} replicas");

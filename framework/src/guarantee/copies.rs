@@ -39,7 +39,8 @@ static DANGLING: Rule = Rule {
 type Wrong = fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Reason>;
 
 /// Something that must be so of the copy of a workload in a member, as soon as that can be reached. What waits for a
-/// member is tried at ever longer intervals, so that it may come as late after the member is back as that was away.
+/// member is tried at ever longer intervals, so that it may come as late after the member is back as that was away. An
+/// agent that was cut off waits so to look at what is written for it, too, so that new things may come as late.
 pub(super) struct Reached {
     rule: &'static Rule,
     wrong: Wrong,
@@ -48,11 +49,14 @@ pub(super) struct Reached {
     away: BTreeMap<String, BTreeSet<WorkloadKey>>,
     /// Since when faults hit a member.
     hit: BTreeMap<String, Duration>,
+    /// Until when the agent of a member that is back may not have looked again.
+    unseen: BTreeMap<String, Duration>,
 }
 
 impl Reached {
     fn new(rule: &'static Rule, wrong: Wrong) -> Self {
-        Self { rule, wrong, waits: Waits::default(), away: BTreeMap::new(), hit: BTreeMap::new() }
+        let (waits, away, hit, unseen) = Default::default();
+        Self { rule, wrong, waits, away, hit, unseen }
     }
 
     /// T10, S17, V13 and E1: what is delivered is there.
@@ -131,6 +135,7 @@ impl Guarantee for Reached {
             News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.away.remove(member);
                 self.hit.remove(member);
+                self.unseen.remove(member);
                 self.waits.cancel_all(|subject| subject.is_on(member));
             }
             _ => {}
@@ -156,7 +161,9 @@ impl Reached {
         {
             keys.remove(key);
         }
-        self.waits.heal(subject, fact, bounds::reached(court.timings(), away), wrong, court);
+        let unseen = self.unseen.get(member).map(|until| until.saturating_sub(fact.at)).unwrap_or_default();
+        let allowed = bounds::reached(court.timings(), away).max(unseen);
+        self.waits.heal(subject, fact, allowed, wrong, court);
     }
 
     /// The member may not be reached any more.
@@ -174,17 +181,28 @@ impl Reached {
 
     /// The member can be reached again.
     fn back(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let told = court.world.members.get(member).map(|member| member.away).unwrap_or_default();
+        let known = court.world.members.get(member);
+        let told = known.map(|member| member.away).unwrap_or_default();
         let hit = self.hit.remove(member).map(|since| fact.at.saturating_sub(since)).unwrap_or_default();
+        let away = told.max(hit);
+        if known.is_some_and(|member| member.pulls) {
+            let until = fact.at + bounds::reached(court.timings(), away);
+            let unseen = self.unseen.entry(member.to_owned()).or_default();
+            *unseen = until.max(*unseen);
+        }
         for key in self.away.remove(member).into_iter().flatten() {
-            self.look(&key, member, told.max(hit), fact, court);
+            self.look(&key, member, away, fact, court);
         }
     }
 }
 
 /// S17 and V12: the control plane lets go of a manifest only when its copy is gone, however long that takes.
 #[derive(Default)]
-pub(super) struct Dangling(Waits);
+pub(super) struct Dangling {
+    waits: Waits,
+    /// The name of the latest manifest of a copy.
+    by: BTreeMap<Subject, String>,
+}
 
 impl Guarantee for Dangling {
     fn rule(&self) -> &'static Rule {
@@ -192,38 +210,43 @@ impl Guarantee for Dangling {
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
+        self.waits.observe(fact, court);
         match &fact.news {
             News::DeliveryGone { workload, member }
             | News::Delivered { workload, member, .. }
             | News::Running { workload, member }
             | News::RunningGone { workload, member } => {
                 let subject = Subject::on(workload, member);
+                let delivery = court.world.workloads.get(workload).and_then(|it| it.deliveries.get(member));
+                self.by.extend(delivery.map(|delivery| (subject.clone(), delivery.by.clone())));
                 let gone = matches!(fact.news, News::DeliveryGone { .. });
-                if gone || self.0.has(&subject) {
-                    let wrong = dangling(workload, member, court.world);
+                if gone || self.waits.has(&subject) {
+                    let wrong = dangling(workload, member, self.by.get(&subject), court.world);
                     if gone && wrong.is_none() {
                         return court.book.held();
                     }
-                    self.0.heal(subject, fact, bounds::gone(court.timings()), wrong, court);
+                    self.waits.heal(subject, fact, bounds::gone(court.timings()), wrong, court);
                 }
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
-                self.0.cancel_all(|subject| subject.is_on(member));
+                self.waits.cancel_all(|subject| subject.is_on(member));
+                self.by.retain(|subject, _| !subject.is_on(member));
             }
             _ => {}
         }
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
+        self.waits.pass(now, court);
     }
 }
 
-fn dangling(key: &WorkloadKey, member: &str, world: &World) -> Option<Reason> {
+/// What is left of the copy that was there by the name of `by`. One that somebody has made his own is his.
+fn dangling(key: &WorkloadKey, member: &str, by: Option<&String>, world: &World) -> Option<Reason> {
     let workload = world.workloads.get(key)?;
     let stays = world.members.get(member).is_some_and(|member| !member.leaving);
     let copy = workload.running.get(member).filter(|running| running.managed && stays);
+    let copy = copy.filter(|running| by.is_none_or(|by| *by == running.by));
     (copy.is_some() && !workload.deliveries.contains_key(member)).then(|| Reason {
         because: format!("the manifest of {key} for {member} is gone"),
         missing: format!("{member} still has the copy"),

@@ -134,6 +134,12 @@ impl<'a> Court<'a> {
         }
     }
 
+    /// Whether controllers may not see or do what they should, for faults of the control plane itself that are in force or
+    /// were not long ago.
+    pub(super) fn controllers_are_hindered(&self, now: Duration) -> bool {
+        self.controllers_are_away() || now < self.world.hindered
+    }
+
     /// Whether a fault of the control plane itself is in force: its controllers may not act.
     pub(super) fn controllers_are_away(&self) -> bool {
         self.world.faults.iter().any(|fault| fault.member.is_none())

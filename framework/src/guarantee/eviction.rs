@@ -18,11 +18,13 @@ fn told_healthy(workload: &Workload) -> bool {
     workload.assignment.keys().all(healthy)
 }
 
-/// Whether what is told of every assigned member is of the latest schedule: so many replicas as that has given it.
+/// Whether what is told of every assigned member is of the latest schedule: so many replicas as that has given it, and
+/// nothing that could not be written.
 fn told_of_schedule(workload: &Workload) -> bool {
     let is_of = |(member, replicas): (&String, &u64)| {
         let told = workload.instances.get(member).and_then(|instance| instance.ready);
-        *replicas == 0 || told.is_none_or(|ready| ready == *replicas)
+        let failed = workload.deliveries.get(member).is_some_and(|it| it.applied == Some(false));
+        !failed && (*replicas == 0 || told.is_none_or(|ready| ready == *replicas))
     };
     workload.assignment.iter().all(is_of)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::bounds;
 use super::court::{Charge, Court, Guarantee};
 use super::tolerates::{Tolerates, tolerates};
 use super::{Bound, Rule, Subject};
@@ -45,7 +46,11 @@ impl Guarantee for NotBack {
                     let taints = court.world.members.get(name).map(Member::evicting_taints);
                     let same = taints.map(|taints| taints.filter(|taint| taint.seen <= left));
                     let now = workload.zip(same).and_then(|(workload, same)| tolerates(workload, same));
-                    let Some(Tolerates::Until(_, taint)) = now else { continue };
+                    // What it left for was another, unless it had to leave for this one, too.
+                    let Some(Tolerates::Until(until, taint)) = now else { continue };
+                    if until > left.saturating_add(bounds::STAMP) {
+                        continue;
+                    }
                     let because =
                         format!("it left {name} at {} for {taint}, which is still there", clock(left));
                     court.violated(Charge::by(

@@ -25,6 +25,7 @@ pub(super) struct NotReady {
 }
 
 /// A time in which probes may have failed.
+#[derive(Default)]
 struct Outage {
     began: Duration,
     /// When the last fault ended; absent while one is in force.
@@ -33,6 +34,10 @@ struct Outage {
     failing: Option<Failing>,
     /// Whether the member was told to be not ready in it.
     told: bool,
+    /// Whether it is reached otherwise than before: until it is told to be ready nobody knows whether probes succeed.
+    otherwise: bool,
+    /// Whether it was slow already when probes began to fail.
+    slow: bool,
 }
 
 static NOT_READY: Rule = Rule {
@@ -58,6 +63,9 @@ impl Guarantee for NotReady {
             News::Access(member) => self.reached_otherwise(member, fact, court),
             News::Health { member, was: Some(Health::Ready), now: Some(Health::NotReady), .. } => {
                 self.told(member, fact, court);
+            }
+            News::Health { member, was: Some(_), now: Some(Health::Ready), .. } => {
+                self.answers(member, fact, court);
             }
             News::TaintAdded { member, .. } | News::TaintRemoved { member, .. } => {
                 // A change of the member may bring a probe forward, and shift those that follow.
@@ -108,14 +116,12 @@ impl NotReady {
         if court.world.members.get(member).is_some_and(|member| member.pulls) {
             return;
         }
-        let outage = self.outages.entry(member.to_owned()).or_insert(Outage {
-            began: fact.at,
-            ended: None,
-            failing: None,
-            told: false,
-        });
+        let first = Outage { began: fact.at, ..Outage::default() };
+        let outage = self.outages.entry(member.to_owned()).or_insert(first);
         let anew = outage.ended.take().is_some() || outage.began == fact.at;
         let before = outage.failing;
+        let mut beside = court.world.faults.iter().filter(|fault| fault.member.as_deref() == Some(member));
+        outage.slow |= beside.any(|fault| bounds::failing(fault).is_none());
         let failing = failing_now(member, court);
         outage.failing = failing.max(before);
         // What fails in a slower way than before may also be noticed later.
@@ -130,13 +136,18 @@ impl NotReady {
     /// Probes may fail from now on, or need not; whether they do nobody tells.
     fn reached_otherwise(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
         if court.world.members.get(member).is_some_and(|member| !member.pulls) {
-            let (began, ended) = (fact.at, Some(fact.at));
-            self.outages.entry(member.to_owned()).or_insert(Outage {
-                began,
-                ended,
-                failing: None,
-                told: false,
-            });
+            let first = Outage { began: fact.at, ..Outage::default() };
+            let outage = self.outages.entry(member.to_owned()).or_insert(first);
+            (outage.otherwise, outage.ended) = (true, None);
+        }
+    }
+
+    /// Probes succeed, however it is reached now.
+    fn answers(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
+        let Some(outage) = self.outages.get_mut(member).filter(|outage| outage.otherwise) else { return };
+        outage.otherwise = false;
+        if failing_now(member, court).is_none() {
+            outage.ended = Some(fact.at);
         }
     }
 
@@ -144,7 +155,9 @@ impl NotReady {
         let Some(outage) = self.outages.get(member) else { return };
         let silent = outage.failing == Some(Failing::Silent);
         let limit = bounds::not_ready(court.timings(), silent).filter(|_| outage.failing.is_some());
-        let Some(limit) = limit else { return };
+        // What else a slow member is asked may be cut off as well.
+        let asked = court.timings().silent_probe.filter(|_| silent && outage.slow).unwrap_or_default();
+        let Some(limit) = limit.map(|limit| limit + asked) else { return };
         let reason = Reason {
             because: format!("{member} failed at {}, and {} is the longest", clock(fact.at), span(limit)),
             missing: format!("{member} is still Ready"),
@@ -158,7 +171,7 @@ impl NotReady {
         }
         let still = court.world.faults.iter().any(|fault| fault.member.as_deref() == Some(member));
         if let (false, Some(outage)) = (still, self.outages.get_mut(member)) {
-            outage.ended = Some(fact.at);
+            outage.ended = (!outage.otherwise).then_some(fact.at);
         }
     }
 

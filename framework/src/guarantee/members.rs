@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::bounds::{self, Failing, failing};
+use super::bounds::{self, Failing};
 use super::court::{Charge, Court, Guarantee, Reason, Waits};
 use super::{Bound, Rule, Subject};
-use crate::facts::{Fact, Health, News};
+use crate::facts::{Fact, FaultInForce, Health, News};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 
@@ -51,12 +51,13 @@ static RECOVERED: Rule = Rule {
     source: "Karmada pkg/controllers/status/cluster_condition_cache.go",
 };
 
-/// T15: counted from the end of the last fault that kept probes from succeeding; a new one begins it anew.
+/// T15: not before, counted from the end of the last fault that kept probes from succeeding; in time, counted from when
+/// nothing at all is wrong any more. A new fault begins it anew.
 #[derive(Default)]
 pub(super) struct Recovered {
-    /// When the last such fault of a member ended.
+    /// Since when no fault of a member keeps probes from succeeding.
     ended: BTreeMap<String, Duration>,
-    /// How the faults of a member that are or were in force made probes fail; absent where they need not have.
+    /// How slow a probe may be that is under way when the last fault ends; absent where none need have failed.
     failed: BTreeMap<String, Failing>,
     waits: Waits,
     /// When the controllers last came back, whose first probe has no threshold.
@@ -72,7 +73,7 @@ impl Guarantee for Recovered {
         self.waits.observe(fact, court);
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => self.began(member, court),
-            News::FaultEnded { member: Some(member), .. } => self.ended(member, fact, court),
+            News::FaultEnded { member: Some(member), fault } => self.ended(member, fault, fact, court),
             News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
             News::Health { member, was: Some(Health::NotReady), now: Some(Health::Ready), .. } => {
                 self.told(member, fact, court);
@@ -90,24 +91,43 @@ impl Guarantee for Recovered {
     }
 }
 
+/// The faults that hit `member` now.
+fn in_force<'a>(member: &'a str, court: &Court<'a>) -> impl Iterator<Item = &'a FaultInForce> {
+    court.world.faults.iter().filter(move |fault| fault.member.as_deref() == Some(member))
+}
+
+/// Whether a person has just written the object of `member`.
+fn is_said_by_hand(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
+    let by_hand = court.world.members.get(member).and_then(|member| member.untainted_by_hand);
+    by_hand.is_some_and(|by_hand| fact.at <= by_hand + court.timings().latency)
+}
+
 impl Recovered {
     fn began(&mut self, member: &str, court: &Court<'_>) {
         self.waits.cancel(&Subject::member(member));
-        self.ended.remove(member);
-        let hit = court.world.faults.iter().filter(|fault| fault.member.as_deref() == Some(member));
-        if let Some(failing) = hit.filter_map(failing).max() {
-            let slowest = self.failed.entry(member.to_owned()).or_insert(failing);
-            *slowest = failing.max(*slowest);
+        let fails = in_force(member, court).any(|fault| bounds::failing(fault).is_some());
+        if fails {
+            self.ended.remove(member);
+        }
+        let before = self.failed.get(member).copied();
+        if fails || before.is_some() {
+            // What probes survive may make them as slow as silence does.
+            let slowness = |fault| bounds::failing(fault).unwrap_or(Failing::Silent);
+            let slowest = in_force(member, court).map(slowness).max().max(before);
+            self.failed.extend(slowest.map(|slowest| (member.to_owned(), slowest)));
         }
     }
 
-    fn ended(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
-        let still = court.world.faults.iter().any(|fault| fault.member.as_deref() == Some(member));
-        let Some(known) = court.world.members.get(member).filter(|known| !still && !known.pulls) else {
+    fn ended(&mut self, member: &str, fault: &str, fact: &Fact, court: &Court<'_>) {
+        let Some(known) = court.world.members.get(member).filter(|known| !known.pulls) else { return };
+        let fails = in_force(member, court).any(|fault| bounds::failing(fault).is_some());
+        if bounds::failing_by(fault).is_some() && !fails {
+            self.ended.insert(member.to_owned(), fact.at);
+        }
+        if in_force(member, court).next().is_some() {
             return;
-        };
+        }
         let Some(failing) = self.failed.remove(member) else { return };
-        self.ended.insert(member.to_owned(), fact.at);
         let limit =
             bounds::ready(court.timings(), failing).filter(|_| known.health == Some(Health::NotReady));
         if let Some(limit) = limit {
@@ -132,7 +152,10 @@ impl Recovered {
             let first_probe = timings.status_update_frequency + timings.takeover + timings.latency;
             back.saturating_add(first_probe) >= ended
         };
-        if court.controllers_are_away() || self.back.is_some_and(unsettled) {
+        if court.controllers_are_away()
+            || self.back.is_some_and(unsettled)
+            || is_said_by_hand(member, fact, court)
+        {
             return;
         }
         let earliest = ended.saturating_add(timings.success_threshold).saturating_sub(timings.skew);

@@ -3,6 +3,7 @@
 //! How facts come about is left to the dialects, how verdicts are told to the reports.
 
 mod applied;
+mod away;
 mod book;
 mod bounds;
 mod by_hand;

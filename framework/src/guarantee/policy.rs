@@ -126,6 +126,8 @@ static LAZY: Rule = Rule {
 pub(super) struct Lazy {
     /// The version of the template that a record was made of before.
     made_of: BTreeMap<WorkloadKey, String>,
+    /// When the controllers last came back: who starts takes every template for a new one.
+    back: Option<Duration>,
 }
 
 impl Guarantee for Lazy {
@@ -153,10 +155,17 @@ impl Guarantee for Lazy {
                 if *before != workload.template {
                     return court.book.held();
                 }
+                let takeover = court.timings().takeover + court.timings().latency;
+                if court.controllers_are_hindered(fact.at)
+                    || self.back.is_some_and(|back| fact.at <= back + takeover)
+                {
+                    return;
+                }
                 let because = format!("{} is lazy, and the template has not changed", workload.policy);
                 let seen = format!("{key} is to be placed otherwise");
                 court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
             }
+            News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
             News::WorkloadGone(key) => drop(self.made_of.remove(key)),
             _ => {}
         }

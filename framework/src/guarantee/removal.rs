@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::away::{Away, is_hit};
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Waits};
 use super::{Rule, Subject};
@@ -81,9 +82,13 @@ static STATELESS: Rule = Rule {
     source: "Karmada pkg/controllers/status/work_status_controller.go, interpretHealth",
 };
 
-/// T11: nothing else would end an eviction of such a thing but its timeout.
+/// T11: nothing else would end an eviction of such a thing but its timeout. Who tells of a copy has to see it, which takes as
+/// long as it does where its member was away.
 #[derive(Default)]
-pub(super) struct Stateless(Waits);
+pub(super) struct Stateless {
+    waits: Waits,
+    away: Away,
+}
 
 /// Kinds of Kubernetes whose objects have no status.
 const STATELESS_KINDS: [&str; 9] = [
@@ -109,27 +114,45 @@ impl Guarantee for Stateless {
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
+        self.waits.observe(fact, court);
+        self.away.observe(fact, court);
         match &fact.news {
-            News::InstanceHealth { workload: key, member } if STATELESS_KINDS.contains(&key.kind()) => {
-                let Some(workload) = court.world.workloads.get(key) else { return };
-                let wrong = untold(workload, member).then(|| Reason {
-                    because: format!("a {} is well where it is", key.kind()),
-                    missing: format!("{key} is not told to be healthy on {member}"),
-                });
-                let applied = workload.instances.get(member).is_some_and(|told| told.applied);
-                let subject = Subject::on(key, member);
-                if wrong.is_none() && applied && !self.0.has(&subject) {
-                    return court.book.held();
-                }
-                self.0.heal(subject, fact, bounds::told(court.timings()), wrong, court);
+            News::InstanceHealth { workload, member } if STATELESS_KINDS.contains(&workload.kind()) => {
+                self.look(workload, member, fact, court);
             }
-            News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            News::FaultBegan { member: Some(member), .. } => {
+                self.waits.cancel_all(|subject| subject.is_on(member));
+            }
+            News::FaultEnded { member: Some(member), .. } => {
+                for key in court.world.workloads.keys().filter(|key| STATELESS_KINDS.contains(&key.kind())) {
+                    self.look(key, member, fact, court);
+                }
+            }
+            News::WorkloadGone(key) => self.waits.cancel_of(key, |_| true),
             _ => {}
         }
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
+        self.waits.pass(now, court);
+    }
+}
+
+impl Stateless {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let Some(workload) = court.world.workloads.get(key) else { return };
+        let wrong = untold(workload, member).then(|| Reason {
+            because: format!("a {} is well where it is", key.kind()),
+            missing: format!("{key} is not told to be healthy on {member}"),
+        });
+        let applied = workload.instances.get(member).is_some_and(|told| told.applied);
+        let subject = Subject::on(key, member);
+        if wrong.is_none() && applied && !self.waits.has(&subject) {
+            return court.book.held();
+        }
+        if !is_hit(member, court) {
+            let allowed = bounds::told(court.timings()).max(self.away.left(member, fact.at));
+            self.waits.heal(subject, fact, allowed, wrong, court);
+        }
     }
 }

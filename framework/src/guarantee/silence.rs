@@ -48,7 +48,8 @@ impl Guarantee for Silence {
             News::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 self.unknown(member, fact, court);
             }
-            News::MemberLeaving(member) | News::MemberGone(member) => {
+            News::MemberLeaving(member) => self.waits.cancel(&Subject::member(member)),
+            News::MemberGone(member) => {
                 self.cut.remove(member);
                 self.waits.cancel(&Subject::member(member));
             }
@@ -103,7 +104,7 @@ impl Silence {
         if self.cut.contains_key(member) {
             return court.book.held_by(left.unwrap_or_default());
         }
-        if !court.world.faults_are_marked {
+        if !court.world.faults_are_marked || court.controllers_are_hindered(fact.at) {
             return;
         }
         let because = format!("nothing cuts {member} off from the control plane");

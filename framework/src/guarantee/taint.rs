@@ -58,7 +58,8 @@ impl Guarantee for NoSchedule {
                 missing: format!("{name} has no such NoSchedule taint"),
             };
             let removed = matches!(fact.news, News::TaintRemoved { .. });
-            if turned || removed && !member.leaving {
+            // One that is being removed is left as it is.
+            if (turned || removed) && !member.leaving {
                 self.0.start(subject, fact, court.timings().latency, reason);
             }
         } else if let Some(left) = self.0.met(&subject, fact) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::bounds::STAMP;
 use crate::facts::{Taint, TaintEffect, Workload, World};
 
 /// Until when a workload tolerates a member.
@@ -49,4 +50,12 @@ pub(super) fn is_fresh(taint: &Taint, world: &World) -> bool {
     // The start is known to a second, the stamp is cut to a second.
     let oldest = seen - jiff::SignedDuration::from_secs(3);
     !taint.inherited && added.duration_since(start) >= oldest
+}
+
+/// By how much `taint` came later than its own time says, beyond what that is cut by: whoever set it was slow, and tolerations
+/// count from that time.
+pub(super) fn written_late(taint: &Taint, world: &World) -> Duration {
+    let (Some(start), Some(added)) = (world.wall_start, taint.time_added) else { return Duration::ZERO };
+    let added = Duration::try_from(added.duration_since(start)).unwrap_or(taint.seen);
+    taint.seen.saturating_sub(added + STAMP)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Waits};
-use super::tolerates::{Tolerates, is_fresh, tolerates};
+use super::tolerates::{Tolerates, is_fresh, tolerates, written_late};
 use super::{Bound, Rule, Subject};
 use crate::dialect::Speaks;
 use crate::facts::{Fact, News, WorkloadKey, World};
@@ -196,8 +196,8 @@ impl Deadline {
                 None => court.book.held(),
             };
         }
-        let earliest =
-            until.saturating_sub(bounds::STAMP + court.timings().skew).max(taint.seen.min(fact.at));
+        let early = bounds::STAMP + court.timings().skew + written_late(&taint, court.world);
+        let earliest = until.saturating_sub(early).max(taint.seen.min(fact.at));
         court.came(subject, fact, earliest, left, || {
             let tolerated = span(until.saturating_sub(taint.seen));
             (format!("{taint} since {}, tolerated for {tolerated}", clock(taint.seen)), seen)

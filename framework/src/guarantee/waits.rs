@@ -28,6 +28,8 @@ pub(super) struct Waits {
     waits: BTreeMap<Subject, Wait>,
     /// No wait is over before.
     next: Duration,
+    /// Until when whoever is waited for may not have begun, for faults of the control plane itself.
+    hindered: Duration,
 }
 
 /// What to say if it does not come.
@@ -77,6 +79,8 @@ impl Waits {
         reason: Reason,
     ) {
         let Reason { because, missing } = reason;
+        let late = if fact.at < self.hindered { self.hindered + allowed } else { until };
+        let until = until.max(late);
         self.next = if self.waits.is_empty() { until } else { self.next.min(until) };
         let wait = Wait { since: fact.at, width: fact.width, until, allowed, because, missing };
         self.waits.insert(subject, wait);
@@ -126,11 +130,12 @@ impl Waits {
         self.waits.contains_key(subject)
     }
 
-    /// To be told every fact: when controllers are back, waits begin anew.
+    /// To be told every fact: when controllers are back, or no longer hindered, waits begin anew.
     pub(super) fn observe(&mut self, fact: &Fact, court: &Court<'_>) {
         if matches!(&fact.news, News::FaultEnded { member: None, .. }) {
+            self.hindered = fact.at.max(court.world.hindered) + court.timings().takeover;
             for wait in self.waits.values_mut() {
-                wait.until = wait.until.max(fact.at + court.timings().takeover + wait.allowed);
+                wait.until = wait.until.max(self.hindered + wait.allowed);
             }
         }
     }

@@ -4,6 +4,7 @@
 
 mod cases;
 mod coverage;
+mod disturbed;
 mod forms;
 mod history;
 mod moving;

@@ -161,6 +161,20 @@ fn a_member_holds_what_was_written_for_it() {
 }
 
 #[test]
+fn an_agent_that_was_cut_off_may_look_as_late_again() {
+    // Cut off for 40 s; what is written for it 1 s after is there when it has looked again.
+    let cut = |story: Story| {
+        let cut = story.fault("slow", "m2", "begin").at(50.0).fault("slow", "m2", "end").at(51.0);
+        cut.work("m1", &json!({})).work("m2", &json!({})).copy("m1")
+    };
+    let pulls = || cut(Story::new().pulls("m2"));
+    holds("DELIVERY-04", &pulls().at(90.9).copy("m2").until(95.0));
+    breaks("DELIVERY-04", &pulls().until(91.1));
+    // Whom the control plane reaches out to is reached at once.
+    breaks("DELIVERY-04", &cut(Story::new()).until(52.1));
+}
+
+#[test]
 fn a_copy_goes_with_its_manifest() {
     holds("DELIVERY-05", &recalled(delivered()).copy_gone("m1").at(20.8).work_gone("m1").until(22.0));
     breaks("DELIVERY-05", &recalled(delivered()).at(20.8).work_gone("m1").until(21.9));
@@ -299,6 +313,29 @@ fn a_member_that_answers_again_is_ready_in_time_and_not_before() {
     breaks("HEALTH-04", &back(17.8).until(19.0));
     assert!(ids(&over().until(20.9), Outcome::is_violated).is_empty());
     breaks("HEALTH-04", &over().until(21.1));
+}
+
+#[test]
+fn a_member_answers_again_while_a_fault_that_probes_survive_goes_on() {
+    let slow = || outage(Story::lacking(&["AutomaticNoExecute"])).at(14.5).fault("delay", "m1", "begin");
+    let back = |story: Story| story.ready("m1", "True").untaint("m1", "NoSchedule");
+    let answers = || slow().at(15.0).fault("refuse", "m1", "end");
+    holds("HEALTH-04", &back(answers().at(18.0)).at(19.0).fault("delay", "m1", "end").until(100.0));
+    breaks("HEALTH-04", &back(answers().at(17.8)).until(18.5));
+    // It is late only by the time that there is when nothing is wrong any more: a probe that still waits, and its count.
+    let over = || answers().at(30.0).fault("delay", "m1", "end");
+    assert!(ids(&over().until(66.9), Outcome::is_violated).is_empty());
+    breaks("HEALTH-04", &over().until(67.1));
+}
+
+#[test]
+fn of_two_faults_of_a_kind_the_one_ends_that_is_named() {
+    let partition = |story: Story, state: &str, direction: &str| {
+        story.mark(json!({"fault": "partition", "cluster": "m1", "state": state, "direction": direction}))
+    };
+    let both = partition(partition(Story::new().pulls("m1"), "begin", "both").at(11.0), "begin", "toMember");
+    let left = partition(both.at(12.0), "end", "both");
+    assert!(ids(&left.until(1000.0), Outcome::is_violated).is_empty(), "what the agent says arrives");
 }
 
 #[test]

@@ -347,6 +347,12 @@ impl Story {
         self.cluster(name)
     }
 
+    /// The taints with this key are gone.
+    pub(crate) fn untaint_key(mut self, name: &str, key: &str) -> Self {
+        self.members.get_mut(name).unwrap().taints.retain(|(other, ..)| *other != key);
+        self.cluster(name)
+    }
+
     fn cluster(self, name: &str) -> Self {
         let member = &self.members[name];
         let taint = |(key, effect, added): &(&str, &str, f64)| json!({"key": format!("cluster.karmada.io/{key}"), "effect": effect, "timeAdded": stamp(*added)});

@@ -124,7 +124,7 @@ impl Bindings {
             known.said.read_aside(entry, seen);
             moved = known.said.read_assignment(entry, seen);
         }
-        let told = if status_changed { known.said.read_status(entry, seen, &workload) } else { Vec::new() };
+        let told = known.said.read_status(entry, seen, &workload, status_changed);
         if let Some((was, now)) = moved {
             world.reassign(&workload, &was, &now);
             news.push(News::Assigned { workload: workload.clone(), was, now, first });
@@ -214,6 +214,13 @@ impl Said {
         let lasts = &failover["application"]["decisionConditions"]["tolerationSeconds"];
         entry.leads = seen.spec("propagateDeps").is_some_and(Field::is_true);
         entry.unhealthy_for = lasts.as_u64().filter(|_| entry.leads).map(seconds);
+        let rules = failover["application"]["statePreservation"]["rules"].as_array();
+        let path = |rule: &Value| rule["jsonPath"].as_str().map(str::to_owned);
+        let hands_on = rules.into_iter().flatten().filter_map(path).collect();
+        if replace(&mut entry.hands_on, hands_on) {
+            // The status is looked at for other things than before.
+            self.instances = Last::default();
+        }
         entry.purges = failover["cluster"]["purgeMode"].as_str().map(|mode| mode == "Directly");
         entry.scheduler = text(seen.spec("schedulerName")).into_owned();
     }
@@ -230,7 +237,16 @@ impl Said {
         (now != entry.assignment).then(|| (std::mem::replace(&mut entry.assignment, now.clone()), now))
     }
 
-    fn read_status(&mut self, entry: &mut Workload, seen: &Seen<'_>, workload: &WorkloadKey) -> Vec<News> {
+    fn read_status(
+        &mut self,
+        entry: &mut Workload,
+        seen: &Seen<'_>,
+        workload: &WorkloadKey,
+        changed: bool,
+    ) -> Vec<News> {
+        if !changed && entry.hands_on.is_empty() {
+            return Vec::new();
+        }
         entry.group = text(seen.status("schedulerObservingAffinityName")).into_owned();
         if self.conditions.differs(seen.status("conditions")) {
             entry.conditions = conditions(seen.conditions());
@@ -239,8 +255,9 @@ impl Said {
         if !self.instances.differs(instances) {
             return Vec::new();
         }
-        let was =
-            std::mem::replace(&mut entry.instances, list(instances).iter().filter_map(instance).collect());
+        let tells = !entry.hands_on.is_empty();
+        let now = list(instances).iter().filter_map(|item| instance(item, tells)).collect();
+        let was = std::mem::replace(&mut entry.instances, now);
         let members = was.keys().chain(entry.instances.keys().filter(|member| !was.contains_key(*member)));
         members
             .filter(|member| was.get(*member) != entry.instances.get(*member))
@@ -299,8 +316,8 @@ fn assignment(clusters: &[Value]) -> Assignment {
     clusters.iter().filter_map(read).collect()
 }
 
-/// What is told of one member.
-fn instance(value: &Value) -> Option<(String, Instance)> {
+/// What is told of one member; with what its status `tells`, if that matters.
+fn instance(value: &Value, tells: bool) -> Option<(String, Instance)> {
     let health = match value["health"].as_str() {
         Some("Healthy") => InstanceHealth::Healthy,
         Some("Unhealthy") => InstanceHealth::Unhealthy,
@@ -308,5 +325,18 @@ fn instance(value: &Value) -> Option<(String, Instance)> {
     };
     let ready = value["status"]["readyReplicas"].as_u64();
     let applied = value["applied"] == true;
-    Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, applied }))
+    let mut says = BTreeSet::new();
+    if tells {
+        paths(&value["status"], String::new(), &mut says);
+    }
+    Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, applied, says }))
+}
+
+/// The paths to all that `value` says, as JSONPath has them: `{.job.id}`. Lists are not looked into.
+fn paths(value: &Value, path: String, found: &mut BTreeSet<String>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let path = format!("{path}.{key}");
+        found.insert(format!("{{{path}}}"));
+        paths(value, path, found);
+    }
 }

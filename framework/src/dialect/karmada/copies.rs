@@ -17,7 +17,7 @@ pub(super) struct Copies(BTreeMap<String, BTreeMap<WorkloadKey, Said>>);
 struct Said {
     annotations: Last,
     labels: Last,
-    marked: [bool; 2],
+    marked: [Option<String>; 2],
     asked: [Last; 3],
     asks: Arc<Content>,
 }
@@ -31,8 +31,9 @@ impl Copies {
         }
         let Some(of_member) = self.0.get_mut(member) else { return Vec::new() };
         let said = of_member.entry(workload.clone()).or_default();
-        let marked = said.is_marked(seen);
-        let now = running(said.asks(seen), marked, seen);
+        let by = said.carried_by(seen);
+        let marked = by.is_some();
+        let now = running(said.asks(seen), by, seen);
         if seen.gone {
             of_member.remove(&workload);
             if of_member.is_empty() {
@@ -62,16 +63,16 @@ impl Copies {
 }
 
 impl Said {
-    /// Whether the control plane has left its mark.
-    fn is_marked(&mut self, seen: &Seen<'_>) -> bool {
+    /// The name that the control plane has left as its mark.
+    fn carried_by(&mut self, seen: &Seen<'_>) -> Option<String> {
         let places = [&mut self.annotations, &mut self.labels].into_iter().zip(["annotations", "labels"]);
         for ((last, name), marked) in places.zip(&mut self.marked) {
             let field = seen.metadata(name);
             if last.differs(field) {
-                *marked = value(field).get("work.karmada.io/name").is_some();
+                *marked = value(field)["work.karmada.io/name"].as_str().map(str::to_owned);
             }
         }
-        self.marked.contains(&true)
+        self.marked.iter().flatten().next_back().cloned()
     }
 
     /// What it asks for.
@@ -90,7 +91,7 @@ impl Said {
 /// Where an object says what it asks for.
 pub(super) const PARTS: [&str; 3] = ["spec", "data", "binaryData"];
 
-fn running(asks: Arc<Content>, managed: bool, seen: &Seen<'_>) -> Running {
+fn running(asks: Arc<Content>, by: Option<String>, seen: &Seen<'_>) -> Running {
     let number = |field: Option<Field<'_>>| field.and_then(Field::number);
     let replicas = number(seen.spec("replicas"));
     let generation = number(seen.metadata("generation")).unwrap_or_default();
@@ -100,6 +101,7 @@ fn running(asks: Arc<Content>, managed: bool, seen: &Seen<'_>) -> Running {
         ready: number(seen.status("readyReplicas")).unwrap_or_default(),
         current: replicas.is_none() || observed >= generation,
         asks,
-        managed,
+        managed: by.is_some(),
+        by: by.unwrap_or_default(),
     }
 }

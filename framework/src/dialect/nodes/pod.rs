@@ -83,7 +83,12 @@ fn instance(entry: &mut Workload, key: &WorkloadKey, node: &str, health: Instanc
     if node.is_empty() {
         return None;
     }
-    let told = Instance { health, ready: Some(u64::from(health == InstanceHealth::Healthy)), applied: true };
+    let told = Instance {
+        health,
+        ready: Some(u64::from(health == InstanceHealth::Healthy)),
+        applied: true,
+        ..Instance::default()
+    };
     let was = entry.instances.insert(node.to_owned(), told.clone());
     (was != Some(told)).then(|| News::InstanceHealth { workload: key.clone(), member: node.to_owned() })
 }

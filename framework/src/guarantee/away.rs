@@ -1,0 +1,49 @@
+//! Members that faults keep out of reach, and how long after that those who wait for them may not have looked again.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::bounds;
+use super::court::Court;
+use crate::facts::{Fact, News};
+
+/// What is known of it.
+#[derive(Debug, Default)]
+pub(super) struct Away {
+    /// Since when faults hit a member.
+    hit: BTreeMap<String, Duration>,
+    /// Until when somebody may not have looked again at one that nothing hits any more.
+    until: BTreeMap<String, Duration>,
+}
+
+impl Away {
+    /// To be told every fact.
+    pub(super) fn observe(&mut self, fact: &Fact, court: &Court<'_>) {
+        match &fact.news {
+            News::FaultBegan { member: Some(member), .. } => {
+                self.hit.entry(member.clone()).or_insert(fact.at);
+            }
+            News::FaultEnded { member: Some(member), .. } if !is_hit(member, court) => {
+                let since = self.hit.remove(member).unwrap_or(fact.at);
+                let until = fact.at + bounds::reached(court.timings(), fact.at.saturating_sub(since));
+                let latest = self.until.entry(member.clone()).or_default();
+                *latest = until.max(*latest);
+            }
+            News::MemberGone(member) => {
+                self.hit.remove(member);
+                self.until.remove(member);
+            }
+            _ => {}
+        }
+    }
+
+    /// How long from `now` on what is new of `member` may be unknown to those who wait for it.
+    pub(super) fn left(&self, member: &str, now: Duration) -> Duration {
+        self.until.get(member).map(|until| until.saturating_sub(now)).unwrap_or_default()
+    }
+}
+
+/// Whether any fault hits `member` now.
+pub(super) fn is_hit(member: &str, court: &Court<'_>) -> bool {
+    court.world.faults.iter().any(|fault| fault.member.as_deref() == Some(member))
+}

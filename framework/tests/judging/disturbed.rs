@@ -1,0 +1,215 @@
+//! What is allowed where several things go wrong at once, or people step in: the smallest histories of what chaos found.
+
+use capsize_framework::guarantee::Outcome;
+use serde_json::{Value, json};
+
+use crate::story::{Story, breaks, holds, ids};
+
+const STAMP: &str = "2030-01-01T00:00:20Z";
+
+#[track_caller]
+fn breaks_nothing(story: Story, until: f64) {
+    assert_eq!(ids(&story.until(until), Outcome::is_violated), [""; 0]);
+}
+
+/// A person applies an object of a member.
+fn edited(story: Story, member: &str) -> Story {
+    story.mark(json!({"step": "apply", "object": format!("Cluster {member}")}))
+}
+
+#[test]
+fn a_member_that_is_being_removed_becomes_unknown_and_keeps_its_taints() {
+    let leaving = || {
+        let cut = Story::new().pulls("m3").fault("partition", "m3", "begin").at(11.0);
+        cut.member("m3", json!({"metadata": {"deletionTimestamp": STAMP}}))
+    };
+    breaks_nothing(leaving().at(20.0).ready("m3", "Unknown"), 25.0);
+}
+
+#[test]
+fn nobody_knows_since_when_a_member_fails_that_is_reached_otherwise() {
+    let reached = json!({"spec": {"secretRef": {"name": "other"}}});
+    let otherwise = || Story::new().member("m1", reached.clone()).at(30.0).fault("delay", "m1", "begin");
+    let told = |story: Story| story.ready("m1", "False").taint("m1", "not-ready", "NoSchedule");
+    breaks_nothing(told(otherwise().at(31.0)), 31.5);
+    // Once it answers, it is known.
+    let answers = told(otherwise().at(31.0)).at(31.5).fault("delay", "m1", "end").at(40.0);
+    let answers = answers.ready("m1", "True").untaint("m1", "NoSchedule").at(60.0);
+    breaks("HEALTH-01", &told(answers.fault("refuse", "m1", "begin").at(61.0)).until(61.5));
+}
+
+#[test]
+fn what_else_a_slow_member_is_asked_may_be_cut_off_as_well() {
+    let both = || Story::new().fault("delay", "m1", "begin").at(12.0).fault("partition", "m1", "begin");
+    // 1 + 32, once more, and the latency; and another 32 for what was asked.
+    breaks_nothing(both(), 110.9);
+    breaks("HEALTH-01", &both().until(111.1));
+}
+
+#[test]
+fn what_a_person_says_of_a_member_has_no_threshold() {
+    let failed = Story::lacking(&["AutomaticNoExecute"]).fault("refuse", "m1", "begin").at(14.0);
+    let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(15.0);
+    let back = |story: Story| story.ready("m1", "True").untaint("m1", "NoSchedule");
+    breaks_nothing(back(edited(failed.fault("refuse", "m1", "end"), "m1")), 16.0);
+}
+
+#[test]
+fn a_task_does_not_end_by_what_is_told_of_a_copy_that_could_not_be_written() {
+    let evicted = |applied: &str| {
+        let status = json!({"status": {"conditions": [{"type": "Applied", "status": applied}]}});
+        let story = Story::new().work("m1", &json!({})).work("m2", &status).copy("m1").copy("m2");
+        let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"}));
+        tainted.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1")
+    };
+    breaks_nothing(evicted("False"), 30.0);
+    breaks("EVICTION-01", &evicted("True").until(22.5));
+}
+
+#[test]
+fn an_eviction_for_ill_health_waits_for_the_state_that_is_to_be_handed_on() {
+    let rules = json!([{"aliasLabelName": "ready", "jsonPath": "{.readyReplicas}"}]);
+    let failover = json!({"propagateDeps": true, "failover": {"application": {
+        "decisionConditions": {"tolerationSeconds": 10}, "statePreservation": {"rules": rules},
+    }}});
+    let told = |status: Value| {
+        let each = |name: &str, health: &str, status: &Value| json!({"clusterName": name, "health": health, "status": status});
+        let all = [each("m1", "Unhealthy", &status), each("m2", "Healthy", &json!({"readyReplicas": 2}))];
+        let conditions = json!([{"type": "Scheduled", "status": "True"}]);
+        let told = json!({"aggregatedStatus": all, "conditions": conditions});
+        Story::new().spec(&failover).at(20.0).tells(&told).binding()
+    };
+    breaks_nothing(told(json!({"replicas": 2})), 60.0);
+    breaks("EVICTION-12", &told(json!({"readyReplicas": 1})).until(32.1));
+}
+
+#[test]
+fn what_has_no_state_is_told_to_be_well_when_its_member_is_within_reach() {
+    let told = |health: &str| {
+        json!({
+            "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+            "metadata": {"name": "conf-configmap", "namespace": "default", "generation": 1},
+            "spec": {
+                "resource": {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "conf"},
+                "requiredBy": [{"namespace": "default", "name": "web-deployment", "clusters": [{"name": "m1"}, {"name": "m2"}]}],
+            },
+            "status": {"aggregatedStatus": [{"clusterName": "m1", "applied": true, "health": health}]},
+        })
+    };
+    let slow = || Story::new().fault("delay", "m1", "begin").object(told("Unknown")).at(20.0);
+    let over = || slow().fault("delay", "m1", "end");
+    holds("LIVENESS-06", &over().at(30.9).object(told("Healthy")).until(32.0));
+    breaks("LIVENESS-06", &over().until(31.1));
+}
+
+#[test]
+fn a_copy_that_somebody_made_his_own_does_not_go_with_its_manifest() {
+    let owned = |name: &str| {
+        let labels = json!({"work.karmada.io/name": name});
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "default", "generation": 2, "annotations": labels},
+            "spec": {"replicas": 2}, "status": {"observedGeneration": 2, "replicas": 2, "readyReplicas": 2},
+        })
+    };
+    let left = |name: &str| {
+        let story = Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
+        let taken =
+            story.at(12.0).in_member("m1", owned(name)).mark(json!({"step": "taint", "cluster": "m1"}));
+        let evicted = taken.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
+        evicted.at(20.5).end("m1").at(20.6).work_gone("m1")
+    };
+    breaks_nothing(left("of-somebody-else"), 30.0);
+    breaks("DELIVERY-05", &left("web-1").until(22.0));
+}
+
+#[test]
+fn a_workload_that_left_for_another_taint_may_come_back_while_it_tolerates_this_one() {
+    // Both are there from 14 s on; the one that is tolerated for five seconds is still there when it comes back.
+    let left = || {
+        let all = json!({"spreadConstraints": []});
+        let story = Story::new().policy(all, 2).assign(&["m1", "m2", "m3"]).healthy("m3").at(14.0);
+        let story =
+            story.mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", "not-ready", "NoExecute");
+        let story = story.taint("m1", "maintenance", "NoExecute").at(14.2);
+        story.evict("m1").stamp("m1").at(14.4).end("m1").at(15.0).untaint_key("m1", "maintenance")
+    };
+    breaks_nothing(left().at(15.2).assign(&["m1", "m2", "m3"]), 16.0);
+}
+
+#[test]
+fn who_starts_takes_every_template_for_a_new_one() {
+    let changed = |restarted: bool| {
+        let spec = json!({
+            "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}],
+            "activationPreference": "Lazy",
+            "placement": {"replicaScheduling": {"replicaSchedulingType": "Duplicated"}},
+        });
+        let policy = json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+            "metadata": {"name": "web", "namespace": "default"}, "spec": spec});
+        let made_of = json!({"resource": {"resourceVersion": "1"}});
+        let mut story = Story::new().object(policy).belongs_to("web").spec(&made_of).at(20.0);
+        for state in ["begin", "end"] {
+            if restarted {
+                story = story.mark(json!({"fault": "kill", "state": state}));
+            }
+        }
+        let narrower = json!({"clusterAffinity": {"clusterNames": ["m1", "m2"]}});
+        story.policy(narrower, 2).spec(&made_of).until(21.5)
+    };
+    breaks("POLICY-03", &changed(false));
+    assert!(ids(&changed(true), Outcome::is_violated).is_empty());
+}
+
+#[test]
+fn a_duplicated_workload_has_the_replicas_of_its_template_before_it_is_placed_anew() {
+    let manifest = |replicas: u64| {
+        let manifest = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": replicas}});
+        json!({"spec": {"workload": {"manifests": [manifest]}}})
+    };
+    let scaled = |asked: u64| {
+        let story = Story::new().work("m1", &manifest(2)).work("m2", &manifest(2)).copy("m1").copy("m2");
+        let unplaced = story.at(20.0).tells(&json!({"schedulerObservedGeneration": 0}));
+        let unplaced = unplaced.policy_replicas(0).binding();
+        let of = |story: Story, member: &str| story.work(member, &manifest(asked));
+        let all = ["m1", "m2"].into_iter().fold(unplaced, of);
+        ids(&all.until(22.0), Outcome::is_violated)
+    };
+    assert!(!scaled(0).contains(&"DELIVERY-11"));
+    assert!(scaled(1).contains(&"DELIVERY-11"));
+}
+
+#[test]
+fn controllers_that_were_hindered_may_try_again_as_late_as_that_lasted() {
+    // Hindered for 30 s; what is due soon after may come 30 s later, and 2 s for who takes over.
+    let hindered = || {
+        let cut = |story: Story, state: &str| story.mark(json!({"fault": "cut", "state": state}));
+        let over = cut(cut(Story::new(), "begin").at(40.0), "end").at(41.0);
+        over.fault("refuse", "m1", "begin").at(45.0).ready("m1", "False")
+    };
+    breaks_nothing(hindered(), 72.9);
+    breaks("TAINT-01", &hindered().until(73.1));
+}
+
+#[test]
+fn a_member_may_seem_silent_to_controllers_that_see_an_old_past() {
+    let unknown = |story: Story| {
+        let told = story.at(20.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        ids(&told.until(20.5), Outcome::is_violated)
+    };
+    let pulls = || Story::new().mark(json!({"scenario": "nothing is cut off"})).pulls("m1");
+    assert_eq!(unknown(pulls().mark(json!({"fault": "lag", "state": "begin"}))), [""; 0]);
+    assert_eq!(unknown(pulls()), ["HEALTH-02"]);
+}
+
+#[test]
+fn a_toleration_counts_from_the_time_on_a_taint_that_was_written_late() {
+    let evicted = |at: f64| {
+        let taint = json!({"key": "cluster.karmada.io/not-ready", "effect": "NoExecute", "timeAdded": "2030-01-01T00:00:11Z"});
+        let story = Story::new().at(13.0).mark(json!({"step": "taint", "cluster": "m1"}));
+        story.member("m1", json!({"spec": {"taints": [taint]}})).at(at).evict("m1").stamp("m1").until(at + 0.5)
+    };
+    holds("TOLERATION-01", &evicted(16.2));
+    breaks("TOLERATION-01", &evicted(15.8));
+}
