@@ -9,7 +9,7 @@ use kube::{Api, Client};
 
 use crate::api::{
     ApiEnablement, ApiResource, CONDITION_COMPLETE_APIS, Cluster, ClusterStatus, NodeSummary,
-    ResourceSummary, set_condition,
+    ResourceSummary, is_true, set_condition,
 };
 use crate::machinery::{Context, Informer};
 use crate::rules::{modelings, node_summary, resource_summary};
@@ -59,7 +59,8 @@ impl Collected {
 }
 
 impl Collector {
-    /// Asks the member. Release and kinds are asked for when it has just become ready, and from time to time.
+    /// Asks the member. Release and kinds are asked for when it has just become ready, when they are not known as a whole,
+    /// and from time to time.
     pub(crate) async fn collect(
         &mut self,
         context: &Context,
@@ -68,8 +69,8 @@ impl Collector {
     ) -> Collected {
         let now = context.clock.elapsed();
         let period = context.settings.api_collection_period;
-        let fresh =
-            cluster.is_ready() && self.described.is_some_and(|last| now.saturating_sub(last) < period);
+        let recent = self.described.is_some_and(|last| now.saturating_sub(last) < period);
+        let fresh = cluster.is_ready() && is_whole(cluster) && recent;
         let (mut version, mut served) = (None, None);
         if !fresh {
             version = client.apiserver_version().await.ok().map(|info| info.git_version);
@@ -91,6 +92,11 @@ impl Collector {
         resources.allocatable_modelings = modelings(&cluster.spec.resource_models, nodes.clone(), pods);
         Collected { version, served, nodes: node_summary(nodes), resources }
     }
+}
+
+/// Whether all that the cluster serves is told; somebody may have taken it away again.
+fn is_whole(cluster: &Cluster) -> bool {
+    cluster.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_COMPLETE_APIS))
 }
 
 /// Of a pod, only what it takes matters, and a member may have many.

@@ -37,7 +37,7 @@ pub(crate) fn manifest_name(manifest: &Map<String, Value>) -> (&str, &str) {
     (text("namespace").unwrap_or_default(), text("name").unwrap_or_default())
 }
 
-/// Makes the member have what the manifest says. Where it is `new`, it is written even if the member has all of that:
+/// Makes the member have what the manifest says, and notes of which version that is seen. Where it is `new`, it is written even if the member has all of that:
 /// the manifest before it may have said more.
 pub(super) async fn apply(
     context: &Context,
@@ -50,7 +50,8 @@ pub(super) async fn apply(
     let api = dynamic_api(client, namespace, kind);
     let Some(present) = api.get_opt(name).await? else {
         let wanted: DynamicObject = serde_json::from_value(Value::Object((*manifest).clone()))?;
-        api.create(&PostParams::default(), &wanted).await?;
+        let created = api.create(&PostParams::default(), &wanted).await?;
+        context.copies.seen(work, created.resource_version().as_deref());
         return Ok(Done::Created);
     };
     let version = present.resource_version();
@@ -68,11 +69,13 @@ pub(super) async fn apply(
         ));
     }
     if !new && context.rules.is_as_said(&present, &wanted) {
+        context.copies.seen(work, version.as_deref());
         return Ok(Done::Nothing);
     }
     let mut wanted: DynamicObject = serde_json::from_value(wanted)?;
     wanted.metadata.resource_version = version;
-    api.replace(name, &PostParams::default(), &wanted).await?;
+    let written = api.replace(name, &PostParams::default(), &wanted).await?;
+    context.copies.seen(work, written.resource_version().as_deref());
     Ok(Done::Updated)
 }
 

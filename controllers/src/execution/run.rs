@@ -20,7 +20,7 @@ use crate::api::{
 use crate::machinery::{
     Action, BY_NAMESPACE, Context, Error, Notes, Queue, patch, put_status, run as run_queue,
 };
-use crate::rules::{Done, LastCopy};
+use crate::rules::{Done, LastCopy, may_serve_more};
 
 /// Reconciles every Work: when what it says changes, when its member becomes ready or goes, and when the work status
 /// controller finds the member different from what the Work says.
@@ -64,6 +64,7 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
     }
     if work.metadata.deletion_timestamp.is_some() {
         written.forget(&*work);
+        context.copies.forget(&work);
         context.astray.settle(&work);
         return remove(&context, &work, cluster.as_deref()).await;
     }
@@ -131,8 +132,12 @@ async fn remove(context: &Context, work: &Work, cluster: Option<&Cluster>) -> Re
             let client = context
                 .member(cluster)
                 .ok_or_else(|| Error::NotYet("there are no credentials for the member".into()))?;
-            if let Some(manifest) = manifest_kind(work, cluster) {
-                part(context, client, work, &manifest, parting).await?;
+            match manifest_kind(work, cluster) {
+                Some(manifest) => part(context, client, work, &manifest, parting).await?,
+                None if may_serve_more(cluster) => {
+                    return Err(Error::NotYet("nobody knows whether the member serves the kind".into()));
+                }
+                None => {}
             }
         }
         (LastCopy::Taken | LastCopy::LeftBehind, _) => {}

@@ -8,7 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, ResourceExt};
 
-use super::{Astray, Binding, Informer, Retries, bounded};
+use super::{Astray, Binding, Copies, Informer, Retries, bounded};
 use crate::api::{
     Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, LABEL_BINDING_KEY,
     LABEL_CLUSTER_BINDING_KEY, NAMESPACE_CLUSTER_LEASES, OverridePolicy, PropagationPolicy, ResourceBinding,
@@ -38,6 +38,7 @@ pub(crate) struct Context {
     pub templates: Templates,
     /// The Works whose object in the member is not as they say.
     pub astray: Astray,
+    pub copies: Copies,
     members: Arc<dyn MemberClients>,
     /// The one cluster that these controllers are the agent of.
     agent_of: Option<String>,
@@ -62,6 +63,7 @@ impl Context {
             leases: Informer::start(leases, config(), ()),
             templates: Templates::default(),
             astray: Astray::default(),
+            copies: Copies::default(),
             client,
             clock,
             settings,
@@ -90,6 +92,7 @@ impl Context {
             leases: Informer::empty(()),
             templates: Templates::default(),
             astray: Astray::default(),
+            copies: Copies::default(),
             client,
             clock,
             settings,

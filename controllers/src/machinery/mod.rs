@@ -3,6 +3,7 @@
 mod astray;
 mod binding;
 mod context;
+mod copies;
 mod error;
 mod event;
 mod index;
@@ -16,6 +17,7 @@ mod write;
 pub(crate) use astray::Astray;
 pub(crate) use binding::Binding;
 pub(crate) use context::{BY_BINDING, BY_NAMESPACE, BY_TARGET, Context};
+pub(crate) use copies::Copies;
 pub(crate) use error::{Error, is_absent};
 pub(crate) use event::{Said, record};
 pub(crate) use informer::{Change, Informer};

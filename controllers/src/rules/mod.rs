@@ -99,7 +99,7 @@ pub use neighbours::{
     Neighbours, affinity_groups, neighbours, workload_affinity_filter, workload_anti_affinity_filter,
 };
 pub use overrides::{OverridePolicyRef, override_object, overrides_for};
-pub use parting::{LastCopy, last_copy};
+pub use parting::{LastCopy, last_copy, may_serve_more};
 pub use pattern::NamePattern;
 pub use policy::{Claim, Match, owner, selects};
 pub use propagated::{propagated_version, skips_kind, skips_object};

@@ -2,7 +2,7 @@
 //!
 //! karmada-io/karmada `pkg/controllers/execution/execution_controller.go`, `handleWorkDelete`.
 
-use crate::api::Cluster;
+use crate::api::{CONDITION_COMPLETE_APIS, Cluster, is_true};
 
 /// What becomes of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,14 @@ pub fn last_copy(cluster: Option<&Cluster>) -> LastCopy {
         Some(cluster) if cluster.metadata.deletion_timestamp.is_none() => LastCopy::Awaited,
         _ => LastCopy::LeftBehind,
     }
+}
+
+/// Whether the member may serve kinds that it is not told to: what was collected of it is not whole. A Work that goes
+/// meanwhile would leave its copy there.
+#[must_use]
+pub fn may_serve_more(cluster: &Cluster) -> bool {
+    let conditions = cluster.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    cluster.metadata.deletion_timestamp.is_none() && !is_true(conditions, CONDITION_COMPLETE_APIS)
 }
 
 #[cfg(test)]

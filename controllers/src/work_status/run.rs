@@ -75,7 +75,10 @@ async fn reconcile(
         return Ok(Action::await_change());
     };
     let (object_namespace, object_name) = manifest_name(manifest);
+    let was_applied =
+        work.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_APPLIED));
     let object = store.get(object_namespace, object_name);
+    let object = object.filter(|object| context.copies.is_news(&work, &**object, was_applied));
     let version = object.as_ref().and_then(|object| object.resource_version());
     let looked_at = version.map(|version| (work.metadata.generation, version));
     if looked_at.as_ref().is_some_and(|looked_at| told.says(&*work, looked_at)) {
@@ -83,8 +86,6 @@ async fn reconcile(
     }
     told.forget(&*work);
     let object = object.map(|object| serde_json::to_value(&*object)).transpose()?;
-    let was_applied =
-        work.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_APPLIED));
     let as_it_says = object.as_ref().is_some_and(|object| {
         let wanted = Value::Object(context.rules.retained(manifest, object));
         context.rules.is_as_said(object, &wanted)
