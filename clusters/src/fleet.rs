@@ -11,6 +11,7 @@ use kube::Client;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
+use crate::gate::Gate;
 use crate::inside::{self, StartUp, StartUpSetting};
 use crate::link::Link;
 use crate::nodes;
@@ -77,6 +78,7 @@ impl MemberSpec {
 /// A control plane and its members. Dropping it stops all that runs inside the members.
 pub struct Fleet {
     control_plane: ApiServer,
+    gate: Gate,
     members: BTreeMap<String, Member>,
 }
 
@@ -99,7 +101,8 @@ impl Fleet {
             .name("control-plane")
             .admission(admission);
         let members = spec.members.iter().map(|spec| (spec.name.clone(), Member::start(run, spec, &set_up)));
-        Self { members: members.collect(), control_plane: set_up(control_plane).build() }
+        let (members, gate) = (members.collect(), Gate::new(run.clock));
+        Self { members, gate, control_plane: set_up(control_plane).build() }
     }
 
     /// As [`Self::embedded_with`], with the members that `provider` starts. Needs a tokio runtime with I/O around it: no
@@ -129,8 +132,8 @@ impl Fleet {
 
     /// A cluster that has no members: what goes on is in itself.
     #[must_use]
-    pub fn alone(control_plane: ApiServer) -> Self {
-        Self { control_plane, members: BTreeMap::new() }
+    pub fn alone(run: Simulation, control_plane: ApiServer) -> Self {
+        Self { control_plane, gate: Gate::new(run.clock), members: BTreeMap::new() }
     }
 
     /// The API server of the control plane.
@@ -139,10 +142,22 @@ impl Fleet {
         &self.control_plane
     }
 
-    /// A client that reaches the control plane as what runs in `member` does, through the link.
+    /// The gate of the control plane: where its API server is in trouble.
+    #[must_use]
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// A client that reaches the control plane as its controllers do, through the gate.
+    #[must_use]
+    pub fn controllers_client(&self) -> Client {
+        Client::new(self.gate.wrap(self.control_plane.service()), "default")
+    }
+
+    /// A client that reaches the control plane as what runs in `member` does, through the link and the gate.
     #[must_use]
     pub fn client_from(&self, member: &Member) -> Client {
-        member.link.wrap_back(self.control_plane.service()).client()
+        member.link.wrap_back(self.gate.wrap(self.control_plane.service())).client()
     }
 
     /// The member called `name`.

@@ -1,11 +1,13 @@
 //! Fleets of member clusters, the links to them, and what goes on inside a member.
 //!
 //! The link is where the network is broken: every request and every watch between the control plane and a
-//! member passes it, whoever of the two asks. What runs in a fleet (controllers) and what it must keep (guarantees) is left to others.
+//! member passes it, whoever of the two asks. The gate is where the control plane's API server is in trouble. What runs in a fleet (controllers) and what it must keep (guarantees) is left to others.
 
 mod body;
 mod door;
 mod fleet;
+mod gate;
+mod gate_body;
 mod inside;
 mod link;
 mod nodes;
@@ -18,6 +20,8 @@ pub use body::LinkBody;
 pub use capsize_apiserver::{Builder, Keys, ListenError, Listening, Quantity};
 pub use door::Door;
 pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, SyncMode};
+pub use gate::{ErrorStatus, Gate, GateGuard, GateService, ServerFault};
+pub use gate_body::GateBody;
 pub use inside::{NoStartUp, StartUp};
 pub use link::{Direction, Link, LinkError, LinkFault, LinkGuard, LinkService};
 pub use outside::{Breakdown, Machine, Outside, Provider, ProviderError};

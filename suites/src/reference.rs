@@ -114,7 +114,7 @@ impl Reference {
             .map(Agent::start)
             .collect();
         let controllers = Controllers {
-            client: site.fleet.control_plane().client(),
+            client: site.fleet.controllers_client(),
             members: Arc::new(Links::of(site.fleet)),
             clock: site.clock,
             settings,

@@ -73,7 +73,7 @@ impl Implementation for NodeReference {
 
     fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
         let controllers = NodeControllers {
-            client: site.fleet.control_plane().client(),
+            client: site.fleet.controllers_client(),
             clock: site.clock,
             settings: NodeSettings { controllers: self.controllers, ..settings(site.timings, site.zones) },
             rules: Arc::clone(&self.rules),

@@ -6,7 +6,7 @@ use capsize::chaos::try_plan;
 use capsize::reference::Reference;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
-use capsize_framework::chaos::{Style, draw};
+use capsize_framework::chaos::{Plan, Style, draw};
 use capsize_framework::report::{self, Status};
 use capsize_framework::run::{Target, run_case};
 use capsize_framework::scenario;
@@ -33,5 +33,53 @@ fn a_seed_is_the_same_run_again() {
             let trial = try_plan(&draw(Seed(seed), style, &profile, &bases), target, true);
             assert_eq!((trial.broken, trial.differs), (None, None), "{style}-{seed}");
         }
+    }
+}
+
+/// What one disturbance of the control plane comes to: the marks of its beginning and end in the history.
+fn troubled(fault: &str) -> Vec<String> {
+    let text = format!(
+        "scenario: troubled
+about: One disturbance of the control plane, in which a workload moves.
+seed: 1
+features: [NoExecuteTaints, GracefulEviction, SpreadConstraints]
+fleet: {{members: 2}}
+given:
+- workload: {{name: web, replicas: 2, policy: {{scheduling: Duplicated, spread: {{cluster: {{min: 1, max: 1}}}}}}}}
+- settled: web
+when:
+- faults:
+  - {{at: 1s, for: 60s, fault: {fault}}}
+  - {{at: 2s, for: 20s, fault: {{taint: {{cluster: m1, key: example.com/away, effect: NoExecute}}}}}}
+then:
+- calm: {{for: 30s}}
+"
+    );
+    let profile = targets::find("reference").unwrap();
+    let target = Target { profile: &profile, implementation: &Reference::default() };
+    let case = Plan::read("troubled.yaml", &text).unwrap().case().unwrap();
+    let outcome = run_case(&case, target, Seed(1), true);
+    assert!(outcome.case.status == Status::Passed, "{fault}: {}", report::failure(&outcome.case));
+    let history = String::from_utf8(outcome.history.unwrap()).unwrap();
+    let marks = history.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let marks = marks.filter(|entry| entry["mark"].get("fault").is_some());
+    let text = |mark: &serde_json::Value, key: &str| mark[key].as_str().unwrap_or_default().to_owned();
+    marks.map(|entry| format!("{} {}", text(&entry["mark"], "fault"), text(&entry["mark"], "state"))).collect()
+}
+
+#[test]
+fn the_control_plane_gets_into_trouble_and_out_again() {
+    let cases = [
+        ("{fail: {with: ServiceUnavailable, every: 2}}", "fail"),
+        ("{conflict: {every: 1}}", "conflict"),
+        ("{slow: {by: 2s}}", "slow"),
+        ("{lag: {by: 5s}}", "lag"),
+        ("{cut: {every: 2}}", "cut"),
+        ("{crash: {write: 2, done: true}}", "kill"),
+        ("{crash: {write: 1}}", "kill"),
+        ("{rival: controllers}", "rival"),
+    ];
+    for (fault, kind) in cases {
+        assert_eq!(troubled(fault), [format!("{kind} begin"), format!("{kind} end")], "{fault}");
     }
 }

@@ -8,18 +8,27 @@ use super::draw::{Span, one_of, seconds};
 use super::fleet::Fleet;
 
 /// A kind of fault: how one of it is drawn.
-type Kind = fn(&mut Stream, &Fleet) -> Value;
+pub(super) type Kind = fn(&mut Stream, &Fleet) -> Value;
 
-/// All kinds.
+/// All kinds that any target can be struck by.
 const KINDS: [Kind; 7] = [refuse, partition, delay, kill, taint, start_up, scale];
+
+/// Those of the control plane itself, which only a target in this process is struck by.
+const INSIDE: [Kind; 7] = [fail, conflict, slow, lag, cut, crash, rival];
+
+/// The kinds that may strike `fleet`.
+fn kinds(fleet: &Fleet) -> Vec<Kind> {
+    let inside = INSIDE.into_iter().filter(|_| fleet.inside);
+    KINDS.into_iter().chain(inside).collect()
+}
 
 /// One after the other.
 pub(super) fn one_by_one(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<Value> {
-    let mut windows = Vec::new();
+    let (mut windows, kinds) = (Vec::new(), kinds(fleet));
     let mut from = 0.0;
     for _ in 0..chance.random_range(1..=3) {
         let (at, lasts) = (from + chance.random_range(0.0..span.noticed * 2.0), span.length(chance));
-        windows.push(window(at, lasts, &one_of(chance, &KINDS)(chance, fleet)));
+        windows.push(window(at, lasts, &one_of(chance, &kinds)(chance, fleet)));
         from = at + lasts;
     }
     windows
@@ -27,9 +36,10 @@ pub(super) fn one_by_one(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<
 
 /// Of the kinds that this run has, as they fall.
 pub(super) fn as_they_fall(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<Value> {
-    let mut kinds: Vec<Kind> = KINDS.into_iter().filter(|_| chance.random_bool(0.5)).collect();
+    let all = kinds(fleet);
+    let mut kinds: Vec<Kind> = all.iter().copied().filter(|_| chance.random_bool(0.4)).collect();
     if kinds.is_empty() {
-        kinds.push(*one_of(chance, &KINDS));
+        kinds.push(*one_of(chance, &all));
     }
     let count = chance.random_range(1..=8);
     let mut windows: Vec<(f64, f64)> =
@@ -85,4 +95,33 @@ pub(super) fn scale(chance: &mut Stream, fleet: &Fleet) -> Value {
         return refuse(chance, fleet);
     }
     json!({"scale": {"workload": one_of(chance, &fleet.workloads), "to": chance.random_range(0..=8)}})
+}
+
+fn fail(chance: &mut Stream, _: &Fleet) -> Value {
+    let with = one_of(chance, &["TooManyRequests", "InternalError", "ServiceUnavailable"]);
+    json!({"fail": {"with": with, "every": chance.random_range(1..=8)}})
+}
+
+fn conflict(chance: &mut Stream, _: &Fleet) -> Value {
+    json!({"conflict": {"every": chance.random_range(1..=5)}})
+}
+
+fn slow(chance: &mut Stream, _: &Fleet) -> Value {
+    json!({"slow": {"by": one_of(chance, &["100ms", "1s", "5s"])}})
+}
+
+fn lag(chance: &mut Stream, _: &Fleet) -> Value {
+    json!({"lag": {"by": one_of(chance, &["200ms", "2s", "15s"])}})
+}
+
+fn cut(chance: &mut Stream, _: &Fleet) -> Value {
+    json!({"cut": {"every": chance.random_range(1..=8)}})
+}
+
+pub(super) fn crash(chance: &mut Stream, _: &Fleet) -> Value {
+    json!({"crash": {"write": chance.random_range(1..=30), "done": chance.random_bool(0.5)}})
+}
+
+pub(super) fn rival(_: &mut Stream, _: &Fleet) -> Value {
+    json!({"rival": "controllers"})
 }

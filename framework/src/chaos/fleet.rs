@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::draw::{Draw, one_of};
 use super::style::Style;
-use crate::target::Feature;
+use crate::target::{Feature, Profile, Start};
 
 /// How long replicas take to become ready.
 const START_UPS: [&str; 6] = ["500ms", "1.5s", "1.5s", "5s", "20s", "60s"];
@@ -22,6 +22,8 @@ pub(super) struct Fleet {
     nodes: BTreeMap<String, u32>,
     pull: Vec<String>,
     start_up: &'static str,
+    /// Whether the target runs in this process, where its API server can be in trouble, too.
+    pub(super) inside: bool,
     /// The names of the workloads with replicas.
     pub(super) workloads: Vec<String>,
 }
@@ -49,11 +51,12 @@ impl Fleet {
             }
         }
         let start_up = one_of(chance, &START_UPS);
-        Self { members, zones, regions, nodes, pull, start_up, workloads: Vec::new() }
+        let inside = is_inside(draw.profile);
+        Self { members, zones, regions, nodes, pull, start_up, inside, workloads: Vec::new() }
     }
 
     /// What faults may strike in the fleet of a scenario that was not drawn.
-    pub(super) fn of(scenario: &Value) -> Self {
+    pub(super) fn of(scenario: &Value, profile: &Profile) -> Self {
         let members = scenario["fleet"]["members"].as_u64().unwrap_or(1);
         let places =
             |field: &str| serde_json::from_value(scenario["fleet"][field].clone()).unwrap_or_default();
@@ -63,6 +66,7 @@ impl Fleet {
             members: (1..=members).map(|number| format!("m{number}")).collect(),
             zones: places("zones"),
             regions: places("regions"),
+            inside: is_inside(profile),
             workloads: names.filter_map(|name| name.as_str().map(str::to_owned)).collect(),
             ..Self::default()
         }
@@ -85,6 +89,10 @@ impl Fleet {
     pub(super) fn any_member(&self, chance: &mut Stream) -> &str {
         one_of::<String>(chance, &self.members)
     }
+}
+
+fn is_inside(profile: &Profile) -> bool {
+    matches!(profile.start, Start::Reference)
 }
 
 /// Zones in turn, and two regions that they are in.

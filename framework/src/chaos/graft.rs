@@ -51,7 +51,7 @@ pub(super) fn graft(seed: Seed, profile: &Profile, bases: &[Plan]) -> Option<Pla
     let chance = &mut own.stream("faults");
     let base = &one_of(chance, &bases).0;
     let span = Span::of(&profile.timings, &serde_json::Map::new());
-    let fleet = Fleet::of(base);
+    let fleet = Fleet::of(base, profile);
     let faults = json!({"faults": faults::as_they_fall(chance, span, &fleet)});
     let steps = |list: &str| base[list].as_array().cloned().unwrap_or_default();
     let given = acts(chance, span, steps("given"));

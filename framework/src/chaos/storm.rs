@@ -6,7 +6,7 @@ use rand::RngExt;
 use serde_json::{Value, json};
 
 use super::draw::{Span, one_of, seconds};
-use super::faults::{kill, partition, refuse, scale, start_up, window};
+use super::faults::{Kind, crash, kill, partition, refuse, rival, scale, start_up, window};
 use super::fleet::Fleet;
 
 /// Draws windows from a moment on.
@@ -65,7 +65,10 @@ fn meanwhile(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Val
     } else {
         json!({"evicted": {"workload": one_of(chance, &fleet.workloads), "from": member}})
     };
-    let kinds = [kill, refuse, partition, start_up, scale];
+    let mut kinds = vec![kill as Kind, refuse, partition, start_up, scale];
+    if fleet.inside {
+        kinds.extend([crash as Kind, rival]);
+    }
     let second = json!({
         "after": trigger,
         "at": seconds(chance.random_range(0.0..20.0)),

@@ -4,6 +4,8 @@
 
 mod fault;
 mod node;
+mod trouble;
 
 pub use fault::{Fault, FaultGuard};
 pub use node::break_node;
+pub use trouble::trouble;

@@ -277,8 +277,10 @@ impl Driver<'_> {
     }
 
     pub(super) fn kill(&mut self) {
-        self.controllers.kill();
-        self.log.mark(crashed("begin"));
+        self.end_rival();
+        if self.controllers.kill() {
+            self.log.mark(crashed("begin"));
+        }
     }
 
     pub(super) async fn start(&mut self) -> Result<(), Miss> {

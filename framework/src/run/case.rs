@@ -251,7 +251,7 @@ async fn ground(run: Simulation, case: &Case, target: Target<'_>) -> Result<Grou
         });
         let spec = cluster_spec(&shape.value, after, profile.timings.status_update_frequency);
         let cluster = Cluster::start_with(run, &spec, set_up);
-        let fleet = Fleet::alone(cluster.api().clone());
+        let fleet = Fleet::alone(run, cluster.api().clone());
         return Ok(Ground { fleet, cluster: Some(cluster), start_up: after.unwrap_or_default() });
     }
     let spec = fleet_spec(case, profile)?;

@@ -7,6 +7,8 @@ pub(super) struct Controllers<'a> {
     implementation: &'a dyn Implementation,
     site: Site<'a>,
     running: Option<Started>,
+    /// Others that work beside them.
+    rival: Option<Started>,
 }
 
 impl<'a> Controllers<'a> {
@@ -15,7 +17,7 @@ impl<'a> Controllers<'a> {
         implementation: &'a dyn Implementation,
         site: Site<'a>,
     ) -> Result<Self, StartError> {
-        let mut controllers = Self { implementation, site, running: None };
+        let mut controllers = Self { implementation, site, running: None, rival: None };
         controllers.start().await?;
         Ok(controllers)
     }
@@ -26,8 +28,22 @@ impl<'a> Controllers<'a> {
         Ok(())
     }
 
-    /// Stops them where they are.
-    pub(super) fn kill(&mut self) {
-        self.running = None;
+    /// Stops them where they are. Answers whether there were any.
+    pub(super) fn kill(&mut self) -> bool {
+        self.running.take().is_some()
+    }
+
+    /// Starts others beside them. Answers whether there were none.
+    pub(super) async fn start_rival(&mut self) -> Result<bool, StartError> {
+        let first = self.rival.is_none();
+        if first {
+            self.rival = Some(self.implementation.start(&self.site).await?);
+        }
+        Ok(first)
+    }
+
+    /// Stops those beside them. Answers whether there were any.
+    pub(super) fn end_rival(&mut self) -> bool {
+        self.rival.take().is_some()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::FutureExt;
 use serde_saphyr::Spanned;
 use tokio::time::{Instant, sleep_until};
 
@@ -12,7 +13,7 @@ use crate::facts::World;
 use crate::nemesis::{Fault, FaultGuard};
 use crate::scenario::{self, Disturbance, MemberRef, Scale, Taint, Trigger, Victims, Window};
 
-use capsize_clusters::StartUp;
+use capsize_clusters::{GateGuard, StartUp};
 
 /// What is to happen when. At one instant, what ends does so before anything begins.
 type Agenda = BTreeSet<(Instant, Turn, usize)>;
@@ -26,7 +27,9 @@ enum Turn {
 /// A disturbance in force, to be undone.
 enum InForce {
     /// Undone when dropped.
-    Links { _guards: Vec<FaultGuard> },
+    Guards { _guards: Vec<FaultGuard> },
+    /// The controllers die of a write to come, unless it is dropped before.
+    Doom { _guard: GateGuard },
     /// Of several that change the same, the last to go undoes it.
     Shared(String),
 }
@@ -34,10 +37,14 @@ enum InForce {
 /// How what several disturbances may change becomes what it was before the first.
 enum Undo {
     Start,
+    EndRival,
     Untaint(Taint),
     StartUp(String, StartUp),
     Scale(Scale),
 }
+
+/// What those share that have killed the controllers.
+const CONTROLLERS: &str = "controllers";
 
 /// A trigger with its member resolved.
 struct Awaited<'a> {
@@ -74,6 +81,10 @@ impl Driver<'_> {
             let Some(&(due, turn, index)) = agenda.first() else { return Ok(()) };
             tokio::select! {
                 biased;
+                () = self.fleet.gate().struck() => {
+                    self.die(&mut in_force, &mut shared);
+                    continue;
+                }
                 () = sleep_until(due) => {}
                 _ = changes.changed(), if !awaited.is_empty() => continue,
             }
@@ -101,10 +112,16 @@ impl Driver<'_> {
         fault: &Disturbance,
         shared: &mut BTreeMap<String, (usize, Undo)>,
     ) -> Result<Option<InForce>, Miss> {
+        if let Some(guard) = self.trouble(fault)? {
+            return Ok(Some(InForce::Guards { _guards: vec![guard] }));
+        }
         let (victims, fault) = match fault {
             Disturbance::Refuse(refuse) => (&refuse.cluster.value, Fault::Refuse),
             Disturbance::Partition(it) => (&it.cluster.value, Fault::Partition { direction: it.direction }),
             Disturbance::Delay(it) => (&it.cluster.value, Fault::Delay { by: self.length(&it.by)? }),
+            Disturbance::Crash(crash) => {
+                return Ok(Some(InForce::Doom { _guard: self.doom(fault, crash)? }));
+            }
             fault => {
                 let Some((what, undo)) = self.change(fault).await? else { return Ok(None) };
                 shared.entry(what.clone()).or_insert((0, undo)).0 += 1;
@@ -114,7 +131,7 @@ impl Driver<'_> {
         let Some(members) = self.struck(victims) else { return Ok(None) };
         self.ask_leave(&members).await?;
         let guards = members.iter().map(|member| self.break_link(member, fault));
-        Ok(Some(InForce::Links { _guards: guards.collect::<Result<_, Miss>>()? }))
+        Ok(Some(InForce::Guards { _guards: guards.collect::<Result<_, Miss>>()? }))
     }
 
     /// The members that are meant, if anybody plays their part now.
@@ -152,12 +169,26 @@ impl Driver<'_> {
                 self.scale(scale).await?;
                 (format!("{} replicas", scale.workload.value), Undo::Scale(before))
             }
+            Disturbance::Rival(_) => {
+                self.start_rival(fault).await?;
+                ("rival".to_owned(), Undo::EndRival)
+            }
             _ => {
                 self.kill();
-                ("controllers".to_owned(), Undo::Start)
+                (CONTROLLERS.to_owned(), Undo::Start)
             }
         };
         Ok(Some((what, undo)))
+    }
+
+    /// The controllers have died of a write, and are dead for as long as that was to be expected.
+    fn die(&mut self, in_force: &mut BTreeMap<usize, InForce>, shared: &mut BTreeMap<String, (usize, Undo)>) {
+        self.kill();
+        let doom = in_force.values_mut().find(|each| matches!(each, InForce::Doom { .. }));
+        if let Some(doom) = doom {
+            *doom = InForce::Shared(CONTROLLERS.to_owned());
+            shared.entry(CONTROLLERS.to_owned()).or_insert((0, Undo::Start)).0 += 1;
+        }
     }
 
     async fn end(
@@ -165,7 +196,19 @@ impl Driver<'_> {
         in_force: Option<InForce>,
         shared: &mut BTreeMap<String, (usize, Undo)>,
     ) -> Result<(), Miss> {
-        let Some(InForce::Shared(what)) = in_force else { return Ok(()) };
+        let what = match in_force {
+            Some(InForce::Shared(what)) => what,
+            Some(InForce::Doom { _guard: guard }) => {
+                drop(guard);
+                // Who has died just now never gets an answer.
+                if self.fleet.gate().struck().now_or_never().is_some() {
+                    self.kill();
+                    self.start().await?;
+                }
+                return Ok(());
+            }
+            Some(InForce::Guards { .. }) | None => return Ok(()),
+        };
         let Some((count, _)) = shared.get_mut(&what) else { return Ok(()) };
         *count -= 1;
         if *count > 0 {
@@ -173,6 +216,7 @@ impl Driver<'_> {
         }
         match shared.remove(&what).map(|(_, undo)| undo) {
             Some(Undo::Start) => self.start().await?,
+            Some(Undo::EndRival) => self.end_rival(),
             Some(Undo::Untaint(taint)) => self.edit_taints(&taint, false).await?,
             Some(Undo::StartUp(member, before)) => self.restore_start_up(&member, before)?,
             Some(Undo::Scale(before)) => self.scale(&before).await?,

@@ -20,6 +20,7 @@ mod patience;
 mod recorder;
 mod side_by_side;
 mod suite;
+mod troubles;
 
 pub(crate) use calm::AT_REST;
 pub use case::{Outcome, Target, run_case};

@@ -11,6 +11,7 @@ use super::object::{Manifest, Place};
 use super::reference::{MemberRef, Victims};
 use super::step::{Flap, Nuisance, Party, Placed, PlacedOn, Step};
 use super::time::Length;
+use super::trouble::{Conflict, Crash, Cut, Fail};
 use crate::target::{Feature, Timings};
 
 /// A mistake and its place.
@@ -319,6 +320,18 @@ impl<'a> Scope<'a> {
             Disturbance::Taint(taint) => self.member(&taint.cluster),
             Disturbance::StartUp(start_up) => self.member(&start_up.cluster),
             Disturbance::Scale(scale) => self.workload(&scale.workload),
+            Disturbance::Fail(Fail { every, .. })
+            | Disturbance::Conflict(Conflict { every })
+            | Disturbance::Cut(Cut { every })
+            | Disturbance::Crash(Crash { write: every, .. })
+                if every.value == 0 =>
+            {
+                wrong(every, "it is counted from 1")
+            }
+            Disturbance::Fail(_) | Disturbance::Conflict(_) | Disturbance::Cut(_) | Disturbance::Crash(_) => {
+                Ok(())
+            }
+            Disturbance::Slow(_) | Disturbance::Lag(_) | Disturbance::Rival(_) => Ok(()),
         }
     }
 

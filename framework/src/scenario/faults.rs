@@ -8,6 +8,7 @@ use serde_saphyr::Spanned;
 use super::reference::MemberRef;
 use super::step::{Delay, Moved, Partition, Party, Refuse, Scale, StartUp, Taint, Tainted};
 use super::time::{Length, Within};
+use super::trouble::{Conflict, Crash, Cut, Fail, Late};
 
 /// One element of `faults`: what is wrong, from when, for how long.
 #[derive(Clone, Debug, Deserialize)]
@@ -48,6 +49,20 @@ pub enum Disturbance {
     StartUp(StartUp),
     /// A workload wants another number of replicas.
     Scale(Scale),
+    /// The control plane's API server answers some requests of the controllers with an error.
+    Fail(Fail),
+    /// Some writes of the controllers meet others.
+    Conflict(Conflict),
+    /// The control plane's API server takes its time.
+    Slow(Late),
+    /// What the controllers watch comes late, so that they see an old past.
+    Lag(Late),
+    /// What the controllers watch breaks off.
+    Cut(Cut),
+    /// The controllers die of a write, and are dead for the rest of the time.
+    Crash(Crash),
+    /// Others of the same kind work beside the controllers: two leaders.
+    Rival(Spanned<Party>),
 }
 
 /// What a window may wait for. The words are those of the steps that wait for the same.
@@ -84,6 +99,13 @@ impl Disturbance {
             Self::Taint(_) => "taint",
             Self::StartUp(_) => "startUp",
             Self::Scale(_) => "scale",
+            Self::Fail(_) => "fail",
+            Self::Conflict(_) => "conflict",
+            Self::Slow(_) => "slow",
+            Self::Lag(_) => "lag",
+            Self::Cut(_) => "cut",
+            Self::Crash(_) => "crash",
+            Self::Rival(_) => "rival",
         }
     }
 
@@ -94,7 +116,7 @@ impl Disturbance {
             | Self::Partition(Partition { alias, .. })
             | Self::Delay(Delay { alias, .. })
             | Self::Taint(Taint { alias, .. }) => alias.as_ref(),
-            Self::Kill(_) | Self::StartUp(_) | Self::Scale(_) => None,
+            _ => None,
         }
     }
 }

@@ -14,6 +14,7 @@ mod object;
 mod reference;
 mod step;
 mod time;
+mod trouble;
 
 pub use cluster::{ClusterShape, Condition, Ill, Keeper, PodToleration, Pods, Silence, Skew, TaintedNodes};
 pub use document::{
@@ -31,3 +32,4 @@ pub use step::{
     TaskEnded,
 };
 pub use time::{Length, LengthError, StartUpTime, Within};
+pub use trouble::{Conflict, Crash, Cut, Fail, Late};

@@ -1,0 +1,93 @@
+//! How the body of an answer passes the gate of an API server: whole, or event by event for a watch.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use capsize_apiserver::ApiBody;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http_body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, sleep_until};
+
+use crate::gate::Gate;
+
+/// A body that passes a gate.
+pub struct GateBody {
+    inner: ApiBody,
+    /// Of a watch, the gate and what is on its way.
+    watch: Option<Watch>,
+}
+
+struct Watch {
+    gate: Gate,
+    late: VecDeque<(Instant, Frame<Bytes>)>,
+    /// Ends when the first of them is there.
+    due: Option<BoxFuture<'static, ()>>,
+    ended: bool,
+}
+
+impl GateBody {
+    pub(crate) fn new(gate: Gate, inner: ApiBody) -> Self {
+        let is_watch = matches!(inner, ApiBody::Watch(_));
+        let watch = || Watch { gate, late: VecDeque::new(), due: None, ended: false };
+        Self { watch: is_watch.then(watch), inner }
+    }
+}
+
+impl Watch {
+    /// Takes in what there is, and gives out what has come through.
+    fn poll(
+        &mut self,
+        inner: &mut ApiBody,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        while !self.ended {
+            let Poll::Ready(next) = Pin::new(&mut *inner).poll_frame(context) else { break };
+            match next {
+                Some(Ok(_)) if self.gate.cuts() => self.ended = true,
+                Some(Ok(frame)) if self.late.is_empty() && self.gate.lag().is_zero() => {
+                    return Poll::Ready(Some(Ok(frame)));
+                }
+                Some(Ok(frame)) => self.late.push_back((Instant::now() + self.gate.lag(), frame)),
+                Some(Err(never)) => match never {},
+                None => self.ended = true,
+            }
+        }
+        let Some((due, _)) = self.late.front() else {
+            return if self.ended { Poll::Ready(None) } else { Poll::Pending };
+        };
+        let due = *due;
+        if due > Instant::now() {
+            ready!(self.due.get_or_insert_with(|| sleep_until(due).boxed()).poll_unpin(context));
+        }
+        self.due = None;
+        Poll::Ready(self.late.pop_front().map(|(_, frame)| Ok(frame)))
+    }
+}
+
+impl Body for GateBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let Self { inner, watch } = &mut *self;
+        match watch {
+            Some(watch) => watch.poll(inner, context),
+            None => Pin::new(inner).poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.watch.is_none() && self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}

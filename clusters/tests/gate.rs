@@ -1,0 +1,110 @@
+//! What those see of an API server in trouble who come through its gate.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
+
+use std::time::Duration;
+
+use capsize_apiserver::ApiServer;
+use capsize_clock::{Clock, Seed};
+use capsize_clusters::{ErrorStatus, Gate, ServerFault};
+use futures::{FutureExt, StreamExt};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{PostParams, WatchEvent, WatchParams};
+use kube::{Api, Client};
+use tokio::time::Instant;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A gate, what is behind it, and how that is seen through it.
+fn server() -> (Gate, Api<ConfigMap>, Api<ConfigMap>) {
+    let clock = Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap());
+    let server = ApiServer::builder(clock, Seed(1).stream("test")).build();
+    let gate = Gate::new(clock);
+    let through = Client::new(gate.wrap(server.service()), "default");
+    (gate, Api::default_namespaced(server.client()), Api::default_namespaced(through))
+}
+
+async fn create(api: &Api<ConfigMap>, name: &str) -> Result<(), u16> {
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some(name.to_owned());
+    match api.create(&PostParams::default(), &map).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) => Err(status.code),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+async fn names(api: &Api<ConfigMap>) -> Vec<String> {
+    api.list(&Default::default()).await.unwrap().into_iter().filter_map(|map| map.metadata.name).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_other_request_fails_and_is_not_done() {
+    let (gate, inside, through) = server();
+    let guard = gate.apply(ServerFault::Fail { status: ErrorStatus::ServiceUnavailable, every: 2 });
+    let answers = [create(&through, "a").await, create(&through, "b").await, create(&through, "c").await];
+    assert_eq!(answers, [Ok(()), Err(503), Ok(())]);
+    assert_eq!(names(&inside).await, ["a", "c"], "who does not come through the gate sees what is there");
+    drop(guard);
+    assert_eq!([create(&through, "d").await, create(&through, "e").await], [Ok(()), Ok(())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_meet_others_and_reads_do_not() {
+    let (gate, _, through) = server();
+    let _guard = gate.apply(ServerFault::Conflict { every: 1 });
+    assert_eq!(create(&through, "a").await, Err(409));
+    assert_eq!(names(&through).await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_slow_and_events_late() {
+    let (gate, inside, through) = server();
+    let slow = gate.apply(ServerFault::Slow(SECOND));
+    let before = Instant::now();
+    create(&through, "a").await.unwrap();
+    assert_eq!(before.elapsed(), SECOND);
+    drop(slow);
+    let mut events = Box::pin(through.watch(&WatchParams::default(), "0").await.unwrap());
+    assert!(events.next().now_or_never().is_some(), "what is there comes at once");
+    let lag = gate.apply(ServerFault::Lag(3 * SECOND));
+    let before = Instant::now();
+    create(&inside, "b").await.unwrap();
+    assert!(matches!(events.next().await, Some(Ok(WatchEvent::Added(_)))));
+    assert_eq!(before.elapsed(), 3 * SECOND);
+    drop(lag);
+    create(&inside, "c").await.unwrap();
+    assert!(events.next().now_or_never().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_break_off_and_have_to_begin_anew() {
+    let (gate, inside, through) = server();
+    let guard = gate.apply(ServerFault::Cut { every: 2 });
+    let refused = through.watch(&WatchParams::default(), "1").await.map(drop);
+    assert!(matches!(refused, Err(kube::Error::Api(status)) if status.code == 410));
+    drop(guard);
+    let mut events = Box::pin(through.watch(&WatchParams::default(), "0").await.unwrap());
+    let _guard = gate.apply(ServerFault::Cut { every: 2 });
+    create(&inside, "a").await.unwrap();
+    assert!(events.next().await.is_some());
+    create(&inside, "b").await.unwrap();
+    assert!(events.next().await.is_none(), "it ends in the place of the second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_dies_of_a_write_gets_no_answer() {
+    for done in [false, true] {
+        let (gate, inside, through) = server();
+        let guard = gate.apply(ServerFault::Crash { write: 2, done });
+        create(&through, "a").await.unwrap();
+        tokio::select! {
+            answer = create(&through, "b") => panic!("{answer:?}"),
+            () = gate.struck() => {}
+        }
+        let expected: &[&str] = if done { &["a", "b"] } else { &["a"] };
+        assert_eq!(names(&inside).await, expected);
+        drop(guard);
+        create(&through, "c").await.unwrap();
+    }
+}

@@ -1,0 +1,39 @@
+//! One fault of the control plane's API server, and how it begins and ends. It names no member.
+
+use capsize_clusters::{Gate, ServerFault};
+use serde_json::{Map, Value, json};
+
+use super::FaultGuard;
+use crate::history::Mark;
+
+/// Lets `fault` strike those who come through `gate` until the guard is dropped. It is recorded by the name `kind`, by marks
+/// of its beginning now and of its end then.
+pub fn trouble(
+    gate: &Gate,
+    kind: &str,
+    fault: ServerFault,
+    record: impl Fn(Mark) + Send + 'static,
+) -> FaultGuard {
+    let mark = |state: &str| mark(kind, fault, state);
+    record(mark("begin"));
+    FaultGuard::new(gate.apply(fault), mark("end"), record)
+}
+
+fn mark(kind: &str, fault: ServerFault, state: &str) -> Mark {
+    let said = [("fault", Value::from(kind)), ("state", state.into())];
+    let mut mark = Map::from_iter(said.map(|(key, value)| (key.to_owned(), value)));
+    let mut say = |key: &str, value: Value| drop(mark.insert(key.to_owned(), value));
+    match fault {
+        ServerFault::Fail { status, every } => {
+            say("with", json!(status));
+            say("every", every.into());
+        }
+        ServerFault::Conflict { every } | ServerFault::Cut { every } => say("every", every.into()),
+        ServerFault::Slow(by) | ServerFault::Lag(by) => say("seconds", by.as_secs_f64().into()),
+        ServerFault::Crash { write, done } => {
+            say("write", write.into());
+            say("done", done.into());
+        }
+    }
+    mark
+}

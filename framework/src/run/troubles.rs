@@ -1,0 +1,67 @@
+//! Disturbances of the control plane itself: its API server in trouble, controllers that die of a write, two leaders.
+
+use capsize_clusters::{GateGuard, ServerFault};
+
+use super::driver::{Driver, Miss};
+use crate::history::Mark;
+use crate::nemesis::{FaultGuard, trouble};
+use crate::scenario::{Crash, Disturbance};
+
+impl Driver<'_> {
+    /// Lets the API server be in trouble, if that is what `fault` asks for.
+    pub(super) fn trouble(&self, fault: &Disturbance) -> Result<Option<FaultGuard>, Miss> {
+        let strikes = match fault {
+            Disturbance::Fail(it) => ServerFault::Fail { status: it.with, every: it.every.value },
+            Disturbance::Conflict(it) => ServerFault::Conflict { every: it.every.value },
+            Disturbance::Slow(it) => ServerFault::Slow(self.length(&it.by)?),
+            Disturbance::Lag(it) => ServerFault::Lag(self.length(&it.by)?),
+            Disturbance::Cut(it) => ServerFault::Cut { every: it.every.value },
+            _ => return Ok(None),
+        };
+        self.is_inside(fault)?;
+        let log = self.log.clone();
+        let begun = trouble(self.fleet.gate(), fault.kind(), strikes, move |mark| log.mark(mark));
+        Ok(Some(begun))
+    }
+
+    /// Lets the controllers die of a write to come. Nothing is recorded until they do.
+    pub(super) fn doom(&self, fault: &Disturbance, crash: &Crash) -> Result<GateGuard, Miss> {
+        self.is_inside(fault)?;
+        let crash = ServerFault::Crash { write: crash.write.value, done: crash.done };
+        Ok(self.fleet.gate().apply(crash))
+    }
+
+    /// Starts controllers beside those that there are.
+    pub(super) async fn start_rival(&mut self, fault: &Disturbance) -> Result<(), Miss> {
+        self.is_inside(fault)?;
+        let started = self.controllers.start_rival().await;
+        if started.map_err(|error| Miss::Broken(error.to_string()))? {
+            self.log.mark(rival("begin"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn end_rival(&mut self) {
+        if self.controllers.end_rival() {
+            self.log.mark(rival("end"));
+        }
+    }
+
+    /// What programs of their own reach is not in reach here.
+    fn is_inside(&self, fault: &Disturbance) -> Result<(), Miss> {
+        match self.sockets {
+            None => Ok(()),
+            Some(_) => Err(Miss::Unmet {
+                expected: format!("a target in this process, for `{}`", fault.kind()),
+                seen: format!("{} runs as programs of their own", self.profile.name),
+            }),
+        }
+    }
+}
+
+fn rival(state: &str) -> Mark {
+    [("fault", "rival"), ("state", state)]
+        .map(|(key, value)| (key.to_owned(), value.into()))
+        .into_iter()
+        .collect()
+}

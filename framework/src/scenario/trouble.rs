@@ -1,0 +1,52 @@
+//! What `faults` can do to the control plane's API server, as its controllers see it. People and the recorder see it whole.
+
+use capsize_clusters::ErrorStatus;
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use super::time::Length;
+
+/// `fail`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fail {
+    /// With what it answers.
+    pub with: ErrorStatus,
+    /// Every how many requests.
+    pub every: Spanned<u32>,
+}
+
+/// `conflict`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Conflict {
+    /// Every how many writes.
+    pub every: Spanned<u32>,
+}
+
+/// `slow` and `lag`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Late {
+    /// How much later each request is done, or each event comes.
+    pub by: Length,
+}
+
+/// `cut`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Cut {
+    /// In the place of every how many events.
+    pub every: Spanned<u32>,
+}
+
+/// `crash`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Crash {
+    /// Of which write, counted from 1.
+    pub write: Spanned<u32>,
+    /// Whether it is done before they die.
+    #[serde(default)]
+    pub done: bool,
+}
