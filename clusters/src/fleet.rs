@@ -117,7 +117,7 @@ impl Fleet {
         set_up: impl Fn(Builder) -> Builder,
         provider: &dyn Provider,
     ) -> Result<Self, ProviderError> {
-        let control_plane = Self::embedded_with(run, &FleetSpec::default(), admission, set_up).control_plane;
+        let fleet = Self::embedded_with(run, &FleetSpec::default(), admission, set_up);
         let started = provider.start(run, &spec.members).await?;
         let mut members = BTreeMap::new();
         for (spec, outside) in spec.members.iter().zip(started) {
@@ -127,7 +127,7 @@ impl Fleet {
             let place = Place::Outside(Box::new(foreign));
             members.insert(spec.name.clone(), Member { spec: spec.clone(), link, start_up, place });
         }
-        Ok(Self { control_plane, members })
+        Ok(Self { members, ..fleet })
     }
 
     /// A cluster that has no members: what goes on is in itself.

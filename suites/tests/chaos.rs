@@ -1,5 +1,7 @@
 //! What chaos once found, and that what it finds can be found again.
 
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
 use std::path::{Path, PathBuf};
 
 use capsize::chaos::try_plan;
@@ -64,7 +66,9 @@ then:
     let marks = history.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let marks = marks.filter(|entry| entry["mark"].get("fault").is_some());
     let text = |mark: &serde_json::Value, key: &str| mark[key].as_str().unwrap_or_default().to_owned();
-    marks.map(|entry| format!("{} {}", text(&entry["mark"], "fault"), text(&entry["mark"], "state"))).collect()
+    marks
+        .map(|entry| format!("{} {}", text(&entry["mark"], "fault"), text(&entry["mark"], "state")))
+        .collect()
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! A run of chaos that is killed at any moment goes on where it was, and comes to the same.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};

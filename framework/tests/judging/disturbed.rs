@@ -208,7 +208,12 @@ fn a_toleration_counts_from_the_time_on_a_taint_that_was_written_late() {
     let evicted = |at: f64| {
         let taint = json!({"key": "cluster.karmada.io/not-ready", "effect": "NoExecute", "timeAdded": "2030-01-01T00:00:11Z"});
         let story = Story::new().at(13.0).mark(json!({"step": "taint", "cluster": "m1"}));
-        story.member("m1", json!({"spec": {"taints": [taint]}})).at(at).evict("m1").stamp("m1").until(at + 0.5)
+        story
+            .member("m1", json!({"spec": {"taints": [taint]}}))
+            .at(at)
+            .evict("m1")
+            .stamp("m1")
+            .until(at + 0.5)
     };
     holds("TOLERATION-01", &evicted(16.2));
     breaks("TOLERATION-01", &evicted(15.8));

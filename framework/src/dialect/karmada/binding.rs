@@ -332,7 +332,7 @@ fn instance(value: &Value, tells: bool) -> Option<(String, Instance)> {
     Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, applied, says }))
 }
 
-/// The paths to all that `value` says, as JSONPath has them: `{.job.id}`. Lists are not looked into.
+/// The paths to all that `value` says, as `JSONPath` has them: `{.job.id}`. Lists are not looked into.
 fn paths(value: &Value, path: String, found: &mut BTreeSet<String>) {
     for (key, value) in value.as_object().into_iter().flatten() {
         let path = format!("{path}.{key}");
