@@ -16,7 +16,8 @@ use miette::miette;
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
 use crate::{
-    bench_api, bench_door, bench_https, bench_judge, bench_nodes, bench_scale, conformance, output, targets,
+    bench_api, bench_containers, bench_door, bench_https, bench_judge, bench_nodes, bench_scale, conformance,
+    output, targets,
 };
 
 /// How many idle members are started to measure one.
@@ -81,6 +82,7 @@ fn rows(long: bool) -> Vec<Row> {
         rows.extend(bench_judge::ROWS);
         rows.extend(bench_scale::ROWS);
         rows.extend(bench_nodes::ROWS);
+        rows.push(bench_containers::ROW);
     }
     rows
 }

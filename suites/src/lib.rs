@@ -3,6 +3,7 @@
 
 pub mod bench;
 mod bench_api;
+mod bench_containers;
 mod bench_door;
 mod bench_history;
 mod bench_https;

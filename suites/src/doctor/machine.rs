@@ -96,12 +96,10 @@ fn controllers() -> Finding {
     const NAME: &str = "capsize-controllers";
     match located(NAME) {
         Some(path) => Finding::good("controllers", path.display().to_string()),
-        None => Finding::wrong(
-            "controllers",
-            format!("{NAME} is neither beside this program nor in PATH"),
-            ProviderName::Container,
-            "`cargo build --release --workspace`, or use another --target",
-        ),
+        None => {
+            let advice = format!("--target {NAME} needs it: `cargo build --release --workspace`");
+            Finding::good("controllers", format!("neither beside this program nor in PATH; {advice}"))
+        }
     }
 }
 

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         Trial::test(name, test).with_kind("docker").with_ignored_flag(away.is_some())
     };
     let tests = vec![
-        trial("three_members_are_ready_within_three_seconds", breakdowns::ready),
+        trial("three_members_start_and_are_gone_when_they_are_dropped", breakdowns::ready),
         trial("a_workload_leaves_a_machine_that_breaks_down_and_may_come_back", breakdowns::each),
         trial("a_member_hears_how_long_replicas_take", breakdowns::start_up),
         trial("runs_that_are_killed_leave_nothing_after_the_next_start", kills::leave_nothing),
