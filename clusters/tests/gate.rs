@@ -66,7 +66,8 @@ async fn requests_are_slow_and_events_late() {
     assert_eq!(before.elapsed(), SECOND);
     drop(slow);
     let mut events = Box::pin(through.watch(&WatchParams::default(), "0").await.unwrap());
-    assert!(events.next().now_or_never().is_some(), "what is there comes at once");
+    let there = std::iter::from_fn(|| events.next().now_or_never()).count();
+    assert!(there > 0, "what is there comes at once");
     let lag = gate.apply(ServerFault::Lag(3 * SECOND));
     let before = Instant::now();
     create(&inside, "b").await.unwrap();

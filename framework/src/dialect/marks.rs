@@ -7,10 +7,6 @@ use serde_json::Value;
 use crate::facts::{FaultInForce, News, World};
 use crate::history::{CONTROL_PLANE, Mark};
 
-/// Faults of the control plane under which controllers go on, with what fails tried again at ever longer intervals. Those
-/// that are killed begin anew.
-const HINDERING: [&str; 6] = ["fail", "conflict", "slow", "lag", "cut", "rival"];
-
 /// The longest that a queue waits until it tries again what failed.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
@@ -23,6 +19,9 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
         (Some(fault), Some("begin")) => {
             let (since, direction) = (world.now, text("direction"));
             let begun = FaultInForce { fault: fault.clone(), member: member.clone(), direction, since };
+            if begun.hinders() && !world.is_hindered(world.now) {
+                world.blind_since = world.now;
+            }
             world.faults.push(begun);
             News::FaultBegan { fault, member }
         }
@@ -33,7 +32,7 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
             let mut faults = world.faults.iter();
             if let Some(place) = faults.position(exactly).or_else(|| world.faults.iter().position(same)) {
                 let over = world.faults.remove(place);
-                if HINDERING.contains(&&*over.fault) && over.member.is_none() {
+                if over.hinders() {
                     let lasted = world.now.saturating_sub(over.since).min(LONGEST_BACK_OFF);
                     world.hindered = world.hindered.max(world.now + lasted);
                 }

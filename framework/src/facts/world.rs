@@ -27,6 +27,8 @@ pub struct World {
     pub faults: Vec<FaultInForce>,
     /// Until when those who were hindered by faults of the control plane may wait to try again, each as long as its fault lasted.
     pub hindered: Duration,
+    /// Since when that is so, where it is: what has changed since they may not have seen.
+    pub blind_since: Duration,
     /// The wall time at the start of the history, as far as time stamps tell: it is at most a second (and the
     /// latency of an observation) later than this.
     pub wall_start: Option<Timestamp>,
@@ -73,7 +75,31 @@ pub struct FaultInForce {
     pub since: Duration,
 }
 
+/// Faults of the control plane under which controllers go on, with what fails tried again at ever longer intervals. Those
+/// that are killed begin anew.
+const HINDERING: [&str; 6] = ["fail", "conflict", "slow", "lag", "cut", "rival"];
+
+impl FaultInForce {
+    /// Whether it is one of the control plane under which controllers go on.
+    #[must_use]
+    pub fn hinders(&self) -> bool {
+        self.member.is_none() && HINDERING.contains(&&*self.fault)
+    }
+}
+
 impl World {
+    /// Whether that was so `then`, as far as the latest such time is concerned.
+    #[must_use]
+    pub fn was_hindered(&self, then: Duration) -> bool {
+        self.blind_since <= then && self.is_hindered(then)
+    }
+
+    /// Whether controllers may not see or do what they should, for faults that are in force or were not long ago.
+    #[must_use]
+    pub fn is_hindered(&self, now: Duration) -> bool {
+        now < self.hindered || self.faults.iter().any(FaultInForce::hinders)
+    }
+
     /// The workloads that are assigned to `member`.
     pub fn assigned_to(&self, member: &str) -> impl Iterator<Item = (&WorkloadKey, &Workload)> {
         self.assigned.get(member).into_iter().flatten().filter_map(|key| self.workloads.get_key_value(key))

@@ -184,7 +184,7 @@ impl NoFailback {
 /// Whether what is known of a member is not too new to have been acted on, nor may be old news.
 fn settled(name: &str, fact: &Fact, court: &Court<'_>) -> bool {
     let member = court.world.members.get(name);
-    member.is_some_and(|member| is_settled(member, fact.at, court.timings()))
+    member.is_some_and(|member| is_settled(member, fact.at, court))
 }
 
 static BY_NAME: Rule = Rule {

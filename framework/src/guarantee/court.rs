@@ -137,7 +137,13 @@ impl<'a> Court<'a> {
     /// Whether controllers may not see or do what they should, for faults of the control plane itself that are in force or
     /// were not long ago.
     pub(super) fn controllers_are_hindered(&self, now: Duration) -> bool {
-        self.controllers_are_away() || now < self.world.hindered
+        self.controllers_are_away() || self.world.is_hindered(now)
+    }
+
+    /// What has changed since then may not have been seen by who acts `now`.
+    pub(super) fn seen_until(&self, now: Duration) -> Duration {
+        let usual = now.saturating_sub(self.timings().latency);
+        if self.world.is_hindered(now) { usual.min(self.world.blind_since) } else { usual }
     }
 
     /// Whether a fault of the control plane itself is in force: its controllers may not act.

@@ -207,7 +207,7 @@ fn all_or_nothing(change: &Change<'_>) -> Judged {
     let sum = sum(change.now);
     let wanted = change.workload.replicas;
     // The number may have changed since it was read; REPLICAS-03 has that put right.
-    let news = change.at <= change.workload.wanted_since + change.court.timings().latency;
+    let news = change.court.seen_until(change.at) <= change.workload.wanted_since;
     if sum != wanted && news {
         return None;
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::court::Court;
 use crate::facts::{Member, Taint, TaintEffect, Workload, World};
-use crate::target::Timings;
 
 /// The first taint of `member` that keeps the workload from being chosen for it: whether a toleration has run out does
 /// not matter, only whether there is one.
@@ -38,8 +38,8 @@ pub(super) fn may_stay(workload: &Workload, name: &str, world: &World) -> bool {
 }
 
 /// Whether whoever chose at `at` has seen `member` as it is.
-pub(super) fn is_settled(member: &Member, at: Duration, timings: &Timings) -> bool {
-    member.changed + timings.latency < at
+pub(super) fn is_settled(member: &Member, at: Duration, court: &Court<'_>) -> bool {
+    member.changed < court.seen_until(at)
 }
 
 /// Whether the scheduler says that it has done what can be done.

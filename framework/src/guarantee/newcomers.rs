@@ -100,9 +100,7 @@ impl Guarantee for Newcomers {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
         let Some(workload) = court.world.workloads.get(key) else { return };
-        let timings = court.timings();
-        let asked_for = workload.wanted_since + timings.latency;
-        let is_news = !workload.wanted_since.is_zero();
+        let is_news = !workload.wanted_since.is_zero() && workload.wanted_since > court.seen_until(fact.at);
         for name in now.keys().filter(|name| !was.contains_key(*name)) {
             let Some(member) = court.world.members.get(name) else { continue };
             if workload.eviction(name).is_some() {
@@ -111,7 +109,7 @@ impl Guarantee for Newcomers {
             match (self.refusal)(workload, name, member) {
                 None => court.book.held(),
                 // Either may be news to whoever chose.
-                Some(_) if !is_settled(member, fact.at, timings) || is_news && fact.at < asked_for => {}
+                Some(_) if !is_settled(member, fact.at, court) || is_news => {}
                 Some(because) => {
                     let seen = format!("{name} is chosen");
                     self.suspects.suspect(Subject::on(key, name), fact, because, seen);

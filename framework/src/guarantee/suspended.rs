@@ -148,8 +148,8 @@ impl Guarantee for LeftAlone {
         };
         let Some(workload) = court.world.workloads.get(key) else { return };
         let Some(because) = reserved(workload, court.world) else { return };
-        let news = workload.wanted_since > Duration::ZERO
-            && fact.at <= workload.wanted_since.saturating_add(court.timings().latency);
+        let news =
+            workload.wanted_since > Duration::ZERO && court.seen_until(fact.at) <= workload.wanted_since;
         match gains {
             None => court.book.held(),
             Some(_) if news => {}

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::bounds::STAMP;
 use crate::facts::{Taint, TaintEffect, Workload, World};
 
 /// Until when a workload tolerates a member.
@@ -52,10 +51,13 @@ pub(super) fn is_fresh(taint: &Taint, world: &World) -> bool {
     !taint.inherited && added.duration_since(start) >= oldest
 }
 
-/// By how much `taint` came later than its own time says, beyond what that is cut by: whoever set it was slow, and tolerations
-/// count from that time.
+/// By how much `taint` may have come later than its own time says where whoever set it was hindered: tolerations count from
+/// that time.
 pub(super) fn written_late(taint: &Taint, world: &World) -> Duration {
     let (Some(start), Some(added)) = (world.wall_start, taint.time_added) else { return Duration::ZERO };
+    if !world.was_hindered(taint.seen) {
+        return Duration::ZERO;
+    }
     let added = Duration::try_from(added.duration_since(start)).unwrap_or(taint.seen);
-    taint.seen.saturating_sub(added + STAMP)
+    taint.seen.saturating_sub(added)
 }

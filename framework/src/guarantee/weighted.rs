@@ -86,7 +86,7 @@ fn candidates(
         if !workload.placement.admits(name, member) {
             continue;
         }
-        if !is_settled(member, fact.at, court.timings()) {
+        if !is_settled(member, fact.at, court) {
             return None;
         }
         let stays = was.contains_key(name) && may_stay(workload, name, court.world);

@@ -207,7 +207,8 @@ fn a_member_may_seem_silent_to_controllers_that_see_an_old_past() {
 fn a_toleration_counts_from_the_time_on_a_taint_that_was_written_late() {
     let evicted = |at: f64| {
         let taint = json!({"key": "cluster.karmada.io/not-ready", "effect": "NoExecute", "timeAdded": "2030-01-01T00:00:11Z"});
-        let story = Story::new().at(13.0).mark(json!({"step": "taint", "cluster": "m1"}));
+        let slow = Story::new().mark(json!({"fault": "slow", "state": "begin"})).at(13.0);
+        let story = slow.mark(json!({"step": "taint", "cluster": "m1"}));
         story
             .member("m1", json!({"spec": {"taints": [taint]}}))
             .at(at)
@@ -215,6 +216,23 @@ fn a_toleration_counts_from_the_time_on_a_taint_that_was_written_late() {
             .stamp("m1")
             .until(at + 0.5)
     };
-    holds("TOLERATION-01", &evicted(16.2));
-    breaks("TOLERATION-01", &evicted(15.8));
+    holds("TOLERATION-01", &evicted(15.2));
+    breaks("TOLERATION-01", &evicted(14.8));
+}
+
+#[test]
+fn who_sees_an_old_past_chooses_by_it() {
+    let chosen = |seen: bool| {
+        let lag = |story: Story, state: &str| story.mark(json!({"fault": "lag", "state": state}));
+        let story = if seen { Story::new() } else { lag(Story::new(), "begin") };
+        let all = json!({"spreadConstraints": []});
+        let tainted =
+            story.at(11.0).mark(json!({"step": "taint", "cluster": "m3"})).taint("m3", "away", "NoSchedule");
+        ids(
+            &tainted.at(20.0).policy(all, 2).binding().at(22.0).assign(&["m1", "m2", "m3"]).until(23.0),
+            Outcome::is_violated,
+        )
+    };
+    assert!(chosen(true).contains(&"PLACEMENT-03"));
+    assert!(!chosen(false).contains(&"PLACEMENT-03"));
 }
