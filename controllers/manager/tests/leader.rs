@@ -29,7 +29,13 @@ fn the_next_leads_when_the_first_has_been_silent_for_the_duration_or_gives_the_l
         let namespace = Namespace { metadata, ..Namespace::default() };
         Api::all(client.clone()).create(&PostParams::default(), &namespace).await.expect("it is new");
         let candidate = |name: &str| {
-            Candidate::new(client.clone(), run.clock, ("karmada-system", "it"), name.to_owned(), TIMES)
+            Candidate::new(
+                client.clone(),
+                run.clock,
+                ("karmada-system", "karmada-controller-manager"),
+                name.to_owned(),
+                TIMES,
+            )
         };
 
         let mut first = candidate("first");

@@ -11,7 +11,7 @@ use capsize_clusters::{Cluster, ClusterSpec, Delay, KubeletGuard, NodeFault, Nod
 use capsize_controllers::rules::node::{NodeBug, NodeRelease};
 use capsize_controllers::{NodeControllers, NodeMetrics, NodeSettings, Running};
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
-use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
@@ -132,20 +132,6 @@ impl Site {
             (pod.name_any(), node, ready, pod.metadata.deletion_timestamp.is_some())
         };
         pods.iter().map(told).collect()
-    }
-
-    /// What events of this reason are about, of this kind: each as often as it was told.
-    pub(crate) async fn told(&self, reason: &str, kind: &str) -> Vec<String> {
-        let events: Api<Event> = Api::all(self.cluster.api().client());
-        let events = events.list(&Default::default()).await.unwrap().items;
-        let about = |event: &Event| {
-            let object = &event.involved_object;
-            let is_it = event.reason.as_deref() == Some(reason) && object.kind.as_deref() == Some(kind);
-            is_it.then(|| object.name.clone().unwrap())
-        };
-        let mut names: Vec<String> = events.iter().filter_map(about).collect();
-        names.sort();
-        names
     }
 
     /// Makes a pod on a node, which tolerates being unreachable for so long.
