@@ -68,11 +68,17 @@ async fn requests_are_slow_and_events_late() {
     let mut events = Box::pin(through.watch(&WatchParams::default(), "0").await.unwrap());
     let there = std::iter::from_fn(|| events.next().now_or_never()).count();
     assert!(there > 0, "what is there comes at once");
-    let _lag = gate.apply(ServerFault::Lag(3 * SECOND));
+    let lag = gate.apply(ServerFault::Lag(3 * SECOND));
     let before = Instant::now();
     create(&inside, "b").await.unwrap();
     assert!(matches!(events.next().await, Some(Ok(WatchEvent::Added(_)))));
     assert_eq!(before.elapsed(), 3 * SECOND);
+    drop(lag);
+    // What is on its way is not overtaken.
+    tokio::time::sleep(3 * SECOND).await;
+    while events.next().now_or_never().is_some() {}
+    create(&inside, "c").await.unwrap();
+    assert!(matches!(events.next().now_or_never(), Some(Some(Ok(WatchEvent::Added(_))))));
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,6 +42,23 @@ fn a_workload_moves_when_its_node_is_silent_for_longer_than_it_tolerates() {
 }
 
 #[test]
+fn a_node_that_falls_silent_and_each_of_its_pods_are_told_of_once() {
+    let (told, pods) = site(&[3], &[], |mut site| async move {
+        site.workload("Deployment", 3).await;
+        site.pass(10).await;
+        site.silence(&["a1"]);
+        site.pass(NOTICED).await;
+        (site.told("NodeNotReady").await, site.there().await)
+    });
+    let of_pods = pods.iter().filter(|pod| pod.1 == "a1").map(|pod| ("Pod".to_owned(), pod.0.clone()));
+    let mut expected: Vec<_> = of_pods.chain([("Node".to_owned(), "a1".to_owned())]).collect();
+    expected.sort();
+    let mut told = told;
+    told.sort();
+    assert_eq!(told, expected);
+}
+
+#[test]
 fn a_pod_with_a_number_comes_again_only_when_its_node_is_back_or_gone() {
     for deleted in [false, true] {
         let (away, after) = site(&[3], &[], |mut site| async move {

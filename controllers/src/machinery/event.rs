@@ -27,8 +27,10 @@ where
     let namespace = own.as_deref().unwrap_or("default");
     let name = object.name_any();
     let now = clock.now_in_seconds();
+    // As client-go calls them, by the time; the reason tells those of one moment apart.
+    let called = format!("{name}.{:x}.{}", clock.now().as_nanosecond(), said.reason.to_lowercase());
     let event = json!({
-        "metadata": { "namespace": namespace, "generateName": format!("{name}.") },
+        "metadata": { "namespace": namespace, "name": called },
         "involvedObject": {
             "apiVersion": K::api_version(&()), "kind": K::kind(&()), "namespace": own, "name": name,
             "uid": object.uid(),

@@ -11,7 +11,7 @@ use capsize_clusters::{Cluster, ClusterSpec, Delay, KubeletGuard, NodeFault, Nod
 use capsize_controllers::rules::node::{NodeBug, NodeRelease};
 use capsize_controllers::{NodeControllers, NodeMetrics, NodeSettings, Running};
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
@@ -132,6 +132,17 @@ impl Site {
             (pod.name_any(), node, ready, pod.metadata.deletion_timestamp.is_some())
         };
         pods.iter().map(told).collect()
+    }
+
+    /// The kinds and names of those that events of this reason tell of, in order.
+    pub(crate) async fn told(&self, reason: &str) -> Vec<(String, String)> {
+        let events: Api<Event> = Api::all(self.cluster.api().client());
+        let events = events.list(&Default::default()).await.unwrap().items.into_iter();
+        let told = events.filter(|event| event.reason.as_deref() == Some(reason)).map(|event| {
+            let object = event.involved_object;
+            (object.kind.unwrap_or_default(), object.name.unwrap_or_default())
+        });
+        told.collect()
     }
 
     /// Makes a pod on a node, which tolerates being unreachable for so long.
