@@ -52,6 +52,8 @@ pub struct World {
     pub acted: Duration,
     /// Kinds of which the members' own APIs have shown a copy; of others the history may not tell.
     pub kinds_shown: BTreeSet<String>,
+    /// Whether the history was begun late: there may be members of which it does not tell.
+    pub begun_late: bool,
     /// Whether all signs of life of those that report by themselves are recorded; without, they may be silent or not.
     pub heartbeats_shown: bool,
     /// Whether a manifest for a placement on record was ever seen; a history may record none.
@@ -88,6 +90,12 @@ impl FaultInForce {
 }
 
 impl World {
+    /// Whether there may be members of which nothing is known.
+    #[must_use]
+    pub fn has_strangers(&self) -> bool {
+        self.begun_late || !self.strangers.is_empty()
+    }
+
     /// Whether that was so `then`, as far as the latest such time is concerned.
     #[must_use]
     pub fn was_hindered(&self, then: Duration) -> bool {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Waits};
+use super::tolerates::begun;
 use super::{Rule, Subject};
 use crate::facts::{EvictionTask, Fact, InstanceHealth, News, Workload, WorkloadKey};
 use crate::report::text::{clock, span};
@@ -160,8 +161,7 @@ impl TimedOut {
         if healthy || task.inherited || task.suppress_deletion.is_some() {
             return;
         }
-        let since = task.stamped.unwrap_or(task.seen);
-        let earliest = since + bounds::not_timed_out(court.timings(), task.grace);
+        let earliest = begun(task, court.world) + bounds::not_timed_out(court.timings(), task.grace);
         let (world, timings) = (court.world, court.timings());
         court.came(subject, fact, earliest, left, || {
             let timeout = task.grace.unwrap_or(timings.graceful_eviction_timeout);

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::bounds;
 use super::court::{Charge, Court, Guarantee};
+use super::tolerates::begun;
 use super::{Bound, Rule, Subject};
 use crate::facts::{EvictionTask, Fact, InstanceHealth, News, Workload, World};
 use crate::report::text::{clock, span};
-use crate::target::Feature;
+use crate::target::{Feature, Timings};
 
 static GRACEFUL: Rule = Rule {
     id: "EVICTION-03",
@@ -88,7 +89,7 @@ impl Graceful {
         let book = &mut *court.book;
         self.suspects.retain(|subject, (fact, task)| {
             let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
-            let earliest = earliest(task, timings);
+            let earliest = earliest(task, timings, world);
             let in_time = now <= fact.at.saturating_add(disorder);
             if fact.at >= earliest {
                 book.held_by(fact.at.saturating_sub(earliest));
@@ -105,8 +106,8 @@ impl Graceful {
     }
 }
 
-fn earliest(task: &EvictionTask, timings: &crate::target::Timings) -> Duration {
-    task.stamped.unwrap_or(task.seen) + bounds::not_timed_out(timings, task.grace)
+fn earliest(task: &EvictionTask, timings: &Timings, world: &World) -> Duration {
+    begun(task, world) + bounds::not_timed_out(timings, task.grace)
 }
 
 /// Whether every assigned member runs what it is assigned; with no member assigned, nothing runs.
@@ -142,7 +143,7 @@ fn accuse(subject: Subject, fact: &Fact, task: &EvictionTask, court: &mut Court<
         _ => "no member is assigned".to_owned(),
     };
     let timeout = task.grace.unwrap_or(court.timings().graceful_eviction_timeout);
-    let bound = Bound::NotBefore(earliest(task, court.timings()));
+    let bound = Bound::NotBefore(earliest(task, court.timings(), world));
     let because = format!("task begun {}, timeout {}", clock(task.seen), span(timeout));
     let seen = format!("the old copy is deleted; {state}");
     court.violated(Charge::by(fact, subject, bound, because, seen));

@@ -1,8 +1,10 @@
-//! Until when a workload tolerates a member.
+//! Until when a workload tolerates a member, and from when what is stamped counts.
 
 use std::time::Duration;
 
-use crate::facts::{Taint, TaintEffect, Workload, World};
+use jiff::Timestamp;
+
+use crate::facts::{EvictionTask, Taint, TaintEffect, Workload, World};
 
 /// Until when a workload tolerates a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,10 +56,19 @@ pub(super) fn is_fresh(taint: &Taint, world: &World) -> bool {
 /// By how much `taint` may have come later than its own time says where whoever set it was hindered: tolerations count from
 /// that time.
 pub(super) fn written_late(taint: &Taint, world: &World) -> Duration {
-    let (Some(start), Some(added)) = (world.wall_start, taint.time_added) else { return Duration::ZERO };
-    if !world.was_hindered(taint.seen) {
+    late(taint.seen, taint.time_added, world)
+}
+
+/// From when the timeout of `task` counts: its stamp, or the time on it where whoever stamped it was hindered; until it
+/// has one, when it was seen.
+pub(super) fn begun(task: &EvictionTask, world: &World) -> Duration {
+    task.stamped.map_or(task.seen, |seen| seen.saturating_sub(late(seen, task.created, world)))
+}
+
+fn late(seen: Duration, stamp: Option<Timestamp>, world: &World) -> Duration {
+    let (Some(start), Some(stamp)) = (world.wall_start, stamp) else { return Duration::ZERO };
+    if !world.was_hindered(seen) {
         return Duration::ZERO;
     }
-    let added = Duration::try_from(added.duration_since(start)).unwrap_or(taint.seen);
-    taint.seen.saturating_sub(added)
+    seen.saturating_sub(Duration::try_from(stamp.duration_since(start)).unwrap_or(seen))
 }

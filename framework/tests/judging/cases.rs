@@ -210,7 +210,10 @@ fn a_task_without_a_stamp_ends_by_its_timeout_too() {
 
 #[test]
 fn the_old_copy_stays_until_the_new_one_really_runs() {
-    let told = || moved().at(16.0).healthy("m3").at(16.1).end("m1");
+    let told = || {
+        let watched = moved().mark(json!({"observer": {"on": "m3"}}));
+        watched.at(16.0).healthy("m3").at(16.1).end("m1")
+    };
     holds("EVICTION-03", &told().runs("m3", 2).at(16.2).recall("m1").until(17.0));
     breaks("EVICTION-03", &told().runs("m3", 1).at(16.2).recall("m1").until(17.0));
     // The word of m3 may come a little later than that of the control plane.

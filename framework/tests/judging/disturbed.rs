@@ -221,6 +221,19 @@ fn a_toleration_counts_from_the_time_on_a_taint_that_was_written_late() {
 }
 
 #[test]
+fn a_timeout_counts_from_the_time_on_a_task_that_was_stamped_late() {
+    let ended = |slow: bool| {
+        let story = Story::new().at(10.0);
+        let story = if slow { story.mark(json!({"fault": "slow", "state": "begin"})) } else { story };
+        let moved = story.evict("m1").at(10.5).assign(&["m2", "m3"]).health("m3", "Unhealthy").binding();
+        let stamped = moved.at(16.0).stamp_with("m1", 11.0);
+        ids(&stamped.at(33.0).end("m1").until(34.0), Outcome::is_violated)
+    };
+    assert!(ended(false).contains(&"EVICTION-02"));
+    assert!(!ended(true).contains(&"EVICTION-02"));
+}
+
+#[test]
 fn who_sees_an_old_past_chooses_by_it() {
     let chosen = |seen: bool| {
         let lag = |story: Story, state: &str| story.mark(json!({"fault": "lag", "state": state}));

@@ -391,8 +391,14 @@ impl Story {
         self.binding()
     }
 
-    pub(crate) fn stamp(mut self, member: &str) -> Self {
-        self.tasks.insert(member.into(), Some(self.now));
+    pub(crate) fn stamp(self, member: &str) -> Self {
+        let now = self.now;
+        self.stamp_with(member, now)
+    }
+
+    /// A task gets a stamp of that time.
+    pub(crate) fn stamp_with(mut self, member: &str, time: f64) -> Self {
+        self.tasks.insert(member.into(), Some(time));
         self.binding()
     }
 

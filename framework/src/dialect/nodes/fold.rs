@@ -76,6 +76,10 @@ impl Nodes {
                 let object = object.value();
                 let seen = seen(on, *event, &object);
                 self.see_stamps(&seen);
+                // Who watches from the beginning is told of each node that is there.
+                let is_known = self.world.members.contains_key(seen.name);
+                self.world.begun_late |=
+                    *event == EventType::Modified && seen.witness.kind() == "Node" && !is_known;
                 let news = if &**on == CONTROL_PLANE { self.event(&seen) } else { Vec::new() };
                 (news, Some(seen.witness))
             }

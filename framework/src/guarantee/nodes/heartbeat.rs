@@ -40,7 +40,10 @@ impl Guarantee for Heartbeat {
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
+        // Of a history without Leases nobody can tell how long a node was silent.
+        if court.world.heartbeats_shown {
+            self.0.pass(now, court);
+        }
     }
 }
 
@@ -51,8 +54,7 @@ impl Heartbeat {
             .members
             .get(name)
             .is_some_and(|member| matches!(member.health, Some(Health::Ready | Health::NotReady)));
-        // Of a history without Leases nobody can tell how long a node was silent.
-        if speaks && court.world.heartbeats_shown {
+        if speaks {
             let limit = bounds::heartbeat(court.timings());
             let reason = Reason {
                 because: format!("{name} was last heard of at {}", clock(fact.at)),

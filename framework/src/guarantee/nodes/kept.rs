@@ -116,7 +116,7 @@ impl Guarantee for Stays {
                 let Some(member) = court.world.members.get(name) else { return };
                 let latency = court.timings().latency;
                 let excused = self.cut.is_some_and(|until| fact.at <= until)
-                    || !court.world.strangers.is_empty()
+                    || court.world.has_strangers()
                     || by_hand(member, court.world, fact.at, latency);
                 if member.health != taint.tells {
                     court.book.held();

@@ -19,7 +19,7 @@ pub(super) enum Pace {
 
 /// What is made of each zone as all members are now. Nobody knows while there are some of which nothing is known.
 pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
-    if !world.strangers.is_empty() {
+    if world.has_strangers() {
         return BTreeMap::new();
     }
     let sum = |sum: (u64, u64), zone: &Census| (sum.0 + zone.size, sum.1 + zone.away);
