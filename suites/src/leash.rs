@@ -21,9 +21,15 @@ pub struct Leash {
     command: Vec<String>,
 }
 
-/// The command that runs `program` on a leash: `leash` is the path of this program.
+/// The command that runs `program` on a leash: `leash` is the path of this program. One that only has Capsize as a library
+/// holds no leash.
 #[must_use]
 pub fn leashed(leash: &Path, program: &Path, arguments: &[String]) -> Command {
+    if leash.file_stem().is_none_or(|name| name != env!("CARGO_PKG_NAME")) {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        return command;
+    }
     let mut command = Command::new(leash);
     command.args(["leash", &std::process::id().to_string(), "--"]).arg(program).args(arguments);
     command

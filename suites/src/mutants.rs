@@ -10,7 +10,7 @@ use std::thread;
 use capsize_clock::Seed;
 use capsize_framework::guarantee::{Catalogue, Outcome};
 use capsize_framework::report::Status;
-use capsize_framework::run::{Implementation, Target, run_case, side_by_side};
+use capsize_framework::run::{Implementation, Target, lack, run_case, side_by_side};
 use capsize_framework::scenario::Case;
 use capsize_framework::target::Profile;
 use capsize_mutants::{Mutant, Wrong};
@@ -96,13 +96,9 @@ impl Mutants {
     /// of it.
     fn all_is_quiet(&self, cases: &[Case], jobs: NonZeroUsize) -> Result<bool, Trouble> {
         let profile = targets::find("reference").map_err(Trouble::input)?;
-        let asked = |case: &&Case| {
-            let knows = case.scenario.cluster.is_none();
-            knows && case.scenario.features.iter().all(|feature| profile.has(*feature))
-        };
-        let cases: Vec<&Case> = cases.iter().filter(asked).collect();
         let implementation = Reference::default();
         let target = Target { profile: &profile, implementation: &implementation };
+        let cases: Vec<&Case> = cases.iter().filter(|case| lack(case, target).is_none()).collect();
         let runs: Vec<(u64, &Case)> = (0..self.control).zip(cases.iter().copied().cycle()).collect();
         let mut alarms = Vec::new();
         side_by_side(

@@ -7,9 +7,8 @@ use std::process::ExitCode;
 use capsize::run::implementation;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
-use capsize_framework::dialect::Speaks;
 use capsize_framework::report::{self, Status};
-use capsize_framework::run::{Target, run_case};
+use capsize_framework::run::{Implementation, Target, lack, run_case};
 use capsize_framework::scenario::Case;
 use capsize_framework::target::{Profile, Start};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -17,20 +16,22 @@ use libtest_mimic::{Arguments, Failed, Trial};
 fn main() -> ExitCode {
     let cases = conformance::cases().expect("the suite has no mistakes");
     let shipped = targets::shipped();
-    let profiles: Vec<_> = shipped.iter().filter(|profile| profile.start == Start::Reference).collect();
-    let has = |profile: &Profile, case: &Case| {
-        let speaks = (profile.dialect == Speaks::Nodes) == case.scenario.cluster.is_some();
-        speaks && case.scenario.features.iter().all(|it| profile.has(*it))
+    let profiles = shipped.iter().filter(|profile| profile.start == Start::Reference);
+    let targets: Vec<_> =
+        profiles.map(|profile| (profile, implementation(profile).expect("the profile is right"))).collect();
+    let has = |(profile, implementation): &(&Profile, Box<dyn Implementation>), case: &Case| {
+        lack(case, Target { profile, implementation: &**implementation }).is_none()
     };
     for case in &cases {
-        assert!(profiles.iter().any(|profile| has(profile, case)), "nobody can run {}", case.id());
+        assert!(targets.iter().any(|target| has(target, case)), "nobody can run {}", case.id());
     }
-    let trials = profiles.iter().flat_map(|profile| {
+    let trials = targets.iter().flat_map(|target| {
+        let profile = target.0;
         let prefix = profile.behaviour.as_ref().map(|_| format!("{}::", profile.name)).unwrap_or_default();
-        let exercised = cases.iter().filter(move |case| has(profile, case)).cloned();
+        let exercised = cases.iter().filter(move |case| has(target, case)).cloned();
         exercised.map(move |case| {
             let name = format!("{prefix}{}", case.id().replace('/', "::"));
-            let profile = (*profile).clone();
+            let profile = profile.clone();
             Trial::test(name, move || trial(&case, &profile))
         })
     });

@@ -85,7 +85,8 @@ pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outc
 }
 
 /// What a target would need to run `case`, and has not.
-fn lack(case: &Case, target: Target<'_>) -> Option<String> {
+#[must_use]
+pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
     let Target { profile, implementation } = target;
     match (&case.scenario.cluster, profile.dialect) {
         (None, Speaks::Nodes) => return Some("fleets: its members are nodes".into()),

@@ -23,7 +23,7 @@ mod suite;
 mod troubles;
 
 pub(crate) use calm::AT_REST;
-pub use case::{Outcome, Target, run_case};
+pub use case::{Outcome, Target, lack, run_case};
 pub use implementation::{Implementation, Site, StartError, Started};
 pub use side_by_side::side_by_side;
 pub use suite::{Options, run_cases};
