@@ -38,7 +38,10 @@ impl Width {
 /// What is known of the recorder.
 #[derive(Clone, Debug, Default)]
 pub struct Observers {
+    /// Of those that are not exact.
     widths: BTreeMap<String, Width>,
+    /// The least exact of them, which is asked for all the time.
+    widest: Width,
     heard: BTreeSet<Arc<str>>,
     last: Duration,
     /// The recorder's clock was set back: times from before and after that cannot be compared.
@@ -70,14 +73,21 @@ impl Observers {
 
     fn told(&mut self, observer: Option<Observer>) {
         let Some(Observer { on, latency, clock_offset }) = observer else { return };
-        self.widths.insert(on, Width { early: latency.saturating_add(clock_offset), late: clock_offset });
+        self.heard.insert(on.as_str().into());
+        let width = Width { early: latency.saturating_add(clock_offset), late: clock_offset };
+        if width == Width::default() {
+            self.widths.remove(&on);
+        } else {
+            self.widths.insert(on, width);
+        }
+        self.widest = self.widths.values().fold(Width::default(), |widest, width| widest.or(*width));
     }
 
     /// Whether the cluster `on` is observed: it has told something, or the recorder says so. Of one that is not, what is
     /// not seen may be there all the same.
     #[must_use]
     pub fn observes(&self, on: &str) -> bool {
-        self.heard.contains(on) || self.widths.contains_key(on)
+        self.heard.contains(on)
     }
 
     /// How exactly what the cluster `on` tells is known.
@@ -89,6 +99,6 @@ impl Observers {
     /// How exactly the least exact of all is known.
     #[must_use]
     pub fn widest(&self) -> Width {
-        self.widths.values().fold(self.of(""), |widest, width| widest.or(*width))
+        self.of("").or(self.widest)
     }
 }
