@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::endpoints::{self, Answers};
-use crate::leader::{Candidate, LEASE, Times};
+use crate::leader::{Candidate, LEASE};
 use crate::members::Members;
 use crate::pace::{self, Pace};
 use crate::{Flags, metrics};
@@ -85,7 +85,8 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
         settings,
         rules: Arc::new(Reference),
     };
-    let candidate = flags.leader_elect.then(|| candidate(&flags, client.clone(), clock));
+    let lease = (flags.leader_elect_resource_namespace.as_str(), LEASE);
+    let candidate = flags.leader.candidate(&client, clock, lease);
     lead(candidate, &mut stop, &leads, || controllers().start()).await
 }
 
@@ -147,21 +148,6 @@ pub(crate) async fn reached(config: Config, pace: Pace) -> Result<Client, Troubl
     let version = version.wrap_err("the control plane cannot be reached")?;
     tracing::info!(version = version.git_version, "reached the control plane");
     Ok(client)
-}
-
-/// What a candidate is called: the machine and the process.
-pub(crate) fn me() -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    format!("{}_{}", host.trim(), std::process::id())
-}
-
-fn candidate(flags: &Flags, client: Client, clock: Clock) -> Candidate {
-    let times = Times {
-        lease_duration: flags.leader_elect_lease_duration,
-        renew_deadline: flags.leader_elect_renew_deadline,
-        retry_period: flags.leader_elect_retry_period,
-    };
-    Candidate::new(client, clock, (&flags.leader_elect_resource_namespace, LEASE), me(), times)
 }
 
 /// A store of all objects of a kind, which follows what changes.

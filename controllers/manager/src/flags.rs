@@ -12,6 +12,7 @@ use clap::Parser;
 use jiff::SignedDuration;
 
 use crate::gates::{self, GateSetting};
+use crate::leader_flags::LeaderFlags;
 
 /// The reference controllers of failover, on a control plane that speaks Karmada's API
 #[derive(Clone, Debug, Parser)]
@@ -80,18 +81,9 @@ pub struct Flags {
     /// How many requests to a member may come at once
     #[arg(long, default_value = "60", value_name = "N")]
     pub cluster_api_burst: NonZeroU32,
-    /// Whether only one of several such processes works at a time
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
-    pub leader_elect: bool,
-    /// How long the others wait for a leader that does not renew its Lease
-    #[arg(long, default_value = "15s", value_parser = duration, value_name = "TIME")]
-    pub leader_elect_lease_duration: Duration,
-    /// How long a leader tries to renew it before it gives up
-    #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
-    pub leader_elect_renew_deadline: Duration,
-    /// From one try to the next
-    #[arg(long, default_value = "2s", value_parser = duration, value_name = "TIME")]
-    pub leader_elect_retry_period: Duration,
+    /// Who leads, where several such processes run
+    #[command(flatten)]
+    pub leader: LeaderFlags,
     /// The namespace of the Lease
     #[arg(long, default_value = "karmada-system", value_name = "NAME")]
     pub leader_elect_resource_namespace: String,

@@ -11,9 +11,9 @@ use miette::{IntoDiagnostic, Report, WrapErr, miette};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::command::{Trouble, config, lead, listener, me, reached};
+use crate::command::{Trouble, config, lead, listener, reached};
 use crate::endpoints::{self, Answers};
-use crate::leader::{Candidate, LEASE_OF_NODES, Times};
+use crate::leader::LEASE_OF_NODES;
 use crate::node_flags::NodeFlags;
 use crate::pace::Pace;
 
@@ -32,13 +32,8 @@ async fn work(flags: NodeFlags, clock: Clock) -> Result<(), Trouble> {
     let client = reached(config, Pace { qps: flags.kube_api_qps, burst: flags.kube_api_burst }).await?;
     let metrics = NodeMetrics::default();
     let _endpoints = serve(&flags, &metrics).await?;
-    let times = Times {
-        lease_duration: flags.leader_elect_lease_duration,
-        renew_deadline: flags.leader_elect_renew_deadline,
-        retry_period: flags.leader_elect_retry_period,
-    };
     let lease = (flags.leader_elect_resource_namespace.as_str(), LEASE_OF_NODES);
-    let candidate = flags.leader_elect.then(|| Candidate::new(client.clone(), clock, lease, me(), times));
+    let candidate = flags.leader.candidate(&client, clock, lease);
     let rules = Arc::new(NodeRelease::default());
     let controllers = NodeControllers { client, clock, settings, rules, metrics };
     lead(candidate, &mut stop, &AtomicBool::new(false), || controllers.start()).await

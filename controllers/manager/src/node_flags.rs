@@ -10,6 +10,7 @@ use capsize_controllers::{NodeControllerSet, NodeSettings};
 use clap::Parser;
 
 use crate::flags::{Address, disabled, duration};
+use crate::leader_flags::LeaderFlags;
 
 const LIFECYCLE: &str = "node-lifecycle-controller";
 const TAINT_EVICTION: &str = "taint-eviction-controller";
@@ -51,18 +52,9 @@ pub struct NodeFlags {
     /// How many requests to the cluster may come at once
     #[arg(long, default_value = "30", value_name = "N")]
     pub kube_api_burst: NonZeroU32,
-    /// Whether only one of several such processes works at a time
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
-    pub leader_elect: bool,
-    /// How long the others wait for a leader that does not renew its Lease
-    #[arg(long, default_value = "15s", value_parser = duration, value_name = "TIME")]
-    pub leader_elect_lease_duration: Duration,
-    /// How long a leader tries to renew it before it gives up
-    #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
-    pub leader_elect_renew_deadline: Duration,
-    /// From one try to the next
-    #[arg(long, default_value = "2s", value_parser = duration, value_name = "TIME")]
-    pub leader_elect_retry_period: Duration,
+    /// Who leads, where several such processes run
+    #[command(flatten)]
+    pub leader: LeaderFlags,
     /// The namespace of the Lease
     #[arg(long, default_value = "kube-system", value_name = "NAME")]
     pub leader_elect_resource_namespace: String,

@@ -3,7 +3,7 @@
 use capsize_framework::guarantee::Outcome;
 use serde_json::{Value, json};
 
-use crate::story::{Story, breaks, holds, ids};
+use crate::story::{Story, breaks, holds, ids, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 
@@ -85,20 +85,9 @@ fn an_eviction_for_ill_health_waits_for_the_state_that_is_to_be_handed_on() {
 
 #[test]
 fn what_has_no_state_is_told_to_be_well_when_its_member_is_within_reach() {
-    let told = |health: &str| {
-        json!({
-            "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
-            "metadata": {"name": "conf-configmap", "namespace": "default", "generation": 1},
-            "spec": {
-                "resource": {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "conf"},
-                "requiredBy": [{"namespace": "default", "name": "web-deployment", "clusters": [{"name": "m1"}, {"name": "m2"}]}],
-            },
-            "status": {"aggregatedStatus": [{"clusterName": "m1", "applied": true, "health": health}]},
-        })
-    };
-    let slow = || Story::new().fault("delay", "m1", "begin").object(told("Unknown")).at(20.0);
+    let slow = || Story::new().fault("delay", "m1", "begin").object(needed("Unknown")).at(20.0);
     let over = || slow().fault("delay", "m1", "end");
-    holds("LIVENESS-06", &over().at(30.9).object(told("Healthy")).until(32.0));
+    holds("LIVENESS-06", &over().at(30.9).object(needed("Healthy")).until(32.0));
     breaks("LIVENESS-06", &over().until(31.1));
 }
 

@@ -531,6 +531,19 @@ fn stamp(at: f64) -> Value {
     json!(capsize_clock::whole_seconds(now).to_string())
 }
 
+/// The record of a config map that m1 and m2 need, and its health in m1.
+pub(crate) fn needed(health: &str) -> Value {
+    json!({
+        "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+        "metadata": {"name": "conf-configmap", "namespace": "default", "generation": 1},
+        "spec": {
+            "resource": {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "conf"},
+            "requiredBy": [{"namespace": "default", "name": "web-deployment", "clusters": [{"name": "m1"}, {"name": "m2"}]}],
+        },
+        "status": {"aggregatedStatus": [{"clusterName": "m1", "applied": true, "health": health}]},
+    })
+}
+
 /// The guarantees that came to what `which` says.
 pub(crate) fn ids(verdicts: &[Verdict], which: fn(&Outcome) -> bool) -> Vec<&'static str> {
     verdicts.iter().filter(|verdict| which(&verdict.outcome)).map(|verdict| verdict.rule.id).collect()

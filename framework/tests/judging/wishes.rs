@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::story::{Story, breaks, holds};
+use crate::story::{Story, breaks, holds, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 
@@ -400,19 +400,11 @@ fn what_is_written_for_a_member_that_is_removed_while_away_goes() {
 
 #[test]
 fn what_has_no_state_is_well_where_it_is() {
-    let told = |health: &str| {
-        json!({
-            "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
-            "metadata": {"name": "conf-configmap", "namespace": "default", "generation": 1},
-            "spec": {
-                "resource": {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "conf"},
-                "requiredBy": [{"namespace": "default", "name": "web-deployment", "clusters": [{"name": "m1"}, {"name": "m2"}]}],
-            },
-            "status": {"aggregatedStatus": [{"clusterName": "m1", "applied": true, "health": health}]},
-        })
-    };
-    holds("LIVENESS-06", &Story::new().object(told("Unknown")).at(10.5).object(told("Healthy")).until(12.0));
-    breaks("LIVENESS-06", &Story::new().object(told("Unknown")).until(11.1));
+    holds(
+        "LIVENESS-06",
+        &Story::new().object(needed("Unknown")).at(10.5).object(needed("Healthy")).until(12.0),
+    );
+    breaks("LIVENESS-06", &Story::new().object(needed("Unknown")).until(11.1));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use kube::api::ListParams;
 use tempfile::TempDir;
 
 use crate::fleet::{Up, client};
+use crate::processes::MOVES;
 
 /// The profile with the shortest timings; who is under test is in the process here.
 const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
@@ -72,20 +73,6 @@ fn said(output: &Output) -> String {
     let text = [&*output.stdout, &*output.stderr].concat();
     String::from_utf8(text).unwrap().replace("\n  │ ", " ")
 }
-
-const MOVES: &str = "
-fleet: {members: 2}
-given:
-  - workload: {name: web, replicas: 2, policy: {spread: {cluster: {min: 1, max: 1}}, scheduling: Duplicated}}
-  - settled: web
-when:
-  - refuse: {cluster: {carrying: web}, as: victim}
-then:
-  - tainted: {cluster: victim, key: not-ready, effect: NoSchedule}
-  - evicted: {workload: web, from: victim}
-  - heal: victim
-  - settled: web
-";
 
 #[tokio::test]
 async fn clusters_that_are_allowed_are_members_for_a_while_and_are_left_as_they_were() {

@@ -9,9 +9,8 @@ use tempfile::TempDir;
 /// The profile that comes with Capsize for its own controllers as a program.
 const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
 
-const CASE: &str = r"
-scenario: moves
-about: A member is refused, and its workload goes to another.
+/// What of a case lets a workload move, without its name.
+pub(crate) const MOVES: &str = "
 fleet: {members: 2}
 given:
   - workload: {name: web, replicas: 2, policy: {spread: {cluster: {min: 1, max: 1}}, scheduling: Duplicated}}
@@ -28,7 +27,8 @@ then:
 fn run(folder: &Path, profile: &str) -> Output {
     let (profile_file, case) = (folder.join("target.yaml"), folder.join("case.yaml"));
     fs::write(&profile_file, profile).unwrap();
-    fs::write(&case, CASE).unwrap();
+    let about = "A member is refused, and its workload goes to another.";
+    fs::write(&case, format!("scenario: moves\nabout: {about}\n{MOVES}")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
     command.arg("run").arg(&case).arg("--target").arg(&profile_file).output().unwrap()
 }

@@ -1,0 +1,46 @@
+//! The flags of leader election, which are the same in all of the real controllers but for the namespace of the Lease.
+
+use std::time::Duration;
+
+use capsize_clock::Clock;
+use clap::Args;
+use kube::Client;
+
+use crate::flags::duration;
+use crate::leader::{Candidate, Times};
+
+/// Whether one leads, and how fast another takes over.
+#[derive(Args, Clone, Debug)]
+pub struct LeaderFlags {
+    /// Whether only one of several such processes works at a time
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
+    pub leader_elect: bool,
+    /// How long the others wait for a leader that does not renew its Lease
+    #[arg(long, default_value = "15s", value_parser = duration, value_name = "TIME")]
+    pub leader_elect_lease_duration: Duration,
+    /// How long a leader tries to renew it before it gives up
+    #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
+    pub leader_elect_renew_deadline: Duration,
+    /// From one try to the next
+    #[arg(long, default_value = "2s", value_parser = duration, value_name = "TIME")]
+    pub leader_elect_retry_period: Duration,
+}
+
+impl LeaderFlags {
+    /// This process as a candidate for the Lease of this namespace and name, if one is to lead.
+    #[must_use]
+    pub fn candidate(&self, client: &Client, clock: Clock, lease: (&str, &'static str)) -> Option<Candidate> {
+        let times = Times {
+            lease_duration: self.leader_elect_lease_duration,
+            renew_deadline: self.leader_elect_renew_deadline,
+            retry_period: self.leader_elect_retry_period,
+        };
+        self.leader_elect.then(|| Candidate::new(client.clone(), clock, lease, me(), times))
+    }
+}
+
+/// What a candidate is called: the machine and the process.
+fn me() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}_{}", host.trim(), std::process::id())
+}
