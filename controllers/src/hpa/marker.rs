@@ -20,7 +20,7 @@ use crate::machinery::{Action, Context, Error, Informer, Queue, dynamic_api, pat
 /// autoscaler that scales it does.
 pub(crate) async fn run(context: Arc<Context>) {
     let autoscalers: Informer<HorizontalPodAutoscaler> =
-        Informer::start(Api::all(context.client.clone()), Config::default(), ());
+        Informer::start(Api::all(context.client.clone()), Config::default());
     autoscalers.ready().await;
     let let_go = Arc::new(LetGo::default());
     let by_autoscaler = {

@@ -51,16 +51,16 @@ impl Context {
         let config = Config::default;
         let leases = Api::namespaced(client.clone(), NAMESPACE_CLUSTER_LEASES);
         Self {
-            clusters: Informer::start(Api::all(client.clone()), config(), ()),
-            policies: Informer::start(Api::all(client.clone()), config(), ()),
-            cluster_policies: Informer::start(Api::all(client.clone()), config(), ()),
-            override_policies: Informer::start(Api::all(client.clone()), config(), ()),
-            cluster_override_policies: Informer::start(Api::all(client.clone()), config(), ()),
-            bindings: by_target(Informer::start(Api::all(client.clone()), config(), ()))
+            clusters: Informer::start(Api::all(client.clone()), config()),
+            policies: Informer::start(Api::all(client.clone()), config()),
+            cluster_policies: Informer::start(Api::all(client.clone()), config()),
+            override_policies: Informer::start(Api::all(client.clone()), config()),
+            cluster_override_policies: Informer::start(Api::all(client.clone()), config()),
+            bindings: by_target(Informer::start(Api::all(client.clone()), config()))
                 .indexed(BY_DEPENDENCY, dependencies_of),
-            cluster_bindings: by_target(Informer::start(Api::all(client.clone()), config(), ())),
+            cluster_bindings: by_target(Informer::start(Api::all(client.clone()), config())),
             works: works(Api::all(client.clone()), config()),
-            leases: Informer::start(leases, config(), ()),
+            leases: Informer::start(leases, config()),
             templates: Templates::default(),
             astray: Astray::default(),
             copies: Copies::default(),
@@ -81,15 +81,15 @@ impl Context {
         let own = config.clone().fields(&format!("metadata.name={cluster}"));
         let works = Api::namespaced(client.clone(), &execution_namespace(&cluster));
         Self {
-            clusters: Informer::start(Api::all(client.clone()), own, ()),
-            policies: Informer::empty(()),
-            cluster_policies: Informer::empty(()),
-            override_policies: Informer::empty(()),
-            cluster_override_policies: Informer::empty(()),
-            bindings: Informer::empty(()),
-            cluster_bindings: Informer::empty(()),
+            clusters: Informer::start(Api::all(client.clone()), own),
+            policies: Informer::empty(),
+            cluster_policies: Informer::empty(),
+            override_policies: Informer::empty(),
+            cluster_override_policies: Informer::empty(),
+            bindings: Informer::empty(),
+            cluster_bindings: Informer::empty(),
             works: self::works(works, config),
-            leases: Informer::empty(()),
+            leases: Informer::empty(),
             templates: Templates::default(),
             astray: Astray::default(),
             copies: Copies::default(),
@@ -180,7 +180,7 @@ fn by_target<B: Binding>(bindings: Informer<B>) -> Informer<B> {
 }
 
 fn works(api: Api<Work>, config: Config) -> Informer<Work> {
-    let works = Informer::start(api, config, ());
+    let works = Informer::start(api, config);
     let works = works.indexed(BY_NAMESPACE, |work| work.namespace().into_iter().collect());
     works.indexed(BY_BINDING, |work| {
         let labels = [LABEL_BINDING_KEY, LABEL_CLUSTER_BINDING_KEY];

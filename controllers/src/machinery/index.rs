@@ -1,22 +1,19 @@
 //! The objects of a store by what they say, so that whoever looks for some of them need not look at all.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
-use kube::{Resource, ResourceExt};
+use kube::Resource;
 
-use super::Change;
+use super::notes::{Key, key};
+use super::store::Change;
 
 /// What an object is filed under.
 pub(super) type Keys<K> = fn(&K) -> Vec<String>;
 
-/// Where an object is: its namespace and its name.
-type Place = (Option<String>, String);
-
-/// One way to file the objects of a store.
+/// One way to file the objects of a store: where those are that say this or that.
 pub(super) struct Index<K> {
     keys: Keys<K>,
-    filed: BTreeMap<String, BTreeMap<Place, Arc<K>>>,
+    filed: BTreeMap<String, BTreeSet<Key>>,
 }
 
 impl<K: Resource> Index<K> {
@@ -27,32 +24,35 @@ impl<K: Resource> Index<K> {
 
     /// Takes in what has changed in the store.
     pub(super) fn take_in(&mut self, change: &Change<K>) {
-        let place = |object: &K| (object.namespace(), object.name_any());
-        if let Some(before) = &change.before {
-            for key in (self.keys)(before) {
-                if let Some(objects) = self.filed.get_mut(&key) {
-                    objects.remove(&place(before));
-                    if objects.is_empty() {
-                        self.filed.remove(&key);
-                    }
+        let keys = |object: Option<&K>| object.map(self.keys).unwrap_or_default();
+        let (before, after) = (keys(change.before.as_deref()), keys(change.after.as_deref()));
+        if before == after {
+            return;
+        }
+        let place = key(&**change.object());
+        for key in before {
+            if let Some(places) = self.filed.get_mut(&key) {
+                places.remove(&place);
+                if places.is_empty() {
+                    self.filed.remove(&key);
                 }
             }
         }
-        if let Some(after) = &change.after {
-            for key in (self.keys)(after) {
-                self.filed.entry(key).or_default().insert(place(after), Arc::clone(after));
-            }
+        for key in after {
+            self.filed.entry(key).or_default().insert(place.clone());
         }
     }
 
-    /// The objects under a key, by namespace and name.
-    pub(super) fn under(&self, key: &str) -> Vec<Arc<K>> {
-        self.filed.get(key).into_iter().flat_map(BTreeMap::values).cloned().collect()
+    /// Where the objects under a key are, by namespace and name.
+    pub(super) fn under(&self, key: &str) -> impl Iterator<Item = &Key> {
+        self.filed.get(key).into_iter().flatten()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use k8s_openapi::api::core::v1::ConfigMap;
     use serde_json::json;
 
@@ -67,7 +67,7 @@ mod tests {
         let mut index =
             Index::<ConfigMap>::new(|object| object.data.iter().flat_map(BTreeMap::keys).cloned().collect());
         let found = |index: &Index<ConfigMap>, key: &str| {
-            index.under(key).iter().map(|object| object.name_any()).collect::<Vec<_>>().join(" ")
+            index.under(key).map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(" ")
         };
         index.take_in(&Change { before: None, after: object("b", &["red"]) });
         index.take_in(&Change { before: None, after: object("a", &["red", "blue"]) });

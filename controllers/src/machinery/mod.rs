@@ -11,6 +11,7 @@ mod informer;
 mod member;
 mod notes;
 mod queue;
+mod store;
 mod turns;
 mod write;
 
@@ -20,8 +21,9 @@ pub(crate) use context::{BY_BINDING, BY_NAMESPACE, BY_TARGET, Context};
 pub(crate) use copies::Copies;
 pub(crate) use error::{Error, is_absent};
 pub(crate) use event::{Said, record};
-pub(crate) use informer::{Change, Informer};
+pub(crate) use informer::Informer;
 pub(crate) use member::bounded;
 pub(crate) use notes::Notes;
 pub(crate) use queue::{Action, Queue, Retries, refs, run, run_with};
+pub(crate) use store::Change;
 pub(crate) use write::{dynamic_api, erase, patch, patch_guarded, patch_status, patched_status, put_status};

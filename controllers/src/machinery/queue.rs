@@ -26,6 +26,11 @@ use super::{Change, Error, Informer};
 /// How many objects the real controllers reconcile at once (`--concurrent-*-syncs`).
 const CONCURRENCY: usize = 5;
 
+/// How long after it was woken an object is reconciled: what happens to it at one instant is then seen by one
+/// reconciliation, and where time is simulated much of what wakes an object does happen at one instant. News of a change
+/// take that long anyway.
+const SETTLED_AFTER: Duration = Duration::from_millis(1);
+
 /// What a queue has to know of what it is given for its reconciliations.
 pub(crate) trait Retries: Send + Sync + 'static {
     /// The first delay before something that failed is tried again, and the longest.
@@ -123,7 +128,7 @@ impl Work {
         loop {
             while let Some(trigger) = self.triggers.next().now_or_never() {
                 let Some(key) = trigger else { return };
-                turns.come(key);
+                turns.come(key, Instant::now() + SETTLED_AFTER);
             }
             turns.come_due(Instant::now());
             while working.len() < self.workers
@@ -141,7 +146,7 @@ impl Work {
             tokio::select! {
                 biased;
                 trigger = self.triggers.next() => match trigger {
-                    Some(key) => turns.come(key),
+                    Some(key) => turns.come(key, Instant::now() + SETTLED_AFTER),
                     None => return,
                 },
                 Some((key, outcome)) = working.next() => {

@@ -1,6 +1,6 @@
 //! Whose turn it is: the line that a workqueue of Kubernetes keeps, without what waits and what works.
 //!
-//! Who comes first is served first. Nobody is in the line twice, and nobody is served twice at once: who comes again
+//! Who comes first is served first. Nobody is in the line twice, and nobody is served twice at once: who is to come
 //! meanwhile has another turn afterwards. Who is to come later has one time to come, the earliest that was asked for.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -14,12 +14,14 @@ use super::notes::Key;
 pub(super) struct Turns {
     places: BTreeMap<Key, Place>,
     line: VecDeque<Key>,
-    later: BTreeSet<(Instant, Key)>,
+    /// In the order in which they come. Of those who come at once, the first is who was asked first.
+    later: BTreeSet<(Instant, u64, Key)>,
+    asked: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    Later(Instant),
+    Later(Instant, u64),
     InLine,
     Served,
     /// With another turn afterwards.
@@ -27,33 +29,32 @@ enum Place {
 }
 
 impl Turns {
-    /// This one comes: now, whatever time it was to come later.
-    pub(super) fn come(&mut self, key: Key) {
+    /// This one is to come at that time, if it does not come before.
+    pub(super) fn come(&mut self, key: Key, at: Instant) {
         match self.places.get_mut(&key) {
-            Some(Place::InLine | Place::ServedAgain) => return,
-            Some(place @ Place::Served) => {
-                *place = Place::ServedAgain;
-                return;
+            Some(Place::InLine | Place::ServedAgain) => {}
+            Some(place @ Place::Served) => *place = Place::ServedAgain,
+            Some(Place::Later(before, _)) if *before <= at => {}
+            Some(Place::Later(before, asked)) => {
+                let (before, asked) = (*before, *asked);
+                self.later.remove(&(before, asked, key.clone()));
+                self.wait(key, at);
             }
-            Some(Place::Later(at)) => {
-                self.later.remove(&(*at, key.clone()));
-            }
-            None => {}
+            None => self.wait(key, at),
         }
-        self.enqueue(key);
     }
 
     /// Those whose time has come, come.
     pub(super) fn come_due(&mut self, now: Instant) {
         while self.next_due().is_some_and(|at| at <= now) {
-            let Some((_, key)) = self.later.pop_first() else { return };
+            let Some((_, _, key)) = self.later.pop_first() else { return };
             self.enqueue(key);
         }
     }
 
     /// When the next one is to come by itself.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.later.first().map(|(at, _)| *at)
+        self.later.first().map(|(at, _, _)| *at)
     }
 
     /// The first of the line is served now.
@@ -67,14 +68,17 @@ impl Turns {
     pub(super) fn served(&mut self, key: Key, again: Option<Instant>) {
         match (self.places.get(&key), again) {
             (Some(Place::ServedAgain), _) => self.enqueue(key),
-            (_, Some(at)) => {
-                self.later.insert((at, key.clone()));
-                self.places.insert(key, Place::Later(at));
-            }
+            (_, Some(at)) => self.wait(key, at),
             (_, None) => {
                 self.places.remove(&key);
             }
         }
+    }
+
+    fn wait(&mut self, key: Key, at: Instant) {
+        self.asked += 1;
+        self.later.insert((at, self.asked, key.clone()));
+        self.places.insert(key, Place::Later(at, self.asked));
     }
 
     fn enqueue(&mut self, key: Key) {
@@ -101,20 +105,19 @@ mod tests {
     }
 
     impl Model {
-        fn come(&mut self, key: u8) {
-            self.later.retain(|(_, of)| *of != key);
-            let to = if self.served.contains(&key) { &mut self.again } else { &mut self.line };
-            if !to.contains(&key) {
-                to.push(key);
+        fn come(&mut self, key: u8, at: u64) {
+            if self.served.contains(&key) {
+                self.again.push(key);
+            } else if !self.line.contains(&key) && !self.later.iter().any(|(due, of)| *of == key && *due <= at) {
+                self.later.retain(|(_, of)| *of != key);
+                self.later.push((at, key));
             }
         }
 
         fn come_due(&mut self, now: u64) {
-            self.later.sort_unstable();
-            while self.later.first().is_some_and(|(at, _)| *at <= now) {
-                let (_, key) = self.later[0];
-                self.come(key);
-            }
+            self.later.sort_by_key(|(at, _)| *at);
+            let due = self.later.iter().take_while(|(at, _)| *at <= now).count();
+            self.line.extend(self.later.drain(..due).map(|(_, key)| key));
         }
 
         fn serve(&mut self) -> Option<u8> {
@@ -136,7 +139,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        Come(u8),
+        Come(u8, u64),
         Pass(u64),
         Serve,
         /// The one that has been served the longest, or any other; and when it is to come again.
@@ -145,7 +148,7 @@ mod tests {
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            (0..6_u8).prop_map(Step::Come),
+            (0..6_u8, 0..3_u64).prop_map(|(number, after)| Step::Come(number, after)),
             (0..4_u64).prop_map(Step::Pass),
             Just(Step::Serve),
             (any::<usize>(), proptest::option::of(0..6_u64)).prop_map(|(which, at)| Step::Served(which, at)),
@@ -164,9 +167,9 @@ mod tests {
             let (mut turns, mut model, mut now) = (Turns::default(), Model::default(), 0);
             for step in steps {
                 match step {
-                    Step::Come(number) => {
-                        turns.come(key(number));
-                        model.come(number);
+                    Step::Come(number, after) => {
+                        turns.come(key(number), at(now + after));
+                        model.come(number, now + after);
                     }
                     Step::Pass(seconds) => {
                         now += seconds;

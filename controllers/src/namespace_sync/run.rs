@@ -22,7 +22,7 @@ use crate::rules::Delivery;
 /// Reconciles every namespace: when it changes, when a cluster joins, and when what is overridden everywhere does.
 pub(crate) async fn run(context: Arc<Context>) {
     let namespaces: Informer<Namespace> =
-        Informer::start(Api::all(context.client.clone()), Config::default(), ());
+        Informer::start(Api::all(context.client.clone()), Config::default());
     let all = {
         let namespaces = namespaces.clone();
         move || stream::iter(namespaces.list().into_iter().map(|namespace| ObjectRef::from_obj(&*namespace)))

@@ -61,11 +61,11 @@ impl NodeContext {
     /// Starts the watches.
     pub(super) fn new(controllers: NodeControllers) -> Self {
         let NodeControllers { client, clock, settings, rules, metrics } = controllers;
-        let pods = Informer::lean(Api::all(client.clone()), Config::default(), (), forget_what_is_not_read);
+        let pods = Informer::lean(Api::all(client.clone()), Config::default(), forget_what_is_not_read);
         Self {
-            nodes: Informer::start(Api::all(client.clone()), Config::default(), ()),
+            nodes: Informer::start(Api::all(client.clone()), Config::default()),
             pods: pods.indexed(BY_NODE, |pod| node_of(pod).map(str::to_owned).into_iter().collect()),
-            leases: Informer::start(Api::namespaced(client.clone(), LEASE_NAMESPACE), Config::default(), ()),
+            leases: Informer::start(Api::namespaced(client.clone(), LEASE_NAMESPACE), Config::default()),
             waiting: Notify::new(),
             memory: Mutex::default(),
             client,

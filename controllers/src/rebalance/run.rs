@@ -22,7 +22,7 @@ use crate::machinery::{
 /// Reconciles every `WorkloadRebalancer`: when it is new, when what it says changes, and when it is over.
 pub(crate) async fn run(context: Arc<Context>) {
     let rebalancers: Informer<WorkloadRebalancer> =
-        Informer::start(Api::all(context.client.clone()), Config::default(), ());
+        Informer::start(Api::all(context.client.clone()), Config::default());
     let changed =
         rebalancers.changes().filter(|change| std::future::ready(change.differs(|it| it.spec.clone())));
     let queue = Queue {

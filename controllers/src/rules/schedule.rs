@@ -187,7 +187,8 @@ impl<R: Rules + ?Sized> Attempt<'_, R> {
     fn tier_by_affinity(&self, cluster: &Cluster) -> Result<usize, Cow<'static, str>> {
         let refusal = |affinity| self.rules.affinity_filter(affinity, cluster);
         let Some(reason) = refusal(self.tiers.first().copied()) else { return Ok(0) };
-        self.tiers.iter().position(|tier| refusal(Some(tier)).is_none()).ok_or(reason)
+        let overflow = self.tiers.iter().skip(1).position(|tier| refusal(Some(tier)).is_none());
+        overflow.map(|tier| tier + 1).ok_or(reason)
     }
 
     /// A cluster with what ranks it. Its room is what it has of the workload, and what is free.

@@ -14,7 +14,7 @@ use crate::machinery::{Action, Context, Error, Informer, Queue, patch_status, re
 /// Reconciles every `ServiceImport`, when it changes.
 pub(crate) async fn run(context: Arc<Context>) {
     let imports: Informer<ServiceImport> =
-        Informer::start(Api::all(context.client.clone()), Config::default(), ());
+        Informer::start(Api::all(context.client.clone()), Config::default());
     let queue = Queue {
         name: "service-import",
         objects: imports.clone(),

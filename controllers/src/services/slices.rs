@@ -44,7 +44,7 @@ impl Slices {
         if let Some(watch) = watches.get(member) {
             return Some(watch.store.clone()).filter(Informer::is_ready);
         }
-        let store = Informer::start(Api::all(client()?), context.member_watch(), ());
+        let store = Informer::start(Api::all(client()?), context.member_watch());
         let mut telling = JoinSet::new();
         telling.spawn(tell(member.to_owned(), store.clone(), self.changed.clone()));
         watches.insert(member.to_owned(), Watch { store, _telling: telling });

@@ -16,7 +16,7 @@ use crate::rules::Write;
 /// Reconciles every Cluster.
 pub(crate) async fn run(context: Arc<Context>) {
     let policies: Informer<ClusterTaintPolicy> =
-        Informer::start(Api::all(context.client.clone()), Config::default(), ());
+        Informer::start(Api::all(context.client.clone()), Config::default());
     policies.ready().await;
     let conditions = |cluster: &Cluster| cluster.status.clone().unwrap_or_default().conditions;
     let by_condition = context.clusters.changes().filter_map(move |change| {

@@ -1,0 +1,186 @@
+//! The objects of a kind, by namespace and name, and filed under what they say. Whoever knows of changes tells it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::Resource;
+
+use super::index::{Index, Keys};
+
+/// An object before and after a change; at least one of them is there.
+#[derive(Debug)]
+pub(crate) struct Change<K> {
+    /// `None` where it is new.
+    pub before: Option<Arc<K>>,
+    /// `None` where it is gone.
+    pub after: Option<Arc<K>>,
+}
+
+impl<K> Clone for Change<K> {
+    fn clone(&self) -> Self {
+        Self { before: self.before.clone(), after: self.after.clone() }
+    }
+}
+
+impl<K> Change<K> {
+    /// The object as it is, or was last.
+    pub(crate) fn object(&self) -> &Arc<K> {
+        self.after.as_ref().or(self.before.as_ref()).expect("a change has a side")
+    }
+
+    /// Whether what `of` reads from the object is new, gone, or other than before.
+    pub(crate) fn differs<T: PartialEq>(&self, of: impl Fn(&K) -> T) -> bool {
+        self.before.as_deref().map(&of) != self.after.as_deref().map(&of)
+    }
+}
+
+/// By namespace, empty for cluster-scoped kinds, and then by name.
+type Objects<K> = BTreeMap<String, BTreeMap<String, Arc<K>>>;
+
+/// The objects, and indexes to them.
+pub(super) struct Store<K> {
+    objects: Objects<K>,
+    /// Each by its name.
+    indexes: BTreeMap<&'static str, Index<K>>,
+}
+
+impl<K> Default for Store<K> {
+    fn default() -> Self {
+        Self { objects: BTreeMap::new(), indexes: BTreeMap::new() }
+    }
+}
+
+impl<K: Resource> Store<K> {
+    pub(super) fn get(&self, namespace: &str, name: &str) -> Option<&Arc<K>> {
+        self.objects.get(namespace)?.get(name)
+    }
+
+    /// All objects in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<K>> {
+        self.objects.values().flat_map(BTreeMap::values)
+    }
+
+    /// Files all objects under what `keys` says.
+    pub(super) fn add_index(&mut self, name: &'static str, keys: Keys<K>) {
+        let mut index = Index::new(keys);
+        for object in self.iter() {
+            index.take_in(&Change { before: None, after: Some(Arc::clone(object)) });
+        }
+        self.indexes.insert(name, index);
+    }
+
+    /// The objects that an index has under `key`, in order.
+    pub(super) fn by<'a>(&'a self, index: &str, key: &str) -> impl Iterator<Item = &'a Arc<K>> {
+        let index = self.indexes.get(index).expect("a store is made with its indexes");
+        index.under(key).filter_map(|(namespace, name)| self.get(namespace, name))
+    }
+
+    /// An object is new, or has changed.
+    pub(super) fn put(&mut self, object: K) -> Change<K> {
+        let after = Arc::new(object);
+        let before = self.insert(&after);
+        self.note(Change { before, after: Some(after) })
+    }
+
+    /// An object is gone; `None` where it was not there.
+    pub(super) fn remove(&mut self, object: &K) -> Option<Change<K>> {
+        let (namespace, name) = place(object);
+        let objects = self.objects.get_mut(namespace)?;
+        let before = objects.remove(name)?;
+        if objects.is_empty() {
+            self.objects.remove(namespace);
+        }
+        Some(self.note(Change { before: Some(before), after: None }))
+    }
+
+    /// These are all that there are.
+    pub(super) fn replace(&mut self, objects: Vec<K>) -> Vec<Change<K>> {
+        let mut gone = std::mem::take(&mut self.objects);
+        let mut changes = Vec::with_capacity(objects.len());
+        for object in objects {
+            let after = Arc::new(object);
+            self.insert(&after);
+            let (namespace, name) = place(&*after);
+            let before = gone.get_mut(namespace).and_then(|objects| objects.remove(name));
+            changes.push(Change { before, after: Some(after) });
+        }
+        changes.sort_by(|one, other| place(&**one.object()).cmp(&place(&**other.object())));
+        let gone = gone.into_values().flat_map(BTreeMap::into_values);
+        changes.extend(gone.map(|object| Change { before: Some(object), after: None }));
+        changes.into_iter().map(|change| self.note(change)).collect()
+    }
+
+    fn insert(&mut self, object: &Arc<K>) -> Option<Arc<K>> {
+        let (namespace, name) = place(&**object);
+        if let Some(objects) = self.objects.get_mut(namespace) {
+            return objects.insert(name.to_owned(), Arc::clone(object));
+        }
+        let objects = BTreeMap::from([(name.to_owned(), Arc::clone(object))]);
+        self.objects.insert(namespace.to_owned(), objects);
+        None
+    }
+
+    fn note(&mut self, change: Change<K>) -> Change<K> {
+        self.indexes.values_mut().for_each(|index| index.take_in(&change));
+        change
+    }
+}
+
+/// Where an object is.
+pub(super) fn place<K: Resource>(object: &K) -> (&str, &str) {
+    let meta = object.meta();
+    (meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::core::ObjectMeta;
+
+    use super::*;
+
+    fn object(place: &str) -> ConfigMap {
+        let (namespace, name) = place.split_once('/').unwrap();
+        let metadata = ObjectMeta {
+            namespace: Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        };
+        ConfigMap { metadata, ..ConfigMap::default() }
+    }
+
+    fn places<'a>(objects: impl Iterator<Item = &'a Arc<ConfigMap>>) -> Vec<String> {
+        objects.map(|object| place(&**object)).map(|(namespace, name)| format!("{namespace}/{name}")).collect()
+    }
+
+    #[test]
+    fn objects_are_in_order_of_namespace_and_name() {
+        let mut store = Store::default();
+        for object in ["b/a", "/z", "a/b", "a/a"].map(object) {
+            assert!(store.put(object).before.is_none());
+        }
+        assert_eq!(places(store.iter()), ["/z", "a/a", "a/b", "b/a"]);
+        assert!(store.put(object("a/a")).before.is_some());
+        assert!(store.remove(&object("a/c")).is_none() && store.remove(&object("c/a")).is_none());
+        assert!(store.remove(&object("b/a")).is_some_and(|change| change.after.is_none()));
+        assert_eq!(places(store.iter()), ["/z", "a/a", "a/b"]);
+    }
+
+    #[test]
+    fn a_list_tells_what_is_new_what_was_there_and_what_is_gone() {
+        let mut store = Store::default();
+        let mut told = |places: &[&str]| {
+            let changes = store.replace(places.iter().map(|place| object(place)).collect());
+            let sides = |change: &Change<ConfigMap>| match (&change.before, &change.after) {
+                (None, _) => "new",
+                (_, None) => "gone",
+                _ => "there",
+            };
+            let name = |change: &Change<ConfigMap>| place(&**change.object()).1.to_owned();
+            changes.iter().map(|change| format!("{} {}", name(change), sides(change))).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&["n/b", "n/a"]), ["a new", "b new"]);
+        assert_eq!(told(&["n/c", "n/b"]), ["b there", "c new", "a gone"]);
+        assert_eq!(told(&[]), ["b gone", "c gone"]);
+    }
+}
