@@ -57,6 +57,9 @@ pub(crate) fn references(object: &Value) -> impl Iterator<Item = &Value> {
 
 /// Whether an owner stays until its dependents are gone.
 fn waits_for_dependents(owner: &Version) -> bool {
+    if !owner.may_have(FOREGROUND) {
+        return false;
+    }
     let owner = owner.object();
     is_terminating(&owner) && finalizers(&owner).contains(&FOREGROUND)
 }
@@ -126,8 +129,9 @@ impl Writer<'_> {
     fn find_owner(&self, dependent: &Value, reference: &Value) -> Option<(Arc<Kind>, Arc<Version>)> {
         let kind = self.owner_kind(reference)?;
         let namespace = if kind.traits.namespaced { meta(dependent, "namespace") } else { "" };
-        let stored = self.stored(&kind, namespace, reference["name"].as_str()?)?;
-        (meta(&stored.object(), "uid") == reference["uid"]).then_some((kind, stored))
+        let key = store::key(namespace, reference["name"].as_str()?);
+        let stored = self.state.store.get(&kind.storage, &key)?.clone();
+        stored.has_uid(reference["uid"].as_str()?).then_some((kind, stored))
     }
 
     fn owner_kind(&self, reference: &Value) -> Option<Arc<Kind>> {

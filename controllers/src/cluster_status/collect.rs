@@ -81,8 +81,7 @@ impl Collector {
         let watch = context.member_watch();
         let nodes =
             self.nodes.get_or_insert_with(|| Informer::start(Api::all(client.clone()), watch.clone()));
-        let pods =
-            self.pods.get_or_insert_with(|| Informer::lean(Api::all(client), watch, forget_the_rest));
+        let pods = self.pods.get_or_insert_with(|| Informer::lean(Api::all(client), watch, forget_the_rest));
         // It matters once only, right after the start, and the lists are no reason to hang.
         let both = async { tokio::join!(nodes.ready(), pods.ready()) };
         let _ = tokio::time::timeout(context.member_timeout(), both).await;

@@ -111,7 +111,8 @@ where
     pub(crate) fn changes(&self) -> impl Stream<Item = Change<K>> + Send + use<K> {
         let (sender, receiver): (_, UnboundedReceiver<Change<K>>) = unbounded();
         let mut held = self.shared.held();
-        let present = held.store.iter().map(|object| Change { before: None, after: Some(Arc::clone(object)) });
+        let present =
+            held.store.iter().map(|object| Change { before: None, after: Some(Arc::clone(object)) });
         let present: Vec<_> = present.collect();
         held.subscribers.push(sender);
         futures::stream::iter(present).chain(receiver)

@@ -150,7 +150,10 @@ mod tests {
     }
 
     fn places<'a>(objects: impl Iterator<Item = &'a Arc<ConfigMap>>) -> Vec<String> {
-        objects.map(|object| place(&**object)).map(|(namespace, name)| format!("{namespace}/{name}")).collect()
+        objects
+            .map(|object| place(&**object))
+            .map(|(namespace, name)| format!("{namespace}/{name}"))
+            .collect()
     }
 
     #[test]

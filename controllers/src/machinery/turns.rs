@@ -108,7 +108,9 @@ mod tests {
         fn come(&mut self, key: u8, at: u64) {
             if self.served.contains(&key) {
                 self.again.push(key);
-            } else if !self.line.contains(&key) && !self.later.iter().any(|(due, of)| *of == key && *due <= at) {
+            } else if !self.line.contains(&key)
+                && !self.later.iter().any(|(due, of)| *of == key && *due <= at)
+            {
                 self.later.retain(|(_, of)| *of != key);
                 self.later.push((at, key));
             }

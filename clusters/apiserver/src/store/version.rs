@@ -104,6 +104,25 @@ impl Version {
         Labels(serde_json::from_slice(self.encoded.labels()).unwrap_or_default())
     }
 
+    /// Whether the object has this UID; of a text, only the metadata is read for that.
+    pub(crate) fn has_uid(&self, uid: &str) -> bool {
+        #[derive(Deserialize)]
+        struct Object<'a> {
+            #[serde(borrow)]
+            metadata: Metadata<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Metadata<'a> {
+            #[serde(borrow)]
+            uid: Text<'a>,
+        }
+        match &*self.tree() {
+            Some(tree) => tree["metadata"]["uid"] == uid,
+            None => serde_json::from_slice(&self.encoded.bytes)
+                .is_ok_and(|object: Object<'_>| object.metadata.uid.0 == uid),
+        }
+    }
+
     /// Whether the object may have this field somewhere: a look at the text, for those who would rather not read it.
     pub(crate) fn may_have(&self, field: &str) -> bool {
         memchr::memmem::find(&self.encoded.bytes, field.as_bytes()).is_some()
@@ -133,6 +152,17 @@ mod tests {
         assert_eq!(version.labels().get("é"), Some("\"q\""));
         assert_eq!(version.labels().get("c"), None);
         assert_eq!([0, 1, 2, 3].map(|index| version.field(index)), ["n1", "", "Running", ""]);
+    }
+
+    #[test]
+    fn a_uid_is_known_with_and_without_a_tree() {
+        let object = json!({"kind": "A", "metadata": {"name": "x", "uid": "1-2"}, "spec": {"uid": "3"}});
+        let version = Version::new(object, 7, "".into());
+        for _ in 0..2 {
+            assert_eq!(["1-2", "3", ""].map(|uid| version.has_uid(uid)), [true, false, false]);
+            version.drop_tree();
+        }
+        assert!(!Version::new(json!({"kind": "A", "metadata": {}}), 7, "".into()).has_uid("1-2"));
     }
 
     #[test]
