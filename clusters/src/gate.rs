@@ -48,6 +48,11 @@ pub enum ServerFault {
         /// Every how many events.
         every: u32,
     },
+    /// Every so many events of a watch come twice.
+    Repeat {
+        /// Every how many events.
+        every: u32,
+    },
     /// Who makes this many writes dies of the last: see [`Gate::struck`].
     Crash {
         /// Which write, from 1.
@@ -153,6 +158,12 @@ impl Gate {
         self.is_troubled() && self.faults().meet(|fault| matches!(fault, ServerFault::Cut { .. })).is_some()
     }
 
+    /// Whether the next event of a watch comes twice.
+    pub(crate) fn repeats(&self) -> bool {
+        self.is_troubled()
+            && self.faults().meet(|fault| matches!(fault, ServerFault::Repeat { .. })).is_some()
+    }
+
     fn fate(&self, method: &Method, query: &str) -> Fate {
         let mut faults = self.faults();
         let writes = !matches!(*method, Method::GET | Method::HEAD);
@@ -193,7 +204,8 @@ impl Faults {
             let now = match *fault {
                 ServerFault::Fail { every, .. }
                 | ServerFault::Conflict { every }
-                | ServerFault::Cut { every } => count.is_multiple_of(every.max(1)),
+                | ServerFault::Cut { every }
+                | ServerFault::Repeat { every } => count.is_multiple_of(every.max(1)),
                 ServerFault::Crash { write, .. } => *count == write,
                 ServerFault::Slow(_) | ServerFault::Lag(_) => false,
             };

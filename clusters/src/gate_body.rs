@@ -46,7 +46,8 @@ impl Watch {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         while !self.ended {
             let Poll::Ready(next) = Pin::new(&mut *inner).poll_frame(context) else { break };
-            match next {
+            let repeated = |frame| if self.gate.repeats() { last_twice(frame) } else { frame };
+            match next.map(|frame| frame.map(repeated)) {
                 Some(Ok(_)) if self.gate.cuts() => self.ended = true,
                 Some(Ok(frame)) if self.late.is_empty() && self.gate.lag().is_zero() => {
                     return Poll::Ready(Some(Ok(frame)));
@@ -66,6 +67,15 @@ impl Watch {
         self.due = None;
         Poll::Ready(self.late.pop_front().map(|(_, frame)| Ok(frame)))
     }
+}
+
+/// The lines of events in `frame`, the last of them twice.
+fn last_twice(frame: Frame<Bytes>) -> Frame<Bytes> {
+    frame.map_data(|lines| {
+        let end = lines.len().saturating_sub(1);
+        let last = lines[..end].iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
+        [&lines[..], &lines[last..]].concat().into()
+    })
 }
 
 impl Body for GateBody {

@@ -97,6 +97,20 @@ async fn watches_break_off_and_have_to_begin_anew() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn events_come_twice() {
+    let (gate, inside, through) = server();
+    let mut events = Box::pin(through.watch(&WatchParams::default(), "0").await.unwrap());
+    while events.next().now_or_never().is_some() {}
+    let _guard = gate.apply(ServerFault::Repeat { every: 1 });
+    create(&inside, "a").await.unwrap();
+    for _ in 0..2 {
+        let event = events.next().await.unwrap().unwrap();
+        assert!(matches!(event, WatchEvent::Added(map) if map.metadata.name.as_deref() == Some("a")));
+    }
+    assert!(events.next().now_or_never().is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_dies_of_a_write_gets_no_answer() {
     for done in [false, true] {
         let (gate, inside, through) = server();

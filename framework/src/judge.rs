@@ -80,6 +80,12 @@ impl Judge {
         self.dialect.world()
     }
 
+    /// Whether a guarantee is violated already: this one, or any where none is named.
+    #[must_use]
+    pub fn is_violated(&self, id: Option<&str>) -> bool {
+        self.catalogue.is_violated(id)
+    }
+
     /// The verdicts, now that there are no more entries.
     #[must_use]
     pub fn finish(self) -> Judgement {

@@ -14,16 +14,12 @@ pub fn cases() -> Result<Vec<Case>, Box<ScenarioError>> {
     FILES.iter().map(|(group, file, text)| Case::from_text(group, file, text)).collect()
 }
 
-/// Those on fleets as trees, for chaos to graft faults on.
+/// All of them as trees, for chaos to graft faults on.
 ///
 /// # Errors
 /// As [`cases`].
 pub fn plans() -> Result<Vec<Plan>, Box<ScenarioError>> {
-    let plan = |(group, file, text): &(&str, &str, &str)| {
-        let on_a_fleet = Case::from_text(group, file, text)?.scenario.cluster.is_none();
-        Ok(on_a_fleet.then_some(Plan::read(file, text)?))
-    };
-    FILES.iter().map(plan).filter_map(Result::transpose).collect()
+    FILES.iter().map(|(_, file, text)| Plan::read(file, text)).collect()
 }
 
 #[cfg(test)]

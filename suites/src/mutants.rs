@@ -59,11 +59,9 @@ impl Mutants {
     /// When there is no such mutant, or stdout does not take what it says.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let cases = conformance::cases().map_err(|error| Trouble::input(*error))?;
-        let mut mutants = self.chosen()?;
+        let mutants = self.chosen()?;
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         if let Some(seeds) = &self.chaos {
-            // Chaos draws fleets; the rules of nodes have no say in them.
-            mutants.retain(|mutant| matches!(mutant.rules(), Wrong::Clusters(_)));
             return hunt(&mutants, seeds, jobs);
         }
         let seed = Seed(self.seed);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use capsize::chaos::try_plan;
 use capsize::reference::Reference;
+use capsize::reference_nodes::NodeReference;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
 use capsize_framework::chaos::{Plan, Style, draw};
@@ -71,6 +72,90 @@ then:
         .collect()
 }
 
+/// Holds one disturbance that a person brings about, in which a workload moves, to leaving nothing behind.
+fn disturbed(fault: &str) {
+    let text = format!(
+        "scenario: disturbed
+about: One disturbance that a person brings about and takes back.
+seed: 1
+features: [NoExecuteTaints, GracefulEviction, SpreadConstraints]
+fleet: {{members: 2}}
+given:
+- workload: {{name: web, replicas: 2, policy: {{scheduling: Duplicated, spread: {{cluster: {{min: 1, max: 1}}}}}}}}
+- settled: web
+when:
+- faults:
+  - {{at: 1s, for: 60s, fault: {fault}}}
+  - {{at: 2s, for: 20s, fault: {{taint: {{cluster: m1, key: example.com/away, effect: NoExecute}}}}}}
+then:
+- calm: {{for: 30s}}
+- seen: {{in: controlPlane, object: {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web, namespace: default}}, spec: {{replicas: 2}}}}}}
+- unseen: {{in: controlPlane, object: {{apiVersion: v1, kind: Namespace, metadata: {{name: shop}}}}}}
+- seen: {{in: controlPlane, object: {{apiVersion: cluster.karmada.io/v1alpha1, kind: Cluster, metadata: {{name: m1}}}}}}
+- perhaps: {{placed: {{workload: web, members: 7, within: 1s}}}}
+"
+    );
+    let profile = targets::find("reference").unwrap();
+    let target = Target { profile: &profile, implementation: &Reference::default() };
+    let case = Plan::read("disturbed.yaml", &text).unwrap().case().unwrap();
+    let outcome = run_case(&case, target, Seed(1), false);
+    assert!(outcome.broken.is_none(), "{fault}: {:?}", outcome.broken);
+    assert!(outcome.case.status == Status::Passed, "{fault}: {}", report::failure(&outcome.case));
+}
+
+#[test]
+fn what_people_do_for_a_while_is_taken_back() {
+    let web = "apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}";
+    let cases = [
+        format!("{{apply: {{to: controlPlane, object: {{{web}, spec: {{replicas: 5}}}}}}}}"),
+        format!("{{apply: {{to: {{carrying: web}}, object: {{{web}, spec: {{replicas: 5}}}}}}}}"),
+        format!("{{delete: {{from: controlPlane, object: {{{web}}}}}}}"),
+        format!("{{delete: {{from: {{carrying: web}}, object: {{{web}}}}}}}"),
+        "{apply: {to: controlPlane, object: {apiVersion: v1, kind: Namespace, metadata: {name: shop}}}}"
+            .into(),
+        "{deleteMember: m1}".into(),
+    ];
+    for fault in cases {
+        disturbed(&fault);
+    }
+}
+
+#[test]
+fn what_strikes_nodes_ends() {
+    let text = "\
+scenario: struck
+about: Everything that strikes nodes, and an end of it.
+seed: 1
+cluster: {zones: {a: 2, b: 2}}
+given:
+- pods: {name: web, kind: Deployment, replicas: 4}
+- settled: web
+when:
+- faults:
+  - {for: 60s, fault: {silence: {node: {zone: a}}}}
+  - {at: 1s, for: 60s, fault: {partition: {node: b1}}}
+  - {at: 2s, for: 60s, fault: {condition: {node: b2, is: DiskPressure}}}
+  - {at: 3s, for: 60s, fault: {skew: {node: b2, ahead: 30s}}}
+  - {at: 4s, for: 60s, fault: {taint: {node: b2, key: example.com/away, effect: NoExecute}}}
+  - {at: 5s, for: 60s, fault: {deleteMember: a1}}
+  - after: {tainted: {node: b1, key: unreachable, effect: NoSchedule}}
+    for: 20s
+    fault: {kill: controllers}
+then:
+- calm: {for: 30s}
+";
+    let profile = targets::find("reference-nodes").unwrap();
+    let target = Target { profile: &profile, implementation: &NodeReference::default() };
+    let case = Plan::read("struck.yaml", text).unwrap().case().unwrap();
+    let outcome = run_case(&case, target, Seed(1), true);
+    assert!(outcome.case.status == Status::Passed, "{}", report::failure(&outcome.case));
+    let history = String::from_utf8(outcome.history.unwrap()).unwrap();
+    for kind in ["silent", "partition", "pressure", "skew", "kill"] {
+        let marks = history.lines().filter(|line| line.contains(&format!("\"fault\":\"{kind}\"")));
+        assert!(marks.count() >= 2, "{kind} begins and ends");
+    }
+}
+
 #[test]
 fn the_control_plane_gets_into_trouble_and_out_again() {
     let cases = [
@@ -79,6 +164,7 @@ fn the_control_plane_gets_into_trouble_and_out_again() {
         ("{slow: {by: 2s}}", "slow"),
         ("{lag: {by: 5s}}", "lag"),
         ("{cut: {every: 2}}", "cut"),
+        ("{repeat: {every: 1}}", "repeat"),
         ("{crash: {write: 2, done: true}}", "kill"),
         ("{crash: {write: 1}}", "kill"),
         ("{rival: controllers}", "rival"),

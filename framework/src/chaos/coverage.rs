@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::facts::{Fact, News, Scheduling, TaintEffect, Workload, World};
 
@@ -51,7 +52,7 @@ pub enum Kind {
 }
 
 /// The steps that disturb; the other disturbances are marked as faults.
-const DISTURBING: [&str; 3] = ["taint", "startUp", "scale"];
+const DISTURBING: [&str; 5] = ["taint", "startUp", "scale", "delete", "deleteMember"];
 
 impl Coverage {
     /// Takes a fact; `world` is the state after it.
@@ -78,6 +79,13 @@ impl Coverage {
         for (cell, times) in &other.0 {
             *self.0.entry(cell.clone()).or_default() += times;
         }
+    }
+
+    /// Whether there is a phase in which such a fault has not struck with such a workload about.
+    #[must_use]
+    pub fn lacks(&self, fault: &str, workload: Kind) -> bool {
+        let cell = |phase| Cell { fault: fault.to_owned(), phase, workload };
+        Phase::ALL.into_iter().any(|phase| !self.0.contains_key(&cell(phase)))
     }
 
     /// Every cell with its count.
@@ -125,6 +133,19 @@ impl fmt::Display for Phase {
 impl Kind {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Duplicated, Self::Weighted, Self::ByRoom, Self::Scoped];
+
+    /// That of a step that makes a workload, if it makes one.
+    pub(super) fn of_step(step: &Value) -> Option<Self> {
+        let Some(workload) = step.get("workload") else {
+            return step.get("pods").map(|_| Self::Duplicated);
+        };
+        Some(match &workload["policy"]["scheduling"] {
+            _ if workload["replicas"] == 0 => Self::Scoped,
+            Value::Object(_) => Self::Weighted,
+            scheduling if scheduling == "Duplicated" => Self::Duplicated,
+            _ => Self::ByRoom,
+        })
+    }
 
     fn of(workload: &Workload) -> Option<Self> {
         if workload.assignment.is_empty() {

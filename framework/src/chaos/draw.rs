@@ -12,8 +12,9 @@ use super::fleet::Fleet;
 use super::graft::graft;
 use super::plan::Plan;
 use super::style::Style;
-use super::{storm, timings, workloads};
-use crate::target::{Feature, Profile, Timings};
+use super::{nodes, storm, timings, workloads};
+use crate::dialect::Speaks;
+use crate::target::{Feature, Profile};
 
 /// What the parts of a draw share.
 pub(super) struct Draw<'a> {
@@ -49,14 +50,16 @@ pub fn draw(seed: Seed, style: Style, profile: &Profile, bases: &[Plan]) -> Plan
 fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
     let seed_of_part = seed.derive(&style.to_string());
     let mut draw = Draw { style, profile, features: BTreeSet::new() };
-    let mut fleet = Fleet::draw(&mut seed_of_part.stream("fleet"), &mut draw);
-    let set = timings::draw(&mut seed_of_part.stream("timings"), style);
-    let workloads = workloads::draw(&mut seed_of_part.stream("workloads"), &mut draw, &mut fleet);
-    let span = Span::of(&profile.timings, &set);
+    let (stage, fleet, given) = match profile.dialect {
+        Speaks::Karmada => fleet_with_workloads(seed_of_part, &mut draw),
+        Speaks::Nodes => nodes::draw(seed_of_part, &mut draw),
+    };
+    let set = timings::draw(&mut seed_of_part.stream("timings"), style, profile.dialect);
+    let span = Span::of(profile, &set);
     let chance = &mut seed_of_part.stream("faults");
     let windows = match style {
         Style::Lite => faults::one_by_one(chance, span, &fleet),
-        Style::Swarm | Style::Graft => faults::as_they_fall(chance, span, &fleet),
+        Style::Swarm | Style::Graft => faults::as_they_fall(chance, span, &fleet, 8),
         Style::Storm => storm::draw(chance, span, &fleet),
     };
     let mut plan = json!({
@@ -65,15 +68,22 @@ fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
         "seed": seed.0,
         "features": draw.features,
         "timings": set,
-        "fleet": fleet.shape(),
-        "given": workloads,
+        "given": given,
         "when": [{"wait": "20s"}, {"faults": windows}],
         "then": [{"calm": {"for": QUIET}}],
     });
+    plan[if fleet.nodes_are_members { "cluster" } else { "fleet" }] = stage;
     if let Some(fields) = plan.as_object_mut() {
         fields.retain(|_, value| !value.as_object().is_some_and(Map::is_empty));
     }
     Plan(plan)
+}
+
+/// The fleet as a scenario has it, what faults may strike in it, and the steps that make its workloads.
+fn fleet_with_workloads(seed: Seed, draw: &mut Draw<'_>) -> (Value, Fleet, Vec<Value>) {
+    let mut fleet = Fleet::draw(&mut seed.stream("fleet"), draw);
+    let given = workloads::draw(&mut seed.stream("workloads"), draw, &mut fleet);
+    (fleet.shape(), fleet, given)
 }
 
 /// How long faults last that bring something about, in seconds.
@@ -86,13 +96,17 @@ pub(super) struct Span {
 }
 
 impl Span {
-    pub(super) fn of(timings: &Timings, set: &Map<String, Value>) -> Self {
+    pub(super) fn of(profile: &Profile, set: &Map<String, Value>) -> Self {
+        let timings = &profile.timings;
         let set = |name: &str, own: Duration| {
             let length = set.get(name).and_then(Value::as_str).and_then(|text| text.strip_suffix('s'));
             length.and_then(|seconds| seconds.parse().ok()).unwrap_or(own.as_secs_f64())
         };
-        let noticed = set("failureThreshold", timings.failure_threshold)
-            + 2.0 * set("statusUpdateFrequency", timings.status_update_frequency);
+        let threshold = match profile.dialect {
+            Speaks::Karmada => set("failureThreshold", timings.failure_threshold),
+            Speaks::Nodes => set("monitorGracePeriod", timings.monitor_grace_period),
+        };
+        let noticed = threshold + 2.0 * set("statusUpdateFrequency", timings.status_update_frequency);
         let tolerated = set("notReadyTolerationSeconds", timings.not_ready_toleration_seconds);
         let moved = noticed + tolerated + set("failoverEvictionTimeout", timings.failover_eviction_timeout);
         Self { noticed, moved }
@@ -129,28 +143,39 @@ mod tests {
         Profile::parse("reference.yaml", text).unwrap()
     }
 
-    fn bases() -> [Plan; 1] {
-        let text = include_str!("../../../suites/conformance/eviction/controllers-restarted.yaml");
-        [Plan::read("controllers-restarted.yaml", text).unwrap()]
+    fn profile_of_nodes() -> Profile {
+        let text = include_str!("../../../suites/targets/reference-nodes.yaml");
+        Profile::parse("reference-nodes.yaml", text).unwrap()
+    }
+
+    fn bases() -> [Plan; 2] {
+        let fleet = include_str!("../../../suites/conformance/eviction/controllers-restarted.yaml");
+        let nodes = include_str!("../../../suites/conformance/nodes/zone-lost-wholly.yaml");
+        [("controllers-restarted", fleet), ("zone-lost-wholly", nodes)]
+            .map(|(file, text)| Plan::read(file, text).unwrap())
     }
 
     #[test]
-    fn a_graft_waits_where_its_base_expects() {
-        let plan = draw(Seed(1), Style::Graft, &profile(), &bases());
-        let text = plan.text();
-        assert!(text.contains("kill: controllers") && text.contains("faults:"), "{text}");
-        assert!(!text.contains("settled") && !text.contains("taskEnded"), "{text}");
+    fn nothing_of_its_base_need_come_about_in_a_graft() {
+        for (profile, base) in
+            [(profile(), "controllers-restarted"), (profile_of_nodes(), "zone-lost-wholly")]
+        {
+            let text = draw(Seed(1), Style::Graft, &profile, &bases()).text();
+            assert!(text.contains(base) && text.contains("faults:"), "{text}");
+            assert!(text.contains("perhaps: {settled") && !text.contains("- settled"), "{text}");
+        }
     }
 
     #[test]
     fn every_draw_is_a_scenario_and_the_same_again() {
-        let profile = profile();
-        for style in Style::ALL {
-            for seed in 0..300 {
-                let plan = draw(Seed(seed), style, &profile, &bases());
-                let case = plan.case();
-                assert!(case.is_ok(), "{}\n{}", case.unwrap_err(), plan.text());
-                assert_eq!(plan, draw(Seed(seed), style, &profile, &bases()));
+        for profile in [profile(), profile_of_nodes()] {
+            for style in Style::ALL {
+                for seed in 0..300 {
+                    let plan = draw(Seed(seed), style, &profile, &bases());
+                    let case = plan.case();
+                    assert!(case.is_ok(), "{}\n{}", case.unwrap_err(), plan.text());
+                    assert_eq!(plan, draw(Seed(seed), style, &profile, &bases()));
+                }
             }
         }
     }

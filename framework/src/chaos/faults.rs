@@ -6,20 +6,25 @@ use serde_json::{Value, json};
 
 use super::draw::{Span, one_of, seconds};
 use super::fleet::Fleet;
+use super::nodes;
 
 /// A kind of fault: how one of it is drawn.
 pub(super) type Kind = fn(&mut Stream, &Fleet) -> Value;
 
 /// All kinds that any target can be struck by.
-const KINDS: [Kind; 7] = [refuse, partition, delay, kill, taint, start_up, scale];
+const KINDS: [Kind; 8] = [refuse, partition, delay, disturb, kill, taint, start_up, scale];
 
 /// Those of the control plane itself, which only a target in this process is struck by.
-const INSIDE: [Kind; 7] = [fail, conflict, slow, lag, cut, crash, rival];
+const INSIDE: [Kind; 8] = [fail, conflict, slow, lag, cut, repeat, crash, rival];
 
 /// The kinds that may strike `fleet`.
 fn kinds(fleet: &Fleet) -> Vec<Kind> {
+    if fleet.nodes_are_members {
+        return nodes::KINDS.to_vec();
+    }
     let inside = INSIDE.into_iter().filter(|_| fleet.inside);
-    KINDS.into_iter().chain(inside).collect()
+    let acts = fleet.acts.iter().copied().filter(|_| !fleet.workloads.is_empty());
+    KINDS.into_iter().chain(inside).chain(acts).collect()
 }
 
 /// One after the other.
@@ -34,14 +39,14 @@ pub(super) fn one_by_one(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<
     windows
 }
 
-/// Of the kinds that this run has, as they fall.
-pub(super) fn as_they_fall(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<Value> {
+/// Of the kinds that this run has, as they fall; so many at most.
+pub(super) fn as_they_fall(chance: &mut Stream, span: Span, fleet: &Fleet, most: usize) -> Vec<Value> {
     let all = kinds(fleet);
     let mut kinds: Vec<Kind> = all.iter().copied().filter(|_| chance.random_bool(0.4)).collect();
     if kinds.is_empty() {
         kinds.push(*one_of(chance, &all));
     }
-    let count = chance.random_range(1..=8);
+    let count = chance.random_range(1..=most);
     let mut windows: Vec<(f64, f64)> =
         (0..count).map(|_| (chance.random_range(0.0..span.moved * 1.5), span.length(chance))).collect();
     windows.sort_by(|(one, _), (other, _)| one.total_cmp(other));
@@ -53,7 +58,7 @@ pub(super) fn window(at: f64, lasts: f64, fault: &Value) -> Value {
 }
 
 /// A member by name, or by the part that it plays then.
-fn victim(chance: &mut Stream, fleet: &Fleet) -> Value {
+pub(super) fn victim(chance: &mut Stream, fleet: &Fleet) -> Value {
     if fleet.workloads.is_empty() || chance.random_bool(0.6) {
         return json!(fleet.any_member(chance));
     }
@@ -74,6 +79,13 @@ pub(super) fn partition(chance: &mut Stream, fleet: &Fleet) -> Value {
 fn delay(chance: &mut Stream, fleet: &Fleet) -> Value {
     let by = one_of(chance, &["50ms", "500ms", "2s", "8s"]);
     json!({"delay": {"cluster": victim(chance, fleet), "by": by}})
+}
+
+fn disturb(chance: &mut Stream, fleet: &Fleet) -> Value {
+    let by =
+        one_of(chance, &[json!({"jitter": "3s"}), json!({"lose": 30}), json!({"lose": 90}), json!("cut")])
+            .clone();
+    json!({"disturb": {"cluster": victim(chance, fleet), "by": by}})
 }
 
 pub(super) fn kill(_: &mut Stream, _: &Fleet) -> Value {
@@ -116,6 +128,10 @@ fn lag(chance: &mut Stream, _: &Fleet) -> Value {
 
 fn cut(chance: &mut Stream, _: &Fleet) -> Value {
     json!({"cut": {"every": chance.random_range(1..=8)}})
+}
+
+fn repeat(chance: &mut Stream, _: &Fleet) -> Value {
+    json!({"repeat": {"every": chance.random_range(1..=3)}})
 }
 
 pub(super) fn crash(chance: &mut Stream, _: &Fleet) -> Value {

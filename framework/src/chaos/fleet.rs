@@ -7,6 +7,8 @@ use rand::RngExt;
 use serde_json::{Map, Value, json};
 
 use super::draw::{Draw, one_of};
+use super::faults::Kind;
+use super::people;
 use super::style::Style;
 use crate::target::{Feature, Profile, Start};
 
@@ -26,6 +28,10 @@ pub(super) struct Fleet {
     pub(super) inside: bool,
     /// The names of the workloads with replicas.
     pub(super) workloads: Vec<String>,
+    /// What people may do to it for a while.
+    pub(super) acts: Vec<Kind>,
+    /// Whether it is a cluster whose nodes are the members.
+    pub(super) nodes_are_members: bool,
 }
 
 impl Fleet {
@@ -52,24 +58,63 @@ impl Fleet {
         }
         let start_up = one_of(chance, &START_UPS);
         let inside = is_inside(draw.profile);
-        Self { members, zones, regions, nodes, pull, start_up, inside, workloads: Vec::new() }
+        let acts = people::acts(draw.profile);
+        draw.features.extend(people::needs(draw.profile));
+        Self { members, zones, regions, nodes, pull, start_up, inside, acts, ..Self::default() }
     }
 
-    /// What faults may strike in the fleet of a scenario that was not drawn.
-    pub(super) fn of(scenario: &Value, profile: &Profile) -> Self {
-        let members = scenario["fleet"]["members"].as_u64().unwrap_or(1);
-        let places =
-            |field: &str| serde_json::from_value(scenario["fleet"][field].clone()).unwrap_or_default();
-        let steps = scenario["given"].as_array().into_iter().flatten().map(|step| &step["workload"]);
-        let names = steps.filter(|workload| workload["replicas"].as_u64() > Some(0)).map(|it| &it["name"]);
-        Self {
-            members: (1..=members).map(|number| format!("m{number}")).collect(),
-            zones: places("zones"),
-            regions: places("regions"),
-            inside: is_inside(profile),
-            workloads: names.filter_map(|name| name.as_str().map(str::to_owned)).collect(),
-            ..Self::default()
-        }
+    /// What faults may strike in the fleet, or the cluster, of a scenario that was not drawn.
+    pub(super) fn of(scenario: &Value, inside: bool) -> Self {
+        let steps = || scenario["given"].as_array().into_iter().flatten();
+        let Some(cluster) = scenario.get("cluster") else {
+            let places =
+                |field: &str| serde_json::from_value(scenario["fleet"][field].clone()).unwrap_or_default();
+            let members = scenario["fleet"]["members"].as_u64().unwrap_or(1);
+            let names = steps().map(|step| &step["workload"]).filter(|it| it["replicas"].as_u64() > Some(0));
+            return Self {
+                members: (1..=members).map(|number| format!("m{number}")).collect(),
+                zones: places("zones"),
+                regions: places("regions"),
+                inside,
+                workloads: names
+                    .filter_map(|workload| workload["name"].as_str().map(str::to_owned))
+                    .collect(),
+                ..Self::default()
+            };
+        };
+        let sizes: BTreeMap<String, u64> =
+            serde_json::from_value(cluster["zones"].clone()).unwrap_or_default();
+        let names = steps().filter_map(|step| step["pods"]["name"].as_str());
+        let workloads = names.map(str::to_owned).collect();
+        Self { workloads, ..Self::of_nodes(cluster["nodes"].as_u64().unwrap_or_default(), &sizes) }
+    }
+
+    /// A cluster with so many nodes in no zone, and so many in each zone.
+    pub(super) fn of_nodes(alone: u64, sizes: &BTreeMap<String, u64>) -> Self {
+        let named = |prefix: &str, count: u64| {
+            let prefix = prefix.to_owned();
+            (1..=count).map(move |number| format!("{prefix}{number}"))
+        };
+        let zoned =
+            sizes.iter().flat_map(|(zone, count)| named(zone, *count).map(|node| (node, zone.clone())));
+        let zones: BTreeMap<String, String> = zoned.collect();
+        let members = named("n", alone).chain(zones.keys().cloned()).collect();
+        Self { members, zones, nodes_are_members: true, ..Self::default() }
+    }
+
+    /// How a step calls a member.
+    pub(super) fn word(&self) -> &'static str {
+        if self.nodes_are_members { "node" } else { "cluster" }
+    }
+
+    /// The two ways to lose a member.
+    pub(super) fn losses(&self) -> [&'static str; 2] {
+        if self.nodes_are_members { ["silence", "partition"] } else { ["refuse", "partition"] }
+    }
+
+    /// A step of this kind that strikes `victim`.
+    pub(super) fn hit(&self, kind: &str, victim: &Value) -> Value {
+        json!({kind: {self.word(): victim}})
     }
 
     /// As a scenario has it.
@@ -86,12 +131,16 @@ impl Fleet {
         Value::Object(shape)
     }
 
+    pub(super) fn any_workload(&self, chance: &mut Stream) -> &str {
+        one_of::<String>(chance, &self.workloads)
+    }
+
     pub(super) fn any_member(&self, chance: &mut Stream) -> &str {
         one_of::<String>(chance, &self.members)
     }
 }
 
-fn is_inside(profile: &Profile) -> bool {
+pub(super) fn is_inside(profile: &Profile) -> bool {
     matches!(profile.start, Start::Reference)
 }
 

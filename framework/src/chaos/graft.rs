@@ -1,61 +1,41 @@
-//! A scenario that somebody wrote, with faults from a seed in the place of its expectations.
+//! A scenario that somebody wrote, with faults from a seed, in which nothing need come about.
 //!
-//! What people thought of (dependencies, services, overrides, policies that compete) is not drawn: it is taken from them.
+//! What people thought of and nobody draws is taken from them.
 
 use std::collections::BTreeSet;
 
-use capsize_clock::{Seed, Stream};
+use capsize_clock::Seed;
 use rand::RngExt;
 use serde_json::{Value, json};
 
-use super::draw::{Span, one_of, seconds};
+use super::draw::{Span, seconds};
 use super::faults;
-use super::fleet::Fleet;
+use super::fleet::{Fleet, is_inside};
 use super::plan::Plan;
 use super::style::Style;
+use crate::dialect::Speaks;
 use crate::target::{Feature, Profile};
 
-/// The steps that do something. The others wait for what a fault may well prevent.
-const ACTS: [&str; 18] = [
-    "workload",
-    "scale",
-    "override",
-    "call",
-    "refuse",
-    "partition",
-    "delay",
-    "flap",
-    "heal",
-    "kill",
-    "start",
-    "wait",
-    "taint",
-    "untaint",
-    "deleteMember",
-    "startUp",
-    "apply",
-    "delete",
-];
+/// Steps that come about in any case.
+const SURE: [&str; 3] = ["workload", "pods", "wait"];
 
-/// What becomes of one of `bases` with this seed; `None` where the target can do none of them.
+/// What becomes of one of `bases` with this seed, which take turns; `None` where the target can do none of them.
 pub(super) fn graft(seed: Seed, profile: &Profile, bases: &[Plan]) -> Option<Plan> {
     let can = |base: &&Plan| {
         let needs: BTreeSet<Feature> = serde_json::from_value(base.0["features"].clone()).unwrap_or_default();
-        needs.iter().all(|feature| profile.has(*feature))
+        let speaks = if base.0.get("cluster").is_some() { Speaks::Nodes } else { Speaks::Karmada };
+        speaks == profile.dialect && needs.iter().all(|feature| profile.has(*feature))
     };
     let bases: Vec<&Plan> = bases.iter().filter(can).collect();
-    if bases.is_empty() {
-        return None;
-    }
-    let own = seed.derive("graft");
-    let chance = &mut own.stream("faults");
-    let base = &one_of(chance, &bases).0;
-    let span = Span::of(&profile.timings, &serde_json::Map::new());
-    let fleet = Fleet::of(base, profile);
-    let faults = json!({"faults": faults::as_they_fall(chance, span, &fleet)});
+    let turn = seed.0.checked_rem(bases.len() as u64)?;
+    let base = &bases[usize::try_from(turn).ok()?].0;
+    let chance = &mut seed.derive("graft").stream("faults");
+    let span = Span::of(profile, &serde_json::Map::new());
+    let fleet = Fleet::of(base, is_inside(profile));
+    let faults = json!({"faults": faults::as_they_fall(chance, span, &fleet, 3)});
     let steps = |list: &str| base[list].as_array().cloned().unwrap_or_default();
-    let given = acts(chance, span, steps("given"));
-    let when = acts(chance, span, [steps("when"), steps("then")].concat());
+    let given: Vec<Value> = steps("given").into_iter().map(perhaps).collect();
+    let when: Vec<Value> = [steps("when"), steps("then")].concat().into_iter().map(perhaps).collect();
     let place = chance.random_range(0..=when.len());
     let (mut plan, end) = (base.clone(), json!({"wait": seconds(span.noticed * 2.0)}));
     plan["scenario"] = json!(format!("{}-{seed}", Style::Graft));
@@ -78,14 +58,8 @@ pub(super) fn graft(seed: Seed, profile: &Profile, bases: &[Plan]) -> Option<Pla
     (0..=place).rev().map(with_faults_at).find(|plan| plan.case().is_ok())
 }
 
-/// The steps that do something, with a time in the place of each that waits for something.
-fn acts(chance: &mut Stream, span: Span, steps: Vec<Value>) -> Vec<Value> {
-    let acts = |step: &Value| {
-        step.as_object().is_some_and(|step| step.keys().any(|key| ACTS.contains(&key.as_str())))
-    };
-    let waits = [1.0, 15.0, span.noticed, span.moved];
-    steps
-        .into_iter()
-        .map(|step| if acts(&step) { step } else { json!({"wait": seconds(*one_of(chance, &waits))}) })
-        .collect()
+/// The step, which a fault may prevent.
+fn perhaps(step: Value) -> Value {
+    let sure = step.as_object().is_some_and(|step| step.keys().any(|key| SURE.contains(&key.as_str())));
+    if sure { step } else { json!({"perhaps": step}) }
 }

@@ -6,9 +6,13 @@
 mod alarm;
 mod coverage;
 mod draw;
+mod extras;
 mod faults;
 mod fleet;
 mod graft;
+mod nodes;
+mod objects;
+mod people;
 mod plan;
 mod shrink;
 mod storm;

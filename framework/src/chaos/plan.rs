@@ -2,10 +2,14 @@
 //!
 //! It becomes a scenario through its text alone, so that what is saved is what was run.
 
+use std::collections::BTreeSet;
+
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 use serde_saphyr::{FlowMap, FlowSeq};
 
+use super::coverage::Kind;
+use super::fleet::Fleet;
 use crate::scenario::{Case, ScenarioError};
 
 /// A scenario as a tree.
@@ -13,8 +17,19 @@ use crate::scenario::{Case, ScenarioError};
 pub struct Plan(pub(super) Value);
 
 /// The fields of a scenario in the order in which they are written.
-const FIELDS: [&str; 10] =
-    ["scenario", "about", "seed", "features", "failsWithout", "timings", "fleet", "given", "when", "then"];
+const FIELDS: [&str; 11] = [
+    "scenario",
+    "about",
+    "seed",
+    "features",
+    "failsWithout",
+    "timings",
+    "fleet",
+    "cluster",
+    "given",
+    "when",
+    "then",
+];
 
 /// Lists that are written a line an element.
 const LISTS: [&str; 4] = ["given", "when", "then", "faults"];
@@ -58,7 +73,17 @@ impl Plan {
     /// How many members.
     #[must_use]
     pub fn members(&self) -> usize {
-        self.0["fleet"]["members"].as_u64().and_then(|members| members.try_into().ok()).unwrap_or_default()
+        Fleet::of(&self.0, false).members.len()
+    }
+
+    /// What it would try: each kind of fault, as histories name it, with each kind of workload.
+    pub fn tries(&self) -> impl Iterator<Item = (&str, Kind)> {
+        let list = |name: &str| self.0[name].as_array().into_iter().flatten();
+        let windows = list("when").filter_map(|step| step["faults"].as_array()).flatten();
+        let faults: BTreeSet<&str> =
+            windows.filter_map(|window| Some(name_of(window["fault"].as_object()?.iter().next()?))).collect();
+        let kinds: BTreeSet<Kind> = list("given").filter_map(Kind::of_step).collect();
+        faults.into_iter().flat_map(move |fault| kinds.clone().into_iter().map(move |kind| (fault, kind)))
     }
 
     /// As it is without its faults: the control arm.
@@ -69,6 +94,21 @@ impl Plan {
             steps.retain(|step| step.get("faults").is_none());
         }
         plan
+    }
+}
+
+/// What histories call a disturbance.
+fn name_of<'a>((kind, how): (&'a String, &'a Value)) -> &'a str {
+    match kind.as_str() {
+        "silence" => "silent",
+        "crash" => "kill",
+        "condition" if how["is"] == "NotReady" => "not-ready",
+        "condition" => "pressure",
+        "disturb" => match &how["by"] {
+            Value::Object(by) => by.keys().next().map_or("", String::as_str),
+            by => by.as_str().unwrap_or_default(),
+        },
+        kind => kind,
     }
 }
 
@@ -143,6 +183,12 @@ then:
         assert_eq!(plan.text().lines().count(), TEXT.lines().count(), "{}", plan.text());
         assert_eq!(plan.case().unwrap().id(), "chaos/lite-7");
         assert_eq!((plan.faults(), plan.members()), (1, 2));
+    }
+
+    #[test]
+    fn a_plan_tells_what_it_would_try() {
+        let plan = Plan::read("lite-7.yaml", TEXT).unwrap();
+        assert_eq!(plan.tries().collect::<Vec<_>>(), [("refuse", Kind::Duplicated)]);
     }
 
     #[test]

@@ -80,13 +80,21 @@ fn each_faults(plan: &Value, change: impl Fn(&[Value]) -> Vec<Vec<Value>>) -> Ve
 fn fewer_workloads(plan: &Value) -> Vec<Value> {
     let steps = plan["given"].as_array().into_iter().flatten();
     let names: Vec<String> =
-        steps.filter_map(|step| step["workload"]["name"].as_str().map(str::to_owned)).collect();
+        steps.filter_map(|step| made_by(step)?["name"].as_str().map(str::to_owned)).collect();
     let kept = without_parts(&names).into_iter().filter(|kept| !kept.is_empty());
     let gone = |kept: Vec<String>| names.iter().filter(|name| !kept.contains(name)).cloned().collect();
     kept.map(|kept| without(plan, &gone(kept))).collect()
 }
 
+/// The workload that a step makes, if it makes one.
+fn made_by(step: &Value) -> Option<&Value> {
+    step.get("workload").or_else(|| step.get("pods"))
+}
+
 fn fewer_members(plan: &Value) -> Vec<Value> {
+    if plan.get("cluster").is_some() {
+        return fewer_nodes(plan);
+    }
     let members = plan["fleet"]["members"].as_u64().unwrap_or_default();
     (1..=members)
         .filter(|_| members > 1)
@@ -100,6 +108,29 @@ fn fewer_members(plan: &Value) -> Vec<Value> {
             smaller
         })
         .collect()
+}
+
+/// Without one of the zones, and with one node less in one of them, or of those in none.
+fn fewer_nodes(plan: &Value) -> Vec<Value> {
+    let zones = plan["cluster"]["zones"].as_object().cloned().unwrap_or_default();
+    let alone =
+        plan["cluster"]["nodes"].as_u64().map(|count| ("n".to_owned(), count, "/cluster/nodes".to_owned()));
+    let sizes = zones
+        .iter()
+        .filter_map(|(zone, size)| Some((zone.clone(), size.as_u64()?, format!("/cluster/zones/{zone}"))));
+    let mut smaller = Vec::new();
+    for (prefix, size, at) in sizes.chain(alone) {
+        let numbered = (1..=size).map(|number| format!("{prefix}{number}"));
+        if zones.len() > 1 {
+            smaller.push(without(plan, &numbered.chain([prefix.clone()]).collect()));
+        }
+        if size > 1 {
+            let mut less = without(plan, &BTreeSet::from([format!("{prefix}{size}")]));
+            less.pointer_mut(&at).into_iter().for_each(|count| *count = json!(size - 1));
+            smaller.push(less);
+        }
+    }
+    smaller
 }
 
 /// The plan without all that mentions one of `names`.
@@ -154,15 +185,16 @@ fn plainer(plan: &Value) -> Vec<Value> {
             }
         }
     };
-    ["", "/timings", "/fleet"].into_iter().for_each(&mut take);
+    ["", "/timings", "/fleet", "/cluster", "/cluster/flags"].into_iter().for_each(&mut take);
     let given = plan["given"].as_array().map_or(0, Vec::len);
     for step in 0..given {
-        take(&format!("/given/{step}/workload"));
-        take(&format!("/given/{step}/workload/policy"));
+        for at in ["workload", "workload/policy", "pods"] {
+            take(&format!("/given/{step}/{at}"));
+        }
     }
     for list in ["given", "when"] {
         let steps = plan[list].as_array().cloned().unwrap_or_default();
-        for index in (0..steps.len()).filter(|index| steps[*index].get("workload").is_none()) {
+        for index in (0..steps.len()).filter(|index| made_by(&steps[*index]).is_none()) {
             let mut less = plan.clone();
             less[list] = [&steps[..index], &steps[index + 1..]].concat().into();
             plainer.push(less);
@@ -218,14 +250,15 @@ fn simpler(window: &Value) -> Vec<Value> {
 fn smaller_numbers(plan: &Value) -> Vec<Value> {
     let steps = plan["given"].as_array().into_iter().flatten().enumerate();
     let smaller = steps.flat_map(|(step, given)| {
-        let replicas = given["workload"]["replicas"].as_u64().unwrap_or_default();
+        let replicas = made_by(given).and_then(|made| made["replicas"].as_u64()).unwrap_or_default();
         let fewer = [1, replicas / 2, replicas.saturating_sub(1)];
         fewer.into_iter().filter(move |fewer| (1..replicas).contains(fewer)).map(move |fewer| (step, fewer))
     });
     smaller
         .map(|(step, fewer)| {
             let mut plan = plan.clone();
-            plan["given"][step]["workload"]["replicas"] = json!(fewer);
+            let made = plan["given"][step].as_object_mut().into_iter().flatten().map(|(_, made)| made);
+            made.for_each(|made| made["replicas"] = json!(fewer));
             plan
         })
         .collect()
@@ -278,6 +311,27 @@ then:
         assert!(text.contains("replicas: 1"), "{text}");
         let text = shrunk(|text| text.contains("scale"));
         assert!(!text.contains("ConfigMap") && !text.contains("w2"), "{text}");
+    }
+
+    #[test]
+    fn zones_and_nodes_go_with_what_mentions_them() {
+        let text = "\
+scenario: storm-7
+about: Drawn.
+seed: 7
+cluster: {zones: {a: 3, b: 2}, labels: {b1: {x: y}}}
+given:
+- pods: {name: w1, kind: Deployment, replicas: 5}
+- pods: {name: w2, kind: Pod, on: [b2]}
+when:
+- faults:
+  - {at: 1.3s, for: 40s, fault: {silence: {node: {zone: a}}}}
+  - {at: 7s, for: 30s, fault: {skew: {node: b1, ahead: 5s}}}
+";
+        let plan = Plan::read("storm-7.yaml", text).unwrap();
+        let text = shrink(&plan, 1000, |plan| plan.text().contains("silence")).text();
+        assert!(text.contains("zones: {a: 1}") && text.contains("replicas: 1"), "{text}");
+        assert!(!text.contains("b1") && !text.contains("w2") && !text.contains("skew"), "{text}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::draw::{Span, one_of, seconds};
 use super::faults::{Kind, crash, kill, partition, refuse, rival, scale, start_up, window};
 use super::fleet::Fleet;
+use super::nodes;
 
 /// Draws windows from a moment on.
 type Pattern = fn(&mut Stream, Span, &Fleet, f64) -> Vec<Value>;
@@ -26,23 +27,25 @@ pub(super) fn draw(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<Value>
 
 /// All of a zone or a region.
 fn domain(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value> {
-    let (field, places) = *one_of(chance, &[("zone", &fleet.zones), ("region", &fleet.regions)]);
+    let fields = [("zone", &fleet.zones), ("region", &fleet.regions)];
+    let fields: Vec<_> = fields.into_iter().filter(|(_, places)| !places.is_empty()).collect();
+    let (field, places) = *one_of(chance, &fields);
     let places: Vec<&String> = places.values().collect();
     let members = json!({field: one_of(chance, &places)});
-    let kind = *one_of(chance, &["refuse", "partition"]);
-    vec![window(at, span.length(chance), &json!({kind: {"cluster": members}}))]
+    let kind = *one_of(chance, &fleet.losses());
+    vec![window(at, span.length(chance), &fleet.hit(kind, &members))]
 }
 
 /// One member after another, before the first is back.
 fn cascade(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value> {
-    let kind = *one_of(chance, &["refuse", "partition"]);
+    let kind = *one_of(chance, &fleet.losses());
     let step = chance.random_range(0.5..span.noticed);
     let lasts = span.length(chance);
-    let count = chance.random_range(2..=fleet.members.len());
+    let count = chance.random_range(2..=fleet.members.len().max(2));
     let first = chance.random_range(0..fleet.members.len());
     let member = |number: usize| &fleet.members[(first + number) % fleet.members.len()];
     let strikes =
-        |number: usize| window(at + step * number as f64, lasts, &json!({kind: {"cluster": member(number)}}));
+        |number: usize| window(at + step * number as f64, lasts, &fleet.hit(kind, &json!(member(number))));
     (0..count).map(strikes).collect()
 }
 
@@ -50,7 +53,7 @@ fn cascade(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value
 fn flapping(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value> {
     let (down, up) =
         (span.noticed * chance.random_range(0.3..1.5), span.noticed * chance.random_range(0.1..1.5));
-    let fault = refuse_one(fleet.any_member(chance));
+    let fault = lost(fleet, fleet.any_member(chance));
     let times = chance.random_range(2..=8);
     (0..times).map(|number| window(at + (down + up) * f64::from(number), down, &fault)).collect()
 }
@@ -58,14 +61,18 @@ fn flapping(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Valu
 /// A member is lost for good measure, and something else goes wrong just when its failover is under way.
 fn meanwhile(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value> {
     let member = fleet.any_member(chance);
-    let lost = window(at, span.moved * chance.random_range(1.1..2.0), &refuse_one(member));
+    let lost = window(at, span.moved * chance.random_range(1.1..2.0), &lost(fleet, member));
     let trigger = if fleet.workloads.is_empty() || chance.random_bool(0.5) {
         let effect = one_of(chance, &["NoSchedule", "NoExecute"]);
-        json!({"tainted": {"cluster": member, "key": "not-ready", "effect": effect}})
+        let key = if fleet.nodes_are_members { "unreachable" } else { "not-ready" };
+        json!({"tainted": {fleet.word(): member, "key": key, "effect": effect}})
     } else {
         json!({"evicted": {"workload": one_of(chance, &fleet.workloads), "from": member}})
     };
-    let mut kinds = vec![kill as Kind, refuse, partition, start_up, scale];
+    let mut kinds = match fleet.nodes_are_members {
+        true => nodes::KINDS.to_vec(),
+        false => vec![kill as Kind, refuse, partition, start_up, scale],
+    };
     if fleet.inside {
         kinds.extend([crash as Kind, rival]);
     }
@@ -78,6 +85,6 @@ fn meanwhile(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Val
     vec![lost, second]
 }
 
-fn refuse_one(member: &str) -> Value {
-    json!({"refuse": {"cluster": member}})
+fn lost(fleet: &Fleet, member: &str) -> Value {
+    fleet.hit(fleet.losses()[0], &json!(member))
 }

@@ -5,6 +5,7 @@ use rand::RngExt;
 use serde_json::{Map, Value, json};
 
 use super::style::Style;
+use crate::dialect::Speaks;
 
 /// The timings that may be drawn, and between which whole seconds; the defaults of targets are within.
 const RANGES: [(&str, u64, u64); 9] = [
@@ -19,8 +20,16 @@ const RANGES: [(&str, u64, u64); 9] = [
     ("unreachableTolerationSeconds", 0, 300),
 ];
 
+/// Those of clusters with nodes.
+const OF_NODES: [(&str, u64, u64); 4] = [
+    ("statusUpdateFrequency", 5, 15),
+    ("monitorPeriod", 2, 10),
+    ("monitorGracePeriod", 40, 90),
+    ("failoverEvictionTimeout", 10, 300),
+];
+
 /// Those that differ from the target's own: none in most runs, and each every other time in the rest.
-pub(super) fn draw(chance: &mut Stream, style: Style) -> Map<String, Value> {
+pub(super) fn draw(chance: &mut Stream, style: Style, speaks: Speaks) -> Map<String, Value> {
     let often = match style {
         Style::Lite => 0.2,
         Style::Swarm | Style::Storm | Style::Graft => 0.5,
@@ -28,7 +37,11 @@ pub(super) fn draw(chance: &mut Stream, style: Style) -> Map<String, Value> {
     if !chance.random_bool(often) {
         return Map::new();
     }
-    let drawn = RANGES.into_iter().filter_map(|(name, least, most)| {
+    let ranges: &[_] = match speaks {
+        Speaks::Karmada => &RANGES,
+        Speaks::Nodes => &OF_NODES,
+    };
+    let drawn = ranges.iter().filter_map(|&(name, least, most)| {
         let seconds = chance.random_range(least..=most);
         chance.random_bool(0.5).then(|| (name.to_owned(), json!(format!("{seconds}s"))))
     });

@@ -5,6 +5,7 @@ use rand::RngExt;
 use serde_json::{Map, Value, json};
 
 use super::draw::{Draw, one_of};
+use super::extras;
 use super::fleet::Fleet;
 use super::style::Style;
 use crate::target::Feature;
@@ -32,11 +33,9 @@ pub(super) fn draw(chance: &mut Stream, draw: &mut Draw<'_>, fleet: &mut Fleet) 
             fleet.workloads.push(name.clone());
         }
         steps.push(json!({"workload": workload}));
-        if chance.random_bool(0.2) && draw.may(Feature::PurgeModes) {
-            let mode = *one_of(chance, &["Directly", "Gracefully"]);
-            steps.push(purge(&name, scoped, mode));
-        }
+        steps.extend(extras::draw(chance, draw, fleet, (&name, scoped)));
     }
+    steps.extend(extras::taint_policy(chance, draw));
     steps
 }
 
@@ -79,10 +78,19 @@ fn policy(chance: &mut Stream, draw: &mut Draw<'_>, fleet: &Fleet, scoped: bool)
             && draw.may(Feature::SpreadOverRegions) =>
         {
             let regions = chance.random_range(1..=2);
+            let over = if draw.may(Feature::SpreadOverZones) {
+                *one_of(chance, &["region", "zone"])
+            } else {
+                "region"
+            };
             set(
                 "spread",
-                json!({"region": {"min": regions, "max": regions}, "cluster": {"min": regions, "max": all}}),
+                json!({over: {"min": regions, "max": regions}, "cluster": {"min": regions, "max": all}}),
             );
+            set("scheduling", json!("Duplicated"));
+        }
+        8 if !fleet.zones.is_empty() && draw.may(Feature::FieldAffinity) => {
+            set("fields", json!([{"field": "zone", "in": ["z1"]}]));
             set("scheduling", json!("Duplicated"));
         }
         _ => {
@@ -101,7 +109,11 @@ fn policy(chance: &mut Stream, draw: &mut Draw<'_>, fleet: &Fleet, scoped: bool)
 /// How long it stays where it is when its member fails; nothing where the target's defaults hold.
 fn tolerations(chance: &mut Stream) -> Option<Value> {
     let seconds = match chance.random_range(0..10) {
-        0..=5 => return None,
+        0..=4 => return None,
+        5 => {
+            let lasts = format!("{}s", chance.random_range(5..=120));
+            return Some(json!([{"key": "example.com/maintenance", "effect": "NoExecute", "for": lasts}]));
+        }
         6 => 0,
         7 | 8 => chance.random_range(1..=300),
         _ => return Some(json!([{"key": "not-ready", "effect": "NoExecute"}])),
@@ -118,17 +130,4 @@ fn some_of(chance: &mut Stream, all: &[String]) -> Vec<String> {
         some.push(one_of(chance, all).clone());
     }
     some
-}
-
-/// The step that says what becomes of copies on a member that fails.
-fn purge(name: &str, scoped: bool, mode: &str) -> Value {
-    let (kind, metadata) = if scoped {
-        ("ClusterPropagationPolicy", json!({"name": name}))
-    } else {
-        ("PropagationPolicy", json!({"name": name, "namespace": "default"}))
-    };
-    json!({"apply": {"to": "controlPlane", "object": {
-        "apiVersion": "policy.karmada.io/v1alpha1", "kind": kind, "metadata": metadata,
-        "spec": {"failover": {"cluster": {"purgeMode": mode}}},
-    }}})
 }

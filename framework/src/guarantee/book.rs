@@ -52,6 +52,11 @@ impl Book {
         }
     }
 
+    /// Whether it did not hold at any time so far.
+    pub(super) fn is_violated(&self) -> bool {
+        self.violated > 0
+    }
+
     /// What it comes to.
     pub(super) fn outcome(self) -> Outcome {
         let Self { held, margin, violated, evidence, undecided, doubts } = self;

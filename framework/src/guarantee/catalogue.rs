@@ -13,7 +13,7 @@ use super::{
 };
 use crate::dialect::Speaks;
 use crate::facts::{Fact, TaintEffect, World};
-use crate::target::Profile;
+use crate::target::{Feature, Profile};
 
 /// All guarantees with their accounts.
 pub struct Catalogue {
@@ -212,15 +212,27 @@ impl Catalogue {
         }
     }
 
+    /// Whether a guarantee is violated already: this one, or any where none is named.
+    #[must_use]
+    pub fn is_violated(&self, id: Option<&str>) -> bool {
+        let counts = |rule: &Rule| id.is_none_or(|id| id == rule.id) && self.lacks(rule).is_none();
+        self.guarantees.iter().any(|(guarantee, book)| book.is_violated() && counts(guarantee.rule()))
+    }
+
+    /// What the target would have to do for it to be held to `rule`, and does not.
+    fn lacks(&self, rule: &Rule) -> Option<Feature> {
+        rule.features.iter().find(|feature| !self.profile.has(**feature)).copied()
+    }
+
     /// The verdicts.
     #[must_use]
-    pub fn finish(self) -> Vec<Verdict> {
-        let lacks = |rule: &Rule| rule.features.iter().find(|feature| !self.profile.has(**feature)).copied();
-        self.guarantees
+    pub fn finish(mut self) -> Vec<Verdict> {
+        let guarantees = std::mem::take(&mut self.guarantees);
+        guarantees
             .into_iter()
             .map(|(guarantee, book)| {
                 let rule = guarantee.rule();
-                let outcome = lacks(rule).map_or_else(|| book.outcome(), Outcome::Skipped);
+                let outcome = self.lacks(rule).map_or_else(|| book.outcome(), Outcome::Skipped);
                 Verdict { rule, outcome }
             })
             .collect()

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use capsize_clusters::{Direction, Link, LinkFault};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
+use super::fault_mark;
 use crate::history::Mark;
 
 /// What can be wrong between the control plane and a member.
@@ -75,11 +76,7 @@ impl Fault {
     }
 
     fn mark(self, member: &str, state: &str) -> Mark {
-        let mut mark = Map::from_iter([
-            ("fault".to_owned(), Value::from(self.kind())),
-            ("cluster".to_owned(), Value::from(member)),
-            ("state".to_owned(), Value::from(state)),
-        ]);
+        let mut mark = fault_mark(self.kind(), Some(("cluster", member)), state);
         match self {
             Self::Refuse | Self::Cut | Self::RefuseNew | Self::HalfOpen => {}
             Self::Partition { direction } => drop(mark.insert("direction".into(), json!(direction))),

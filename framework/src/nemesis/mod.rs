@@ -3,9 +3,11 @@
 //! When and where they strike is left to scenarios.
 
 mod fault;
+mod mark;
 mod node;
 mod trouble;
 
 pub use fault::{Fault, FaultGuard};
+pub use mark::fault_mark;
 pub use node::break_node;
 pub use trouble::trouble;

@@ -1,9 +1,8 @@
 //! One fault of a node of a cluster, and how it begins and ends.
 
 use capsize_clusters::{Kubelet, NodeFault};
-use serde_json::{Map, Value};
 
-use super::FaultGuard;
+use super::{FaultGuard, fault_mark};
 use crate::history::Mark;
 
 /// Lets `fault` strike a node until the guard is dropped. It is recorded by the name `kind`, by marks of its beginning now
@@ -13,10 +12,7 @@ pub fn break_node(
     (kind, fault): (&str, NodeFault),
     record: impl Fn(Mark) + Send + 'static,
 ) -> FaultGuard {
-    let mark = |state: &str| {
-        let said = [("fault", kind), ("node", node), ("state", state)];
-        Map::from_iter(said.map(|(key, value)| (key.to_owned(), Value::from(value))))
-    };
+    let mark = |state: &str| fault_mark(kind, Some(("node", node)), state);
     record(mark("begin"));
     FaultGuard::new(kubelet.apply(fault), mark("end"), record)
 }

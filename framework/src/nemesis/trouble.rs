@@ -1,9 +1,9 @@
 //! One fault of the control plane's API server, and how it begins and ends. It names no member.
 
 use capsize_clusters::{Gate, ServerFault};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::FaultGuard;
+use super::{FaultGuard, fault_mark};
 use crate::history::Mark;
 
 /// Lets `fault` strike those who come through `gate` until the guard is dropped. It is recorded by the name `kind`, by marks
@@ -20,15 +20,16 @@ pub fn trouble(
 }
 
 fn mark(kind: &str, fault: ServerFault, state: &str) -> Mark {
-    let said = [("fault", Value::from(kind)), ("state", state.into())];
-    let mut mark = Map::from_iter(said.map(|(key, value)| (key.to_owned(), value)));
+    let mut mark = fault_mark(kind, None, state);
     let mut say = |key: &str, value: Value| drop(mark.insert(key.to_owned(), value));
     match fault {
         ServerFault::Fail { status, every } => {
             say("with", json!(status));
             say("every", every.into());
         }
-        ServerFault::Conflict { every } | ServerFault::Cut { every } => say("every", every.into()),
+        ServerFault::Conflict { every } | ServerFault::Cut { every } | ServerFault::Repeat { every } => {
+            say("every", every.into())
+        }
         ServerFault::Slow(by) | ServerFault::Lag(by) => say("seconds", by.as_secs_f64().into()),
         ServerFault::Crash { write, done } => {
             say("write", write.into());

@@ -13,8 +13,7 @@ use tokio::task::JoinSet;
 use super::driver::{Driver, Miss};
 use super::log::Log;
 use crate::dialect::{node_objects, objects};
-use crate::history::Mark;
-use crate::nemesis::{Fault, FaultGuard, break_node};
+use crate::nemesis::{Fault, FaultGuard, break_node, fault_mark};
 use crate::scenario::{self, Flap, Nuisance, Override, Scale, StartUpTime, Taint, Workload};
 
 impl Driver<'_> {
@@ -122,7 +121,7 @@ impl Driver<'_> {
         self.some_moment().await;
         self.ask_leave(members).await?;
         for member in members {
-            self.log.mark(machine_mark(member, how, "begin"));
+            self.log.mark(fault_mark(how.name(), Some(("cluster", member)), "begin"));
             let broken = self.machine(member)?.break_down(how).await;
             broken.map_err(|error| Miss::Broken(error.to_string()))?;
             self.broken_down.push((member.clone(), how));
@@ -138,7 +137,7 @@ impl Driver<'_> {
         for (member, how) in mended.iter().rev() {
             let whole = self.machine(member)?.mend(*how).await;
             whole.map_err(|error| Miss::Broken(error.to_string()))?;
-            self.log.mark(machine_mark(member, *how, "end"));
+            self.log.mark(fault_mark(how.name(), Some(("cluster", member)), "end"));
         }
         Ok(mended.len())
     }
@@ -279,13 +278,13 @@ impl Driver<'_> {
     pub(super) fn kill(&mut self) {
         self.end_rival();
         if self.controllers.kill() {
-            self.log.mark(crashed("begin"));
+            self.log.mark(fault_mark("kill", None, "begin"));
         }
     }
 
     pub(super) async fn start(&mut self) -> Result<(), Miss> {
         self.controllers.start().await.map_err(|error| Miss::Broken(error.to_string()))?;
-        self.log.mark(crashed("end"));
+        self.log.mark(fault_mark("kill", None, "end"));
         Ok(())
     }
 
@@ -314,20 +313,6 @@ impl Driver<'_> {
     fn api(&self, kind: &ApiResource) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), objects::NAMESPACE, kind)
     }
-}
-
-/// The mark of a fault of the control plane itself: it names no member.
-fn crashed(state: &str) -> Mark {
-    [("fault", "kill"), ("state", state)]
-        .map(|(key, value)| (key.to_owned(), value.into()))
-        .into_iter()
-        .collect()
-}
-
-/// The mark of a machine that breaks down, or is mended.
-fn machine_mark(member: &str, how: Breakdown, state: &str) -> Mark {
-    let said = [("fault", how.name()), ("cluster", member), ("state", state)];
-    said.map(|(key, value)| (key.to_owned(), value.into())).into_iter().collect()
 }
 
 fn refused(what: &str, error: &kube::Error) -> Miss {

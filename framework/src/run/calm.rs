@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::driver::{Driver, Miss, Subject};
 use super::expect::at_rest;
-use crate::facts::{Health, Member, Workload, World};
+use crate::facts::{Health, InstanceHealth, Member, Workload, World};
 use crate::scenario::Calm;
 
 /// What the step waits for, as reports have it.
@@ -19,10 +19,12 @@ impl Driver<'_> {
         let what = AT_REST.to_owned();
         let lasts = self.length(&calm.lasts)?;
         let end = Instant::now() + within;
-        let is_at_rest = |world: &World| unrest(world).is_none();
+        let nodes = self.cluster.is_some();
+        let is_at_rest = |world: &World| unrest(world, nodes).is_none();
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            self.until(what.clone(), Subject::Fleet, left, |world, _| is_at_rest(world)).await?;
+            self.until(what.clone(), Subject::Everything { nodes }, left, |world, _| is_at_rest(world))
+                .await?;
             if !self.wait(lasts, |world, _| !is_at_rest(world)).await? {
                 self.mark("lasted", &[("that", &what)]);
                 return Ok(());
@@ -31,16 +33,15 @@ impl Driver<'_> {
     }
 }
 
-/// What is not at rest, if anything: the first of it, by name.
-pub(super) fn unrest(world: &World) -> Option<Unrest<'_>> {
+/// What is not at rest, if anything: the first of it, by name. Where the members are `nodes`, the workloads are pods.
+pub(super) fn unrest(world: &World, nodes: bool) -> Option<Unrest<'_>> {
     let member = world.members.iter().find(|(_, member)| !is_well(member));
     if let Some((name, _)) = member {
         return Some(Unrest::Member(name));
     }
+    let rests = if nodes { is_ready_somewhere } else { is_where_it_belongs };
     let mut workloads = world.workloads.iter();
-    workloads
-        .find(|(_, workload)| !is_where_it_belongs(workload))
-        .map(|(key, _)| Unrest::Workload(key.name()))
+    workloads.find(|(_, workload)| !rests(workload)).map(|(key, _)| Unrest::Workload(key.name()))
 }
 
 /// Whom it is that is not at rest.
@@ -51,6 +52,14 @@ pub(super) enum Unrest<'a> {
 
 fn is_well(member: &Member) -> bool {
     member.health == Some(Health::Ready) && member.taints.is_empty() && !member.leaving
+}
+
+/// Bound to a node, ready there, and not being deleted.
+fn is_ready_somewhere(pod: &Workload) -> bool {
+    let ready = |node: &String| {
+        pod.instances.get(node).is_some_and(|instance| instance.health == InstanceHealth::Healthy)
+    };
+    pod.evictions.is_empty() && pod.assignment.keys().next().is_some_and(ready)
 }
 
 /// At rest, delivered to its members and to no others, and left nowhere else.

@@ -13,7 +13,7 @@ use serde_saphyr::Spanned;
 use super::controllers::Controllers;
 use super::driver::{Driver, Miss, Missed, restless};
 use super::implementation::{Implementation, Site};
-use super::log::Log;
+use super::log::{Log, Until};
 use super::nodes::cluster_spec;
 use super::recorder::Recorder;
 use crate::chaos::Coverage;
@@ -52,6 +52,12 @@ const AFTERMATH: Duration = Duration::from_secs(1);
 /// With `keep`, the history is handed back.
 #[must_use]
 pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outcome {
+    run_case_until(case, target, seed, (keep, Until::End))
+}
+
+/// As [`run_case`], but no longer than is asked for: what comes after that is not judged.
+#[must_use]
+pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, Until)) -> Outcome {
     if let Some(lack) = lack(case, target) {
         return told(case, Status::Skipped(format!("the target lacks {lack}")), None, None);
     }
@@ -67,7 +73,7 @@ pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outc
     let own_seed = case.scenario.seed.map_or_else(|| seed.derive(&case.id()), Seed);
     // A panic is a defect of Capsize: it must not take the other cases along.
     let ran = catch_unwind(AssertUnwindSafe(|| {
-        let main = |run| run_in(run, case, target, keep);
+        let main = |run| run_in(run, case, target, how);
         if target.implementation.is_outside() || target.implementation.provider().is_some() {
             live(own_seed, 1.0, main).map_err(|error| error.to_string())
         } else {
@@ -97,7 +103,7 @@ pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
     if let Some(fixed) = fixed {
         return Some(format!("a switch for {fixed:?}"));
     }
-    let breaks_down = case.scenario.steps().any(|step| matches!(step.value, Step::Down(_)));
+    let breaks_down = case.scenario.steps().any(|step| matches!(step.value.act(), Step::Down(_)));
     if breaks_down && implementation.provider().is_none() {
         return Some("members on machines of their own".into());
     }
@@ -111,7 +117,7 @@ pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
 
 /// Whether anything is done to members past the implementation.
 fn touches_members(case: &Case) -> bool {
-    let touches = |step: &Spanned<Step>| match &step.value {
+    let touches = |step: &Spanned<Step>| match step.value.act() {
         Step::Down(_) | Step::StartUp(_) => true,
         Step::Faults(windows) => {
             windows.iter().any(|window| matches!(window.value.fault.value, Disturbance::StartUp(_)))
@@ -154,8 +160,8 @@ struct Ran {
     broken: Option<String>,
 }
 
-async fn run_in(run: Simulation, case: &Case, target: Target<'_>, keep: bool) -> Ran {
-    let log = Log::new(run.clock, target.profile.clone(), keep);
+async fn run_in(run: Simulation, case: &Case, target: Target<'_>, (keep, until): (bool, Until)) -> Ran {
+    let log = Log::new(run.clock, target.profile.clone(), keep, until);
     log.mark(header(case, target.profile));
     let (failure, broken) = match drive(run, case, target, &log).await {
         Ok(()) => (None, log.broken()),
@@ -225,6 +231,7 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
     tokio::select! {
         biased;
         steps = steps => steps,
+        () = log.decided() => Ok(()),
         () = log.runs_away() => Err(at_start(restless(log.endless().unwrap_or_default()))),
     }
 }

@@ -101,7 +101,14 @@ impl Driver<'_> {
     /// The member that is meant, by name.
     pub(super) fn name(&self, member: &MemberRef) -> Result<String, Miss> {
         match member {
-            MemberRef::Named(name) => Ok(self.aliases.get(name).unwrap_or(name).clone()),
+            MemberRef::Named(name) => match self.aliases.get(name) {
+                Some(member) => Ok(member.clone()),
+                None if self.scenario.members().contains(name) => Ok(name.clone()),
+                // The step that would have given the name was one that need not come about.
+                None => {
+                    Err(Miss::Unmet { expected: format!("a member called {name}"), seen: "none is".into() })
+                }
+            },
             MemberRef::Selected(selector) => {
                 let (select, subject) = match self.cluster {
                     None => (select as Select, Subject::Workload(selector.workload().into())),
@@ -240,8 +247,10 @@ pub(super) enum Subject {
         zone: Option<String>,
         key: String,
     },
-    /// All of it.
-    Fleet,
+    /// All of it, with nodes as members or not.
+    Everything {
+        nodes: bool,
+    },
 }
 
 impl Subject {
@@ -269,7 +278,7 @@ impl Subject {
                 let names: Vec<&str> = tainted.map(|(name, _)| name.as_str()).collect();
                 format!("{} nodes have it: {}", names.len(), names.join(", "))
             }
-            Self::Fleet => match unrest(world) {
+            Self::Everything { nodes } => match unrest(world, *nodes) {
                 Some(Unrest::Member(name)) => Self::Member(name.to_owned()).describe(world),
                 Some(Unrest::Workload(name)) => Self::Workload(name.to_owned()).describe(world),
                 None => "nothing moves".to_owned(),

@@ -59,6 +59,13 @@ impl Driver<'_> {
             }
             Step::Start(_) => self.start().await,
             Step::Faults(windows) => self.faults(windows).await,
+            Step::Perhaps(step) => match Box::pin(self.step(&step.value)).await {
+                Err(Miss::Unmet { expected, .. }) => {
+                    self.mark("missed", &[("that", &expected)]);
+                    Ok(())
+                }
+                other => other,
+            },
             Step::Wait(length) => {
                 self.clock.sleep(self.length(length)?).await;
                 Ok(())
@@ -284,7 +291,7 @@ impl Subject {
             | Self::Member(name)
             | Self::Pods(name)
             | Self::Tainted { key: name, .. } => name,
-            Self::Fleet => "the fleet",
+            Self::Everything { .. } => "everything",
         }
     }
 }

@@ -1,19 +1,22 @@
 //! The step `faults`: disturbances that come and go, each on its own, until the last is undone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use capsize_clusters::{GateGuard, NodeFault, StartUp};
 use futures::FutureExt;
 use serde_saphyr::Spanned;
 use tokio::time::{Instant, sleep_until};
 
+use super::before::Before;
+use super::crew::Crew;
 use super::driver::{Driver, Miss};
 use super::expect::has_taint;
-use crate::dialect::objects;
+use super::nodes::illness;
 use crate::facts::World;
 use crate::nemesis::{Fault, FaultGuard};
-use crate::scenario::{self, Disturbance, MemberRef, Scale, Taint, Trigger, Victims, Window};
-
-use capsize_clusters::{GateGuard, StartUp};
+use crate::report::text::span;
+use crate::scenario::{Disturbance, MemberRef, Scale, Taint, Trigger, Victims, Window};
 
 /// What is to happen when. At one instant, what ends does so before anything begins.
 type Agenda = BTreeSet<(Instant, Turn, usize)>;
@@ -41,7 +44,17 @@ enum Undo {
     Untaint(Taint),
     StartUp(String, StartUp),
     Scale(Scale),
+    Object(Before),
 }
+
+/// What is wrong with a member: with the way to it, or with the node that it is.
+enum Way {
+    Link(Fault),
+    Node(&'static str, NodeFault),
+}
+
+/// After so long it is tried again to make what is being deleted still.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What those share that have killed the controllers.
 const CONTROLLERS: &str = "controllers";
@@ -70,11 +83,12 @@ impl Driver<'_> {
             }
         }
         let (mut in_force, mut shared) = (BTreeMap::new(), BTreeMap::new());
+        let mut overdue = BTreeMap::new();
         let mut changes = self.log.changes();
         loop {
             changes.mark_unchanged();
             self.check_run()?;
-            let met = |awaited: &mut Awaited<'_>| self.log.look(|world, _| awaited.holds(world));
+            let met = |awaited: &mut Awaited<'_>| self.log.look(|world, _| self.holds(awaited, world));
             for Awaited { window, .. } in awaited.extract_if(.., met).collect::<Vec<_>>() {
                 agenda.insert((self.begins(&windows[window].value)?, Turn::Begin, window));
             }
@@ -92,13 +106,30 @@ impl Driver<'_> {
             let window = &windows[index].value;
             match turn {
                 Turn::Begin => {
-                    in_force
-                        .extend(self.begin(&window.fault.value, &mut shared).await?.map(|it| (index, it)));
+                    let begun = self.begin(&window.fault.value, &mut shared).await?;
+                    in_force.extend(begun.map(|begun| (index, begun)));
                     agenda.insert((Instant::now() + self.length(&window.lasts)?, Turn::End, index));
                 }
-                Turn::End => self.end(in_force.remove(&index), &mut shared).await?,
+                Turn::End => {
+                    let left = self.end(in_force.remove(&index), &mut shared).await?;
+                    if let Some(left) = left {
+                        in_force.insert(index, left);
+                        agenda.insert((self.look_again(&mut overdue, index)?, Turn::End, index));
+                    }
+                }
             }
         }
+    }
+
+    /// When to try again to undo the window `index`, which could not be undone now.
+    fn look_again(&self, overdue: &mut BTreeMap<usize, Instant>, index: usize) -> Result<Instant, Miss> {
+        let within = self.patience().removal(self.tolerated);
+        let since = *overdue.entry(index).or_insert_with(Instant::now);
+        if since.elapsed() <= within {
+            return Ok(Instant::now() + LOOK_AGAIN);
+        }
+        let expected = "what was deleted is gone, so that it can be made again".to_owned();
+        Err(Miss::Unmet { expected, seen: format!("after {}: it is there still", span(within)) })
     }
 
     /// When a window begins that waits for nothing more.
@@ -115,23 +146,49 @@ impl Driver<'_> {
         if let Some(guard) = self.trouble(fault)? {
             return Ok(Some(InForce::Guards { _guards: vec![guard] }));
         }
-        let (victims, fault) = match fault {
-            Disturbance::Refuse(refuse) => (&refuse.cluster.value, Fault::Refuse),
-            Disturbance::Partition(it) => (&it.cluster.value, Fault::Partition { direction: it.direction }),
-            Disturbance::Delay(it) => (&it.cluster.value, Fault::Delay { by: self.length(&it.by)? }),
-            Disturbance::Crash(crash) => {
-                return Ok(Some(InForce::Doom { _guard: self.doom(fault, crash)? }));
-            }
-            fault => {
-                let Some((what, undo)) = self.change(fault).await? else { return Ok(None) };
-                shared.entry(what.clone()).or_insert((0, undo)).0 += 1;
-                return Ok(Some(InForce::Shared(what)));
-            }
+        if let Disturbance::Crash(crash) = fault {
+            return Ok(Some(InForce::Doom { _guard: self.doom(fault, crash)? }));
+        }
+        if let Some((victims, way)) = self.way(fault)? {
+            let Some(members) = self.struck(victims) else { return Ok(None) };
+            self.ask_leave(&members).await?;
+            let guards = members.iter().map(|member| match &way {
+                Way::Link(fault) => self.break_link(member, *fault),
+                Way::Node(kind, fault) => self.break_node(member, kind, fault),
+            });
+            return Ok(Some(InForce::Guards { _guards: guards.collect::<Result<_, Miss>>()? }));
+        }
+        let (what, undo) = match self.change(fault).await {
+            // What it would change is not there now.
+            Err(Miss::Unmet { .. }) => return Ok(None),
+            changed => changed?,
         };
-        let Some(members) = self.struck(victims) else { return Ok(None) };
-        self.ask_leave(&members).await?;
-        let guards = members.iter().map(|member| self.break_link(member, fault));
-        Ok(Some(InForce::Guards { _guards: guards.collect::<Result<_, Miss>>()? }))
+        shared.entry(what.clone()).or_insert((0, undo)).0 += 1;
+        Ok(Some(InForce::Shared(what)))
+    }
+
+    /// What goes wrong with members, and with which, if that is what `fault` is.
+    fn way<'f>(&self, fault: &'f Disturbance) -> Result<Option<(&'f Victims, Way)>, Miss> {
+        Ok(Some(match fault {
+            Disturbance::Refuse(refuse) => (&refuse.cluster.value, Way::Link(Fault::Refuse)),
+            Disturbance::Partition(it) if self.cluster.is_some() => {
+                (&it.cluster.value, Way::Node("partition", NodeFault::Silent))
+            }
+            Disturbance::Partition(it) => {
+                (&it.cluster.value, Way::Link(Fault::Partition { direction: it.direction }))
+            }
+            Disturbance::Delay(it) => {
+                (&it.cluster.value, Way::Link(Fault::Delay { by: self.length(&it.by)? }))
+            }
+            Disturbance::Disturb(it) => (&it.cluster.value, Way::Link(self.nuisance(&it.by.value)?)),
+            Disturbance::Silence(it) => (&it.node.value, Way::Node("silent", NodeFault::Silent)),
+            Disturbance::Condition(it) => {
+                let (kind, fault) = illness(it.is);
+                (&it.node.value, Way::Node(kind, fault))
+            }
+            Disturbance::Skew(it) => (&it.node.value, Way::Node("skew", self.wrong_clock(it)?)),
+            _ => return Ok(None),
+        }))
     }
 
     /// The members that are meant, if anybody plays their part now.
@@ -143,23 +200,17 @@ impl Driver<'_> {
     }
 
     /// Changes what a disturbance changes, and answers what that is and how it becomes what it was.
-    async fn change(&mut self, fault: &Disturbance) -> Result<Option<(String, Undo)>, Miss> {
-        let member = match fault {
-            Disturbance::Taint(Taint { cluster, .. })
-            | Disturbance::StartUp(scenario::StartUp { cluster, .. }) => match self.name(&cluster.value) {
-                Ok(name) => name,
-                Err(_) => return Ok(None),
-            },
-            _ => String::new(),
-        };
-        let (what, undo) = match fault {
+    async fn change(&mut self, fault: &Disturbance) -> Result<(String, Undo), Miss> {
+        Ok(match fault {
             Disturbance::Taint(taint) => {
                 let mut taint = taint.clone();
+                let member = self.name(&taint.cluster.value)?;
                 taint.cluster.value = MemberRef::Named(member.clone());
                 self.edit_taints(&taint, true).await?;
                 (format!("{member} {}:{}", taint.key, taint.effect), Undo::Untaint(taint))
             }
             Disturbance::StartUp(start_up) => {
+                let member = self.name(&start_up.cluster.value)?;
                 let before = self.member(&member)?.start_up();
                 self.set_start_up(&member, &start_up.takes)?;
                 (format!("{member} startUp"), Undo::StartUp(member, before))
@@ -169,6 +220,22 @@ impl Driver<'_> {
                 self.scale(scale).await?;
                 (format!("{} replicas", scale.workload.value), Undo::Scale(before))
             }
+            Disturbance::Apply(apply) => {
+                let before = self.before(&apply.to.value, &apply.object.value).await?;
+                self.apply(apply).await?;
+                (before.to_string(), Undo::Object(before))
+            }
+            Disturbance::Delete(delete) => {
+                let before = self.before(&delete.from.value, &delete.object.value).await?;
+                self.delete(delete).await?;
+                (before.to_string(), Undo::Object(before))
+            }
+            Disturbance::DeleteMember(member) => {
+                let name = self.name(&member.value)?;
+                let before = self.member_before(&name).await?;
+                self.delete_member(&name).await?;
+                (before.to_string(), Undo::Object(before))
+            }
             Disturbance::Rival(_) => {
                 self.start_rival(fault).await?;
                 ("rival".to_owned(), Undo::EndRival)
@@ -177,8 +244,7 @@ impl Driver<'_> {
                 self.kill();
                 (CONTROLLERS.to_owned(), Undo::Start)
             }
-        };
-        Ok(Some((what, undo)))
+        })
     }
 
     /// The controllers have died of a write, and are dead for as long as that was to be expected.
@@ -191,11 +257,12 @@ impl Driver<'_> {
         }
     }
 
+    /// Undoes a disturbance. Answers with what cannot be undone yet.
     async fn end(
         &mut self,
         in_force: Option<InForce>,
         shared: &mut BTreeMap<String, (usize, Undo)>,
-    ) -> Result<(), Miss> {
+    ) -> Result<Option<InForce>, Miss> {
         let what = match in_force {
             Some(InForce::Shared(what)) => what,
             Some(InForce::Doom { _guard: guard }) => {
@@ -205,36 +272,49 @@ impl Driver<'_> {
                     self.kill();
                     self.start().await?;
                 }
-                return Ok(());
+                return Ok(None);
             }
-            Some(InForce::Guards { .. }) | None => return Ok(()),
+            Some(InForce::Guards { .. }) | None => return Ok(None),
         };
-        let Some((count, _)) = shared.get_mut(&what) else { return Ok(()) };
+        let Some((count, _)) = shared.get_mut(&what) else { return Ok(None) };
         *count -= 1;
         if *count > 0 {
-            return Ok(());
+            return Ok(None);
         }
         match shared.remove(&what).map(|(_, undo)| undo) {
             Some(Undo::Start) => self.start().await?,
             Some(Undo::EndRival) => self.end_rival(),
-            Some(Undo::Untaint(taint)) => self.edit_taints(&taint, false).await?,
+            Some(Undo::Untaint(taint)) => match self.edit_taints(&taint, false).await {
+                // A member that has left the fleet has no taints.
+                Ok(()) | Err(Miss::Unmet { .. }) => {}
+                broken => broken?,
+            },
             Some(Undo::StartUp(member, before)) => self.restore_start_up(&member, before)?,
-            Some(Undo::Scale(before)) => self.scale(&before).await?,
-            None => {}
+            Some(Undo::Scale(before)) => match self.scale(&before).await {
+                Ok(()) | Err(Miss::Unmet { .. }) => {}
+                broken => broken?,
+            },
+            Some(Undo::Object(before)) if !self.put_back(&before).await? => {
+                shared.insert(what.clone(), (1, Undo::Object(before)));
+                return Ok(Some(InForce::Shared(what)));
+            }
+            Some(Undo::Object(_)) | None => {}
         }
-        Ok(())
+        Ok(None)
     }
-}
 
-impl Awaited<'_> {
-    fn holds(&self, world: &World) -> bool {
-        match self.trigger {
+    fn holds(&self, awaited: &Awaited<'_>, world: &World) -> bool {
+        let member = &awaited.member;
+        match awaited.trigger {
             Trigger::Tainted(tainted) => {
-                has_taint(world, &self.member, &objects::taint_key(&tainted.key), tainted.effect)
+                has_taint(world, member, &self.taint_key(&tainted.key), tainted.effect)
+            }
+            Trigger::Evicted(moved) if self.cluster.is_some() => {
+                !Crew::of(world, &moved.workload.value).staying.contains_key(member)
             }
             Trigger::Evicted(moved) => world
                 .workload(&moved.workload.value)
-                .is_some_and(|workload| !workload.assignment.contains_key(&self.member)),
+                .is_some_and(|workload| !workload.assignment.contains_key(member)),
         }
     }
 }

@@ -22,6 +22,7 @@ struct Shared {
     state: Mutex<State>,
     changed: watch::Sender<u64>,
     runs_away: Notify,
+    decided: Notify,
 }
 
 struct State {
@@ -30,8 +31,18 @@ struct State {
     coverage: Coverage,
     recent: VecDeque<Fact>,
     history: Option<Writer<Vec<u8>>>,
+    until: Until,
     broken: Option<String>,
     instant: (Duration, u32),
+}
+
+/// How long a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// To its end.
+    End,
+    /// Until a guarantee is violated: this one, or any where none is named.
+    Violated(Option<&'static str>),
 }
 
 /// An eviction that has begun.
@@ -54,18 +65,20 @@ const MOST_AT_ONCE_FOR_EACH: usize = 100;
 impl Log {
     /// An empty log. Its history is written down only if `keep`.
     #[expect(clippy::disallowed_methods, reason = "one waits at a time, so that there is no order")]
-    pub(super) fn new(clock: Clock, profile: Profile, keep: bool) -> Self {
+    pub(super) fn new(clock: Clock, profile: Profile, keep: bool, until: Until) -> Self {
         let state = State {
             judge: Some(Judge::new(profile)),
             evictions: Vec::new(),
             coverage: Coverage::default(),
             recent: VecDeque::new(),
             history: keep.then(|| Writer::new(Vec::new())),
+            until,
             broken: None,
             instant: (Duration::ZERO, 0),
         };
-        let (state, changed, runs_away) = (Mutex::new(state), watch::Sender::new(0), Notify::new());
-        Self(Arc::new(Shared { clock, state, changed, runs_away }))
+        let (state, changed) = (Mutex::new(state), watch::Sender::new(0));
+        let (runs_away, decided) = (Notify::new(), Notify::new());
+        Self(Arc::new(Shared { clock, state, changed, runs_away, decided }))
     }
 
     /// Time since the start of the history, to the microsecond, as histories keep it.
@@ -82,7 +95,13 @@ impl Log {
     /// Writes down what happens now.
     pub(super) fn push(&self, kind: Kind) {
         let entry = Entry { at: self.now(), kind };
-        let runs_away = self.state().push(&entry);
+        let (runs_away, decided) = {
+            let mut state = self.state();
+            (state.push(&entry), state.is_decided())
+        };
+        if decided {
+            self.0.decided.notify_one();
+        }
         self.0.changed.send_modify(|version| *version += 1);
         if runs_away {
             self.0.runs_away.notify_one();
@@ -92,6 +111,11 @@ impl Log {
     /// Ends when the target does not come to rest at the present instant: time stands still then, so that no sleep ends.
     pub(super) async fn runs_away(&self) {
         self.0.runs_away.notified().await;
+    }
+
+    /// Ends when all is known that is to be known of the run.
+    pub(super) async fn decided(&self) {
+        self.0.decided.notified().await;
     }
 
     /// Says that the recording is no longer whole, and why.
@@ -171,6 +195,13 @@ impl State {
             }
         }
         self.endless().is_some()
+    }
+
+    fn is_decided(&self) -> bool {
+        match (self.until, &self.judge) {
+            (Until::Violated(id), Some(judge)) => judge.is_violated(id),
+            _ => false,
+        }
     }
 
     /// How many entries there are at the present instant, if they are too many to end.

@@ -5,6 +5,7 @@
 //! are told is [`crate::report`]'s.
 
 mod act;
+mod before;
 mod calm;
 mod case;
 mod controllers;
@@ -23,7 +24,8 @@ mod suite;
 mod troubles;
 
 pub(crate) use calm::AT_REST;
-pub use case::{Outcome, Target, lack, run_case};
+pub use case::{Outcome, Target, lack, run_case, run_case_until};
 pub use implementation::{Implementation, Site, StartError, Started};
+pub use log::Until;
 pub use side_by_side::side_by_side;
 pub use suite::{Options, run_cases};

@@ -12,7 +12,7 @@ use super::expect::Wanted;
 use super::log::Eviction;
 use crate::dialect::node_objects;
 use crate::facts::{Taint, World};
-use crate::nemesis::break_node;
+use crate::nemesis::{FaultGuard, break_node};
 use crate::report::text::span;
 use crate::scenario::{
     ClusterShape, Condition, Ill, Instance, Keeper, Moved, Placed, Pods, Settled, Skew, StartUpTime, Stays,
@@ -44,6 +44,17 @@ pub(super) fn cluster_spec(
         (_, None) => default.start,
     };
     ClusterSpec { nodes: shape.places().map(node).collect(), stages: Stages { start, heartbeat, ..default } }
+}
+
+/// What is wrong with a node that says so, and what histories call that.
+pub(super) fn illness(ill: Ill) -> (&'static str, NodeFault) {
+    let pressure = |condition: &str| ("pressure", NodeFault::Pressure(condition.into()));
+    match ill {
+        Ill::NotReady => ("not-ready", NodeFault::NotReady),
+        Ill::MemoryPressure => pressure("MemoryPressure"),
+        Ill::DiskPressure => pressure("DiskPressure"),
+        Ill::PidPressure => pressure("PIDPressure"),
+    }
 }
 
 impl Driver<'_> {
@@ -78,35 +89,38 @@ impl Driver<'_> {
     ) -> Result<(), Miss> {
         self.some_moment().await;
         for node in nodes {
-            let kubelet = self.cluster()?.kubelet(node);
-            let kubelet = kubelet.ok_or_else(|| Miss::Broken(format!("the cluster has no node {node}")))?;
-            let log = self.log.clone();
-            let guard = break_node((node, kubelet), (kind, fault.clone()), move |mark| log.mark(mark));
+            let guard = self.break_node(node, kind, fault)?;
             self.faults.push((node.clone(), guard));
         }
         Ok(())
     }
 
+    /// Lets `fault` strike a node at once.
+    pub(super) fn break_node(&self, node: &str, kind: &str, fault: &NodeFault) -> Result<FaultGuard, Miss> {
+        let kubelet = self.cluster()?.kubelet(node);
+        let kubelet = kubelet.ok_or_else(|| Miss::Broken(format!("the cluster has no node {node}")))?;
+        let log = self.log.clone();
+        Ok(break_node((node, kubelet), (kind, fault.clone()), move |mark| log.mark(mark)))
+    }
+
     pub(super) async fn condition(&mut self, step: &Condition) -> Result<(), Miss> {
         let nodes = self.victims(&step.node.value, step.alias.as_ref())?;
-        let pressure = |condition: &str| ("pressure", NodeFault::Pressure(condition.into()));
-        let (kind, fault) = match step.is {
-            Ill::NotReady => ("not-ready", NodeFault::NotReady),
-            Ill::MemoryPressure => pressure("MemoryPressure"),
-            Ill::DiskPressure => pressure("DiskPressure"),
-            Ill::PidPressure => pressure("PIDPressure"),
-        };
+        let (kind, fault) = illness(step.is);
         self.strike_nodes(&nodes, kind, &fault).await
     }
 
     pub(super) async fn skew(&mut self, step: &Skew) -> Result<(), Miss> {
         let nodes = self.victims(&step.node.value, step.alias.as_ref())?;
+        let skew = self.wrong_clock(step)?;
+        self.strike_nodes(&nodes, "skew", &skew).await
+    }
+
+    pub(super) fn wrong_clock(&self, step: &Skew) -> Result<NodeFault, Miss> {
         let length = |length: &Option<_>| length.as_ref().map(|it| self.length(it)).transpose();
         let (ahead, behind) = (length(&step.ahead)?, length(&step.behind)?);
         let by = SignedDuration::try_from(ahead.or(behind).unwrap_or_default())
             .map_err(|error| Miss::Broken(error.to_string()))?;
-        let skew = NodeFault::Skew(if ahead.is_some() { by } else { -by });
-        self.strike_nodes(&nodes, "skew", &skew).await
+        Ok(NodeFault::Skew(if ahead.is_some() { by } else { -by }))
     }
 
     pub(super) async fn expect_on_nodes(&self, step: &Step) -> Result<(), Miss> {

@@ -21,11 +21,11 @@ use crate::scenario::{Apply, Delete, Manifest, MemberRef, Place, Seen, SeenFor, 
 const MANAGER: &str = "capsize";
 
 /// An object somewhere, and what a step asks of it.
-struct Asked {
-    place: String,
-    api: Api<DynamicObject>,
-    name: String,
-    wanted: Value,
+pub(super) struct Asked {
+    pub(super) place: String,
+    pub(super) api: Api<DynamicObject>,
+    pub(super) name: String,
+    pub(super) wanted: Value,
 }
 
 impl Driver<'_> {
@@ -74,7 +74,7 @@ impl Driver<'_> {
         Err(Miss::Unmet { expected: what, seen: format!("after {after}: {last}") })
     }
 
-    fn asked(&self, place: &Place, object: &Manifest) -> Result<Asked, Miss> {
+    pub(super) fn asked(&self, place: &Place, object: &Manifest) -> Result<Asked, Miss> {
         let (place, client): (String, Client) = match place {
             Place::ControlPlane => (place.to_string(), self.client.clone()),
             Place::Member(member) => {
@@ -144,7 +144,7 @@ impl Driver<'_> {
 
 impl Asked {
     /// The object as JSON. What comes in a list does not say of which kind it is.
-    fn typed(&self, object: &DynamicObject) -> Result<Value, Miss> {
+    pub(super) fn typed(&self, object: &DynamicObject) -> Result<Value, Miss> {
         let json = serde_json::to_value(object);
         let mut json = json.map_err(|error| Miss::Broken(format!("an object is no JSON: {error}")))?;
         for field in ["apiVersion", "kind"] {
@@ -179,6 +179,6 @@ impl fmt::Display for Asked {
     }
 }
 
-fn refused(asked: &Asked, what: &str, error: &kube::Error) -> Miss {
+pub(super) fn refused(asked: &Asked, what: &str, error: &kube::Error) -> Miss {
     Miss::Unmet { expected: format!("{asked} {what}"), seen: error.to_string() }
 }

@@ -3,8 +3,7 @@
 use capsize_clusters::{GateGuard, ServerFault};
 
 use super::driver::{Driver, Miss};
-use crate::history::Mark;
-use crate::nemesis::{FaultGuard, trouble};
+use crate::nemesis::{FaultGuard, fault_mark, trouble};
 use crate::scenario::{Crash, Disturbance};
 
 impl Driver<'_> {
@@ -16,6 +15,7 @@ impl Driver<'_> {
             Disturbance::Slow(it) => ServerFault::Slow(self.length(&it.by)?),
             Disturbance::Lag(it) => ServerFault::Lag(self.length(&it.by)?),
             Disturbance::Cut(it) => ServerFault::Cut { every: it.every.value },
+            Disturbance::Repeat(it) => ServerFault::Repeat { every: it.every.value },
             _ => return Ok(None),
         };
         self.is_inside(fault)?;
@@ -36,14 +36,14 @@ impl Driver<'_> {
         self.is_inside(fault)?;
         let started = self.controllers.start_rival().await;
         if started.map_err(|error| Miss::Broken(error.to_string()))? {
-            self.log.mark(rival("begin"));
+            self.log.mark(fault_mark("rival", None, "begin"));
         }
         Ok(())
     }
 
     pub(super) fn end_rival(&mut self) {
         if self.controllers.end_rival() {
-            self.log.mark(rival("end"));
+            self.log.mark(fault_mark("rival", None, "end"));
         }
     }
 
@@ -57,11 +57,4 @@ impl Driver<'_> {
             }),
         }
     }
-}
-
-fn rival(state: &str) -> Mark {
-    [("fault", "rival"), ("state", state)]
-        .map(|(key, value)| (key.to_owned(), value.into()))
-        .into_iter()
-        .collect()
 }

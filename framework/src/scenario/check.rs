@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_saphyr::{Location, Spanned};
 
 use super::check_cluster::{check_cluster, fits};
+use super::check_faults::loses_at_most_all;
 use super::document::{FleetShape, Scenario, Scheduling, Workload};
-use super::faults::{Disturbance, Window};
 use super::object::{Manifest, Place};
 use super::reference::{MemberRef, Victims};
-use super::step::{Flap, Nuisance, Party, Placed, PlacedOn, Step};
+use super::step::{Flap, Party, Placed, PlacedOn, Step};
 use super::time::Length;
-use super::trouble::{Conflict, Crash, Cut, Fail};
 use crate::target::{Feature, Timings};
 
 /// A mistake and its place.
@@ -119,7 +118,7 @@ pub(super) struct Scope<'a> {
     workloads: BTreeMap<String, Location>,
     broken: Vec<MemberRef>,
     /// Whether the controllers are dead.
-    killed: bool,
+    pub(super) killed: bool,
 }
 
 impl<'a> Scope<'a> {
@@ -135,7 +134,7 @@ impl<'a> Scope<'a> {
     }
 
     fn step(&mut self, step: &Spanned<Step>) -> Checked {
-        fits(step, self.scenario.cluster.is_some())?;
+        fits(step, self.on_nodes())?;
         match &step.value {
             Step::Workload(workload) => self.new_workload(workload),
             Step::Scale(scale) => self.workload(&scale.workload),
@@ -155,9 +154,7 @@ impl<'a> Scope<'a> {
             Step::Partition(partition) => self.strikes(&partition.cluster, partition.alias.as_ref()),
             Step::Delay(delay) => self.strikes(&delay.cluster, delay.alias.as_ref()),
             Step::Disturb(disturb) => {
-                if let Nuisance::Lose(101..) = disturb.by.value {
-                    return wrong(&disturb.by, "of a hundred, at most a hundred are lost");
-                }
+                loses_at_most_all(&disturb.by)?;
                 self.strikes(&disturb.cluster, disturb.alias.as_ref())
             }
             Step::Down(down) => self.strikes(&down.cluster, down.alias.as_ref()),
@@ -166,6 +163,7 @@ impl<'a> Scope<'a> {
             Step::Kill(party) => self.runs(party, false),
             Step::Start(party) => self.runs(party, true),
             Step::Faults(windows) => windows.iter().try_for_each(|window| self.window(window)),
+            Step::Perhaps(step) => self.step(step),
             Step::Wait(_) | Step::Calm(_) => Ok(()),
             Step::Taint(taint) | Step::Untaint(taint) => {
                 self.member(&taint.cluster)?;
@@ -205,6 +203,11 @@ impl<'a> Scope<'a> {
             }
             Step::MemberGone(gone) => self.member(&gone.cluster),
         }
+    }
+
+    /// Whether the members are nodes.
+    pub(super) fn on_nodes(&self) -> bool {
+        self.scenario.cluster.is_some()
     }
 
     /// A name that is new.
@@ -276,7 +279,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The members of a domain.
-    fn domain(&self, domain: &Victims, at: &Spanned<Victims>) -> Result<Vec<String>, Mistake> {
+    pub(super) fn domain(&self, domain: &Victims, at: &Spanned<Victims>) -> Result<Vec<String>, Mistake> {
         let members = domain.of_domain(self.scenario).unwrap_or_default();
         if members.is_empty() {
             let whole =
@@ -299,49 +302,6 @@ impl<'a> Scope<'a> {
             return wrong(&flap.times, "a member flaps at least once");
         }
         self.breaks(&flap.cluster, flap.alias.as_ref())
-    }
-
-    fn window(&self, window: &Spanned<Window>) -> Checked {
-        let Window { after, fault, .. } = &window.value;
-        if let Some(after) = after {
-            let (member, workload) = after.value.about();
-            self.member(member)?;
-            workload.map_or(Ok(()), |workload| self.workload(workload))?;
-        }
-        if let Some(alias) = fault.value.alias() {
-            return wrong(alias, "what ends by itself gives no names");
-        }
-        match &fault.value {
-            Disturbance::Refuse(refuse) => self.victims(&refuse.cluster),
-            Disturbance::Partition(partition) => self.victims(&partition.cluster),
-            Disturbance::Delay(delay) => self.victims(&delay.cluster),
-            Disturbance::Kill(party) if self.killed => wrong(party, "they are dead already"),
-            Disturbance::Kill(_) => Ok(()),
-            Disturbance::Taint(taint) => self.member(&taint.cluster),
-            Disturbance::StartUp(start_up) => self.member(&start_up.cluster),
-            Disturbance::Scale(scale) => self.workload(&scale.workload),
-            Disturbance::Fail(Fail { every, .. })
-            | Disturbance::Conflict(Conflict { every })
-            | Disturbance::Cut(Cut { every })
-            | Disturbance::Crash(Crash { write: every, .. })
-                if every.value == 0 =>
-            {
-                wrong(every, "it is counted from 1")
-            }
-            Disturbance::Fail(_) | Disturbance::Conflict(_) | Disturbance::Cut(_) | Disturbance::Crash(_) => {
-                Ok(())
-            }
-            Disturbance::Slow(_) | Disturbance::Lag(_) | Disturbance::Rival(_) => Ok(()),
-        }
-    }
-
-    fn victims(&self, victims: &Spanned<Victims>) -> Checked {
-        match &victims.value {
-            Victims::Member(member) => {
-                self.member(&Spanned::new(member.clone(), victims.referenced, victims.defined))
-            }
-            domain @ Victims::Domain(..) => self.domain(domain, victims).map(drop),
-        }
     }
 
     fn runs(&mut self, party: &Spanned<Party>, starts: bool) -> Checked {
@@ -404,9 +364,9 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    fn object(&self, place: &Spanned<Place>, object: &Spanned<Manifest>) -> Checked {
+    pub(super) fn object(&self, place: &Spanned<Place>, object: &Spanned<Manifest>) -> Checked {
         if let Place::Member(member) = &place.value {
-            if self.scenario.cluster.is_some() {
+            if self.on_nodes() {
                 return wrong(place, "a node has no API: objects of a cluster are in `controlPlane`");
             }
             self.member(&Spanned::new(member.clone(), place.referenced, place.defined))?;
@@ -429,7 +389,7 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    fn workload(&self, workload: &Spanned<String>) -> Checked {
+    pub(super) fn workload(&self, workload: &Spanned<String>) -> Checked {
         if self.workloads.contains_key(&workload.value) {
             return Ok(());
         }

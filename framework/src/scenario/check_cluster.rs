@@ -88,6 +88,15 @@ pub(super) fn fits(step: &Spanned<Step>, on_nodes: bool) -> Checked {
     }
 }
 
+impl Skew {
+    pub(super) fn says_one(&self) -> Checked {
+        if self.ahead.is_some() == self.behind.is_some() {
+            return wrong(&self.node, "say one of `ahead` and `behind`");
+        }
+        Ok(())
+    }
+}
+
 impl Scope<'_> {
     pub(super) fn pods(&mut self, pods: &Pods) -> Checked {
         let new = &pods.name;
@@ -118,9 +127,7 @@ impl Scope<'_> {
     }
 
     pub(super) fn skew(&mut self, skew: &Skew) -> Checked {
-        if skew.ahead.is_some() == skew.behind.is_some() {
-            return wrong(&skew.node, "say one of `ahead` and `behind`");
-        }
+        skew.says_one()?;
         self.strikes(&skew.node, skew.alias.as_ref())
     }
 

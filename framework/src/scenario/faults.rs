@@ -5,10 +5,12 @@
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
+use super::cluster::{Condition, Silence, Skew};
+use super::object::{Apply, Delete};
 use super::reference::MemberRef;
-use super::step::{Delay, Moved, Partition, Party, Refuse, Scale, StartUp, Taint, Tainted};
+use super::step::{Delay, Disturb, Moved, Partition, Party, Refuse, Scale, StartUp, Taint, Tainted};
 use super::time::{Length, Within};
-use super::trouble::{Conflict, Crash, Cut, Fail, Late};
+use super::trouble::{Conflict, Crash, Cut, Fail, Late, Repeat};
 
 /// One element of `faults`: what is wrong, from when, for how long.
 #[derive(Clone, Debug, Deserialize)]
@@ -41,6 +43,14 @@ pub enum Disturbance {
     Partition(Partition),
     /// Messages are late.
     Delay(Delay),
+    /// The way is bad in other ways.
+    Disturb(Disturb),
+    /// Nothing is heard of nodes.
+    Silence(Silence),
+    /// The kubelets of nodes say that something is wrong.
+    Condition(Condition),
+    /// The clocks of nodes are wrong.
+    Skew(Skew),
     /// The target's controllers are dead.
     Kill(Spanned<Party>),
     /// A member has a taint that a person put there.
@@ -49,6 +59,12 @@ pub enum Disturbance {
     StartUp(StartUp),
     /// A workload wants another number of replicas.
     Scale(Scale),
+    /// An object is other than before, or is there and was not.
+    Apply(Box<Apply>),
+    /// An object is not there.
+    Delete(Box<Delete>),
+    /// A member is not in the fleet.
+    DeleteMember(Spanned<MemberRef>),
     /// The control plane's API server answers some requests of the controllers with an error.
     Fail(Fail),
     /// Some writes of the controllers meet others.
@@ -59,6 +75,8 @@ pub enum Disturbance {
     Lag(Late),
     /// What the controllers watch breaks off.
     Cut(Cut),
+    /// Some of what the controllers watch comes twice.
+    Repeat(Repeat),
     /// The controllers die of a write, and are dead for the rest of the time.
     Crash(Crash),
     /// Others of the same kind work beside the controllers: two leaders.
@@ -95,15 +113,23 @@ impl Disturbance {
             Self::Refuse(_) => "refuse",
             Self::Partition(_) => "partition",
             Self::Delay(_) => "delay",
+            Self::Disturb(_) => "disturb",
+            Self::Silence(_) => "silence",
+            Self::Condition(_) => "condition",
+            Self::Skew(_) => "skew",
             Self::Kill(_) => "kill",
             Self::Taint(_) => "taint",
             Self::StartUp(_) => "startUp",
             Self::Scale(_) => "scale",
+            Self::Apply(_) => "apply",
+            Self::Delete(_) => "delete",
+            Self::DeleteMember(_) => "deleteMember",
             Self::Fail(_) => "fail",
             Self::Conflict(_) => "conflict",
             Self::Slow(_) => "slow",
             Self::Lag(_) => "lag",
             Self::Cut(_) => "cut",
+            Self::Repeat(_) => "repeat",
             Self::Crash(_) => "crash",
             Self::Rival(_) => "rival",
         }
@@ -115,6 +141,10 @@ impl Disturbance {
             Self::Refuse(Refuse { alias, .. })
             | Self::Partition(Partition { alias, .. })
             | Self::Delay(Delay { alias, .. })
+            | Self::Disturb(Disturb { alias, .. })
+            | Self::Silence(Silence { alias, .. })
+            | Self::Condition(Condition { alias, .. })
+            | Self::Skew(Skew { alias, .. })
             | Self::Taint(Taint { alias, .. }) => alias.as_ref(),
             _ => None,
         }

@@ -5,6 +5,7 @@
 
 mod check;
 mod check_cluster;
+mod check_faults;
 mod cluster;
 mod document;
 mod error;
@@ -32,4 +33,4 @@ pub use step::{
     TaskEnded,
 };
 pub use time::{Length, LengthError, StartUpTime, Within};
-pub use trouble::{Conflict, Crash, Cut, Fail, Late};
+pub use trouble::{Conflict, Crash, Cut, Fail, Late, Repeat};

@@ -52,6 +52,8 @@ pub enum Step {
     Start(Spanned<Party>),
     /// Lets disturbances come and go, and ends when the last has gone.
     Faults(Vec<Spanned<Window>>),
+    /// Does or waits as a step says, and goes on whatever comes of it.
+    Perhaps(Box<Spanned<Step>>),
     /// Lets time pass.
     Wait(Length),
     /// A person adds a taint to a member.
@@ -118,6 +120,17 @@ pub enum Step {
     /// Waits until a deleted member's object is gone.
     #[serde(alias = "nodeGone")]
     MemberGone(MemberGone),
+}
+
+impl Step {
+    /// Itself, or what it is to do perhaps.
+    #[must_use]
+    pub fn act(&self) -> &Self {
+        match self {
+            Self::Perhaps(step) => step.value.act(),
+            step => step,
+        }
+    }
 }
 
 /// `kill` and `start`: who.

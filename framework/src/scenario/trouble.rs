@@ -40,6 +40,14 @@ pub struct Cut {
     pub every: Spanned<u32>,
 }
 
+/// `repeat`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Repeat {
+    /// Every how many events.
+    pub every: Spanned<u32>,
+}
+
 /// `crash`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

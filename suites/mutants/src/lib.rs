@@ -8,18 +8,27 @@ use std::sync::Arc;
 use capsize_controllers::rules::Rules;
 use capsize_controllers::rules::node::NodeRules;
 
+/// What mutants of the reference as it is have in common.
+macro_rules! as_it_is {
+    () => {};
+}
+
 /// Declares wrong rules: the name says what is wrong, then comes the case that notices it, and the guarantee that names
-/// the cause, then the methods that are overridden.
+/// the cause, then the methods that are overridden. What all of a file override is a macro that is named first.
 macro_rules! mutants {
     ($($name:ident ($case:literal, $guarantee:literal) { $($method:tt)* })*) => {
         mutants! { Rules, new: $($name ($case, $guarantee) { $($method)* })* }
     };
-    ($rules:ident, $new:ident: $($name:ident ($case:literal, $guarantee:literal) { $($method:tt)* })*) => {
+    ($rules:ident, $new:ident: $($more:tt)*) => {
+        mutants! { $rules, $new, as_it_is: $($more)* }
+    };
+    ($rules:ident, $new:ident, $base:ident: $($name:ident ($case:literal, $guarantee:literal) { $($method:tt)* })*) => {
         $(
             #[expect(non_camel_case_types, reason = "its name is a sentence")]
             struct $name;
 
             impl $rules for $name {
+                $base!();
                 $($method)*
             }
         )*

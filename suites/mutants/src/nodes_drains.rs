@@ -9,14 +9,17 @@ use capsize_controllers::rules::node::{
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-/// As 1.16 behaves without its gate.
-const DRAINS: NodeBehaviour = NodeBehaviour::V1_16_DRAINS;
-
-mutants! { NodeRules, of_drains:
-    half_the_pod_eviction_timeout_is_enough("nodes/drained-after-a-timeout", "NODE-16") {
+/// All are as 1.16 without its gate.
+macro_rules! as_1_16_drains {
+    () => {
         fn node_behaviour(&self) -> NodeBehaviour {
-            DRAINS
+            NodeBehaviour::V1_16_DRAINS
         }
+    };
+}
+
+mutants! { NodeRules, of_drains, as_1_16_drains:
+    half_the_pod_eviction_timeout_is_enough("nodes/drained-after-a-timeout", "NODE-16") {
         fn draining(
             &self,
             ready: Option<&str>,
@@ -29,9 +32,6 @@ mutants! { NodeRules, of_drains:
     }
 
     a_node_that_says_that_it_is_ill_is_not_drained("nodes/drained-when-it-says-so", "NODE-15") {
-        fn node_behaviour(&self) -> NodeBehaviour {
-            DRAINS
-        }
         fn draining(
             &self,
             ready: Option<&str>,
@@ -44,9 +44,6 @@ mutants! { NodeRules, of_drains:
     }
 
     a_node_that_was_drained_once_is_not_drained_again("nodes/drained-when-it-says-so", "NODE-15") {
-        fn node_behaviour(&self) -> NodeBehaviour {
-            DRAINS
-        }
         fn draining(
             &self,
             ready: Option<&str>,
@@ -59,27 +56,18 @@ mutants! { NodeRules, of_drains:
     }
 
     daemons_are_drained_as_well("nodes/drained-after-a-timeout", "NODE-16") {
-        fn node_behaviour(&self) -> NodeBehaviour {
-            DRAINS
-        }
         fn drained(&self, pod: &Pod) -> bool {
             pod.metadata.deletion_timestamp.is_none()
         }
     }
 
     nodes_are_drained_at_twice_the_rate("nodes/drained-in-turn", "NODE-16") {
-        fn node_behaviour(&self) -> NodeBehaviour {
-            DRAINS
-        }
         fn zone_rate(&self, state: ZoneState, size: usize, rates: Rates) -> f64 {
             2.0 * zone_rate(state, size, rates)
         }
     }
 
     a_small_zone_is_drained_however_ill("nodes/drained-not-in-a-small-zone", "NODE-16") {
-        fn node_behaviour(&self) -> NodeBehaviour {
-            DRAINS
-        }
         fn zone_state(&self, census: Census, rates: Rates) -> ZoneState {
             match zone_state(census, rates) {
                 ZoneState::Partial => ZoneState::Normal,

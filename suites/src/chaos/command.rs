@@ -36,6 +36,9 @@ pub struct Chaos {
     /// Whose promises count, and who is started: a profile that comes with Capsize, or a file
     #[arg(long, default_value = "reference")]
     target: String,
+    /// Pass over seeds that would only try what has been tried: each fault in each phase of a failover, by kind of workload
+    #[arg(long)]
+    steer: bool,
     /// How many seeds run at a time; as many as there are cores where nothing is said
     #[arg(long)]
     jobs: Option<NonZeroUsize>,
@@ -98,6 +101,8 @@ impl Chaos {
         }
         let progress = progress((seeds.end - seeds.start, until));
         let seeds = seeds.take_while(|_| until.is_none_or(|until| clock.elapsed() < until));
+        let is_new = tally.steer();
+        let seeds = seeds.filter(|seed| !self.steer || is_new(&draw(*seed)));
         let ended = side_by_side(
             jobs,
             seeds,
@@ -105,8 +110,8 @@ impl Chaos {
             |seed, trial| {
                 progress.inc(1);
                 let kind = kind(seed, &trial)?;
-                let is_new = tally.count(seed, trial.span, &trial.coverage, kind.as_deref());
-                if is_new {
+                let is_first = tally.count(seed, trial.span, &trial.coverage, kind.as_deref());
+                if is_first {
                     progress.suspend(|| self.found(seed, draw(seed), &trial, target, folder.as_ref()))?;
                 }
                 if let Some(journal) = &mut journal {
@@ -132,6 +137,7 @@ impl Chaos {
             ("style", self.style.to_string()),
             ("target", format!("{} {}", target.profile.name, target.profile.version)),
             ("jobs", jobs.to_string()),
+            ("steers", if self.steer { "to what has not been tried" } else { "nowhere" }.to_owned()),
             ("stops", if self.keep_going { "at the end" } else { "at the first that fails" }.to_owned()),
             ("runs", if self.check_determinism { "each twice" } else { "each once" }.to_owned()),
         ];

@@ -2,9 +2,9 @@
 
 use capsize_framework::chaos::{Alarm, Plan, Style, shrink};
 use capsize_framework::report;
-use capsize_framework::run::Target;
+use capsize_framework::run::{Target, Until};
 
-use super::trial::run;
+use super::trial::{run, still_fails};
 use crate::exit::Trouble;
 use crate::output;
 
@@ -25,9 +25,9 @@ pub(super) struct Find {
 impl Find {
     /// Makes the plan of `seed` smaller, which failed with `alarm`.
     pub(super) fn of(seed: u64, style: Style, drawn: Plan, target: Target<'_>, alarm: &Alarm) -> Self {
-        let fails = |plan: &Plan| Alarm::of(&run(plan, target, false)).is_some_and(|now| alarm.is_in(&now));
+        let fails = |plan: &Plan| still_fails(plan, target, alarm);
         let smallest = shrink(&drawn, TRIES, fails);
-        let outcome = run(&smallest, target, true);
+        let outcome = run(&smallest, target, (true, Until::End));
         let mut case = outcome.case;
         let name = format!("{style}-{seed}");
         case.replay = format!("capsize replay {seed} --style {style}");

@@ -1,7 +1,7 @@
 //! `capsize mutants --chaos`: how many wrong rules fall to chaos alone, after how many seeds, and how small what it finds
 //! becomes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use capsize_clock::Seed;
@@ -12,14 +12,13 @@ use capsize_mutants::Mutant;
 use miette::miette;
 
 use super::seeds::Seeds;
-use super::trial::{run, try_plan};
+use super::trial::{still_fails, try_until_wrong};
 use crate::exit::{Trouble, Verdict};
 use crate::mutants::spoiled;
-use crate::reference::Reference;
 use crate::{conformance, output, targets};
 
 /// So many smaller plans are tried at most for each.
-const TRIES: usize = 200;
+const TRIES: usize = 60;
 
 /// A mutant that fell.
 struct Catch {
@@ -35,12 +34,17 @@ struct Catch {
 /// A run that broke, or a stdout that does not take what is said.
 pub(crate) fn hunt(mutants: &[Mutant], seeds: &Seeds, jobs: NonZeroUsize) -> Result<Verdict, Trouble> {
     let bases = conformance::plans().map_err(|error| Trouble::input(*error))?;
-    let quiet = quiet(seeds, &bases, jobs)?;
+    let mut quiet = BTreeMap::new();
+    for profile in mutants.iter().map(|mutant| mutant.profile) {
+        if !quiet.contains_key(profile) {
+            quiet.insert(profile, self::quiet(profile, seeds, &bases, jobs)?);
+        }
+    }
     let mut catches = Vec::new();
     side_by_side(
         jobs,
         mutants,
-        |mutant| caught(mutant, &quiet, &bases),
+        |mutant| caught(mutant, &quiet[mutant.profile], &bases),
         |mutant, catch| {
             let Some(Catch { seeds, plan, alarm }) = catch? else {
                 return output::say(&format!("✗ {}\n    nobody notices\n", mutant.id));
@@ -57,11 +61,11 @@ pub(crate) fn hunt(mutants: &[Mutant], seeds: &Seeds, jobs: NonZeroUsize) -> Res
         all.get(all.len() / 2).copied().unwrap_or_default()
     };
     output::say(&format!(
-        "{} of {} mutants fall to chaos with seeds {seeds}, {} of which are quiet on the rules as they should be\n\
+        "{} of {} mutants fall to chaos with seeds {seeds}; on the rules as they should be {}\n\
          half of those fall within {} seeds; made smaller, half have at most {} faults and {} members\n",
         catches.len(),
         mutants.len(),
-        quiet.len(),
+        told(&quiet),
         median(|(seeds, ..)| *seeds),
         median(|(_, faults, _)| *faults as u64),
         median(|(.., members)| *members as u64),
@@ -69,16 +73,23 @@ pub(crate) fn hunt(mutants: &[Mutant], seeds: &Seeds, jobs: NonZeroUsize) -> Res
     Ok(if catches.len() == mutants.len() { Verdict::Conforms } else { Verdict::Violated })
 }
 
+/// How many seeds are quiet on each profile.
+fn told(quiet: &BTreeMap<&str, BTreeSet<u64>>) -> String {
+    let each: Vec<String> =
+        quiet.iter().map(|(profile, seeds)| format!("{} are quiet ({profile})", seeds.len())).collect();
+    each.join(", ")
+}
+
 /// The seeds that fail in nothing where all rules are as they should be: only of those a failure says something.
-fn quiet(seeds: &Seeds, bases: &[Plan], jobs: NonZeroUsize) -> Result<BTreeSet<u64>, Trouble> {
-    let profile = targets::find("reference").map_err(Trouble::input)?;
-    let implementation = Reference::default();
-    let target = Target { profile: &profile, implementation: &implementation };
+fn quiet(profile: &str, seeds: &Seeds, bases: &[Plan], jobs: NonZeroUsize) -> Result<BTreeSet<u64>, Trouble> {
+    let profile = targets::find(profile).map_err(Trouble::input)?;
+    let implementation = crate::run::implementation(&profile)?;
+    let target = Target { profile: &profile, implementation: &*implementation };
     let mut quiet = BTreeSet::new();
     side_by_side(
         jobs,
         seeds.0.clone(),
-        |seed| try_plan(&plan_of(*seed, &profile, bases), target, false),
+        |seed| try_until_wrong(&plan_of(*seed, &profile, bases), target),
         |seed, trial| {
             if let Some(why) = trial.broken {
                 return Err(Trouble::Environment(miette!("{why}, with seed {seed}")));
@@ -90,10 +101,11 @@ fn quiet(seeds: &Seeds, bases: &[Plan], jobs: NonZeroUsize) -> Result<BTreeSet<u
     Ok(quiet)
 }
 
-/// Every style in turn.
+/// Every style in turn, each with its first seed, its second, and so on.
 fn plan_of(seed: u64, profile: &Profile, bases: &[Plan]) -> Plan {
-    let turn = usize::try_from(seed % Style::ALL.len() as u64).expect("there are few styles");
-    draw(Seed(seed), Style::ALL[turn], profile, bases)
+    let styles = Style::ALL.len() as u64;
+    let turn = usize::try_from(seed % styles).expect("there are few styles");
+    draw(Seed(seed / styles), Style::ALL[turn], profile, bases)
 }
 
 fn caught(mutant: &Mutant, seeds: &BTreeSet<u64>, bases: &[Plan]) -> Result<Option<Catch>, Trouble> {
@@ -102,13 +114,12 @@ fn caught(mutant: &Mutant, seeds: &BTreeSet<u64>, bases: &[Plan]) -> Result<Opti
     let target = Target { profile: &profile, implementation: &*implementation };
     for (number, seed) in (1..).zip(seeds) {
         let plan = plan_of(*seed, &profile, bases);
-        let trial = try_plan(&plan, target, false);
+        let trial = try_until_wrong(&plan, target);
         if let Some(why) = trial.broken {
             return Err(Trouble::Environment(miette!("{}: {why}, with seed {seed}", mutant.id)));
         }
         let Some(alarm) = trial.alarm else { continue };
-        let fails = |plan: &Plan| Alarm::of(&run(plan, target, false)).is_some_and(|now| alarm.is_in(&now));
-        let plan = shrink(&plan, TRIES, fails);
+        let plan = shrink(&plan, TRIES, |plan| still_fails(plan, target, &alarm));
         return Ok(Some(Catch { seeds: number, plan, alarm }));
     }
     Ok(None)

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use capsize_framework::chaos::{Coverage, Kind, Phase};
+use capsize_framework::chaos::{Coverage, Kind, Phase, Plan};
 
 /// Counts of what came of seeds, however many there are.
 #[derive(Default)]
@@ -13,19 +14,32 @@ pub(super) struct Tally {
     span: Duration,
     /// By kind of alarm: how many, and the first seed.
     alarms: BTreeMap<String, (u64, u64)>,
-    coverage: Coverage,
+    coverage: Arc<Mutex<Coverage>>,
 }
 
 impl Tally {
     /// Counts a seed. Answers whether its alarm, if it has one, is the first of its kind.
     pub(super) fn count(&mut self, seed: u64, span: Duration, tried: &Coverage, alarm: Option<&str>) -> bool {
         self.seeds += 1;
-        self.coverage.add(tried);
+        self.coverage().add(tried);
         self.span += span;
         let Some(kind) = alarm else { return false };
         let (times, _) = self.alarms.entry(kind.to_owned()).or_insert((0, seed));
         *times += 1;
         *times == 1
+    }
+
+    fn coverage(&self) -> MutexGuard<'_, Coverage> {
+        self.coverage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a plan would try something that has not been tried yet, as far as the tally goes that is asked.
+    pub(super) fn steer(&self) -> impl Fn(&Plan) -> bool + Send + use<> {
+        let coverage = Arc::clone(&self.coverage);
+        move |plan| {
+            let coverage = coverage.lock().unwrap_or_else(PoisonError::into_inner);
+            plan.tries().any(|(fault, workload)| coverage.lacks(fault, workload))
+        }
     }
 
     pub(super) fn is_quiet(&self) -> bool {
@@ -46,7 +60,7 @@ impl Tally {
         for (kind, (times, first)) in &self.alarms {
             let _ = writeln!(text, "  {times:>5} x {kind} (first with seed {first})");
         }
-        text + &table(&self.coverage)
+        text + &table(&self.coverage())
     }
 }
 

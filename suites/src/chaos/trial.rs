@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use capsize_clock::Seed;
 use capsize_framework::chaos::{Alarm, Coverage, Plan};
-use capsize_framework::run::{Outcome, Target, run_case};
+use capsize_framework::run::{Outcome, Target, Until, run_case_until};
 
 /// What came of a plan.
 pub struct Trial {
@@ -23,23 +23,42 @@ pub struct Trial {
 /// Runs a plan that was drawn; twice, if `twice`.
 #[must_use]
 pub fn try_plan(plan: &Plan, target: Target<'_>, twice: bool) -> Trial {
-    let outcome = run(plan, target, twice);
-    let again = twice.then(|| run(plan, target, true));
-    let differs = again.and_then(|again| difference(&outcome, &again));
-    Trial {
-        alarm: Alarm::of(&outcome),
-        differs,
-        coverage: outcome.coverage,
-        span: outcome.case.span,
-        broken: outcome.broken,
-    }
+    let outcome = run(plan, target, (twice, Until::End));
+    let again = twice.then(|| run(plan, target, (true, Until::End)));
+    Trial { differs: again.and_then(|again| difference(&outcome, &again)), ..Trial::of(outcome) }
 }
 
-/// Runs a plan that was drawn, or is a part of one.
-pub(super) fn run(plan: &Plan, target: Target<'_>, keep: bool) -> Outcome {
+/// Runs a plan that was drawn until anything is wrong.
+pub(super) fn try_until_wrong(plan: &Plan, target: Target<'_>) -> Trial {
+    Trial::of(run(plan, target, (false, Until::Violated(None))))
+}
+
+/// Whether a part of a plan that fails with `alarm` fails in the same way.
+pub(super) fn still_fails(plan: &Plan, target: Target<'_>, alarm: &Alarm) -> bool {
+    let until = match alarm {
+        Alarm::Guarantees(ids) => Until::Violated(ids.first().copied()),
+        Alarm::Unrest(_) => Until::End,
+    };
+    Alarm::of(&run(plan, target, (false, until))).is_some_and(|now| alarm.is_in(&now))
+}
+
+/// Runs a plan that was drawn, or is a part of one; whether its history is kept, and how long it goes on.
+pub(super) fn run(plan: &Plan, target: Target<'_>, how: (bool, Until)) -> Outcome {
     let case = plan.case().expect("a test holds every draw to being a scenario");
     // A plan has a seed of its own.
-    run_case(&case, target, Seed(0), keep)
+    run_case_until(&case, target, Seed(0), how)
+}
+
+impl Trial {
+    fn of(outcome: Outcome) -> Self {
+        Self {
+            alarm: Alarm::of(&outcome),
+            differs: None,
+            coverage: outcome.coverage,
+            span: outcome.case.span,
+            broken: outcome.broken,
+        }
+    }
 }
 
 /// The first line in which the histories of two runs differ.

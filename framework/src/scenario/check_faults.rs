@@ -1,0 +1,105 @@
+//! What the YAML types cannot say of disturbances that come and go.
+
+use serde_saphyr::Spanned;
+
+use super::check::{Checked, Scope, wrong};
+use super::faults::{Disturbance, Window};
+use super::object::Subresource;
+use super::reference::Victims;
+use super::step::Nuisance;
+use super::trouble::{Conflict, Crash, Cut, Fail, Repeat};
+
+impl Scope<'_> {
+    pub(super) fn window(&self, window: &Spanned<Window>) -> Checked {
+        let Window { after, fault, .. } = &window.value;
+        if let Some(after) = after {
+            let (member, workload) = after.value.about();
+            self.member(member)?;
+            workload.map_or(Ok(()), |workload| self.workload(workload))?;
+        }
+        if let Some(alias) = fault.value.alias() {
+            return wrong(alias, "what ends by itself gives no names");
+        }
+        self.disturbance_fits(fault)?;
+        match &fault.value {
+            Disturbance::Refuse(refuse) => self.victims(&refuse.cluster),
+            Disturbance::Partition(partition) => self.victims(&partition.cluster),
+            Disturbance::Delay(delay) => self.victims(&delay.cluster),
+            Disturbance::Disturb(disturb) => {
+                loses_at_most_all(&disturb.by)?;
+                self.victims(&disturb.cluster)
+            }
+            Disturbance::Silence(silence) => self.victims(&silence.node),
+            Disturbance::Condition(condition) => self.victims(&condition.node),
+            Disturbance::Skew(skew) => {
+                skew.says_one()?;
+                self.victims(&skew.node)
+            }
+            Disturbance::Kill(party) if self.killed => wrong(party, "they are dead already"),
+            Disturbance::Kill(_) => Ok(()),
+            Disturbance::Taint(taint) => self.member(&taint.cluster),
+            Disturbance::StartUp(start_up) => self.member(&start_up.cluster),
+            Disturbance::Scale(scale) => self.workload(&scale.workload),
+            Disturbance::Apply(apply) if apply.subresource == Some(Subresource::Status) => {
+                wrong(&apply.to, "a status does not become what it was")
+            }
+            Disturbance::Apply(apply) => self.object(&apply.to, &apply.object),
+            Disturbance::Delete(delete) => self.object(&delete.from, &delete.object),
+            Disturbance::DeleteMember(member) => self.member(member),
+            Disturbance::Fail(Fail { every, .. })
+            | Disturbance::Conflict(Conflict { every })
+            | Disturbance::Cut(Cut { every })
+            | Disturbance::Repeat(Repeat { every })
+            | Disturbance::Crash(Crash { write: every, .. })
+                if every.value == 0 =>
+            {
+                wrong(every, "it is counted from 1")
+            }
+            Disturbance::Fail(_)
+            | Disturbance::Conflict(_)
+            | Disturbance::Slow(_)
+            | Disturbance::Lag(_)
+            | Disturbance::Cut(_)
+            | Disturbance::Repeat(_)
+            | Disturbance::Crash(_)
+            | Disturbance::Rival(_) => Ok(()),
+        }
+    }
+
+    /// Some disturbances are of fleets alone, some of nodes.
+    fn disturbance_fits(&self, fault: &Spanned<Disturbance>) -> Checked {
+        let of_fleets = matches!(
+            fault.value,
+            Disturbance::Refuse(_)
+                | Disturbance::Delay(_)
+                | Disturbance::Disturb(_)
+                | Disturbance::StartUp(_)
+                | Disturbance::Scale(_)
+        );
+        let of_nodes =
+            matches!(fault.value, Disturbance::Silence(_) | Disturbance::Condition(_) | Disturbance::Skew(_));
+        let kind = fault.value.kind();
+        match self.on_nodes() {
+            true if of_fleets => wrong(fault, format!("`{kind}` strikes fleets, and this runs on a cluster")),
+            false if of_nodes => wrong(fault, format!("`{kind}` strikes nodes, and this runs on a fleet")),
+            _ => Ok(()),
+        }
+    }
+
+    fn victims(&self, victims: &Spanned<Victims>) -> Checked {
+        match &victims.value {
+            Victims::Member(member) => {
+                self.member(&Spanned::new(member.clone(), victims.referenced, victims.defined))
+            }
+            domain @ Victims::Domain(..) => self.domain(domain, victims).map(drop),
+        }
+    }
+}
+
+/// Of a hundred connections at most a hundred are lost.
+pub(super) fn loses_at_most_all(nuisance: &Spanned<Nuisance>) -> Checked {
+    match nuisance.value {
+        Nuisance::Lose(101..) => wrong(nuisance, "of a hundred, at most a hundred are lost"),
+        _ => Ok(()),
+    }
+}
