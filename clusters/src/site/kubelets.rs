@@ -105,10 +105,10 @@ impl Desk {
         }
     }
 
-    /// Whether the Node says something else than its kubelet, because somebody has taken it for dead.
+    /// Whether the Node says something else than its kubelet, because somebody has taken it for dead, or made it anew.
     fn contradicted(&self, name: &str, conditions: [(&'static str, bool); 4]) -> bool {
         let told = self.kubelets.get(name).and_then(Machine::told);
-        told.is_some_and(|told| told != if conditions[0].1 { "True" } else { "False" })
+        told.is_none_or(|told| told != if conditions[0].1 { "True" } else { "False" })
     }
 
     async fn post(&self, name: &str, own: &mut Own, conditions: [(&'static str, bool); 4], time: Timestamp) {

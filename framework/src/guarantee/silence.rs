@@ -1,6 +1,6 @@
 //! A member that pulls falls silent when its agent is cut off: HEALTH.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::bounds;
@@ -18,6 +18,8 @@ use crate::target::Feature;
 pub(super) struct Silence {
     /// The members whose agent is cut off, or was until that time.
     cut: BTreeMap<String, Option<Duration>>,
+    /// Those whose clock was changed: while it is behind what they said before, what they say is nothing new.
+    turned_back: BTreeSet<String>,
     waits: Waits,
 }
 
@@ -76,6 +78,9 @@ fn is_cut(member: &str, court: &Court<'_>) -> bool {
 impl Silence {
     fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
         let Some(known) = court.world.members.get(member).filter(|known| known.pulls) else { return };
+        if matches!(&fact.news, News::FaultBegan { fault, .. } if fault == "skew") {
+            self.turned_back.insert(member.to_owned());
+        }
         if !is_cut(member, court) {
             return;
         }
@@ -103,6 +108,9 @@ impl Silence {
         }
         if self.cut.contains_key(member) {
             return court.book.held_by(left.unwrap_or_default());
+        }
+        if self.turned_back.contains(member) {
+            return;
         }
         if !court.world.faults_are_marked || court.controllers_are_hindered(fact.at) {
             return;

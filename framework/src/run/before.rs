@@ -87,6 +87,25 @@ impl Driver<'_> {
     }
 }
 
+impl Before {
+    /// What `other` changed of the same object is to become what it was before this, too.
+    pub(super) fn also(&mut self, other: &Self) {
+        merge(&mut self.asked.wanted, &other.asked.wanted);
+    }
+}
+
+/// Adds to `whole` what is in `more`.
+fn merge(whole: &mut Value, more: &Value) {
+    match (whole, more) {
+        (Value::Object(whole), Value::Object(more)) => {
+            for (key, more) in more {
+                merge(whole.entry(key.clone()).or_insert(Value::Null), more);
+            }
+        }
+        (whole, more) => *whole = more.clone(),
+    }
+}
+
 /// The object as a person would make it again.
 fn made_again(was: &DynamicObject) -> DynamicObject {
     let mut object = was.clone();
@@ -145,8 +164,11 @@ mod tests {
     fn only_what_was_applied_becomes_what_it_was() {
         let was = json!({"metadata": {"name": "a"}, "spec": {"size": 1, "place": {"zone": "a"}}});
         let applied = json!({"metadata": {"name": "a"}, "spec": {"size": 2, "place": {"region": "b"}}});
+        let mut both = applied;
+        merge(&mut both, &json!({"spec": {"colour": "red"}}));
+        let applied = both;
         let mut now = json!({"metadata": {"name": "a", "uid": "7"},
-            "spec": {"size": 2, "place": {"zone": "c", "region": "b"}, "told": true}});
+            "spec": {"size": 2, "place": {"zone": "c", "region": "b"}, "told": true, "colour": "red"}});
         revert(&mut now, &applied, &was);
         let wanted = json!({"metadata": {"name": "a", "uid": "7"},
             "spec": {"size": 1, "place": {"zone": "c"}, "told": true}});

@@ -66,5 +66,7 @@ fn is_ready_somewhere(pod: &Workload) -> bool {
 fn is_where_it_belongs(workload: &Workload) -> bool {
     let belongs = |member: &String| workload.targets().any(|target| target == member);
     let managed = workload.running.iter().filter(|(_, running)| running.managed).map(|(member, _)| member);
-    at_rest(workload) && workload.deliveries.keys().chain(managed).all(belongs)
+    // What only others need is placed nowhere of its own.
+    let needed = workload.assignment.is_empty() && !workload.required_by.is_empty();
+    (needed || at_rest(workload)) && workload.deliveries.keys().chain(managed).all(belongs)
 }

@@ -1,5 +1,6 @@
 //! The step `faults`: disturbances that come and go, each on its own, until the last is undone.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -163,7 +164,16 @@ impl Driver<'_> {
             Err(Miss::Unmet { .. }) => return Ok(None),
             changed => changed?,
         };
-        shared.entry(what.clone()).or_insert((0, undo)).0 += 1;
+        match shared.entry(what.clone()) {
+            Entry::Vacant(entry) => drop(entry.insert((1, undo))),
+            Entry::Occupied(mut entry) => {
+                let (count, first) = entry.get_mut();
+                *count += 1;
+                if let (Undo::Object(first), Undo::Object(also)) = (first, &undo) {
+                    first.also(also);
+                }
+            }
+        }
         Ok(Some(InForce::Shared(what)))
     }
 

@@ -28,6 +28,8 @@ pub(in super::super) struct Drained {
     paces: BTreeMap<Zone, Pace>,
     /// The ill whose pods are being deleted.
     begun: BTreeSet<String>,
+    /// When the controllers began last, who count from then on.
+    back: Duration,
 }
 
 impl Guarantee for Drained {
@@ -49,6 +51,13 @@ impl Guarantee for Drained {
                 self.begun.remove(member);
                 self.waits.cancel(&Subject::member(member));
                 self.look(member, fact, court);
+            }
+            News::FaultEnded { member: None, .. } => {
+                self.back = fact.at;
+                self.begun.clear();
+                for (name, _) in ill(court.world) {
+                    self.look(name, fact, court);
+                }
             }
             News::EvictionBegan { workload, task } if is_drain(workload, task, fact, court) => {
                 self.begun.insert(task.member.clone());
@@ -97,7 +106,7 @@ impl Drained {
             ),
             missing: format!("none of the pods of {name} is being deleted"),
         };
-        let until = fact.at.max(member.health_since + timeout) + allowed;
+        let until = fact.at.max(member.health_since.max(self.back) + timeout) + allowed;
         self.waits.restart(subject, fact, until, allowed, reason);
     }
 }

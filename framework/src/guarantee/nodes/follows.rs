@@ -9,7 +9,7 @@ use super::super::court::{Court, Guarantee, Reason, Waits};
 use super::super::{Rule, Subject};
 use super::heartbeat::settle;
 use crate::facts::{Fact, Member, News, TaintEffect};
-use crate::target::Feature;
+use crate::target::{Feature, Profile};
 
 static TAINTS: Rule = Rule {
     id: "NODE-06",
@@ -32,7 +32,7 @@ static LABELS: Rule = Rule {
 /// I33 and I25: what is wrong with a node, in words.
 pub(in super::super) struct Follows {
     rule: &'static Rule,
-    wrong: fn(&Member) -> Option<String>,
+    wrong: fn(&Member, &Profile) -> Option<String>,
     waits: Waits,
 }
 
@@ -61,7 +61,7 @@ impl Guarantee for Follows {
             _ => return,
         };
         let Some(member) = court.world.members.get(name) else { return };
-        let wrong = (self.wrong)(member).map(|missing| Reason {
+        let wrong = (self.wrong)(member, court.profile).map(|missing| Reason {
             because: format!("that is what {name} tells of itself"),
             missing: format!("{name} {missing}"),
         });
@@ -83,7 +83,7 @@ const PRESSURES: [(&str, &str); 4] = [
 ];
 const CORDONED: &str = "node.kubernetes.io/unschedulable";
 
-fn wrong_taints(member: &Member) -> Option<String> {
+fn wrong_taints(member: &Member, _: &Profile) -> Option<String> {
     let pressed =
         |(kind, _): &&(&str, &str)| member.conditions.get(*kind).is_some_and(|status| status == "True");
     let wanted = PRESSURES.iter().filter(pressed).map(|(_, key)| *key);
@@ -98,11 +98,14 @@ fn wrong_taints(member: &Member) -> Option<String> {
     there.difference(&wanted).next().map(|key| format!("still has the taint {key}:NoSchedule"))
 }
 
-fn wrong_labels(member: &Member) -> Option<String> {
+/// What leads is followed; where it is missing, nothing is.
+fn wrong_labels(member: &Member, profile: &Profile) -> Option<String> {
     ["os", "arch"].into_iter().find_map(|name| {
         let label = |key: String| member.labels.get(&key);
         let (stable, beta) =
             (label(format!("kubernetes.io/{name}")), label(format!("beta.kubernetes.io/{name}")));
-        (stable != beta).then(|| format!("has another beta.kubernetes.io/{name} than kubernetes.io/{name}"))
+        let leads = if profile.has(Feature::StableLabelsLead) { stable } else { beta };
+        (leads.is_some() && stable != beta)
+            .then(|| format!("has another beta.kubernetes.io/{name} than kubernetes.io/{name}"))
     })
 }

@@ -35,13 +35,12 @@ impl Guarantee for Starts {
         match &fact.news {
             News::Health { member, now: None, .. } => {
                 let Some((begins, grace)) = began(member, court) else { return };
-                let allowed = bounds::starts(court.timings(), grace);
-                let reason = Reason {
-                    because: format!("{member} was made at {}, and never said anything", clock(begins)),
-                    missing: format!("{member} is not Unknown"),
-                };
-                let until = begins.max(fact.at) + allowed;
-                self.0.restart(Subject::member(member), fact, until, allowed, reason);
+                self.wait(member, begins, grace, fact, court);
+            }
+            // Who renews its Lease is there, whatever it has not said.
+            News::SignOfLife(member) if self.0.has(&Subject::member(member)) => {
+                let Some((_, grace)) = began(member, court) else { return };
+                self.wait(member, fact.at, grace, fact, court);
             }
             News::Health { member, was: None, now: Some(Health::Unknown), first: false } => {
                 let left = self.0.met(&Subject::member(member), fact);
@@ -60,6 +59,18 @@ impl Guarantee for Starts {
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
         self.0.pass(now, court);
+    }
+}
+
+impl Starts {
+    fn wait(&mut self, member: &str, begins: Duration, grace: Duration, fact: &Fact, court: &Court<'_>) {
+        let allowed = bounds::starts(court.timings(), grace);
+        let reason = Reason {
+            because: format!("{member} is there since {}, and never said anything", clock(begins)),
+            missing: format!("{member} is not Unknown"),
+        };
+        let until = begins.max(fact.at) + allowed;
+        self.0.restart(Subject::member(member), fact, until, allowed, reason);
     }
 }
 
