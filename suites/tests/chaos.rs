@@ -13,13 +13,22 @@ use capsize_framework::chaos::{Plan, Style, draw};
 use capsize_framework::report::{self, Status};
 use capsize_framework::run::{Target, run_case};
 use capsize_framework::scenario;
+use capsize_framework::target::Feature;
 
 #[test]
 fn what_chaos_once_found_is_found_no_more() {
-    let profile = targets::find("reference").unwrap();
-    let target = Target { profile: &profile, implementation: &Reference::default() };
     let corpus: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("chaos/corpus");
     for case in scenario::find(&[corpus]).unwrap() {
+        let profile = match &case.scenario {
+            scenario if scenario.cluster.is_none() => "reference",
+            scenario if scenario.features.contains(&Feature::DrainsAfterTimeout) => {
+                "reference-nodes-1.16-drains"
+            }
+            _ => "reference-nodes",
+        };
+        let profile = targets::find(profile).unwrap();
+        let implementation = capsize::run::implementation(&profile).unwrap();
+        let target = Target { profile: &profile, implementation: &*implementation };
         let outcome = run_case(&case, target, Seed(1), false);
         assert_eq!(outcome.broken, None);
         assert!(outcome.case.status == Status::Passed, "{}", report::failure(&outcome.case));

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::draw::{Span, one_of, seconds};
 use super::fleet::Fleet;
 use super::nodes;
+use super::workloads::MAINTAINED;
 
 /// A kind of fault: how one of it is drawn.
 pub(super) type Kind = fn(&mut Stream, &Fleet) -> Value;
@@ -53,7 +54,12 @@ pub(super) fn as_they_fall(chance: &mut Stream, span: Span, fleet: &Fleet, most:
     windows.into_iter().map(|(at, lasts)| window(at, lasts, &one_of(chance, &kinds)(chance, fleet))).collect()
 }
 
+/// A member that has left the fleet is away for so long that everybody has noticed, in seconds. Of one that is made anew at
+/// once the real controllers believe what they knew of the old one.
+const GONE: f64 = 90.0;
+
 pub(super) fn window(at: f64, lasts: f64, fault: &Value) -> Value {
+    let lasts = if fault.get("deleteMember").is_some() { lasts.max(GONE) } else { lasts };
     json!({"at": seconds(at), "for": seconds(lasts), "fault": fault})
 }
 
@@ -94,7 +100,8 @@ pub(super) fn kill(_: &mut Stream, _: &Fleet) -> Value {
 
 fn taint(chance: &mut Stream, fleet: &Fleet) -> Value {
     let effect = one_of(chance, &["NoSchedule", "NoExecute", "NoExecute"]);
-    json!({"taint": {"cluster": victim(chance, fleet), "key": "example.com/maintenance", "effect": effect}})
+    let key = one_of(chance, &MAINTAINED);
+    json!({"taint": {"cluster": victim(chance, fleet), "key": key, "effect": effect}})
 }
 
 pub(super) fn start_up(chance: &mut Stream, fleet: &Fleet) -> Value {

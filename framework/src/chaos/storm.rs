@@ -73,6 +73,7 @@ fn meanwhile(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Val
         true => nodes::KINDS.to_vec(),
         false => vec![kill as Kind, refuse, partition, start_up, scale],
     };
+    kinds.extend(fleet.acts.iter().filter(|_| !fleet.workloads.is_empty()));
     if fleet.inside {
         kinds.extend([crash as Kind, rival]);
     }

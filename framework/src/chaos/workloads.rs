@@ -106,13 +106,18 @@ fn policy(chance: &mut Stream, draw: &mut Draw<'_>, fleet: &Fleet, scoped: bool)
     Value::Object(policy)
 }
 
+/// The keys that people taint members with.
+pub(super) const MAINTAINED: [&str; 2] = ["example.com/maintenance", "example.com/slow-disk"];
+
 /// How long it stays where it is when its member fails; nothing where the target's defaults hold.
 fn tolerations(chance: &mut Stream) -> Option<Value> {
     let seconds = match chance.random_range(0..10) {
         0..=4 => return None,
         5 => {
-            let lasts = format!("{}s", chance.random_range(5..=120));
-            return Some(json!([{"key": "example.com/maintenance", "effect": "NoExecute", "for": lasts}]));
+            let mut lasts = || format!("{}s", chance.random_range(5..=120));
+            return Some(
+                MAINTAINED.map(|key| json!({"key": key, "effect": "NoExecute", "for": lasts()})).into(),
+            );
         }
         6 => 0,
         7 | 8 => chance.random_range(1..=300),

@@ -1,6 +1,6 @@
 //! What is told of members, and when they are ready again: HEALTH.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::bounds::{self, Failing};
@@ -62,6 +62,8 @@ pub(super) struct Recovered {
     waits: Waits,
     /// When the controllers last came back, whose first probe has no threshold.
     back: Option<Duration>,
+    /// Those that are reached otherwise than before: until one is told to be ready nobody knows whether it answers.
+    otherwise: BTreeSet<String>,
 }
 
 impl Guarantee for Recovered {
@@ -76,7 +78,12 @@ impl Guarantee for Recovered {
             News::FaultEnded { member: Some(member), fault } => self.ended(member, fault, fact, court),
             News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
             News::Health { member, was: Some(Health::NotReady), now: Some(Health::Ready), .. } => {
+                self.otherwise.remove(member);
                 self.told(member, fact, court);
+            }
+            News::Access(member) => {
+                self.otherwise.insert(member.clone());
+                self.waits.cancel(&Subject::member(member));
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.ended.remove(member);
@@ -127,7 +134,9 @@ impl Recovered {
         if in_force(member, court).next().is_some() {
             return;
         }
-        let Some(failing) = self.failed.remove(member) else { return };
+        let Some(failing) = self.failed.remove(member).filter(|_| !self.otherwise.contains(member)) else {
+            return;
+        };
         let limit =
             bounds::ready(court.timings(), failing).filter(|_| known.health == Some(Health::NotReady));
         if let Some(limit) = limit {

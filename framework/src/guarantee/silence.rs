@@ -77,10 +77,10 @@ fn is_cut(member: &str, court: &Court<'_>) -> bool {
 
 impl Silence {
     fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
-        let Some(known) = court.world.members.get(member).filter(|known| known.pulls) else { return };
         if matches!(&fact.news, News::FaultBegan { fault, .. } if fault == "skew") {
             self.turned_back.insert(member.to_owned());
         }
+        let Some(known) = court.world.members.get(member).filter(|known| known.pulls) else { return };
         if !is_cut(member, court) {
             return;
         }

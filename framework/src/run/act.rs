@@ -224,8 +224,9 @@ impl Driver<'_> {
         }
     }
 
-    pub(super) async fn delete_member(&self, member: &str) -> Result<(), Miss> {
+    pub(super) async fn delete_member(&mut self, member: &str) -> Result<(), Miss> {
         self.mark("deleteMember", &[(self.member_word(), member)]);
+        self.unkept.insert(member.to_owned());
         let deleted = self.member_api().delete(member, &DeleteParams::default()).await;
         deleted.map(drop).map_err(|error| refused("the deletion of a member", &error))
     }

@@ -1,5 +1,7 @@
 //! The step `calm`: whether anything is left of what was wrong.
 
+use std::collections::BTreeSet;
+
 use tokio::time::Instant;
 
 use super::driver::{Driver, Miss, Subject};
@@ -20,11 +22,16 @@ impl Driver<'_> {
         let lasts = self.length(&calm.lasts)?;
         let end = Instant::now() + within;
         let nodes = self.cluster.is_some();
-        let is_at_rest = |world: &World| unrest(world, nodes).is_none();
+        let is_at_rest = |world: &World| unrest(world, nodes, &self.unkept).is_none();
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            self.until(what.clone(), Subject::Everything { nodes }, left, |world, _| is_at_rest(world))
-                .await?;
+            self.until(
+                what.clone(),
+                Subject::Everything { nodes, unkept: self.unkept.clone() },
+                left,
+                |world, _| is_at_rest(world),
+            )
+            .await?;
             if !self.wait(lasts, |world, _| !is_at_rest(world)).await? {
                 self.mark("lasted", &[("that", &what)]);
                 return Ok(());
@@ -33,13 +40,17 @@ impl Driver<'_> {
     }
 }
 
-/// What is not at rest, if anything: the first of it, by name. Where the members are `nodes`, the workloads are pods.
-pub(super) fn unrest(world: &World, nodes: bool) -> Option<Unrest<'_>> {
+/// What is not at rest, if anything: the first of it, by name. Where the members are `nodes`, the workloads are pods. What the
+/// `unkept` members have beside what they should have does not count.
+pub(super) fn unrest<'w>(world: &'w World, nodes: bool, unkept: &BTreeSet<String>) -> Option<Unrest<'w>> {
     let member = world.members.iter().find(|(_, member)| !is_well(member));
     if let Some((name, _)) = member {
         return Some(Unrest::Member(name));
     }
-    let rests = if nodes { is_ready_somewhere } else { is_where_it_belongs };
+    let rests = |workload: &Workload| match nodes {
+        true => is_ready_somewhere(workload),
+        false => is_where_it_belongs(workload, unkept),
+    };
     let mut workloads = world.workloads.iter();
     workloads.find(|(_, workload)| !rests(workload)).map(|(key, _)| Unrest::Workload(key.name()))
 }
@@ -63,9 +74,10 @@ fn is_ready_somewhere(pod: &Workload) -> bool {
 }
 
 /// At rest, delivered to its members and to no others, and left nowhere else.
-fn is_where_it_belongs(workload: &Workload) -> bool {
+fn is_where_it_belongs(workload: &Workload, unkept: &BTreeSet<String>) -> bool {
     let belongs = |member: &String| workload.targets().any(|target| target == member);
     let managed = workload.running.iter().filter(|(_, running)| running.managed).map(|(member, _)| member);
+    let managed = managed.filter(|member| !unkept.contains(*member));
     // What only others need is placed nowhere of its own.
     let needed = workload.assignment.is_empty() && !workload.required_by.is_empty();
     (needed || at_rest(workload)) && workload.deliveries.keys().chain(managed).all(belongs)

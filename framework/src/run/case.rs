@@ -1,7 +1,7 @@
 //! One case from its start to its verdicts: in virtual time, or in real time where anything of it runs outside.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -212,6 +212,7 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
         faults: Vec::new(),
         broken_down: Vec::new(),
         flapping: BTreeMap::new(),
+        unkept: BTreeSet::new(),
         phase: run.seed.stream("phase"),
     };
     let steps = async {

@@ -1,7 +1,7 @@
 //! Runs the steps of one scenario: what all steps need, and the waiting. What the single steps do is in `act.rs`
 //! and `expect.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use capsize_clock::{Clock, Stream};
@@ -68,6 +68,9 @@ pub(super) struct Driver<'a> {
     /// Machines that have broken down, in that order.
     pub(super) broken_down: Vec<(String, Breakdown)>,
     pub(super) flapping: BTreeMap<String, JoinSet<()>>,
+    /// Members that may keep copies for good: those that have left the fleet, be it for a while, and all where there were two
+    /// leaders, of whom one may have made a copy anew that the other had taken away.
+    pub(super) unkept: BTreeSet<String>,
 }
 
 impl Driver<'_> {
@@ -250,6 +253,7 @@ pub(super) enum Subject {
     /// All of it, with nodes as members or not.
     Everything {
         nodes: bool,
+        unkept: BTreeSet<String>,
     },
 }
 
@@ -278,7 +282,7 @@ impl Subject {
                 let names: Vec<&str> = tainted.map(|(name, _)| name.as_str()).collect();
                 format!("{} nodes have it: {}", names.len(), names.join(", "))
             }
-            Self::Everything { nodes } => match unrest(world, *nodes) {
+            Self::Everything { nodes, unkept } => match unrest(world, *nodes, unkept) {
                 Some(Unrest::Member(name)) => Self::Member(name.to_owned()).describe(world),
                 Some(Unrest::Workload(name)) => Self::Workload(name.to_owned()).describe(world),
                 None => "nothing moves".to_owned(),

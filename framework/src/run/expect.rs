@@ -72,7 +72,10 @@ impl Driver<'_> {
             }
             Step::Taint(taint) => self.edit_taints(taint, true).await,
             Step::Untaint(taint) => self.edit_taints(taint, false).await,
-            Step::DeleteMember(member) => self.delete_member(&self.name(&member.value)?).await,
+            Step::DeleteMember(member) => {
+                let name = self.name(&member.value)?;
+                self.delete_member(&name).await
+            }
             Step::StartUp(start_up) => {
                 let member = self.name(&start_up.cluster.value)?;
                 self.set_start_up(&member, &start_up.takes)

@@ -37,6 +37,7 @@ impl Driver<'_> {
         let started = self.controllers.start_rival().await;
         if started.map_err(|error| Miss::Broken(error.to_string()))? {
             self.log.mark(fault_mark("rival", None, "begin"));
+            self.unkept.extend(self.scenario.members());
         }
         Ok(())
     }

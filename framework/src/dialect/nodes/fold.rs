@@ -61,7 +61,13 @@ impl Nodes {
         let (at, width) = self.world.observers.place(entry);
         self.world.now = at;
         let (news, witness) = match &entry.kind {
-            Kind::Mark(mark) => (vec![marks::observe(&mut self.world, mark)], None),
+            Kind::Mark(mark) => {
+                let news = marks::observe(&mut self.world, mark);
+                if matches!(news, News::FaultEnded { member: None, .. }) {
+                    self.leases.begin_anew();
+                }
+                (vec![news], None)
+            }
             Kind::Event { on, object, event } if object.kind() == "Lease" => {
                 let heard = if &**on == CONTROL_PLANE { self.lease(*event, object) } else { None };
                 let (name, version) =
