@@ -153,6 +153,12 @@ mod tests {
         }
     }
 
+    #[test]
+    fn as_many_replicas_as_there_may_be_are_divided_without_dealing_out_each() {
+        let placed = divide_by_seats(i32::MAX, weights(&[("m1", 1), ("m2", 1), ("m3", 1)]), "1");
+        assert_eq!(pairs(&placed), [("m1", 715_827_883), ("m2", 715_827_882), ("m3", 715_827_882)]);
+    }
+
     /// Seat by seat, as the method is told.
     fn dealt(replicas: i32, list: &[(String, i64)]) -> Vec<i32> {
         let mut seats = vec![0; list.len()];

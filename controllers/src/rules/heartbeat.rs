@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_silent_agent_is_not_waited_for() {
+    fn only_an_agent_falls_silent_and_only_a_silent_one_is_not_waited_for() {
         for (mode, status, expected) in
             [("Push", "False", false), ("Pull", "True", false), ("Pull", "Unknown", true)]
         {
@@ -196,6 +196,7 @@ mod tests {
             cluster.spec.sync_mode = mode.into();
             cluster.status.get_or_insert_default().conditions = vec![ready(status, "", 0)];
             assert_eq!(abandons_works(&cluster), expected, "{mode} {status}");
+            assert_eq!(falls_silent(&cluster), mode == "Pull", "{mode}");
         }
     }
 

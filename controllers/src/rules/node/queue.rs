@@ -249,6 +249,7 @@ mod tests {
         ];
         for (old, rate, now, expected) in cases {
             let new = old.swapped(rate, at(now));
+            assert!((new.rate() - rate).abs() < f64::EPSILON);
             assert_eq!(new.allows(at(now)), expected, "{old:?} {now}");
             assert!(new.allows(at(now + 1000)));
         }

@@ -127,6 +127,8 @@ impl NodeRules for NodeRelease {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;
@@ -206,6 +208,11 @@ mod tests {
         assert_eq!(NodeRelease::default().decisive(Some("True"), Some("Unknown")), Some("Unknown"));
         assert!(!old.marks_newcomer(None, Some("Unknown")));
         assert_eq!(old.disruption_target(&[], None, at(0)), None);
+        let beta = BTreeMap::from([("beta.kubernetes.io/os".to_owned(), "linux".to_owned())]);
+        let stable = BTreeMap::from([("kubernetes.io/os".to_owned(), "linux".to_owned())]);
+        assert_eq!(old.mirrored_labels(&beta), stable);
+        assert_eq!(NodeRelease::default().mirrored_labels(&stable), beta);
+        assert_eq!(NodeRelease::default().mirrored_labels(&beta), BTreeMap::new());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::rules::ScheduleError;
 
 fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
@@ -310,10 +311,50 @@ fn a_bug_changes_its_rule_and_no_other() {
     let right = |bug| if bug == Bug::ScaleUpShrinks { Release::of("1.16") } else { Release::default() };
     for (bug, ask, with_it) in rows {
         assert_eq!(ask(&right(bug)), !with_it, "without bugs, {}", bug.name());
+        let reference = if right(bug).behaviour == Behaviour::default() { ask(&Reference) } else { !with_it };
+        assert_eq!(reference, !with_it, "the reference, {}", bug.name());
         for other in Bug::all() {
             let expected = if other == bug { with_it } else { !with_it };
             let release = Release { bugs: [other].into(), ..right(bug) };
             assert_eq!(ask(&release), expected, "{}, {}", bug.name(), other.name());
         }
     }
+}
+
+/// Whether a member that is being removed is still one of those that its workload is on.
+fn keeps_what_is_removed(rules: &dyn Rules) -> bool {
+    let mut cluster = Cluster::new("m1", Default::default());
+    cluster.metadata.deletion_timestamp = Some(Time(at(1)));
+    assert!(rules.terminating_filter(&cluster, false).is_some(), "it is chosen anew");
+    rules.terminating_filter(&cluster, true).is_none()
+}
+
+#[test]
+fn what_a_release_does_without_is_left_as_it_is() {
+    type Ask = fn(&dyn Rules) -> bool;
+    let rows: [(&str, Ask); 5] = [
+        ("a member that is not ready is tainted", |rules| {
+            rules.no_execute_taints(Some("False"), at(0), Duration::ZERO, &[], at(1)).len() == 1
+        }),
+        ("one that is removed is tainted", |rules| rules.terminating_taints(&[], at(1)).len() == 1),
+        ("its workloads leave it for the taint", keeps_what_is_removed),
+        ("why it is not scheduled is not told apart", |rules| {
+            let error = ScheduleError::Fit("none".into());
+            rules.scheduled_condition(Some(&error)) == ("BindingFailedScheduling", "none".to_owned())
+        }),
+        ("policies tolerate ill health for a time", |rules| {
+            rules.default_tolerations(&[], Duration::from_secs(1), Duration::from_secs(2)).len() == 2
+        }),
+    ];
+    for (about, ask) in rows {
+        assert!(ask(&Reference), "{about}");
+        assert!(ask(&Release::of("1.5")), "{about}");
+        assert!(!ask(&Release::of("1.18")), "{about}");
+    }
+    let taint = [parsed(json!({"key": "k", "effect": "NoExecute"}))];
+    let newest = Release::of("1.18");
+    assert_eq!(newest.no_execute_taints(Some("False"), at(0), Duration::ZERO, &taint, at(1)), taint);
+    assert_eq!(newest.terminating_taints(&taint, at(1)), taint);
+    let toleration = [parsed(json!({"key": "k", "operator": "Exists"}))];
+    assert_eq!(newest.default_tolerations(&toleration, Duration::ZERO, Duration::ZERO), toleration);
 }

@@ -101,11 +101,12 @@ mod tests {
     fn names_keys_values_and_paths_are_told_from_others() {
         type Check = fn(&str) -> Vec<String>;
         let long = "a".repeat(64);
-        let prefixed = format!("{}/a", "a.".repeat(127) + "a");
-        let cases: [(Check, &str, &str); 21] = [
+        let [longest, prefixed] = [126, 127].map(|parts| format!("{}/a", "a.".repeat(parts) + "a"));
+        let cases: [(Check, &str, &str); 26] = [
             (not_a_cluster_name, "member1", ""),
             (not_a_cluster_name, "Member", "a lowercase RFC 1123 label must"),
             (not_a_cluster_name, "a.b", "a lowercase RFC 1123 label must"),
+            (not_a_cluster_name, &long[..48], ""),
             (not_a_cluster_name, &long[..49], "must be no more than 48 characters"),
             (not_a_key, "tier", ""),
             (not_a_key, "example.com/Tier_1", ""),
@@ -114,11 +115,15 @@ mod tests {
             (not_a_key, "a/b/c", "a qualified name must"),
             (not_a_key, "tier~1", "name part must consist of"),
             (not_a_key, "Example.com/tier", "prefix part a lowercase RFC 1123 subdomain must"),
+            (not_a_key, &longest, ""),
             (not_a_key, &prefixed, "prefix part must be no more than 253 characters"),
+            (not_a_key, &format!("{}/a", &long[..63]), ""),
+            (not_a_key, &long[..63], ""),
             (not_a_key, &long, "name part must be no more than 63 characters"),
             (not_a_label_value, "", ""),
             (not_a_label_value, "a.B-c_1", ""),
             (not_a_label_value, "-a", "a valid label must be"),
+            (not_a_label_value, &long[..63], ""),
             (not_a_label_value, &long, "must be no more than 63 characters"),
             (not_a_pointer, "", ""),
             (not_a_pointer, "/spec/replicas", ""),

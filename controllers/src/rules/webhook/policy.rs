@@ -131,6 +131,7 @@ mod tests {
         let cases = [
             (failover(json!({})), ""),
             (failover(json!({"gracePeriodSeconds": 5})), ""),
+            (failover(json!({"decisionConditions": {"tolerationSeconds": 0}})), ""),
             (failover(json!({"purgeMode": "Graciously", "gracePeriodSeconds": 5})), ""),
             (alone, "spec.propagateDeps: Invalid value: false: application failover is set"),
             (
