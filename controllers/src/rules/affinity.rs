@@ -136,7 +136,7 @@ mod tests {
         let mut cluster = Cluster::new("m1", Default::default());
         cluster.spec.region = "7".into();
         cluster.spec.zones = vec!["z1".into(), "z2".into()];
-        let cases: [(&str, &str, &[&str], bool); 14] = [
+        let cases: [(&str, &str, &[&str], bool); 15] = [
             ("zone", "In", &["z1", "z2", "z3"], true),
             ("zone", "In", &["z1"], false),
             ("zone", "NotIn", &["z3"], true),
@@ -149,6 +149,7 @@ mod tests {
             ("region", "Gt", &["6"], true),
             ("region", "Gt", &["7"], false),
             ("region", "Lt", &["8"], true),
+            ("region", "Lt", &["7"], false),
             ("zone", "Lt", &["8"], false),
             ("cluster", "Exists", &[], false),
         ];
@@ -158,5 +159,9 @@ mod tests {
             let parsed: ClusterAffinity = serde_json::from_value(affinity).unwrap();
             assert_eq!(affinity_matches(&parsed, &cluster), expected, "{key} {operator} {values:?}");
         }
+        cluster.spec.provider = "p".into();
+        let fields =
+            ["provider", "region", "zone", "other"].map(|field| field_values(&cluster, field).join(" "));
+        assert_eq!(fields, ["p", "7", "z1 z2", ""]);
     }
 }

@@ -155,5 +155,14 @@ mod tests {
         let stateful = failover(json!({"statePreservation": {"rules": [
             {"aliasLabelName": "n", "jsonPath": "{.replicas}"}]}}));
         assert!(application_task(&Reference, &stateful, "who", &spec, None).is_err());
+        let spec = ResourceBindingSpec {
+            clusters: vec![TargetCluster { name: "m1".into(), replicas: 1 }],
+            ..ResourceBindingSpec::default()
+        };
+        let report = json!({"clusterName": "m1", "health": "Unhealthy", "status": {"replicas": 2}});
+        let report: AggregatedStatus = serde_json::from_value(report).unwrap();
+        let task = application_task(&Reference, &stateful, "who", &spec, Some(&report)).unwrap();
+        assert_eq!(task.preserved_label_state["n"], "2");
+        assert_eq!(task.clusters_before_failover, ["m1"]);
     }
 }

@@ -321,6 +321,36 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wanted_to_be_empty_need_not_be_there() {
+        for (wanted, expected) in [
+            (json!(null), true),
+            (json!({}), true),
+            (json!([]), true),
+            (json!(0), false),
+            (json!([0]), false),
+        ] {
+            assert_eq!(covers(&json!({}), &json!({"field": wanted})), expected, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn an_object_belongs_to_the_work_that_it_names_with_its_namespace() {
+        let object = |namespace: &str, name: &str| {
+            json!({"metadata": {"labels": {
+                "work.karmada.io/namespace": namespace, "work.karmada.io/name": name}}})
+        };
+        let cases = [
+            (object("karmada-es-m1", "w"), true),
+            (object("karmada-es-m1", "v"), false),
+            (object("karmada-es-m2", "w"), false),
+            (json!({"metadata": {}}), false),
+        ];
+        for (object, expected) in cases {
+            assert_eq!(belongs_to_work(&object, "karmada-es-m1", "w"), expected, "{object}");
+        }
+    }
+
+    #[test]
     fn nobody_adds_to_data() {
         let settings = |kind: &str, data: Value| json!({"kind": kind, "data": data});
         let cases = [

@@ -243,6 +243,18 @@ mod tests {
             (slice("a", "web"), false),
             (service("derived-web"), true),
             (service("web"), false),
+            (
+                json!({"apiVersion": "v2", "kind": "Service", "metadata": {"name": "derived-web", "namespace": "default"}}),
+                false,
+            ),
+            (
+                json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "derived-web", "namespace": "default"}}),
+                false,
+            ),
+            (
+                json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "derived-web", "namespace": "other"}}),
+                false,
+            ),
         ];
         for (object, expected) in cases {
             assert_eq!(found.iter().any(|one| is_meant(one, &object)), expected, "{object}");

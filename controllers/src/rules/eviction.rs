@@ -170,6 +170,9 @@ mod tests {
         assert_eq!(spec.graceful_eviction_tasks[0].replicas, Some(2));
         assert_eq!(spec.graceful_eviction_tasks[0].reason, "Because");
         assert_eq!(spec.graceful_eviction_tasks[0].creation_timestamp, None);
+        spec.clusters.push(target("m3", 0));
+        assert!(evict(&mut spec, "m3", task()));
+        assert_eq!(spec.graceful_eviction_tasks[1].replicas, None, "it has none to tell");
     }
 
     #[test]
@@ -188,6 +191,14 @@ mod tests {
             let fate = task_fate(&task, replaced, Duration::from_secs(600), at(now));
             assert_eq!(fate, expected, "{begun:?} {replaced} {now}");
         }
+    }
+
+    #[test]
+    fn only_a_binding_with_tasks_is_looked_at_for_them() {
+        let mut spec = ResourceBindingSpec::default();
+        assert!(!wakes_for_tasks(None, &spec));
+        spec.graceful_eviction_tasks.push(GracefulEvictionTask::default());
+        assert!(wakes_for_tasks(None, &spec));
     }
 
     #[test]
@@ -223,6 +234,7 @@ mod tests {
             spec.failover = None;
             let task = taint_task(&Reference, &spec, due, flag, None).unwrap();
             assert_eq!(task.purge_mode, flag);
+            assert_eq!((task.reason.as_str(), task.producer.as_str()), ("TaintUntolerated", "TaintManager"));
             assert_eq!(task.clusters_before_failover, Vec::<String>::new());
             spec.failover = Some(FailoverBehavior { cluster: Some(failover.clone()), application: None });
             let report = report("m1", "Healthy", &json!({"replicas": 2}));

@@ -201,6 +201,13 @@ mod tests {
             let expected = expected.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
             assert_eq!(names, expected, "{about}");
         }
+        let even = vec![group("a", 1, 300), group("b", 3, 200), group("c", 3, 100)];
+        let chosen = fewest_groups(even, 2, 6).unwrap();
+        assert_eq!(
+            chosen.iter().map(|group| group.name.as_str()).collect::<Vec<_>>(),
+            ["c", "b"],
+            "no swap of equals"
+        );
     }
 
     #[test]

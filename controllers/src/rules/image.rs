@@ -96,6 +96,7 @@ mod tests {
         use OverriderOperator::{Add, Remove, Replace};
         let digest = format!("sha256:{}", "0".repeat(64));
         let with_digest = format!("r.io/app@{digest}");
+        let not_hex = format!("sha256:{}", "x".repeat(64));
         let cases = [
             ("r.io:5000/team/app:v1", Registry, Replace, "eu.r.io", "eu.r.io/team/app:v1"),
             ("r.io:5000/team/app:v1", Registry, Remove, "", "team/app:v1"),
@@ -111,6 +112,9 @@ mod tests {
             (&with_digest, Tag, Replace, "v2", "r.io/app:v2"),
             (&with_digest, Tag, Remove, "", "r.io/app"),
             ("r.io/app:v1", Tag, Replace, "no tag", "r.io/app:v1"),
+            ("r.io/app:v1", Tag, Replace, "sha256:abc", "r.io/app:v1"),
+            ("r.io/app:v1", Tag, Replace, &digest[6..], "r.io/app:v1"),
+            ("r.io/app:v1", Tag, Replace, &not_hex, "r.io/app:v1"),
         ];
         for (image, component, operator, value, expected) in cases {
             let overrider = ImageOverrider { predicate: None, component, operator, value: value.into() };

@@ -107,6 +107,7 @@ mod tests {
             ("{.jobs[0].id}", "a"),
             ("{.jobs[-1].id}", "b"),
             ("{.jobs[*].id}", "a b"),
+            ("{.jobs.*.id}", "a b"),
             ("{['k/y'].z}", "true"),
             ("{.jobs[1]}", r#"{"id":"b"}"#),
             ("at-{.replicas}-of-{.phase}", "at-3-of-Running"),
@@ -120,8 +121,16 @@ mod tests {
     #[test]
     fn a_path_that_leads_nowhere_is_an_error() {
         let object = json!({"replicas": 3, "jobs": []});
-        let paths =
-            ["{.missing}", "{.replicas.more}", "{.jobs[0]}", "{.jobs[", "{..id}", "{.jobs[?(@.id)]}", "{x}"];
+        let paths = [
+            "{.missing}",
+            "{.replicas.more}",
+            "{.jobs[0]}",
+            "{.jobs[",
+            "{..id}",
+            "{.jobs..id}",
+            "{.jobs[?(@.id)]}",
+            "{x}",
+        ];
         for path in paths {
             assert!(json_path(path, &object).is_err(), "{path}");
         }

@@ -62,4 +62,26 @@ mod tests {
             assert_eq!(last_copy(cluster.as_ref()), expected);
         }
     }
+
+    #[test]
+    fn a_member_may_serve_more_until_all_of_its_kinds_are_known() {
+        let cluster = |complete: &str, metadata: Value| -> Cluster {
+            serde_json::from_value(json!({
+                "metadata": metadata, "spec": {},
+                "status": {"conditions": [{"type": "CompleteAPIEnablements", "status": complete, "reason": "r", "message": "",
+                    "lastTransitionTime": "2030-01-01T00:00:00Z"}]},
+            }))
+            .unwrap()
+        };
+        let (there, going) =
+            (json!({"name": "m1"}), json!({"name": "m1", "deletionTimestamp": "2030-01-01T00:00:00Z"}));
+        let cases = [("True", there.clone(), false), ("False", there, true), ("False", going, false)];
+        for (complete, metadata, expected) in cases {
+            assert_eq!(
+                may_serve_more(&cluster(complete, metadata.clone())),
+                expected,
+                "{complete} {metadata}"
+            );
+        }
+    }
 }

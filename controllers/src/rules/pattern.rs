@@ -74,4 +74,12 @@ mod tests {
         }
         assert!("team-[".parse::<NamePattern>().is_err());
     }
+
+    #[test]
+    fn a_pattern_is_its_text() {
+        let [one, same, other] = ["a.*", "a.*", "b"].map(|text| text.parse::<NamePattern>().unwrap());
+        assert_eq!(one, same);
+        assert_ne!(one, other);
+        assert_eq!(String::from(one), "a.*");
+    }
 }

@@ -162,14 +162,17 @@ mod tests {
             claim("taker", true, 3, Match::All, true),
             claim("wide", false, 1, Match::All, false),
             claim("wide-taker", false, 2, Match::All, true),
+            claim("even", true, 3, Match::All, false),
         ];
         type Case<'a> = (&'a str, &'a [usize], Option<(bool, &'a str)>, Option<&'a str>);
-        let cases: [Case<'_>; 8] = [
+        let cases: [Case<'_>; 10] = [
             ("higher alone does not take", &[0, 1], Some((true, "low")), Some("low")),
             ("higher that preempts does", &[0, 1, 2], Some((true, "low")), Some("taker")),
             ("lower that preempts does not", &[0, 1, 2], Some((true, "high")), Some("high")),
             ("a namespaced one takes from a wide one", &[0, 3], Some((false, "wide")), Some("low")),
             ("but not without preempting", &[1, 3], Some((false, "wide")), Some("wide")),
+            ("one of the same priority does not", &[2, 5], Some((true, "even")), Some("even")),
+            ("of two that take it the namespaced one does", &[0, 3, 4], Some((false, "wide")), Some("low")),
             ("a wide one takes from a wide one", &[3, 4], Some((false, "wide")), Some("wide-taker")),
             ("but not from a namespaced one", &[1, 4], Some((true, "high")), Some("high")),
             ("one that is gone has nothing", &[3], Some((true, "wide")), Some("wide")),

@@ -89,6 +89,12 @@ mod tests {
             ("apps/v1", "Deployment", "apps/v1/StatefulSet", false),
             ("v1", "Secret", "v1/ConfigMap,Secret", true),
             ("v1", "Secret", "apps/v1;v1/ConfigMap", false),
+            ("v2", "Secret", "v1/Secret", false),
+            ("apps/v1", "Deployment", "v1/Deployment", false),
+            ("v1", "ConfigMap", "v1/Secret", false),
+            ("apps/v1", "Deployment", "batch/v1", false),
+            ("apps/v1", "Deployment", "batch/v1/Deployment", false),
+            ("apps/v1", "Deployment", "apps/v2/Deployment", false),
         ];
         for (api_version, kind, also, expected) in cases {
             assert_eq!(skips_kind(api_version, kind, also), expected, "{api_version} {kind} {also}");

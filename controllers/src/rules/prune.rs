@@ -119,6 +119,18 @@ mod tests {
                     "type": "kubernetes.io/service-account-token", "data": {"token": "x"}}),
                 json!({"kind": "Secret", "metadata": {"annotations": {}}, "type": "kubernetes.io/service-account-token"}),
             ),
+            (
+                json!({"kind": "Secret", "metadata": {}, "type": "Opaque", "data": {"key": "x"}}),
+                json!({"kind": "Secret", "metadata": {}, "type": "Opaque", "data": {"key": "x"}}),
+            ),
+            (
+                json!({"kind": "Deployment", "metadata": {"annotations": {"deployment.kubernetes.io/revision": "3", "a": "b"}}}),
+                json!({"kind": "Deployment", "metadata": {"annotations": {"a": "b"}}}),
+            ),
+            (
+                json!({"kind": "PersistentVolumeClaim", "metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n"}}}),
+                json!({"kind": "PersistentVolumeClaim", "metadata": {"annotations": {}}}),
+            ),
         ];
         for (template, expected) in cases {
             let mut manifest = template.as_object().cloned().unwrap();

@@ -174,6 +174,27 @@ mod tests {
     }
 
     #[test]
+    fn the_first_probe_after_a_start_counts_at_once_whatever_the_condition_says() {
+        let (run, threshold) = (ProbeRun { ready: false, since: at(0) }, Duration::from_secs(30));
+        assert!(!keeps_condition(None, run, Some(true), at(0), threshold, threshold));
+        assert!(keeps_condition(Some(run), run, Some(true), at(0), threshold, threshold));
+    }
+
+    #[test]
+    fn a_member_is_asked_once_it_is_ready_and_answers() {
+        for (ready, answers) in [(true, true), (true, false), (false, true), (false, false)] {
+            assert_eq!(is_asked(ready, answers), ready && answers, "{ready} {answers}");
+        }
+    }
+
+    #[test]
+    fn an_incomplete_answer_takes_the_place_of_nothing_only() {
+        for (complete, known, expected) in [(true, 3, true), (false, 0, true), (false, 3, false)] {
+            assert_eq!(replaces_enablements(complete, known), expected, "{complete} {known}");
+        }
+    }
+
+    #[test]
     fn an_answer_is_complete_if_it_says_something_and_nothing_is_missing() {
         for (found, whole, expected) in [
             (0, true, (false, "Empty")),

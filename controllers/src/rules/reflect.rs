@@ -114,6 +114,13 @@ mod tests {
                 json!({"status": {"currentReplicas": 0, "desiredReplicas": 0, "conditions": []}}),
                 Some(json!({"desiredReplicas": 0})),
             ),
+            (
+                "PodDisruptionBudget",
+                json!({"status": {"currentHealthy": 0, "desiredHealthy": 1, "conditions": []}}),
+                Some(
+                    json!({"currentHealthy": 0, "desiredHealthy": 1, "disruptionsAllowed": 0, "expectedPods": 0}),
+                ),
+            ),
             ("Thing", json!({"status": {"phase": "Good"}}), Some(json!({"phase": "Good"}))),
             ("ConfigMap", json!({"data": {}}), None),
         ];

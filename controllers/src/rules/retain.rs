@@ -188,6 +188,21 @@ mod tests {
                     {"name": "main", "image": "b", "volumeMounts": [{"name": "t"}]}]}}),
             ),
             (
+                json!({"kind": "Service", "spec": {"clusterIP": "10.0.0.1"}}),
+                json!({"spec": {"clusterIP": ""}}),
+                json!({"kind": "Service", "spec": {"clusterIP": "10.0.0.1"}}),
+            ),
+            (
+                json!({"kind": "Secret", "type": "kubernetes.io/service-account-token"}),
+                json!({"data": {"token": "x"}}),
+                json!({"kind": "Secret", "type": "kubernetes.io/service-account-token", "data": {"token": "x"}}),
+            ),
+            (
+                json!({"kind": "Secret", "type": "Opaque", "data": {"a": "1"}}),
+                json!({"data": {"a": "2"}}),
+                json!({"kind": "Secret", "type": "Opaque", "data": {"a": "1"}}),
+            ),
+            (
                 json!({"kind": "ServiceAccount", "secrets": [{"name": "own"}]}),
                 json!({"secrets": [{"name": "token"}, {"name": "own"}]}),
                 json!({"kind": "ServiceAccount", "secrets": [{"name": "own"}, {"name": "token"}]}),

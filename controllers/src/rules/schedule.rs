@@ -318,6 +318,19 @@ mod tests {
         );
     }
 
+    #[test]
+    fn the_condition_says_why_where_the_release_does() {
+        let errors = [ScheduleError::Fit, ScheduleError::Unschedulable, ScheduleError::Failed]
+            .map(|of| of("why".into()));
+        let reasons = |release: &str| {
+            let outcomes = [None].into_iter().chain(errors.iter().map(Some));
+            outcomes.map(|error| scheduled_condition(Behaviour::of(release), error).0).collect::<Vec<_>>()
+        };
+        let failed = "BindingFailedScheduling";
+        assert_eq!(reasons("1.5"), ["BindingScheduled", failed, failed, failed]);
+        assert_eq!(reasons("1.7"), ["Success", "NoClusterFit", "Unschedulable", "SchedulerError"]);
+    }
+
     type Terms<'a> = &'a [(&'a str, &'a [&'a str])];
 
     fn terms(names: Terms<'_>) -> Value {

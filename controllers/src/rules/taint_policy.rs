@@ -170,11 +170,13 @@ mod tests {
     fn a_taint_that_is_there_stays_as_it_is() {
         let spec = json!({"addOnConditions": on("In", &["Unknown"]), "taints": [
             {"key": "there", "effect": "NoSchedule", "value": "new"}, {"key": "there", "effect": "NoExecute", "value": "new"}]});
-        let policy = policy("p", "2030-01-01T00:00:00Z", spec);
-        let taints = taints_by_policies(&[&policy], &cluster(), at(9));
+        let policy = |spec| policy("p", "2030-01-01T00:00:00Z", spec);
+        let taints = taints_by_policies(&[&policy(spec)], &cluster(), at(9));
         let told: Vec<_> =
             taints.iter().map(|taint| (taint.value.as_deref(), taint.time_added.clone())).collect();
         assert_eq!(told, [(Some("old"), None), (Some("new"), Some(Time(at(9))))]);
+        let other = json!({"removeOnConditions": on("In", &["Unknown"]), "taints": [{"key": "there", "effect": "NoExecute"}]});
+        assert_eq!(keys(&[policy(other)]), ["there"], "one of another effect is another");
     }
 
     #[test]
@@ -186,5 +188,10 @@ mod tests {
         let twice =
             json!([{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoSchedule", "value": "v"}]);
         assert!(validate_taint_policy(&spec(twice), true).is_err());
+        for other in [json!({"key": "a", "effect": "NoExecute"}), json!({"key": "b", "effect": "NoSchedule"})]
+        {
+            let two = json!([{"key": "a", "effect": "NoSchedule"}, other]);
+            assert!(validate_taint_policy(&spec(two), true).is_ok());
+        }
     }
 }

@@ -125,6 +125,8 @@ mod tests {
             assert!(!awaits_purge(&spec, &gone), "{mode}");
         }
         assert!(carriers(&leaving(Value::Null)).contains("m1"));
+        let spec = leaving(Value::Null);
+        assert_eq!(["m1", "m2", "m3"].map(|name| holds_up_removal(&spec, name)), [true, true, false]);
     }
 
     #[test]

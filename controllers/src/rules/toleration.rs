@@ -115,6 +115,12 @@ mod tests {
     }
 
     #[test]
+    fn who_need_never_leave_takes_no_turn() {
+        let dues = [Due::Never, Due::AtOnce, Due::At(Timestamp::UNIX_EPOCH)];
+        assert_eq!(dues.map(|due| takes_a_turn(&[], due)), [false, true, true]);
+    }
+
+    #[test]
     fn the_pause_is_the_rate_turned_over() {
         let cases = [(None, 0), (Some(0.5), 2), (Some(0.0), 1800), (Some(0.0001), 1800)];
         for (rate, seconds) in cases {
@@ -140,6 +146,12 @@ mod tests {
                 vec![a.clone(), b.clone()],
                 vec![finite("a", 30), finite("b", 5)],
                 at(115),
+            ),
+            (
+                "and if it comes first",
+                vec![a.clone(), b.clone()],
+                vec![finite("a", 5), finite("b", 30)],
+                at(105),
             ),
             (
                 "finite beats for ever",

@@ -153,6 +153,12 @@ mod tests {
                 Due::At(at(105)),
             ),
             (
+                "and if it comes first",
+                vec![a.clone(), b.clone()],
+                vec![tolerates("a", Some(5)), tolerates("b", Some(9))],
+                Due::At(at(105)),
+            ),
+            (
                 "a while and for ever",
                 vec![a, b],
                 vec![tolerates("a", Some(9)), tolerates("b", None)],
@@ -208,6 +214,12 @@ mod tests {
         assert_eq!(told[0], ready);
         let said = |condition: &PodCondition| (condition.type_.clone(), condition.reason.clone().unwrap());
         assert_eq!(said(&told[1]), ("DisruptionTarget".into(), "DeletionByTaintManager".into()));
+        let PodCondition { status, message, observed_generation, last_transition_time, .. } = &told[1];
+        assert_eq!(
+            (status.as_str(), message.as_deref()),
+            ("True", Some("Taint manager: deleting due to NoExecute taint"))
+        );
+        assert_eq!((*observed_generation, last_transition_time), (Some(3), &Some(Time(at(9)))));
         assert_eq!(disruption_target(&told, Some(3), at(10)), None);
         let mut of_another = told.clone();
         of_another[1].reason = Some("PreemptionByScheduler".into());

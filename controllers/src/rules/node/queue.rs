@@ -183,6 +183,10 @@ mod tests {
         let had = turns(&mut queue, &[0, 1999, 2000, 3999, 4000, 9000]);
         assert_eq!(had, [(0, "b".into()), (2000, "a".into()), (4000, "c".into())]);
         assert!(queue.is_empty());
+        queue.add("d", Place::Own, at(9000));
+        assert!(!queue.is_empty());
+        queue.set_limiter(Limiter::new(0.0, at(9000)));
+        assert_eq!(queue.head(at(1_000_000)), None);
     }
 
     #[test]

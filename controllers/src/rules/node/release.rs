@@ -202,6 +202,41 @@ mod tests {
     }
 
     #[test]
+    fn the_reference_has_none_of_the_bugs_and_each_bug_changes_its_own_answer() {
+        type Ask = fn(&dyn NodeRules) -> bool;
+        let rows: [(Option<NodeBug>, Ask); 9] = [
+            (Some(NodeBug::TaintsOverwritten), |rules| rules.guards_taints()),
+            (Some(NodeBug::StartUntaints), |rules| !rules.clears_newcomers()),
+            (Some(NodeBug::NamesakeDeleted), |rules| rules.deletes_by_uid()),
+            (Some(NodeBug::MarkLost), |rules| rules.marks_again(true, Some("False"))),
+            (Some(NodeBug::EvictionGivenUp), |rules| rules.deletion_pause(TRIES).is_some()),
+            (Some(NodeBug::NewcomersDropped), |rules| rules.marks_newcomer(None, Some("Unknown"))),
+            (None, |rules| !rules.marks_newcomer(Some(Some("True")), Some("True"))),
+            (None, |rules| rules.condition_taints(&[], true, &[], at(0)).len() == 1),
+            (None, |rules| rules.disruption_target(&[], None, at(0)).is_some()),
+        ];
+        for (number, (bug, ask)) in rows.into_iter().enumerate() {
+            assert!(ask(&Plain) && ask(&NodeRelease::default()), "row {number}");
+            assert!(!bug.is_some_and(|bug| ask(&NodeRelease::with(bug))), "{bug:?}");
+        }
+        assert_eq!(Plain.place(), Place::Own);
+    }
+
+    /// The rules as they should be.
+    struct Plain;
+
+    impl NodeRules for Plain {}
+
+    #[test]
+    fn a_node_counts_unless_its_label_excludes_it() {
+        let node = |labels: serde_json::Value| -> k8s_openapi::api::core::v1::Node {
+            serde_json::from_value(serde_json::json!({"metadata": {"name": "n", "labels": labels}})).unwrap()
+        };
+        assert!(Plain.counts(&node(serde_json::json!({}))));
+        assert!(!Plain.counts(&node(serde_json::json!({"node.kubernetes.io/exclude-disruption": ""}))));
+    }
+
+    #[test]
     fn release_1_16_goes_by_what_it_read_and_marks_no_newcomers() {
         let old = NodeRelease { behaviour: NodeBehaviour::V1_16, bugs: BTreeSet::new() };
         assert_eq!(old.decisive(Some("True"), Some("Unknown")), Some("True"));

@@ -158,6 +158,15 @@ mod tests {
     }
 
     #[test]
+    fn only_who_says_so_is_ready() {
+        let mut census = Census::default();
+        for ready in [Some("True"), Some("False"), Some("Unknown"), None] {
+            census.count(ready);
+        }
+        assert_eq!((census, census.size()), (Census { ready: 1, not_ready: 3 }, 4));
+    }
+
+    #[test]
     fn only_a_zone_that_is_partly_gone_is_slowed_down_and_a_small_one_stopped() {
         let cases = [
             (ZoneState::Normal, 4, 0.1),

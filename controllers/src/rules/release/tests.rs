@@ -4,7 +4,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::rules::ScheduleError;
+use crate::rules::{Gates, Owner, ScheduleError};
 
 fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
@@ -357,4 +357,33 @@ fn what_a_release_does_without_is_left_as_it_is() {
     assert_eq!(newest.terminating_taints(&taint, at(1)), taint);
     let toleration = [parsed(json!({"key": "k", "operator": "Exists"}))];
     assert_eq!(newest.default_tolerations(&toleration, Duration::ZERO, Duration::ZERO), toleration);
+}
+
+#[test]
+fn what_depends_on_the_release_is_asked_of_it() {
+    let web = spec(json!({"clusters": [{"name": "m1", "replicas": 2}], "placement": {}}));
+    let with = Gates { taint_manager: true, no_execute_taint_eviction: false, ..Gates::default() };
+    let without = Gates { taint_manager: false, graceful_eviction: false, ..with };
+    let task = GracefulEvictionTask::default;
+    let owner = Owner { namespace: Some("default".into()), name: "p".into(), id: "7".into() };
+    let everything = Gates { no_execute_taint_eviction: true, ..with };
+    for rules in [&Reference as &dyn Rules, &Release::of("1.5")] {
+        assert_eq!([with, without].map(|gates| rules.evicts_for_taints(gates)), [true, false]);
+        assert_eq!([with, without].map(|gates| rules.awaits_workloads(gates)), [true, false]);
+        assert_eq!(
+            ["m1", "m2"].map(|from| rules.leave(without, &mut web.clone(), from, task())),
+            [true, false]
+        );
+        let marks = rules.claim_marks(Some(&owner));
+        let given = |place: &str| -> BTreeMap<String, String> {
+            let marks = marks[place].as_object().into_iter().flatten();
+            marks.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+        };
+        assert_eq!(rules.claimed_by(&given("labels"), &given("annotations")), Some((true, "p")));
+        assert!(rules.needs_scheduling(&web, &BindingStatus::default(), None, false));
+        let elsewhere = parsed(json!({"apiVersion": "v9", "kind": "Thing", "name": "web"}));
+        assert!(rules.api_filter(&elsewhere, &cluster("", None), false).is_some());
+    }
+    let newest = Release::of("1.18");
+    assert_eq!([with, everything].map(|gates| newest.evicts_for_taints(gates)), [false, true]);
 }

@@ -115,6 +115,13 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(placement, expected);
+        let given = json!({"spreadConstraints": [{"spreadByLabel": "a", "maxGroups": 2}, {"spreadByField": "zone", "minGroups": 2}]});
+        let mut placement: Placement = serde_json::from_value(given.clone()).unwrap();
+        default_placement(&mut placement);
+        assert_eq!(
+            placement.spread_constraints,
+            serde_json::from_value::<Placement>(given).unwrap().spread_constraints
+        );
     }
 
     #[test]

@@ -120,7 +120,7 @@ mod tests {
             rule(json!({"labelsOverrider": [{"operator": "add", "value": {key: value}}]}))
         };
         let unknown = json!({"fieldSelector": {"matchExpressions": [{"key": "foo", "operator": "In"}]}});
-        let cases: [(Value, &str); 14] = [
+        let cases: [(Value, &str); 16] = [
             (json!({}), ""),
             (json!({"overriders": {}, "targetCluster": {}}), ""),
             (json!({"overrideRules": [{"overriders": {}}], "overriders": {}}), ""),
@@ -152,6 +152,12 @@ mod tests {
                 "fieldOverrider[0].json[0].value: Invalid value: 1: value is not allowed for remove operation",
             ),
             (field(json!({"subPath": "a", "operator": "remove"})), "json[0].subPath: Invalid value"),
+            (field(json!({"subPath": "/a", "operator": "remove"})), ""),
+            (
+                rule(json!({"fieldOverrider": [{"fieldPath": "/data/a",
+                    "json": [{"subPath": "/a", "operator": "remove"}], "yaml": [{"subPath": "/a", "operator": "remove"}]}]})),
+                "FieldOverrider has both YAML and JSON set",
+            ),
         ];
         for (spec, expected) in cases {
             let parsed: OverridePolicySpec = serde_json::from_value(spec.clone()).unwrap();

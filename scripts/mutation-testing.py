@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Mutation testing of the rules: what of `controllers/src/rules` could be wrong without a unit test noticing.
+
+    scripts/mutation-testing.py DIRECTORY [FILE]...
+
+The mutants are those of cargo-mutants, which builds each on its own: hours, for a few thousand. Here they are built into one
+program, where an environment variable turns one of them on, and each costs a run of the unit tests. The rules need nothing of the
+controllers but the types of the API, so that they are built as a crate of their own, in DIRECTORY. Arithmetic, and what does not
+compile beside the others, is left to cargo-mutants itself. With FILEs (`rules/taints.rs`), only their mutants are tried.
+
+Needs cargo-mutants, and from PyPI tree_sitter and tree_sitter_rust. What the mutants that live mean: docs/mutation-testing.md.
+"""
+
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import tree_sitter
+import tree_sitter_rust
+
+REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
+PACKAGE = "capsize-controllers"
+# A mutant may never end.
+LONGEST = 10
+
+SWITCH = """//! The rules, alone, with their mutants.
+
+pub use api;
+pub mod rules;
+
+/// Whether this is the mutant that is turned on.
+pub fn mutant(number: u32) -> bool {
+    static ON: std::sync::LazyLock<Option<u32>> =
+        std::sync::LazyLock::new(|| std::env::var("MUTANT").ok()?.parse().ok());
+    *ON == Some(number)
+}
+
+pub fn and(swapped: bool, one: bool, other: impl FnOnce() -> bool) -> bool {
+    if swapped { one || other() } else { one && other() }
+}
+
+pub fn or(swapped: bool, one: bool, other: impl FnOnce() -> bool) -> bool {
+    if swapped { one && other() } else { one || other() }
+}
+
+/// Compares as the one of the operators says that is turned on, else as the first does.
+pub fn compare<T: PartialOrd + ?Sized>(one: &T, operators: &[(u32, &str)], other: &T) -> bool {
+    let on = operators[1..].iter().find(|(number, _)| mutant(*number)).unwrap_or(&operators[0]);
+    match on.1 {
+        "<" => one < other,
+        "<=" => one <= other,
+        ">" => one > other,
+        ">=" => one >= other,
+        _ => one == other,
+    }
+}
+"""
+
+
+def lay_out(to):
+    """The rules and the types of the API as two crates, with the dependencies of the controllers."""
+    for name in ["api", "controllers", "framework"]:
+        shutil.rmtree(to / name, ignore_errors=True)
+    shutil.copytree(REPOSITORY / "framework/clock", to / "framework/clock")
+    shutil.copytree(REPOSITORY / "controllers/src/api", to / "api/src")
+    shutil.copytree(REPOSITORY / "controllers/src/rules", to / "controllers/src/rules")
+    (to / "api/src/mod.rs").rename(to / "api/src/lib.rs")
+    (to / "controllers/src/lib.rs").write_text(SWITCH)
+    for name in ["Cargo.lock", "rust-toolchain.toml"]:
+        shutil.copy(REPOSITORY / name, to / name)
+    members = 'members = ["framework/clock", "api", "controllers"]\n'
+    workspace = (REPOSITORY / "Cargo.toml").read_text()
+    (to / "Cargo.toml").write_text(re.sub(r"members = \[.*?default-members = .*?\n", members, workspace, flags=re.S))
+    manifest = (REPOSITORY / "controllers/Cargo.toml").read_text().replace("[lints]\nworkspace = true\n", "")
+    alone = re.sub(r"\[dev-dependencies\].*", "", manifest, flags=re.S)
+    (to / "api/Cargo.toml").write_text(alone.replace(f'"{PACKAGE}"', '"api"'))
+    rules = re.sub(r"capsize-(apiserver|clusters).*\n", "", manifest)
+    (to / "controllers/Cargo.toml").write_text(rules.replace("[dependencies]", '[dependencies]\napi = { path = "../api" }'))
+
+
+def mutants(to, files):
+    """What cargo-mutants would try."""
+    command = ["cargo", "mutants", "--list", "--json", "--package", PACKAGE]
+    command += [word for file in files for word in ("--file", f"controllers/src/{file}")]
+    listed = json.loads(subprocess.run(command, cwd=to, check=True, capture_output=True).stdout)
+    listed = [mutant for mutant in listed if "/rules/" in mutant["file"]]
+    return {number: mutant for number, mutant in enumerate(listed)}
+
+
+class Source:
+    """A file of rules, its tree, and the texts that its mutants put into it."""
+
+    def __init__(self, path):
+        self.path, self.text = path, path.read_bytes()
+        language = tree_sitter.Language(tree_sitter_rust.language())
+        self.tree = tree_sitter.Parser(language).parse(self.text)
+        starts = [match.end() for match in re.finditer(b"^", self.text, flags=re.M)]
+        self.lines = starts
+
+    def at(self, place):
+        line = self.lines[place["line"] - 1]
+        text = self.text[line:].split(b"\n")[0].decode()
+        return line + len(text[: place["column"] - 1].encode())
+
+    def node(self, start, end, kinds):
+        """The smallest node of such a kind that holds the text."""
+        node = self.tree.root_node.descendant_for_byte_range(start, end)
+        while node is not None and node.type not in kinds:
+            node = node.parent
+        return node
+
+
+# What comes first of texts at one place.
+ENDS, BODY, BEGINS = range(3)
+
+
+def insertions(source, numbered):
+    """For each mutant what to put where: the place, the order at that place, and the text. What ends there comes before what
+    begins there, and the inner is within the outer. What is not in the answer is left to cargo-mutants."""
+    compared = collections.defaultdict(list)
+    answer = {}
+    for number, mutant in numbered:
+        start, end = source.at(mutant["span"]["start"]), source.at(mutant["span"]["end"])
+        on, new = f"crate::mutant({number})", mutant["replacement"]
+        around = lambda node, before, after: [
+            (node.start_byte, (BEGINS, -node.end_byte, number), before),
+            (node.end_byte, (ENDS, -node.start_byte, -number), after)]
+        if mutant["genre"] == "FnValue" and "impl " not in mutant["function"]["return_type"]:
+            answer[number] = [(start, (BODY, 0, number), f"if {on} {{ return {new}; }} ")]
+        elif mutant["genre"] == "UnaryOperator" and source.text[start:end] == b"!":
+            node = source.node(start, end, ["unary_expression"])
+            answer[number] = around(node, f"({on} ^ (", "))")
+        elif mutant["genre"] == "BinaryOperator":
+            node = source.node(start, end, ["binary_expression"])
+            if node is None:
+                continue
+            old = source.text[start:end].decode()
+            left, right = (node.child_by_field_name(name) for name in ("left", "right"))
+            if node.parent.type == "let_chain" or b"let " in source.text[left.start_byte:right.end_byte]:
+                continue
+            if (old, new) in [("==", "!="), ("!=", "==")]:
+                answer[number] = around(node, f"({on} ^ (", "))")
+            elif (old, new) in [("&&", "||"), ("||", "&&")]:
+                name = "and" if old == "&&" else "or"
+                answer[number] = around(node, f"crate::{name}({on}, ", "))") + [
+                    (start, (BODY, 0, number), ", || (/*"), (end, (ENDS, 0, number), "*/")]
+            elif old in ["<", "<=", ">", ">="]:
+                compared[node.id].append((number, old, new, node, start, end))
+        elif mutant["genre"] == "MatchArm":
+            arm = source.node(start, end, ["match_arm"])
+            if arm.next_named_sibling is None:
+                continue
+            pattern = arm.child_by_field_name("pattern")
+            condition = pattern.child_by_field_name("condition")
+            if condition is None:
+                answer[number] = [(pattern.end_byte, (BODY, 0, number), f" if !{on}")]
+            elif condition.type not in ["let_condition", "let_chain"]:
+                answer[number] = around(condition, f"!{on} && (", ")")
+        elif mutant["genre"] == "MatchArmGuard":
+            node = source.tree.root_node.descendant_for_byte_range(start, end)
+            on = f"{on} ||" if new == "true" else f"!{on} &&"
+            answer[number] = around(node, f"({on} (", "))")
+        elif mutant["genre"] == "StructField":
+            node = source.node(start, start + 1, ["field_initializer", "shorthand_field_initializer"])
+            bases = [child for child in node.parent.children if child.type == "base_field_initializer"]
+            name = source.text[node.start_byte:node.end_byte].decode().split(":")[0].strip()
+            base = bases and source.text[bases[0].start_byte + 2:bases[0].end_byte].decode()
+            value = node.child_by_field_name("value")
+            if base and value is not None:
+                answer[number] = around(value, f"if {on} {{ ({base}).{name} }} else {{ ", " }")
+    # All that one comparison may be instead are one text.
+    for ways in compared.values():
+        number, old, _, node, start, end = ways[0]
+        table = ", ".join([f'(0, "{old}")'] + [f'({number}, "{new}")' for number, _, new, *_ in ways])
+        first = ways[0][0]
+        text = [(node.start_byte, (BEGINS, -node.end_byte, first), "crate::compare(&("),
+                (start, (BODY, 0, first), f"), &[{table}], &(/*"), (end, (ENDS, 0, first), "*/"),
+                (node.end_byte, (ENDS, -node.start_byte, -first), "))")]
+        answer.update({number: text for number, *_ in ways})
+    return answer
+
+
+def write(source, texts):
+    """Puts all texts into the file. Returns where each is then, for the mutants of it."""
+    owners = collections.defaultdict(list)
+    for number, all_of in texts.items():
+        for text in all_of:
+            owners[text].append(number)
+    out, last, places = b"", 0, []
+    for text in sorted(owners):
+        out += source.text[last:text[0]]
+        places.append((len(out), len(out) + len(text[2]), owners[text]))
+        out += text[2].encode()
+        last = text[0]
+    source.path.write_bytes(out + source.text[last:])
+    return places
+
+
+def build(to):
+    """The program of the unit tests, or the places of errors by file."""
+    command = ["cargo", "test", "--package", PACKAGE, "--lib", "--no-run", "--message-format=json"]
+    environment = {**os.environ, "CARGO_PROFILE_DEV_OPT_LEVEL": "0", "CARGO_PROFILE_DEV_DEBUG": "0"}
+    ran = subprocess.run(command, cwd=to, env=environment, capture_output=True, text=True)
+    messages = [json.loads(line) for line in ran.stdout.splitlines()]
+    for message in messages:
+        if message["reason"] == "compiler-artifact" and message["target"]["name"] == PACKAGE.replace("-", "_"):
+            return message["executable"], []
+    spans = [span for message in messages if message["reason"] == "compiler-message"
+             and message["message"]["level"] == "error" for span in message["message"]["spans"] if span["is_primary"]]
+    if not spans:
+        sys.exit(ran.stderr)
+    return None, [(to / span["file_name"], span["byte_start"], span["byte_end"]) for span in spans]
+
+
+def to_blame(places, start, end):
+    """Whose text is at an error; of several around it, the innermost; else whose is nearest."""
+    touching = {number for first, last, numbers in places if first <= end and start <= last for number in numbers}
+    if touching:
+        return touching
+    reach = collections.defaultdict(list)
+    for first, last, numbers in places:
+        for number in numbers:
+            reach[number] += [first, last]
+    around = {number: max(ends) - min(ends) for number, ends in reach.items() if min(ends) <= start <= max(ends)}
+    if around:
+        return {min(around, key=around.get)}
+    near = {number: min(abs(end - start) for end in ends) for number, ends in reach.items()}
+    return {min(near, key=near.get)} if near else set()
+
+
+def built(to, numbered):
+    """Builds as many of the mutants as can be beside each other: the program, and their numbers."""
+    by_file = collections.defaultdict(list)
+    for number, mutant in numbered.items():
+        by_file[to / mutant["file"]].append((number, mutant))
+    sources = {path: Source(path) for path in by_file}
+    texts = {path: insertions(sources[path], these) for path, these in by_file.items()}
+    while True:
+        places = {path: write(sources[path], texts[path]) for path in texts}
+        program, errors = build(to)
+        if program:
+            return program, sorted(number for these in texts.values() for number in these)
+        blamed = {(path, number) for path, start, end in errors for number in to_blame(places.get(path, []), start, end)}
+        print(f"without {', '.join(numbered[number]['name'] for _, number in blamed)}", flush=True)
+        if not blamed:
+            sys.exit(f"does not compile: {errors}")
+        for path, number in blamed:
+            texts[path].pop(number, None)
+
+
+def tried(program, number):
+    """What becomes of the unit tests with this mutant."""
+    try:
+        environment = {**os.environ, "MUTANT": str(number)}
+        ran = subprocess.run([program, "-q"], env=environment, capture_output=True, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        return "caught"
+    return "missed" if ran.returncode == 0 else "caught"
+
+
+def main():
+    to, files = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
+    to.mkdir(parents=True, exist_ok=True)
+    lay_out(to)
+    numbered = mutants(to, files)
+    program, numbers = built(to, numbered)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:
+        outcomes = dict(zip(numbers, workers.map(lambda number: tried(program, number), numbers)))
+    left = [mutant["name"] for number, mutant in numbered.items() if number not in outcomes]
+    missed = [numbered[number]["name"] for number in numbers if outcomes[number] == "missed"]
+    (to / "missed.txt").write_text("".join(f"{name}\n" for name in missed))
+    (to / "left.txt").write_text("".join(f"{name}\n" for name in left))
+    (to / "outcomes.json").write_text(json.dumps({numbered[n]["name"]: outcome for n, outcome in outcomes.items()}))
+    print("\n".join(missed))
+    print(f"{len(numbered)} mutants: {len(numbers) - len(missed)} caught, {len(missed)} missed, {len(left)} left to cargo-mutants")
+
+
+if __name__ == "__main__":
+    main()
