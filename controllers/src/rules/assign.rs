@@ -251,6 +251,21 @@ mod tests {
     }
 
     #[test]
+    fn without_replicas_every_member_that_is_selected_is_assigned_none() {
+        assert_eq!(
+            divided(false, 0, &[("m1", 6), ("m2", 2)], &[], false).unwrap(),
+            [("m1".to_owned(), 0), ("m2".to_owned(), 0)]
+        );
+    }
+
+    #[test]
+    fn a_target_without_replicas_has_none_to_keep() {
+        let (m1, target) = (cluster("m1", 5), |replicas| TargetCluster { name: "m1".into(), replicas });
+        assert_eq!(still_assigned(&[target(0)], &[&m1]), []);
+        assert_eq!(still_assigned(&[target(1)], &[&m1]), [target(1)]);
+    }
+
+    #[test]
     fn room_divides_replicas_and_what_is_placed_stays() {
         const ROOM: &[(&str, i64)] = &[("m1", 6), ("m2", 2), ("m3", 4)];
         let cases: [Case<'_>; 13] = [

@@ -166,6 +166,27 @@ mod tests {
                 json!({"status": {"desiredNumberScheduled": 2, "updatedNumberScheduled": 2, "numberAvailable": 1}}),
                 Health::Unhealthy,
             ),
+            (
+                "DaemonSet",
+                json!({"status": {"desiredNumberScheduled": 2, "updatedNumberScheduled": 1, "numberAvailable": 2}}),
+                Health::Unhealthy,
+            ),
+            (
+                "DaemonSet",
+                json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 1, "desiredNumberScheduled": 1,
+                    "updatedNumberScheduled": 1, "numberAvailable": 1}}),
+                Health::Unhealthy,
+            ),
+            (
+                "DaemonSet",
+                json!({"status": {"desiredNumberScheduled": 2, "updatedNumberScheduled": 2, "numberAvailable": 2}}),
+                Health::Healthy,
+            ),
+            (
+                "Pod",
+                json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}, {"type": "Initialized", "status": "True"}]}}),
+                Health::Unhealthy,
+            ),
             ("Service", json!({"spec": {"type": "ClusterIP"}}), Health::Healthy),
             ("Service", json!({"spec": {"type": "LoadBalancer"}}), Health::Unhealthy),
             (
@@ -183,6 +204,11 @@ mod tests {
             ("ClusterPolicy", json!({"status": {"ready": false}}), Health::Unhealthy),
             ("ClusterPolicy", json!({"status": {"ready": true}}), Health::Healthy),
             ("ClusterPolicy", json!({}), Health::Unhealthy),
+            (
+                "ClusterPolicy",
+                json!({"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Waiting"}]}}),
+                Health::Unhealthy,
+            ),
             (
                 "ClusterPolicy",
                 json!({"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Succeeded"}]}}),

@@ -204,7 +204,8 @@ mod tests {
     #[test]
     fn the_reference_has_none_of_the_bugs_and_each_bug_changes_its_own_answer() {
         type Ask = fn(&dyn NodeRules) -> bool;
-        let rows: [(Option<NodeBug>, Ask); 9] = [
+        let rows: [(Option<NodeBug>, Ask); 10] = [
+            (Some(NodeBug::ForeverKeepsTimer), |rules| rules.timer(true, Due::Never) == Timer::Cancel),
             (Some(NodeBug::TaintsOverwritten), |rules| rules.guards_taints()),
             (Some(NodeBug::StartUntaints), |rules| !rules.clears_newcomers()),
             (Some(NodeBug::NamesakeDeleted), |rules| rules.deletes_by_uid()),

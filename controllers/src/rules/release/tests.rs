@@ -4,7 +4,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::rules::{Gates, Owner, ScheduleError};
+use crate::rules::{Delivery, Gates, Neighbours, Owner, Scene, ScheduleError};
 
 fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
@@ -359,6 +359,40 @@ fn what_a_release_does_without_is_left_as_it_is() {
     assert_eq!(newest.default_tolerations(&toleration, Duration::ZERO, Duration::ZERO), toleration);
 }
 
+/// What m1 is to have of a template.
+fn to_m1(template: &Value) -> Delivery<'_> {
+    static NOTHING: BTreeMap<String, String> = BTreeMap::new();
+    Delivery {
+        template,
+        binding: Some(("default", "web")),
+        cluster: "m1",
+        replicas: None,
+        completions: None,
+        overriders: &[],
+        state: &NOTHING,
+        conflicts: None,
+    }
+}
+
+#[test]
+fn a_release_is_made_with_its_bugs_or_with_one() {
+    assert_eq!(Release::with_bugs_of("1.5").bugs, Bug::of("1.5"));
+    assert_eq!(Release::with_bugs_of("1.18").behaviour, Behaviour::of("1.18"));
+    assert_eq!(Release::with(Bug::TwoTasks).bugs, BTreeSet::from([Bug::TwoTasks]));
+}
+
+#[test]
+fn ill_health_that_is_remembered_is_until_the_member_is_told_to_be_well() {
+    let (rules, before) =
+        (Release::with(Bug::IllHealthRemembered), UnhealthySince::from([("m1".to_owned(), at(1))]));
+    let left = spec(json!({"clusters": [{"name": "m2"}]}));
+    for (cluster, health, expected) in [("m1", "Healthy", 0), ("m1", "Unhealthy", 1), ("m2", "Healthy", 1)] {
+        let report = parsed(json!({"clusterName": cluster, "health": health}));
+        let since = rules.unhealthy_since(&before, &left, &[report], at(9));
+        assert_eq!(since.len(), expected, "{cluster} {health}");
+    }
+}
+
 #[test]
 fn what_depends_on_the_release_is_asked_of_it() {
     let web = spec(json!({"clusters": [{"name": "m1", "replicas": 2}], "placement": {}}));
@@ -381,6 +415,14 @@ fn what_depends_on_the_release_is_asked_of_it() {
         };
         assert_eq!(rules.claimed_by(&given("labels"), &given("annotations")), Some((true, "p")));
         assert!(rules.needs_scheduling(&web, &BindingStatus::default(), None, false));
+        let failover = parsed(json!({"decisionConditions": {"tolerationSeconds": 5}}));
+        assert_eq!(rules.application_task(&failover, "who", &web, None).unwrap().producer, "who");
+        let nowhere = Scene { clusters: &[], neighbours: Neighbours::default(), now: at(1) };
+        assert!(rules.schedule(&web, &BindingStatus::default(), &nowhere).is_err());
+        assert_eq!(
+            rules.manifest(&to_m1(&json!({"kind": "ConfigMap", "metadata": {"name": "web"}}))).unwrap()["kind"],
+            "ConfigMap"
+        );
         let elsewhere = parsed(json!({"apiVersion": "v9", "kind": "Thing", "name": "web"}));
         assert!(rules.api_filter(&elsewhere, &cluster("", None), false).is_some());
     }

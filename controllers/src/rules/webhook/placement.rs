@@ -175,6 +175,7 @@ mod tests {
             (json!({}), ""),
             (spread(json!([constraint("cluster", 2, 2)])), ""),
             (spread(json!([constraint("cluster", 1, 0)])), ""),
+            (spread(json!([constraint("cluster", 0, 2)])), ""),
             (spread(json!([constraint("region", 1, 2), constraint("cluster", 1, 2)])), ""),
             (spread(json!([{"spreadByLabel": "a", "minGroups": 1}])), ""),
             (
