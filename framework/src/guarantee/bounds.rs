@@ -189,8 +189,8 @@ pub(super) fn drained(timings: &Timings) -> Duration {
     timings.monitor_period * 2 + timings.latency
 }
 
-pub(super) const DRAINED_IN_TIME: &str = "not before failoverEvictionTimeout after it was ill, or was last heard of; an eviction \
-     pause after another of its zone, but for latency";
+pub(super) const DRAINED_IN_TIME: &str = "not before failoverEvictionTimeout after it was ill, or was last heard of, or after some \
+     node was ready again where none was, if it was not due by then; an eviction pause after another of its zone, but for latency";
 
 pub(super) const FITS: &str = "at most monitorPeriod + latency";
 

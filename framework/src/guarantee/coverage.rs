@@ -207,7 +207,7 @@ static COVERAGE: [Covered; 155] = [
     by("I23", "on the node with the taint", &["TOLERATION-02"]),
     by("I24", "zones for themselves", &["NODE-02", "NODE-03"]),
     by("I25", "labels twice", &["NODE-07"]),
-    not("I26", "one event each", "events are for people"),
+    not("I26", "one event each", "events are not in a history; a test of the controllers reads them"),
     not("I27", "the mark and nothing else", "who wrote a condition is not told"),
     not("I28", "the counter counts", "metrics are not in a history; a test of the controllers reads them"),
     not("I29", "nothing is written at rest", "requests are not in a history"),

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::example::example_of;
 use super::layout::{labelled, wrapped};
 use super::text::span;
 use crate::guarantee::transition::{Transition, transitions_of};
@@ -14,7 +15,7 @@ use crate::target::Profile;
 /// The version of the document; another one where a field goes or changes its meaning.
 const SCHEMA: &str = "capsize.guarantees/v1";
 
-/// Rules in full; with the values of their bounds where `profile` says whose.
+/// Rules in full; with the values of their bounds where `profile` says whose. Of a single one an example is given, too.
 #[must_use]
 pub fn rules(rules: &[&Rule], profile: Option<&Profile>) -> String {
     let mut out = String::new();
@@ -34,6 +35,13 @@ pub fn rules(rules: &[&Rule], profile: Option<&Profile>) -> String {
         }
         labelled(&mut out, "releases", rule.releases);
         labelled(&mut out, "source", rule.source);
+    }
+    if let [rule] = rules {
+        let _ = write!(
+            out,
+            "\nHow it is broken, in a smallest history:\n\n{}",
+            example_of(rule.id).unwrap_or_default()
+        );
     }
     out
 }
@@ -58,7 +66,8 @@ pub fn guarantees_page() -> String {
          What failover must keep, as `capsize check` and `capsize run` judge it: {} guarantees. This page is made of the\n\
          catalogue by `capsize list --guarantees --format md`.\n\n\
          A guarantee is asked only of a target that does all that it needs. Times are those of the target's profile;\n\
-         `latency` is what the target is allowed wherever nothing is waited for.\n",
+         `latency` is what the target is allowed wherever nothing is waited for. How each is broken, in a smallest history:\n\
+         [violations.md](violations.md).\n",
         rules.len()
     );
     let mut group = String::new();

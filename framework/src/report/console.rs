@@ -240,7 +240,8 @@ fn unmet(out: &mut String, failure: &Failure) {
     circumstances(out, &failure.faults, &failure.timeline);
 }
 
-fn violation(out: &mut String, verdict: &Verdict) {
+/// What is said of a verdict that something is violated.
+pub(super) fn violation(out: &mut String, verdict: &Verdict) {
     let Outcome::Violated { times, evidence, .. } = &verdict.outcome else { return };
     let rule = verdict.rule;
     wrapped(out, &format!("  {:<13} ", rule.id), rule.sentence);

@@ -3,6 +3,7 @@
 use capsize_framework::guarantee::Outcome;
 use serde_json::json;
 
+use crate::examples::shows;
 use crate::story::{Story, breaks, holds, ids};
 
 /// m1 fails at 10 s, is told at 14 s, and takes nothing new from 14.1 s.
@@ -28,7 +29,7 @@ fn moved() -> Story {
 fn a_member_is_not_ready_after_the_failure_threshold() {
     holds("HEALTH-01", &outage().until(15.0));
     let early = Story::new().fault("refuse", "m1", "begin").at(12.8).ready("m1", "False");
-    breaks("HEALTH-01", &early.taint("m1", "not-ready", "NoSchedule").until(13.0));
+    shows("HEALTH-01", &early.taint("m1", "not-ready", "NoSchedule").until(13.0));
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn a_member_whose_agent_is_cut_off_becomes_unknown_in_time_and_no_other() {
     holds("HEALTH-02", &unknown(cut("both").at(20.0)).until(20.5));
     // 8 s of grace, two looks of the monitor, and the latency.
     assert!(ids(&cut("both").until(20.9), Outcome::is_violated).is_empty());
-    breaks("HEALTH-02", &cut("both").until(21.1));
+    shows("HEALTH-02", &cut("both").until(21.1));
     breaks("HEALTH-02", &cut("fromMember").until(21.1));
     // Renewals arrive, though nobody hears that they did.
     assert!(ids(&cut("toMember").until(1000.0), Outcome::is_violated).is_empty());
@@ -98,13 +99,13 @@ fn a_member_whose_agent_is_cut_off_becomes_unknown_in_time_and_no_other() {
 fn a_member_that_is_not_ready_takes_nothing_new() {
     holds("TAINT-01", &outage().until(15.0));
     let bare = Story::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False");
-    breaks("TAINT-01", &bare.until(15.1));
+    shows("TAINT-01", &bare.until(15.1));
 }
 
 #[test]
 fn a_member_that_stays_not_ready_gets_a_no_execute_taint() {
     holds("TAINT-02", &outage().at(20.0).taint("m1", "not-ready", "NoExecute").until(21.0));
-    breaks("TAINT-02", &outage().at(19.8).taint("m1", "not-ready", "NoExecute").until(21.0));
+    shows("TAINT-02", &outage().at(19.8).taint("m1", "not-ready", "NoExecute").until(21.0));
     breaks("TAINT-02", &outage().until(23.1));
 }
 
@@ -120,7 +121,7 @@ fn controllers_that_were_away_begin_anew() {
 fn a_member_that_is_ready_again_takes_new_workloads() {
     let back = || outage().at(16.0).fault("refuse", "m1", "end").at(19.2).ready("m1", "True");
     holds("TAINT-03", &back().at(19.3).untaint("m1", "NoSchedule").until(25.0));
-    breaks("TAINT-03", &back().until(20.3));
+    shows("TAINT-03", &back().until(20.3));
 }
 
 #[test]
@@ -129,19 +130,19 @@ fn a_member_that_is_ready_again_keeps_its_workloads() {
         || outage().at(20.5).taint("m1", "not-ready", "NoExecute").at(20.8).fault("refuse", "m1", "end");
     let back = || evicting().at(24.0).ready("m1", "True").at(24.1).untaint("m1", "NoSchedule");
     holds("TAINT-04", &back().at(25.9).untaint("m1", "NoExecute").until(30.0));
-    breaks("TAINT-04", &back().until(26.1));
+    shows("TAINT-04", &back().until(26.1));
 }
 
 #[test]
 fn health_taints_of_one_effect_exclude_each_other() {
     holds("TAINT-05", &outage().until(14.5));
-    breaks("TAINT-05", &outage().taint("m1", "unreachable", "NoSchedule").until(14.5));
+    shows("TAINT-05", &outage().taint("m1", "unreachable", "NoSchedule").until(14.5));
 }
 
 #[test]
 fn a_toleration_expires_one_second_early_at_most() {
     holds("TOLERATION-01", &tainted().at(14.0).evict("m1").until(15.0));
-    breaks("TOLERATION-01", &tainted().at(13.8).evict("m1").until(14.7));
+    shows("TOLERATION-01", &tainted().at(13.8).evict("m1").until(14.7));
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn a_workload_that_comes_to_a_tainted_member_may_wait_for_the_recheck() {
 fn a_taint_that_goes_in_time_evicts_nothing() {
     let spared = || tainted().at(11.0).untaint("m1", "NoExecute");
     holds("TOLERATION-02", &spared().until(20.0));
-    breaks("TOLERATION-02", &spared().at(15.0).evict("m1").until(16.0));
+    shows("TOLERATION-02", &spared().at(15.0).evict("m1").until(16.0));
 }
 
 #[test]
@@ -191,13 +192,13 @@ fn an_eviction_without_a_taint_is_wrong_unless_another_watch_tells_of_the_taint_
 fn a_task_ends_when_all_are_healthy() {
     let evicted = || tainted().at(15.2).evict("m1").at(15.3).stamp("m1");
     holds("EVICTION-01", &evicted().at(16.2).end("m1").until(17.0));
-    breaks("EVICTION-01", &evicted().until(16.4));
+    shows("EVICTION-01", &evicted().until(16.4));
 }
 
 #[test]
 fn a_task_whose_work_is_not_done_ends_by_its_timeout() {
     holds("EVICTION-02", &moved().at(34.3).end("m1").until(37.0));
-    breaks("EVICTION-02", &moved().at(34.1).end("m1").until(37.0));
+    shows("EVICTION-02", &moved().at(34.1).end("m1").until(37.0));
     breaks("EVICTION-02", &moved().until(36.4));
 }
 
@@ -215,7 +216,7 @@ fn the_old_copy_stays_until_the_new_one_really_runs() {
         watched.at(16.0).healthy("m3").at(16.1).end("m1")
     };
     holds("EVICTION-03", &told().runs("m3", 2).at(16.2).recall("m1").until(17.0));
-    breaks("EVICTION-03", &told().runs("m3", 1).at(16.2).recall("m1").until(17.0));
+    shows("EVICTION-03", &told().runs("m3", 1).at(16.2).recall("m1").until(17.0));
     // The word of m3 may come a little later than that of the control plane.
     holds("EVICTION-03", &told().at(16.2).recall("m1").at(16.25).runs("m3", 2).until(17.0));
     breaks("EVICTION-03", &told().at(16.2).recall("m1").at(16.35).runs("m3", 2).until(17.0));
@@ -238,19 +239,19 @@ fn a_member_is_not_both_assigned_and_evicted_from_for_long() {
     holds("EVICTION-04", &moved().until(16.0));
     let both = || tainted().health("m2", "Unknown").at(15.2).task("m1").stamp("m1");
     holds("EVICTION-04", &both().at(26.1).assign(&["m2"]).until(26.2));
-    breaks("EVICTION-04", &both().until(26.3));
+    shows("EVICTION-04", &both().until(26.3));
 }
 
 #[test]
 fn a_placement_that_nothing_speaks_against_stays() {
     holds("PLACEMENT-01", &moved().until(16.0));
-    breaks("PLACEMENT-01", &Story::new().assign(&["m1", "m3"]).until(11.0));
+    shows("PLACEMENT-01", &Story::new().assign(&["m1", "m3"]).until(11.0));
 }
 
 #[test]
 fn a_choice_has_as_many_members_as_the_policy_asks_for() {
     holds("PLACEMENT-02", &Story::new().until(11.0));
-    breaks("PLACEMENT-02", &Story::new().assign(&["m1", "m2", "m3"]).until(11.0));
+    shows("PLACEMENT-02", &Story::new().assign(&["m1", "m2", "m3"]).until(11.0));
 }
 
 #[test]

@@ -5,10 +5,12 @@
 mod cases;
 mod coverage;
 mod disturbed;
+mod examples;
 mod forms;
 mod history;
 mod moving;
 mod nodes;
+mod nodes_drained;
 mod numbers;
 mod partial;
 mod perturbed;

@@ -4,6 +4,7 @@
 use capsize_framework::guarantee::Outcome;
 use serde_json::{Value, json};
 
+use crate::examples::shows;
 use crate::story::{Story, breaks, holds, ids};
 
 /// One of the members, whichever.
@@ -20,7 +21,7 @@ fn replaced(story: Story, by: &[&str]) -> Story {
 fn a_tainted_member_is_not_chosen_and_one_that_has_it_may_keep_it() {
     let cordoned =
         || Story::new().taint("m3", "unschedulable", "NoSchedule").taint("m2", "unschedulable", "NoSchedule");
-    breaks("PLACEMENT-03", &replaced(cordoned(), &["m2", "m3"]).until(21.0));
+    shows("PLACEMENT-03", &replaced(cordoned(), &["m2", "m3"]).until(21.0));
     holds("PLACEMENT-03", &replaced(cordoned().untaint("m3", "NoSchedule"), &["m2", "m3"]).until(21.0));
     // The scheduler's caches may lag.
     let late =
@@ -35,7 +36,7 @@ fn only_what_the_policy_means_is_chosen() {
         json!({"clusterAffinity": {"clusterNames": names}, "spreadConstraints": spread})
     };
     let story = |names: &[&str]| replaced(Story::new().policy(meant(names), 2).binding(), &["m2", "m3"]);
-    breaks("PLACEMENT-04", &story(&["m1", "m2"]).until(21.0));
+    shows("PLACEMENT-04", &story(&["m1", "m2"]).until(21.0));
     holds("PLACEMENT-04", &story(&["m1", "m2", "m3"]).until(21.0));
 }
 
@@ -43,14 +44,14 @@ fn only_what_the_policy_means_is_chosen() {
 fn a_member_that_does_not_serve_the_kind_is_not_chosen() {
     let other =
         json!({"status": {"apiEnablements": [{"groupVersion": "v1", "resources": [{"kind": "Pod"}]}]}});
-    breaks("PLACEMENT-05", &replaced(Story::new().member("m3", other), &["m2", "m3"]).until(21.0));
+    shows("PLACEMENT-05", &replaced(Story::new().member("m3", other), &["m2", "m3"]).until(21.0));
     holds("PLACEMENT-05", &replaced(Story::new().serving(&["m3"]), &["m2", "m3"]).until(21.0));
 }
 
 #[test]
 fn a_member_that_is_being_removed_is_not_chosen() {
     let leaving = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:10Z"}});
-    breaks("PLACEMENT-06", &replaced(Story::new().member("m3", leaving), &["m2", "m3"]).until(21.0));
+    shows("PLACEMENT-06", &replaced(Story::new().member("m3", leaving), &["m2", "m3"]).until(21.0));
     holds("PLACEMENT-06", &replaced(Story::new(), &["m2", "m3"]).until(21.0));
 }
 
@@ -58,7 +59,7 @@ fn a_member_that_is_being_removed_is_not_chosen() {
 fn what_is_for_all_members_is_on_all_that_fit() {
     let all = || Story::new().serving(&["m1", "m2"]).policy(json!({}), 2).binding();
     holds("PLACEMENT-07", &all().serving(&["m3"]).at(10.5).assign(&["m1", "m2", "m3"]).until(12.0));
-    breaks("PLACEMENT-07", &all().serving(&["m3"]).until(11.1));
+    shows("PLACEMENT-07", &all().serving(&["m3"]).until(11.1));
     let cordoned = all().taint("m3", "unschedulable", "NoSchedule").serving(&["m3"]);
     assert!(ids(&cordoned.until(20.0), Outcome::is_violated).is_empty());
 }
@@ -82,7 +83,7 @@ fn a_place_that_is_left_is_taken_if_a_member_fits() {
         Story::new().serving(&["m3"]).at(20.0).taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1")
     };
     holds("PLACEMENT-08", &left().at(21.0).assign(&["m2", "m3"]).until(21.1));
-    breaks("PLACEMENT-08", &left().stamp("m1").at(20.5).end("m1").until(21.3));
+    shows("PLACEMENT-08", &left().stamp("m1").at(20.5).end("m1").until(21.3));
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn a_group_is_not_gone_back_to() {
         |story: Story, name: &str| story.tells(&json!({"schedulerObservingAffinityName": name})).binding();
     let near = || in_use(Story::new().policy(groups.clone(), 2).binding(), "near");
     holds("PLACEMENT-09", &in_use(near().at(11.0), "far").until(11.1));
-    breaks("PLACEMENT-09", &in_use(in_use(near().at(11.0), "far").at(12.0), "near").until(12.1));
+    shows("PLACEMENT-09", &in_use(in_use(near().at(11.0), "far").at(12.0), "near").until(12.1));
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn members_are_in_as_many_regions_as_the_policy_asks_for() {
         ["m1", "m2"].into_iter().fold(Story::new(), one).policy(spread, 2).binding()
     };
     holds("PLACEMENT-10", &replaced(region(regions(), "m3", "r2"), &["m2", "m3"]).until(21.0));
-    breaks("PLACEMENT-10", &replaced(region(regions(), "m3", "r1"), &["m2", "m3"]).until(21.0));
+    shows("PLACEMENT-10", &replaced(region(regions(), "m3", "r1"), &["m2", "m3"]).until(21.0));
 }
 
 /// Three replicas, divided equally by weight.
@@ -124,7 +125,7 @@ fn a_divided_workload_that_is_whole_stays() {
     let whole = || weighted().divide(&[("m1", 2), ("m2", 1)]).at(20.0);
     let recovered = whole().taint("m3", "unschedulable", "NoSchedule").at(21.0).untaint("m3", "NoSchedule");
     holds("PLACEMENT-11", &recovered.until(22.0));
-    breaks(
+    shows(
         "PLACEMENT-11",
         &whole().serving(&["m3"]).at(30.0).divide(&[("m1", 1), ("m2", 1), ("m3", 1)]).until(31.0),
     );
@@ -133,21 +134,21 @@ fn a_divided_workload_that_is_whole_stays() {
 #[test]
 fn of_equal_members_the_first_by_name_is_chosen() {
     let four = || Story::new().ready("m4", "True").serving(&["m3", "m4"]);
-    breaks("PLACEMENT-12", &replaced(four(), &["m2", "m4"]).until(21.0));
+    shows("PLACEMENT-12", &replaced(four(), &["m2", "m4"]).until(21.0));
     holds("PLACEMENT-12", &replaced(four(), &["m2", "m3"]).until(21.0));
 }
 
 #[test]
 fn an_assignment_names_a_member_once() {
     holds("REPLICAS-01", &Story::new().until(11.0));
-    breaks("REPLICAS-01", &Story::new().twice("m1").until(11.0));
+    shows("REPLICAS-01", &Story::new().twice("m1").until(11.0));
 }
 
 #[test]
 fn every_member_of_a_duplicated_workload_has_all_replicas() {
     let scaled = || Story::new().policy(one_of(&["m1"]), 3).divide(&[("m1", 2)]);
     holds("REPLICAS-02", &scaled().at(11.0).divide(&[("m1", 3)]).until(12.0));
-    breaks("REPLICAS-02", &scaled().until(11.1));
+    shows("REPLICAS-02", &scaled().until(11.1));
     let stuck = scaled().tells(&json!({"conditions": [{"type": "Scheduled", "status": "False"}]})).binding();
     assert!(ids(&stuck.until(30.0), Outcome::is_violated).is_empty());
 }
@@ -156,21 +157,21 @@ fn every_member_of_a_duplicated_workload_has_all_replicas() {
 fn the_shares_of_a_divided_workload_add_up() {
     let grown = || weighted().divide(&[("m1", 2), ("m2", 1)]).at(20.0).policy(json!({}), 4).binding();
     holds("REPLICAS-03", &grown().at(20.5).divide(&[("m1", 2), ("m2", 2)]).until(22.0));
-    breaks("REPLICAS-03", &grown().until(21.1));
+    shows("REPLICAS-03", &grown().until(21.1));
 }
 
 #[test]
 fn no_member_has_an_empty_share() {
     holds("REPLICAS-04", &weighted().divide(&[("m1", 2), ("m2", 1)]).until(13.0));
     let empty = weighted().divide(&[("m1", 2), ("m2", 1), ("m3", 0)]);
-    breaks("REPLICAS-04", &empty.until(12.1));
+    shows("REPLICAS-04", &empty.until(12.1));
 }
 
 #[test]
 fn what_has_no_replicas_is_assigned_none() {
     let plain = || Story::new().without_replicas();
     holds("REPLICAS-05", &plain().divide(&[("m1", 0), ("m2", 0)]).until(13.0));
-    breaks("REPLICAS-05", &plain().divide(&[("m1", 1), ("m2", 0)]).until(11.1));
+    shows("REPLICAS-05", &plain().divide(&[("m1", 1), ("m2", 0)]).until(11.1));
 }
 
 #[test]
@@ -191,7 +192,7 @@ fn fixed_weights_divide_exactly() {
     };
     // Thirds of four are 1 and 2; the one left over is the heavier one's. The third member has no weight.
     holds("REPLICAS-06", &story().divide(&[("m1", 1), ("m2", 3)]).until(13.0));
-    breaks("REPLICAS-06", &story().divide(&[("m1", 2), ("m2", 2)]).until(13.0));
+    shows("REPLICAS-06", &story().divide(&[("m1", 2), ("m2", 2)]).until(13.0));
     breaks("REPLICAS-06", &story().divide(&[("m1", 1), ("m2", 2), ("m3", 1)]).until(13.0));
 }
 
@@ -207,28 +208,28 @@ fn by_room(preference: &str, replicas: u64) -> Story {
 fn a_member_that_keeps_its_place_keeps_its_replicas() {
     let grown = || by_room("Weighted", 4).divide(&[("m1", 2), ("m2", 2)]).at(20.0).policy_replicas(6);
     holds("REPLICAS-07", &grown().divide(&[("m1", 3), ("m2", 3)]).until(21.0));
-    breaks("REPLICAS-07", &grown().divide(&[("m1", 1), ("m2", 5)]).until(21.0));
+    shows("REPLICAS-07", &grown().divide(&[("m1", 1), ("m2", 5)]).until(21.0));
 }
 
 #[test]
 fn nobody_gains_where_there_is_less_to_divide() {
     let shrunk = || by_room("Weighted", 4).divide(&[("m1", 2), ("m2", 2)]).at(20.0).policy_replicas(3);
     holds("REPLICAS-08", &shrunk().divide(&[("m1", 2), ("m2", 1)]).until(21.0));
-    breaks("REPLICAS-08", &shrunk().divide(&[("m1", 3), ("m2", 0)]).until(20.5));
+    shows("REPLICAS-08", &shrunk().divide(&[("m1", 3), ("m2", 0)]).until(20.5));
 }
 
 #[test]
 fn all_replicas_are_divided_or_none() {
     let story = || by_room("Weighted", 4).divide(&[]).at(20.0);
     holds("REPLICAS-09", &story().divide(&[("m1", 2), ("m2", 2)]).until(21.0));
-    breaks("REPLICAS-09", &story().divide(&[("m1", 3), ("m2", 2)]).until(20.5));
+    shows("REPLICAS-09", &story().divide(&[("m1", 3), ("m2", 2)]).until(20.5));
 }
 
 #[test]
 fn nobody_is_given_more_than_there_is_room_for() {
     let full = || by_room("Weighted", 16).room("m2", 3).at(20.0);
     holds("REPLICAS-10", &full().divide(&[("m1", 12), ("m2", 4)]).until(21.0));
-    breaks("REPLICAS-10", &full().divide(&[("m1", 8), ("m2", 8)]).until(21.0));
+    shows("REPLICAS-10", &full().divide(&[("m1", 8), ("m2", 8)]).until(21.0));
 }
 
 #[test]
@@ -238,5 +239,5 @@ fn what_is_for_few_members_comes_to_another_only_for_want_of_room() {
         story.policy_replicas(replicas)
     };
     holds("REPLICAS-11", &aggregated(14).divide(&[("m1", 12), ("m2", 2)]).until(21.0));
-    breaks("REPLICAS-11", &aggregated(4).divide(&[("m1", 2), ("m2", 2)]).until(21.0));
+    shows("REPLICAS-11", &aggregated(4).divide(&[("m1", 2), ("m2", 2)]).until(21.0));
 }

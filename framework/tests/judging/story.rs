@@ -1,8 +1,10 @@
 //! Small hand-made histories: a workload of two replicas on m1 and m2, with m3 to spare, and what happens to it.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::time::Duration;
 
+use capsize_framework::facts::Fact;
 use capsize_framework::guarantee::{Outcome, Verdict};
 use capsize_framework::history::{Entry, EventType};
 use capsize_framework::judge::{Judge, Judgement};
@@ -63,6 +65,7 @@ timings:
 pub(crate) struct Story {
     now: f64,
     judge: Judge,
+    facts: Vec<Fact>,
     version: u64,
     members: BTreeMap<String, Member>,
     assigned: BTreeMap<String, u64>,
@@ -112,6 +115,7 @@ impl Story {
         let mut story = Self {
             now: 0.0,
             judge: Judge::new(Profile::parse("test.yaml", profile).unwrap()),
+            facts: Vec::new(),
             version: 0,
             members: BTreeMap::new(),
             assigned: BTreeMap::new(),
@@ -133,7 +137,7 @@ impl Story {
         for name in ["m1", "m2", "m3"] {
             story = story.ready(name, "True");
         }
-        story
+        let story = story
             .at(0.5)
             .binding()
             .at(1.0)
@@ -142,7 +146,8 @@ impl Story {
             .runs("m2", 2)
             .healthy("m1")
             .healthy("m2")
-            .at(10.0)
+            .at(10.0);
+        Self { facts: Vec::new(), ..story }
     }
 
     pub(crate) fn at(mut self, now: f64) -> Self {
@@ -317,7 +322,7 @@ impl Story {
     pub(crate) fn mark(mut self, mark: Value) -> Self {
         let Value::Object(mark) = mark else { panic!("a mark is an object") };
         let entry = Entry::mark(Duration::from_secs_f64(self.now), mark);
-        self.judge.push(&entry);
+        self.facts.extend(self.judge.push(&entry));
         self
     }
 
@@ -495,19 +500,35 @@ impl Story {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let entry = Entry::event(Duration::from_secs_f64(self.now), on, event, object.into());
-        self.judge.push(&entry);
+        self.facts.extend(self.judge.push(&entry));
         self
     }
 
     /// Nothing more until `now`.
-    pub(crate) fn until(self, now: f64) -> Vec<Verdict> {
-        self.judged(now).verdicts
+    pub(crate) fn until(mut self, now: f64) -> Told {
+        let facts = std::mem::take(&mut self.facts);
+        Told { facts, verdicts: self.judged(now).verdicts }
     }
 
     /// The same, with all that the judge says.
     pub(crate) fn judged(self, now: f64) -> Judgement {
         let end = Map::from_iter([("step".into(), json!("final"))]);
         self.at(now).mark(Value::Object(end)).judge.finish()
+    }
+}
+
+/// What came of a story.
+pub(crate) struct Told {
+    /// From 10 s on.
+    pub(crate) facts: Vec<Fact>,
+    verdicts: Vec<Verdict>,
+}
+
+impl Deref for Told {
+    type Target = [Verdict];
+
+    fn deref(&self) -> &[Verdict] {
+        &self.verdicts
     }
 }
 

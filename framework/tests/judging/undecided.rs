@@ -3,7 +3,7 @@
 use capsize_framework::guarantee::{Outcome, Verdict};
 use serde_json::json;
 
-use crate::story::{Story, breaks, holds, ids};
+use crate::story::{Story, Told, breaks, holds, ids};
 
 /// From now on, what a cluster tells may be so many seconds old.
 fn seen_after(story: Story, on: &str, latency: f64) -> Story {
@@ -11,7 +11,7 @@ fn seen_after(story: Story, on: &str, latency: f64) -> Story {
 }
 
 /// m1 fails at 10 s and is told `at` then, seen up to `latency` late. It must be told between 12.9 s and 19 s.
-fn told(at: f64, latency: f64) -> Vec<Verdict> {
+fn told(at: f64, latency: f64) -> Told {
     let story = seen_after(Story::new(), "control-plane", latency).fault("refuse", "m1", "begin");
     story.at(at).ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(at + 0.1)
 }

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::examples::shows;
 use crate::story::{Story, breaks, holds, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
@@ -29,7 +30,7 @@ fn a_record_follows_its_policy() {
     };
     let spread = json!({"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 3}]});
     holds("POLICY-01", &changed().at(20.5).policy(spread, 2).binding().until(22.0));
-    breaks("POLICY-01", &changed().until(21.1));
+    shows("POLICY-01", &changed().until(21.1));
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn a_template_stays_with_its_policy_unless_another_preempts() {
         story.belongs_to("one").at(20.0).belongs_to("two").until(21.5)
     };
     holds("POLICY-02", &taken(json!({"priority": 1, "preemption": "Always"})));
-    breaks("POLICY-02", &taken(json!({"priority": 1, "preemption": "Never"})));
+    shows("POLICY-02", &taken(json!({"priority": 1, "preemption": "Never"})));
     breaks("POLICY-02", &taken(json!({"preemption": "Always"})));
 }
 
@@ -53,7 +54,7 @@ fn what_is_lazy_waits_for_its_template() {
         story.policy(narrower, 2).spec(&made_of(version)).until(21.5)
     };
     holds("POLICY-03", &changed("2"));
-    breaks("POLICY-03", &changed("1"));
+    shows("POLICY-03", &changed("1"));
 }
 
 /// A Deployment with this image, and these other fields.
@@ -92,7 +93,7 @@ fn a_manifest_asks_for_what_its_template_asks_for() {
     let [old, new] = ["web:1", "web:2"].map(deployment);
     let written = |second: &Value| delivered(Story::new().object(old.clone()), [&old, second]).until(11.5);
     holds("DELIVERY-11", &written(&old));
-    breaks("DELIVERY-11", &written(&new));
+    shows("DELIVERY-11", &written(&new));
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn every_member_gets_the_namespaces_of_the_control_plane() {
     let manifest = deployment("web:1");
     let story = |labels: Value| delivered(Story::new(), [&manifest, &manifest]).object(namespace(labels));
     holds("DELIVERY-12", &for_members(story(json!({})).at(10.5), &["m1", "m2", "m3"]).until(11.5));
-    breaks("DELIVERY-12", &for_members(story(json!({})), &["m1", "m2"]).until(11.5));
+    shows("DELIVERY-12", &for_members(story(json!({})), &["m1", "m2"]).until(11.5));
     let kept_back = json!({"namespace.karmada.io/skip-auto-propagation": "true"});
     breaks("DELIVERY-12", &for_members(story(kept_back), &["m1"]).until(11.5));
 }
@@ -186,7 +187,7 @@ fn what_pods_refer_to_comes_along() {
         delivered(story, [&plain, &using])
     };
     holds("DELIVERY-13", &story().at(10.5).object(needs(conf.clone())).until(11.5));
-    breaks("DELIVERY-13", &story().until(11.5));
+    shows("DELIVERY-13", &story().until(11.5));
 }
 
 #[test]
@@ -200,7 +201,7 @@ fn what_is_suspended_is_held_back() {
     held_back["spec"]["suspendDispatching"] = json!(true);
     let held = || suspended().at(20.5).work("m2", &held_back);
     holds("DELIVERY-14", &held().until(21.5));
-    breaks("DELIVERY-14", &suspended().until(21.1));
+    shows("DELIVERY-14", &suspended().until(21.1));
     breaks("DELIVERY-14", &held().at(25.0).copy_gone("m2").at(25.1).copy("m2").until(26.0));
 }
 
@@ -217,7 +218,7 @@ fn replicas_that_are_left_to_a_member_stay_as_it_has_them() {
     let scaled =
         || delivered(Story::new(), [&manifest, &manifest]).at(20.0).in_member("m1", with_replicas(3));
     holds("DELIVERY-15", &scaled().at(30.0).in_member("m1", with_replicas(2)).until(31.0));
-    breaks("DELIVERY-15", &scaled().at(20.2).in_member("m1", with_replicas(2)).until(21.0));
+    shows("DELIVERY-15", &scaled().at(20.2).in_member("m1", with_replicas(2)).until(21.0));
 }
 
 #[test]
@@ -244,7 +245,7 @@ fn addresses_outlast_an_outage() {
         story.taint("m1", "not-ready", "NoSchedule").at(14.5)
     };
     holds("SERVICES-01", &story().at(12.0).object(slice(true)).until(12.5));
-    breaks("SERVICES-01", &away(story()).object(slice(true)).until(15.0));
+    shows("SERVICES-01", &away(story()).object(slice(true)).until(15.0));
     holds(
         "SERVICES-01",
         &away(story()).object(work("ServiceExport", json!({}), true)).object(slice(true)).until(15.0),
@@ -257,7 +258,7 @@ fn nothing_is_chosen_for_what_is_suspended_or_somebody_elses() {
         let story = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
         story.at(20.4).assign(&["m2", "m3"]).until(21.0)
     };
-    breaks("PLACEMENT-13", &moved(Story::new().spec(&json!({"suspension": {"scheduling": true}}))));
+    shows("PLACEMENT-13", &moved(Story::new().spec(&json!({"suspension": {"scheduling": true}}))));
     let theirs = || Story::new().spec(&json!({"schedulerName": "theirs"}));
     // Where nothing is said of schedulers, it may be theirs that chose.
     holds("PLACEMENT-03", &moved(theirs()));
@@ -276,7 +277,7 @@ fn the_next_group_is_used_where_the_first_has_nobody() {
         Story::new().serving(&["m3"]).at(12.0).policy(placement, 2).divide(&[])
     };
     holds("PLACEMENT-14", &nowhere().at(12.5).assign(&["m3"]).until(14.0));
-    breaks("PLACEMENT-14", &nowhere().until(13.1));
+    shows("PLACEMENT-14", &nowhere().until(13.1));
 }
 
 #[test]
@@ -289,7 +290,7 @@ fn a_workload_leaves_what_its_placement_means_no_more() {
         Story::new().at(20.0).policy(placement, 2).binding()
     };
     holds("PLACEMENT-15", &changed().at(20.5).assign(&["m2", "m3"]).until(22.0));
-    breaks("PLACEMENT-15", &changed().until(21.1));
+    shows("PLACEMENT-15", &changed().until(21.1));
 }
 
 #[test]
@@ -302,7 +303,7 @@ fn a_workload_does_not_come_back_while_the_taint_is_there() {
         story.at(16.2).evict("m1").stamp("m1").at(16.4).end("m1").at(17.0)
     };
     let back = |story: Story| story.assign(&["m1", "m2", "m3"]).until(18.0);
-    breaks("PLACEMENT-16", &back(left()));
+    shows("PLACEMENT-16", &back(left()));
     holds("PLACEMENT-16", &back(left().untaint("m1", "NoExecute").at(18.0)));
 }
 
@@ -316,7 +317,7 @@ fn what_is_new_is_divided_by_the_room_that_there_is() {
         roomy.divide(&[("m1", 2), ("m2", 2)]).at(20.0).policy_replicas(7)
     };
     holds("REPLICAS-12", &grown().divide(&[("m1", 3), ("m2", 4)]).until(21.0));
-    breaks("REPLICAS-12", &grown().divide(&[("m1", 4), ("m2", 3)]).until(21.0));
+    shows("REPLICAS-12", &grown().divide(&[("m1", 4), ("m2", 3)]).until(21.0));
 }
 
 /// m1 is tainted with what is not tolerated, and evicted from with this task.
@@ -331,7 +332,7 @@ fn evicted(story: Story, task: &Value) -> Story {
 fn an_old_copy_goes_as_the_policy_says() {
     let asked = || Story::new().spec(&json!({"failover": {"cluster": {"purgeMode": "Directly"}}}));
     holds("EVICTION-14", &evicted(asked(), &json!({"purgeMode": "Directly"})).until(21.0));
-    breaks("EVICTION-14", &evicted(asked(), &json!({"purgeMode": "Gracefully"})).until(21.0));
+    shows("EVICTION-14", &evicted(asked(), &json!({"purgeMode": "Gracefully"})).until(21.0));
 }
 
 #[test]
@@ -347,7 +348,7 @@ fn state_that_no_copy_has_made_use_of_is_handed_on() {
         second.spec(&json!({"clusters": [], "gracefulEvictionTasks": tasks})).until(21.5)
     };
     holds("EVICTION-15", &twice("seven"));
-    breaks("EVICTION-15", &twice("none"));
+    shows("EVICTION-15", &twice("none"));
 }
 
 #[test]
@@ -374,7 +375,7 @@ fn what_a_person_taints_stays_tainted() {
     };
     let by_hand = tainted().mark(json!({"step": "untaint", "cluster": "m3"}));
     holds("TAINT-09", &by_hand.untaint("m3", "NoSchedule").until(21.0));
-    breaks("TAINT-09", &tainted().untaint("m3", "NoSchedule").until(21.0));
+    shows("TAINT-09", &tainted().untaint("m3", "NoSchedule").until(21.0));
 }
 
 #[test]
@@ -395,7 +396,7 @@ fn what_is_written_for_a_member_that_is_removed_while_away_goes() {
         story.member("m3", leaving.clone())
     };
     holds("LIVENESS-05", &removed().at(20.0).work_gone("m3").leaves("m3").until(21.0));
-    breaks("LIVENESS-05", &removed().until(36.1));
+    shows("LIVENESS-05", &removed().until(36.1));
 }
 
 #[test]
@@ -404,7 +405,7 @@ fn what_has_no_state_is_well_where_it_is() {
         "LIVENESS-06",
         &Story::new().object(needed("Unknown")).at(10.5).object(needed("Healthy")).until(12.0),
     );
-    breaks("LIVENESS-06", &Story::new().object(needed("Unknown")).until(11.1));
+    shows("LIVENESS-06", &Story::new().object(needed("Unknown")).until(11.1));
 }
 
 #[test]

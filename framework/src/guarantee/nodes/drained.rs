@@ -155,6 +155,8 @@ pub(in super::super) struct DrainedInTime {
     last: BTreeMap<Zone, Duration>,
     /// Since when each zone has its pace.
     paces: BTreeMap<Zone, (Pace, Duration)>,
+    /// When some node was last ready again after none had been: whoever was not due by then begins anew.
+    resumed: Option<Duration>,
 }
 
 impl Guarantee for DrainedInTime {
@@ -190,7 +192,12 @@ impl Guarantee for DrainedInTime {
 impl DrainedInTime {
     fn look(&mut self, now: Duration, court: &Court<'_>) {
         let Some(zones) = &court.profile.zones else { return };
-        for (zone, pace) in paces(court.world, zones) {
+        let paces = paces(court.world, zones);
+        let is_cut = |pace: &Pace| *pace == Pace::Cut;
+        if self.paces.values().any(|(pace, _)| is_cut(pace)) && !paces.values().any(is_cut) {
+            self.resumed = Some(now);
+        }
+        for (zone, pace) in paces {
             if self.paces.get(&zone).is_none_or(|(was, _)| *was != pace) {
                 self.last.remove(&zone);
                 self.paces.insert(zone, (pace, now));
@@ -201,7 +208,7 @@ impl DrainedInTime {
     fn began(&mut self, workload: &WorkloadKey, name: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::on(workload, name);
         let seen = format!("{workload} is deleted");
-        if court.world.workloads.get(workload).is_some_and(|workload| workload.everywhere) {
+        if court.workload(workload).is_some_and(|workload| workload.everywhere) {
             return never(subject, fact, "it is a daemon's", seen, court);
         }
         let (Some(since), Some(member)) = (ill_since(court.world, name), court.world.members.get(name))
@@ -209,10 +216,15 @@ impl DrainedInTime {
             return;
         };
         let timings = court.timings();
-        let earliest = (since + timings.failover_eviction_timeout).saturating_sub(timings.skew);
+        let timeout = timings.failover_eviction_timeout;
+        let anew = self.resumed.filter(|resumed| since + timeout > *resumed + bounds::zone_seen(timings));
+        let earliest = (anew.unwrap_or(since) + timeout).saturating_sub(timings.skew);
         court.came(subject.clone(), fact, earliest, None, || {
-            let timeout = span(timings.failover_eviction_timeout);
-            (format!("its node is ill since {}, and may be so for {timeout}", clock(since)), seen.clone())
+            let told = match anew {
+                None => format!("its node is ill since {}", clock(since)),
+                Some(anew) => format!("no node was ready until {}", clock(anew)),
+            };
+            (format!("{told}, and may be so for {}", span(timeout)), seen.clone())
         });
         if self.begun.insert(name.to_owned(), fact.at).is_some() {
             return;
