@@ -209,6 +209,13 @@ mod tests {
     }
 
     #[test]
+    fn the_image_of_a_pod_is_changed_as_that_of_a_workload() {
+        let pod = json!({"kind": "Pod", "spec": {"containers": [{"image": "r.io/app:v1"}]}});
+        let tag = json!({"imageOverrider": [{"component": "Tag", "operator": "replace", "value": "v2"}]});
+        assert_eq!(overridden(&pod, tag).unwrap()["spec"]["containers"][0]["image"], "r.io/app:v2");
+    }
+
+    #[test]
     fn each_overrider_changes_what_it_is_about() {
         const MAIN: &str = "/spec/template/spec/containers/0";
         let cases = [

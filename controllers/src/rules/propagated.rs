@@ -89,6 +89,7 @@ mod tests {
             ("apps/v1", "Deployment", "apps/v1/StatefulSet", false),
             ("v1", "Secret", "v1/ConfigMap,Secret", true),
             ("v1", "Secret", "apps/v1;v1/ConfigMap", false),
+            ("apps/v1", "Deployment", "batch", false),
             ("v2", "Secret", "v1/Secret", false),
             ("apps/v1", "Deployment", "v1/Deployment", false),
             ("v1", "ConfigMap", "v1/Secret", false),

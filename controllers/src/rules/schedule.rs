@@ -319,6 +319,21 @@ mod tests {
     }
 
     #[test]
+    fn a_taint_keeps_newcomers_away_and_drives_nobody_out() {
+        let mut clusters = fleet(&["m1", "m2", "m3"]);
+        for cluster in &mut clusters[..2] {
+            let taint = serde_json::from_value(json!({"key": "k", "effect": "NoSchedule"})).unwrap();
+            Arc::make_mut(cluster).spec.taints = vec![taint];
+        }
+        let spec = binding(&two_of_four(), 2, &[("m1", 2)], &[]);
+        let placed = schedule(&Reference, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
+        assert_eq!(
+            placed.targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>(),
+            ["m1", "m3"]
+        );
+    }
+
+    #[test]
     fn the_condition_says_why_where_the_release_does() {
         let errors = [ScheduleError::Fit, ScheduleError::Unschedulable, ScheduleError::Failed]
             .map(|of| of("why".into()));

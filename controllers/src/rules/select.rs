@@ -217,6 +217,17 @@ mod tests {
     }
 
     #[test]
+    fn without_a_limit_all_are_used_and_equals_do_not_give_way() {
+        let [a, b, c] = [("a", 100, 1), ("b", 50, 3), ("c", 0, 3)]
+            .map(|(name, score, room)| candidate(name, score, room, ""));
+        let all =
+            selected(&duplicated(), &json!([by("cluster", 1, 0)]), 2, &[a.clone(), b.clone(), c.clone()]);
+        assert_eq!(all.unwrap(), ["a", "b", "c"]);
+        let two = selected(&aggregated(), &json!([by("cluster", 2, 2)]), 6, &[a, b, c]);
+        assert_eq!(two.unwrap(), ["c", "b"], "there is no more room in c than in b");
+    }
+
+    #[test]
     fn rank_is_by_score_then_by_room_then_by_name() {
         let all = [
             candidate("b", 0, 5, ""),

@@ -190,12 +190,13 @@ mod tests {
     fn only_the_affinity_in_use_makes_a_placement_another() {
         let of = |names: Terms<'_>| -> Placement { serde_json::from_value(terms(names)).unwrap() };
         let applied = of(&[("a", &["m1"]), ("b", &["m2"])]);
-        let cases: [(&str, Terms<'_>, &str, bool); 6] = [
+        let cases: [(&str, Terms<'_>, &str, bool); 7] = [
             ("the same", &[("a", &["m1"]), ("b", &["m2"])], "", false),
             ("another one changed", &[("a", &["m1"]), ("b", &["m3"])], "a", false),
             ("the one in use changed", &[("a", &["m1"]), ("b", &["m3"])], "b", true),
             ("the one in use is gone", &[("a", &["m1"])], "b", true),
             ("none is in use", &[("a", &["m1"])], "", true),
+            ("the one in use never was there", &[("a", &["m1"])], "c", true),
             ("the order changed", &[("b", &["m2"]), ("a", &["m1"])], "a", false),
         ];
         for (about, names, in_use, expected) in cases {

@@ -160,6 +160,11 @@ mod tests {
                 (60, 50),
             ),
             ("a status that is gone", vec![(50, Some((1, 1)), None), (60, None, None)], (50, 50)),
+            (
+                "a status that is gone, and comes again",
+                vec![(50, Some((1, 1)), None), (60, None, None), (70, Some((1, 1)), None)],
+                (70, 70),
+            ),
             ("a Lease that is gone", vec![(50, Some((1, 1)), Some(3)), (60, Some((1, 1)), None)], (50, 50)),
         ];
         for (about, looks, expected) in cases {
