@@ -15,12 +15,12 @@ use capsize_clock::Simulation;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, Config};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::door::Door;
 use crate::fleet::MemberSpec;
-use crate::inside::StartUpSetting;
+use crate::inside::{StartUp, StartUpSetting};
 use crate::link::Link;
 
 /// Why a member cannot be had, or what was to be done to it cannot be done.
@@ -40,6 +40,11 @@ pub trait Provider: Send + Sync {
     /// Whether its members are made for the run, so that anything may be done to them. To those that exist nothing is done
     /// but what an implementation does to its members; faults strike the way to them.
     fn makes_members(&self) -> bool {
+        true
+    }
+
+    /// Whether what goes on inside of its members is simulated, so that it is said how long replicas take to become ready.
+    fn simulates(&self) -> bool {
         true
     }
 
@@ -195,19 +200,20 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// Tells the member of every change of the setting, until it has heard. Never ends.
 async fn publish(client: Client, setting: StartUpSetting) {
-    let namespaces: Api<Namespace> = Api::all(client);
     loop {
         setting.changed().await;
-        loop {
-            let patch = annotation(&setting.get().to_string());
-            if namespaces.patch(SETTINGS, &PatchParams::default(), &Patch::Merge(patch)).await.is_ok() {
-                break;
-            }
+        while tell_start_up(&client, setting.get()).await.is_err() {
             tokio::time::sleep(PAUSE).await;
         }
     }
 }
 
-fn annotation(value: &str) -> Value {
-    json!({"metadata": {"annotations": {START_UP: value}}})
+/// Tells a member how long replicas take to become ready in its simulated inside.
+///
+/// # Errors
+/// When it does not take that.
+pub async fn tell_start_up(client: &Client, takes: StartUp) -> kube::Result<()> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let patch = json!({"metadata": {"annotations": {START_UP: takes.to_string()}}});
+    namespaces.patch(SETTINGS, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
 }

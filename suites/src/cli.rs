@@ -18,6 +18,7 @@ use crate::mutants::Mutants;
 use crate::record::RecordCommand;
 use crate::run::Run;
 use crate::schema::Schema;
+use crate::side_by_side::SideBySide;
 use crate::up::Up;
 
 /// Conformance and chaos for Kubernetes failover
@@ -35,6 +36,7 @@ enum Command {
     Replay(Replay),
     Check(Check),
     Diff(Diff),
+    SideBySide(SideBySide),
     Record(RecordCommand),
     List(List),
     Explain(Explain),
@@ -61,6 +63,7 @@ impl Cli {
         match self.command {
             Command::Check(check) => check.execute(),
             Command::Diff(diff) => diff.execute(),
+            Command::SideBySide(reports) => reports.execute(),
             Command::Record(record) => record.execute(),
             Command::Run(run) => run.execute(),
             Command::Chaos(chaos) => chaos.execute(),

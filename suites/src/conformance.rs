@@ -6,6 +6,30 @@ use capsize_framework::scenario::{Case, ScenarioError};
 /// Group, file and text of each scenario, in the order of the files.
 const FILES: &[(&str, &str, &str)] = &include!(concat!(env!("OUT_DIR"), "/conformance.rs"));
 
+/// The core of the suite: a case or more of each kind of promise, in little time where time is real. It says nothing of how long
+/// replicas take to become ready, so that it runs on any members.
+const CORE: [&str; 13] = [
+    "delivery/drift",
+    "delivery/recreated",
+    "delivery/updated",
+    "eviction/partition",
+    "eviction/two-workloads",
+    "membership/member-deleted",
+    "placement/aggregated",
+    "placement/everywhere-comes-back",
+    "policy/template-deleted",
+    "tainting/blip",
+    "tainting/outage-shorter-than-the-eviction-timeout",
+    "toleration/recovery-inside-the-toleration",
+    "toleration/run-out",
+];
+
+/// Whether a case is of the core of the suite.
+#[must_use]
+pub fn is_core(case: &Case) -> bool {
+    CORE.contains(&case.id().as_str())
+}
+
 /// All cases of the suite, in the order of their files.
 ///
 /// # Errors
@@ -36,5 +60,6 @@ mod tests {
         }
         let ids: BTreeSet<String> = cases.iter().map(Case::id).collect();
         assert_eq!(ids.len(), cases.len());
+        assert_eq!(cases.iter().filter(|case| is_core(case)).count(), CORE.len());
     }
 }

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use miette::Report;
+use capsize_clock::Asked;
+use miette::{Report, miette};
 
 /// What a command that did its work says by its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Trouble {
     Input(Report),
     /// What it runs on failed.
     Environment(Report),
+    /// A signal asked it to stop. All that it had done is undone.
+    Interrupted(Asked),
 }
 
 impl Trouble {
@@ -42,6 +45,7 @@ pub fn code(result: Result<Verdict, Trouble>) -> ExitCode {
         Ok(Verdict::Violated) => ExitCode::from(1),
         Err(Trouble::Input(report)) => told(&report, 2),
         Err(Trouble::Environment(report)) => told(&report, 3),
+        Err(Trouble::Interrupted(asked)) => told(&miette!("ended by {}", asked.name()), asked.exit_code()),
     }
 }
 

@@ -66,6 +66,7 @@ pub fn told(healed: &Healed) -> String {
 fn name(deed: &Deed) -> String {
     match deed {
         Deed::Network(name) => format!("the network {name}"),
+        Deed::Volume(name) => format!("the volume {name}"),
         Deed::Container(name) => format!("the container {name}"),
         Deed::Copies(copies) => format!("what was placed on {}", copies.context),
         Deed::Folder(path) => format!("the folder {}", path.display()),

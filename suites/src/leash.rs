@@ -21,17 +21,12 @@ pub struct Leash {
     command: Vec<String>,
 }
 
-/// The command that runs `program` on a leash: `leash` is the path of this program. One that only has Capsize as a library
-/// holds no leash.
+/// The command that runs `program`, whose arguments follow, on a leash that is held by this process: `leash` is the path of this
+/// program.
 #[must_use]
-pub fn leashed(leash: &Path, program: &Path, arguments: &[String]) -> Command {
-    if leash.file_stem().is_none_or(|name| name != env!("CARGO_PKG_NAME")) {
-        let mut command = Command::new(program);
-        command.args(arguments);
-        return command;
-    }
+pub fn leashed(leash: &Path, program: &Path) -> Command {
     let mut command = Command::new(leash);
-    command.args(["leash", &std::process::id().to_string(), "--"]).arg(program).args(arguments);
+    command.args(["leash", &std::process::id().to_string(), "--"]).arg(program);
     command
 }
 

@@ -34,5 +34,6 @@ pub mod reference;
 pub mod reference_nodes;
 pub mod run;
 pub mod schema;
+pub mod side_by_side;
 pub mod targets;
 pub mod up;

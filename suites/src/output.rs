@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use capsize_framework::report::{self, Report};
@@ -20,6 +21,22 @@ pub fn say(text: &str) -> Result<(), Trouble> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Trouble::Environment(miette!(error))),
         _ => Ok(()),
     }
+}
+
+/// Writes a file that only its owner may read: there is a key in it. It appears whole or not at all.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_secret(path: &Path, text: &str) -> Result<(), Trouble> {
+    let partial = path.with_extension("partial");
+    let create = || fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial);
+    let written = create()
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| fs::rename(&partial, path));
+    written
+        .into_diagnostic()
+        .wrap_err_with(|| format!("{} cannot be written", path.display()))
+        .map_err(Trouble::Environment)
 }
 
 /// A folder that a report is written into. Every file appears whole or not at all.

@@ -4,18 +4,17 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::Clock;
 use capsize_clusters::{Admission, Sockets};
 use capsize_framework::dialect::{Speaks, objects};
-use capsize_framework::run::{Implementation, Site, StartError, Started};
+use capsize_framework::run::{Implementation, Nature, Site, StartError, Started};
 use capsize_framework::target::{Program, Timings, Zones};
-use capsize_real::{Deed, Journal};
+use capsize_real::{Deed, Journal, free_port};
 use futures::future::LocalBoxFuture;
 use http::Request;
 use kube::{Client, Config};
@@ -44,20 +43,29 @@ pub struct Processes {
     programs: Vec<Program>,
     speaks: Speaks,
     reference: Reference,
-    journal: Option<Arc<Journal>>,
+    keeper: Option<Keeper>,
+}
+
+/// Who sees to it that nothing is left of programs, however this process ends.
+#[derive(Clone)]
+pub struct Keeper {
+    /// What they leave behind is written down here first.
+    pub journal: Arc<Journal>,
+    /// The program that ties them to this process: one that has the command `leash`.
+    pub leash: PathBuf,
 }
 
 impl Processes {
     /// These programs, in this order, for these objects.
     #[must_use]
     pub fn new(programs: Vec<Program>, speaks: Speaks) -> Self {
-        Self { programs, speaks, reference: Reference::default(), journal: None }
+        Self { programs, speaks, reference: Reference::default(), keeper: None }
     }
 
-    /// With what they leave behind written into `journal` first.
+    /// With somebody who sees to it that nothing is left of them.
     #[must_use]
-    pub fn noted_in(self, journal: Arc<Journal>) -> Self {
-        Self { journal: Some(journal), ..self }
+    pub fn kept_by(self, keeper: Keeper) -> Self {
+        Self { keeper: Some(keeper), ..self }
     }
 }
 
@@ -76,14 +84,14 @@ impl Implementation for Processes {
         self.reference.admission(timings)
     }
 
-    fn is_outside(&self) -> bool {
-        true
+    fn nature(&self) -> Nature {
+        Nature { is_outside: true, ..Nature::default() }
     }
 
     fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
         Box::pin(async move {
             let sockets = site.sockets.ok_or_else(|| StartError("the fleet has no sockets".into()))?;
-            let folder = Folder::create(sockets, self.journal.clone())
+            let folder = Folder::create(sockets, self.keeper.clone())
                 .map_err(|error| StartError(error.to_string()))?;
             let mut running = Running { children: Vec::new(), folder };
             for program in &self.programs {
@@ -102,14 +110,14 @@ fn failed(program: &Program, why: &impl ToString) -> StartError {
 /// What the programs are given, and what they write. It goes when they go.
 struct Folder {
     at: TempDir,
-    journal: Option<Arc<Journal>>,
+    keeper: Option<Keeper>,
 }
 
 impl Folder {
-    fn create(sockets: &Sockets, journal: Option<Arc<Journal>>) -> io::Result<Self> {
+    fn create(sockets: &Sockets, keeper: Option<Keeper>) -> io::Result<Self> {
         // It is empty until it is written down.
-        let folder = Self { at: TempDir::with_prefix("capsize-")?, journal };
-        if let Some(journal) = &folder.journal {
+        let folder = Self { at: TempDir::with_prefix("capsize-")?, keeper };
+        if let Some(Keeper { journal, .. }) = &folder.keeper {
             journal.will(folder.deed())?;
         }
         fs::write(folder.kubeconfig(), sockets.kubeconfig())?;
@@ -132,7 +140,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let removed = fs::remove_dir_all(self.at.path()).is_ok();
-        if let Some(journal) = self.journal.as_ref().filter(|_| removed) {
+        if let Some(Keeper { journal, .. }) = self.keeper.as_ref().filter(|_| removed) {
             journal.undone(&self.deed());
         }
     }
@@ -168,7 +176,8 @@ impl Running {
         let log = File::create(folder.log(program)).map_err(told)?;
         let program =
             located(name).ok_or_else(|| format!("{name} cannot be started: there is no such program"))?;
-        let mut command = leashed(&std::env::current_exe().map_err(told)?, &program, arguments);
+        let mut command = command(folder.keeper.as_ref(), &program);
+        command.args(arguments);
         command.stdin(Stdio::null());
         command.stdout(log.try_clone().map_err(told)?).stderr(log);
         let child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
@@ -201,8 +210,9 @@ impl Running {
     }
 }
 
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+/// The command that runs `program`, on a leash where there is somebody to hold it.
+fn command(keeper: Option<&Keeper>, program: &Path) -> Command {
+    keeper.map_or_else(|| Command::new(program), |keeper| leashed(&keeper.leash, program))
 }
 
 /// A bare name is looked for beside this program first, and then where programs are.

@@ -7,7 +7,7 @@ use capsize_clusters::{Admission, Fleet, SyncMode};
 use capsize_controllers::Write;
 use capsize_controllers::rules::{EvictsBy, Gates, Reference as ReferenceRules, Release, Rules, UnknownBug};
 use capsize_controllers::{Agent, Controllers, MemberClients, Settings, admit, api};
-use capsize_framework::run::{Implementation, Site, StartError, Started};
+use capsize_framework::run::{Implementation, Nature, Site, StartError, Started};
 use capsize_framework::target::{Feature, Profile, Timings};
 use futures::future::{LocalBoxFuture, ready};
 use kube::Client;
@@ -78,14 +78,15 @@ impl Implementation for Reference {
         })
     }
 
-    fn switches(&self) -> &'static [Feature] {
-        match self.rules.behaviour().evicts_by {
+    fn nature(&self) -> Nature {
+        let switches: &[Feature] = match self.rules.behaviour().evicts_by {
             EvictsBy::TaintManager => {
                 &[Feature::NoExecuteTaints, Feature::AutomaticNoExecute, Feature::GracefulEviction]
             }
             // Evictions are always by tasks there.
             EvictsBy::Everything => &[Feature::NoExecuteTaints, Feature::AutomaticNoExecute],
-        }
+        };
+        Nature { switches, ..Nature::default() }
     }
 
     fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use capsize_clock::{Clock, Seed};
+use capsize_clock::{Clock, Interrupt, Seed};
 use capsize_framework::dialect::Speaks;
 use capsize_framework::report::{self, Report};
 use capsize_framework::run::{Implementation, Options, Outcome, Target, run_cases};
@@ -18,8 +18,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
-use crate::processes::Processes;
-use crate::provided::{ExistingArgs, Provided, ProviderName};
+use crate::processes::{Keeper, Processes};
+use crate::provided::{MemberArgs, Provided, ProviderName};
 use crate::reference::Reference;
 use crate::reference_nodes::NodeReference;
 use crate::{canary, check, conformance, heal, output, targets};
@@ -32,17 +32,17 @@ pub struct Run {
     /// Whose promises count, and who is started: a profile that comes with Capsize, or a file
     #[arg(long, default_value = targets::REFERENCE)]
     target: String,
-    /// Where the members of fleets run
-    #[arg(long, value_enum, default_value_t)]
-    provider: ProviderName,
     #[command(flatten)]
-    existing: ExistingArgs,
+    members: MemberArgs,
     /// Start this program in the place of the one that the target names
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Give the target the settings that the header of this history gives, to hold one against the other
     #[arg(long, value_name = "HISTORY")]
     settings_of: Option<PathBuf>,
+    /// Run only the core of the suite
+    #[arg(long, conflicts_with = "paths")]
+    core: bool,
     /// Run only cases whose `group/name` contains this
     #[arg(long)]
     filter: Option<String>,
@@ -67,13 +67,18 @@ impl Run {
     /// A scenario, profile or filter that is wrong; a report that cannot be written; a run that broke.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let cases = self.cases()?;
-        if self.provider == ProviderName::Kubeconfig {
-            output::say(&self.existing.plan(&heal::dry_journal()?)?)?;
-            if self.existing.dry_run {
+        if self.members.provider == ProviderName::Kubeconfig {
+            output::say(&self.members.existing.plan(&heal::dry_journal()?)?)?;
+            if self.members.existing.dry_run {
                 return Ok(Verdict::Conforms);
             }
         }
-        let parties = self.parties()?;
+        let interrupt = Interrupt::default();
+        let parties = self.parties(&interrupt)?;
+        // Those that only simulate have nothing to undo.
+        if parties.iter().any(|party| party.implementation.nature().is_live()) {
+            interrupt.listen().map_err(|error| cannot_start(&error))?;
+        }
         let mut canaries = String::new();
         for party in parties.iter().filter(|_| self.canary) {
             canaries += &canary::run(party.target(), self.seed, |report| report.conforms())?;
@@ -82,7 +87,7 @@ impl Run {
         let progress = progress(cases.len());
         let clock = Clock::real();
         // Clusters that exist are those of one case at a time.
-        let one = (self.provider == ProviderName::Kubeconfig).then_some(NonZeroUsize::MIN);
+        let one = (self.members.provider == ProviderName::Kubeconfig).then_some(NonZeroUsize::MIN);
         let jobs =
             one.or(self.jobs).or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         let options = Options { seed: self.seed, jobs, keep_histories: writer.is_some() };
@@ -94,6 +99,9 @@ impl Run {
             }));
         }
         progress.finish_and_clear();
+        if let Some(asked) = interrupt.asked() {
+            return Err(Trouble::Interrupted(asked));
+        }
         let broken: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome.broken.as_deref()).collect();
         if !broken.is_empty() {
             return Err(Trouble::Environment(miette!("{}", broken.join("\n"))));
@@ -103,7 +111,7 @@ impl Run {
         }
         let report = Report {
             command: "run".into(),
-            about: vec![self.provider.name().into(), format!("seed {}", self.seed)],
+            about: vec![self.members.described()?, format!("seed {}", self.seed)],
             target: parties.iter().map(Party::name).collect::<Vec<_>>().join(", "),
             cases: outcomes.into_iter().map(|outcome| self.replayable(outcome)).collect(),
             wall: Some(clock.elapsed()),
@@ -116,8 +124,8 @@ impl Run {
     }
 
     /// Who is under test. The reference is two: its controllers of clusters, and those of nodes.
-    fn parties(&self) -> Result<Vec<Party>, Trouble> {
-        let in_process = self.provider == ProviderName::Embedded;
+    fn parties(&self, interrupt: &Interrupt) -> Result<Vec<Party>, Trouble> {
+        let in_process = self.members.provider == ProviderName::Embedded;
         let names = match self.target.as_str() {
             // A cluster with nodes has no members to be provided.
             targets::REFERENCE if self.settings_of.is_none() && in_process => {
@@ -134,29 +142,32 @@ impl Run {
             if let Some(path) = &self.program {
                 replace_program(&mut profile, path)?;
             }
-            Ok(Party { implementation: self.implementation(&profile)?, profile })
+            Ok(Party { implementation: self.implementation(&profile, interrupt)?, profile })
         };
         names.into_iter().map(party).collect()
     }
 
     /// Whoever is under test, on fleets as they are asked for.
-    fn implementation(&self, profile: &Profile) -> Result<Box<dyn Implementation>, Trouble> {
+    fn implementation(
+        &self,
+        profile: &Profile,
+        interrupt: &Interrupt,
+    ) -> Result<Box<dyn Implementation>, Trouble> {
         let is_outside = matches!(profile.start, Start::Processes(_));
-        if self.provider == ProviderName::Embedded && !is_outside {
+        if self.members.provider == ProviderName::Embedded && !is_outside {
             return implementation(profile);
         }
         let journal = heal::journal()?;
         let implementation = match &profile.start {
             Start::Processes(programs) => {
-                let programs = Processes::new(programs.clone(), profile.dialect);
-                Box::new(programs.noted_in(Arc::clone(&journal)))
+                let leash = std::env::current_exe().map_err(|error| cannot_start(&error))?;
+                let keeper = Keeper { journal: Arc::clone(&journal), leash };
+                Box::new(Processes::new(programs.clone(), profile.dialect).kept_by(keeper))
             }
             _ => implementation(profile)?,
         };
-        Ok(match self.provider.provider(&self.existing, &journal)? {
-            Some(provider) => Box::new(Provided { implementation, provider }),
-            None => implementation,
-        })
+        let provider = self.members.provider(&journal)?;
+        Ok(Box::new(Provided { implementation, provider, interrupt: interrupt.clone() }))
     }
 
     fn cases(&self) -> Result<Vec<Case>, Trouble> {
@@ -165,6 +176,7 @@ impl Run {
         } else {
             scenario::find(&self.paths).map_err(Trouble::input)?
         };
+        cases.retain(|case| !self.core || conformance::is_core(case));
         if let Some(filter) = &self.filter {
             cases.retain(|case| case.id().contains(filter));
             if cases.is_empty() {
@@ -190,14 +202,15 @@ impl Run {
             self.settings_of.as_ref().map(|history| format!(" --settings-of {}", history.display()));
         let program = self.program.as_ref().map(|program| format!(" --program {}", program.display()));
         let settings = program.unwrap_or_default() + &settings.unwrap_or_default();
-        let provider = match self.provider {
-            ProviderName::Embedded => String::new(),
-            provider => format!(" --provider {}", provider.name()),
-        };
+        let provider = self.members.replayed();
         let (id, seed) = (case.id(), self.seed);
         case.replay = format!("capsize run{paths}{target}{provider}{settings} --filter {id} --seed {seed}");
         case
     }
+}
+
+fn cannot_start(error: &dyn Display) -> Trouble {
+    Trouble::Environment(miette!("cannot start: {error}"))
 }
 
 /// Somebody under test.

@@ -54,7 +54,7 @@ async fn undo(deed: &Deed, engine: &mut Option<Engine>) -> Result<(), String> {
             _ => Ok(()),
         },
         Deed::Copies(copies) => kubeconfig::undo(copies).await.map_err(|error| error.to_string()),
-        Deed::Network(_) | Deed::Container(_) => {
+        Deed::Network(_) | Deed::Volume(_) | Deed::Container(_) => {
             let engine = match engine {
                 Some(engine) => engine,
                 None => engine.insert(Engine::find().await.map_err(told)?),

@@ -3,7 +3,7 @@
 //! A journal is a file of JSON lines that its run holds locked. The lock goes with the process, however that ends; so a journal
 //! that can be locked is of a run that is over. Undoing what it says is left to `heal.rs`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
@@ -20,6 +20,8 @@ use crate::kubeconfig::Copies;
 pub enum Deed {
     /// A network of Docker's. What was written down last is undone first, so it comes before what is in it.
     Network(String),
+    /// A volume, which is not written down: it goes with its container, and where it does not, its labels tell of it.
+    Volume(String),
     /// A container, by its name.
     Container(String),
     /// A folder with keys in it.
@@ -37,6 +39,12 @@ enum Line {
     /// It is undone.
     Undone(Deed),
 }
+
+/// The label of everything that is created: the name of the run.
+pub(crate) const RUN: &str = "capsize.run";
+
+/// The other label of everything: the folder of the run's journal.
+pub(crate) const JOURNAL: &str = "capsize.journal";
 
 const ENDING: &str = "jsonl";
 
@@ -99,10 +107,11 @@ impl Journal {
         run_of(&self.path)
     }
 
-    /// Where it is.
+    /// The labels of everything that the run creates.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn labels(&self) -> BTreeMap<String, String> {
+        let folder = self.path.parent().unwrap_or_else(|| Path::new("")).display().to_string();
+        BTreeMap::from([(RUN.to_owned(), self.run()), (JOURNAL.to_owned(), folder)])
     }
 
     /// Writes down what is about to be done. It is on the disk when this returns.

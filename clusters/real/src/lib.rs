@@ -1,4 +1,4 @@
-//! Members that run outside of the process, in containers or as clusters that exist, and what is done to the machine for that: all of it is written
+//! Members that run outside of the process, in containers, as clusters of kind's, or as clusters that exist, and what is done to the machine for that: all of it is written
 //! into a journal first, so that the next start can undo what a crash has left.
 //!
 //! What a member is, and how faults strike the way to it, is left to `capsize-clusters`.
@@ -6,9 +6,13 @@
 mod docker;
 mod heal;
 mod journal;
+mod kind;
 mod kubeconfig;
+mod ports;
 
 pub use docker::{Containers, Engine, EngineError, Image, Known};
 pub use heal::{Healed, heal};
 pub use journal::{Deed, Journal, at_work, state_folder};
+pub use kind::{Kind, NodeImage, Privilege};
 pub use kubeconfig::{Allowed, Cluster, Copies, Existing, NotAllowed};
+pub use ports::free_port;

@@ -17,5 +17,5 @@ mod time;
 pub use live::live;
 pub use seed::{Seed, Stream};
 pub use simulation::{Simulation, simulate};
-pub use stop::Stop;
+pub use stop::{Asked, Interrupt, Stop};
 pub use time::{Clock, parse_time, whole_seconds};

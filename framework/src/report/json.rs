@@ -19,6 +19,9 @@ const VERSION: &str = "v1";
 pub(super) struct Document<'a> {
     report: &'static str,
     command: &'a str,
+    /// What else is known of the run: where its members ran, and the seed.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    about: &'a [String],
     #[serde(skip_serializing_if = "str::is_empty")]
     target: &'a str,
     conforms: bool,
@@ -159,6 +162,7 @@ pub fn json(report: &Report) -> String {
     let document = Document {
         report: VERSION,
         command: &report.command,
+        about: &report.about,
         target: &report.target,
         conforms: report.conforms(),
         passed: totals.passed,

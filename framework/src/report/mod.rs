@@ -12,6 +12,7 @@ mod model;
 mod numbers;
 mod phrase;
 mod schema;
+mod side_by_side;
 pub mod text;
 
 pub use budget::{budget, budget_json};
@@ -23,3 +24,4 @@ pub use json::json;
 pub use junit::junit;
 pub use model::{Case, Failure, Report, Stand, Standing, Status, Totals};
 pub use schema::{Told, schema};
+pub use side_by_side::{Column, side_by_side};

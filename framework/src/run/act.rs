@@ -1,7 +1,5 @@
 //! The steps that do something.
 
-use std::collections::BTreeSet;
-
 use capsize_clusters::{Breakdown, Machine, NodeFault, StartUp};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
@@ -96,13 +94,9 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Asks whoever provides the members whether faults may strike these, too.
+    /// Asks for leave to strike these, too.
     pub(super) async fn ask_leave(&self, members: &[String]) -> Result<(), Miss> {
-        let Some(provider) = self.provider else { return Ok(()) };
-        let mut struck: BTreeSet<String> =
-            self.log.look(|world, _| world.faults.iter().filter_map(|fault| fault.member.clone()).collect());
-        struck.extend(self.flapping.keys().chain(members).cloned());
-        provider.strike(&struck).await.map_err(|error| Miss::Broken(error.to_string()))
+        self.leave.ask(self.flapping.keys().chain(members)).await.map_err(Miss::Broken)
     }
 
     pub(super) fn nuisance(&self, nuisance: &Nuisance) -> Result<Fault, Miss> {
@@ -157,7 +151,7 @@ impl Driver<'_> {
         let name = self.target(&flap.cluster.value, flap.alias.as_ref())?;
         self.ask_leave(std::slice::from_ref(&name)).await?;
         let (down, up, times) = (self.length(&flap.down)?, self.length(&flap.up)?, flap.times.value);
-        let (clock, log, member) = (self.clock, self.log.clone(), name.clone());
+        let (clock, log, leave, member) = (self.clock, self.log.clone(), self.leave.clone(), name.clone());
         let begin: Box<dyn Fn(Log) -> FaultGuard + Send> = match self.cluster.and_then(|it| it.kubelet(&name))
         {
             Some(kubelet) => {
@@ -172,9 +166,12 @@ impl Driver<'_> {
                 Box::new(move |log| Fault::Refuse.begin(&member, &link, move |mark| log.mark(mark)))
             }
         };
-        let mut task = JoinSet::new();
+        let (mut task, flapping) = (JoinSet::new(), name.clone());
         task.spawn(async move {
             for _ in 0..times {
+                if let Err(why) = leave.ask([&flapping]).await {
+                    return log.break_off(why);
+                }
                 let guard = begin(log.clone());
                 clock.sleep(down).await;
                 drop(guard);

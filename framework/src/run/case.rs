@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use capsize_clock::{Seed, Simulation, live, simulate};
+use capsize_clock::{Interrupt, Seed, Simulation, live, simulate};
 use capsize_clusters::{Builder, Cluster, Fleet, FleetSpec, MemberSpec, Sockets, StartUp, SyncMode};
 use serde_json::{Map, Value, json};
 use serde_saphyr::Spanned;
 
 use super::controllers::Controllers;
 use super::driver::{Driver, Miss, Missed, restless};
-use super::implementation::{Implementation, Site};
+use super::implementation::{Implementation, Nature, Site};
+use super::leave::Leave;
 use super::log::{Log, Until};
 use super::nodes::cluster_spec;
 use super::recorder::Recorder;
@@ -73,9 +74,12 @@ pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, U
     let own_seed = case.scenario.seed.map_or_else(|| seed.derive(&case.id()), Seed);
     // A panic is a defect of Capsize: it must not take the other cases along.
     let ran = catch_unwind(AssertUnwindSafe(|| {
-        let main = |run| run_in(run, case, target, how);
-        if target.implementation.is_outside() || target.implementation.provider().is_some() {
-            live(own_seed, 1.0, main).map_err(|error| error.to_string())
+        let nature = target.implementation.nature();
+        let main = |run| run_in(run, case, target, &nature, how);
+        if nature.is_live() {
+            live(own_seed, 1.0, |run| unless_asked(&nature.interrupt, main(run)))
+                .map_err(|error| error.to_string())
+                .flatten()
         } else {
             Ok(simulate(own_seed, main))
         }
@@ -90,26 +94,40 @@ pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, U
     }
 }
 
+/// Does it, unless a signal asks the process to stop: all that it has begun is undone then.
+async fn unless_asked<T>(interrupt: &Interrupt, does: impl Future<Output = T>) -> Result<T, String> {
+    tokio::select! {
+        biased;
+        asked = interrupt.heard() => Err(format!("ended by {}", asked.name())),
+        done = does => Ok(done),
+    }
+}
+
 /// What a target would need to run `case`, and has not.
 #[must_use]
 pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
     let Target { profile, implementation } = target;
+    let Nature { switches, provider, .. } = implementation.nature();
     match (&case.scenario.cluster, profile.dialect) {
         (None, Speaks::Nodes) => return Some("fleets: its members are nodes".into()),
         (Some(_), Speaks::Karmada) => return Some("nodes: its members are clusters".into()),
         _ => {}
     }
-    let fixed = case.scenario.off.iter().find(|feature| !implementation.switches().contains(feature));
+    let fixed = case.scenario.off.iter().find(|feature| !switches.contains(feature));
     if let Some(fixed) = fixed {
         return Some(format!("a switch for {fixed:?}"));
     }
     let breaks_down = case.scenario.steps().any(|step| matches!(step.value.act(), Step::Down(_)));
-    if breaks_down && implementation.provider().is_none() {
+    if breaks_down && provider.is_none() {
         return Some("members on machines of their own".into());
     }
-    let strangers = implementation.provider().is_some_and(|provider| !provider.makes_members());
+    let strangers = provider.as_ref().is_some_and(|provider| !provider.makes_members());
     if strangers && touches_members(case) {
         return Some("members that were made for the run".into());
+    }
+    let real = provider.as_ref().is_some_and(|provider| !provider.simulates());
+    if real && sets_start_up(case) {
+        return Some("members in which replicas become ready as it is said".into());
     }
     let missing = case.scenario.features.iter().find(|feature| !profile.has(**feature));
     missing.map(|feature| format!("{feature:?}"))
@@ -118,15 +136,24 @@ pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
 /// Whether anything is done to members past the implementation.
 fn touches_members(case: &Case) -> bool {
     let touches = |step: &Spanned<Step>| match step.value.act() {
-        Step::Down(_) | Step::StartUp(_) => true,
-        Step::Faults(windows) => {
-            windows.iter().any(|window| matches!(window.value.fault.value, Disturbance::StartUp(_)))
-        }
+        Step::Down(_) => true,
         Step::Apply(apply) => matches!(apply.to.value, Place::Member(_)),
         Step::Delete(delete) => matches!(delete.from.value, Place::Member(_)),
         _ => false,
     };
-    case.scenario.fleet.start_up.is_some() || case.scenario.steps().any(touches)
+    case.scenario.steps().any(touches)
+}
+
+/// Whether it says how long replicas take to become ready.
+fn sets_start_up(case: &Case) -> bool {
+    let sets = |step: &Spanned<Step>| match step.value.act() {
+        Step::StartUp(_) => true,
+        Step::Faults(windows) => {
+            windows.iter().any(|window| matches!(window.value.fault.value, Disturbance::StartUp(_)))
+        }
+        _ => false,
+    };
+    case.scenario.fleet.start_up.is_some() || case.scenario.steps().any(sets)
 }
 
 /// The profile with the flags that the case asks for.
@@ -160,10 +187,16 @@ struct Ran {
     broken: Option<String>,
 }
 
-async fn run_in(run: Simulation, case: &Case, target: Target<'_>, (keep, until): (bool, Until)) -> Ran {
+async fn run_in(
+    run: Simulation,
+    case: &Case,
+    target: Target<'_>,
+    nature: &Nature,
+    (keep, until): (bool, Until),
+) -> Ran {
     let log = Log::new(run.clock, target.profile.clone(), keep, until);
     log.mark(header(case, target.profile));
-    let (failure, broken) = match drive(run, case, target, &log).await {
+    let (failure, broken) = match drive(run, case, target, nature, &log).await {
         Ok(()) => (None, log.broken()),
         Err(End::Failed(failure)) => (Some(*failure), None),
         Err(End::Broken(why)) => (None, Some(why)),
@@ -180,15 +213,21 @@ enum End {
 }
 
 /// Starts the fleet and the target, runs the steps, and stops everything.
-async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> Result<(), End> {
+async fn drive(
+    run: Simulation,
+    case: &Case,
+    target: Target<'_>,
+    nature: &Nature,
+    log: &Log,
+) -> Result<(), End> {
     let Target { profile, implementation } = target;
     let at_start = |miss| end(log, case.place(None), miss);
-    let Ground { fleet, cluster, start_up } = ground(run, case, target).await.map_err(at_start)?;
+    let Ground { fleet, cluster, start_up } = ground(run, case, target, nature).await.map_err(at_start)?;
     let installed = fleet.control_plane().install(implementation.definitions());
     installed.map_err(|error| at_start(Miss::Broken(error.to_string())))?;
     let recorder = Recorder::start(&fleet, run.clock, profile.dialect, log.clone()).await;
     let _recorder = recorder.map_err(|why| at_start(Miss::Broken(why)))?;
-    let sockets = if implementation.is_outside() { Some(Sockets::open(&fleet).await) } else { None };
+    let sockets = if nature.is_outside { Some(Sockets::open(&fleet).await) } else { None };
     let sockets = sockets.transpose().map_err(|error| at_start(Miss::Broken(error.to_string())))?;
     let sockets = sockets.as_ref();
     let (timings, zones) = (&profile.timings, profile.zones.as_ref());
@@ -203,7 +242,7 @@ async fn drive(run: Simulation, case: &Case, target: Target<'_>, log: &Log) -> R
         log: log.clone(),
         profile,
         controllers: controllers.map_err(|error| at_start(Miss::Broken(error.to_string())))?,
-        provider: implementation.provider(),
+        leave: Leave::of(nature.provider.clone(), log.clone()),
         sockets,
         tolerated: default_toleration(profile),
         start_up,
@@ -245,10 +284,10 @@ struct Ground {
     start_up: Duration,
 }
 
-async fn ground(run: Simulation, case: &Case, target: Target<'_>) -> Result<Ground, Miss> {
+async fn ground(run: Simulation, case: &Case, target: Target<'_>, nature: &Nature) -> Result<Ground, Miss> {
     let Target { profile, implementation } = target;
     // What comes in by a socket has to say who it is.
-    let set_up = |server: Builder| match implementation.is_outside() {
+    let set_up = |server: Builder| match nature.is_outside {
         true => server.track_updates(true).authentication(true),
         false => server,
     };
@@ -266,10 +305,10 @@ async fn ground(run: Simulation, case: &Case, target: Target<'_>) -> Result<Grou
     let spec = fleet_spec(case, profile)?;
     let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
     let admission = implementation.admission(&profile.timings);
-    let fleet = match implementation.provider() {
+    let fleet = match &nature.provider {
         None => Fleet::embedded_with(run, &spec, admission, set_up),
         Some(provider) => {
-            let fleet = Fleet::outside(run, &spec, admission, set_up, provider).await;
+            let fleet = Fleet::outside(run, &spec, admission, set_up, &**provider).await;
             fleet.map_err(|error| Miss::Broken(error.to_string()))?
         }
     };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use capsize_clock::{Clock, Stream};
-use capsize_clusters::{Breakdown, Cluster, Fleet, Member, Provider, Sockets};
+use capsize_clusters::{Breakdown, Cluster, Fleet, Member, Sockets};
 use kube::Client;
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use super::calm::{Unrest, unrest};
 use super::controllers::Controllers;
 use super::crew::Crew;
+use super::leave::Leave;
 use super::log::{Eviction, Log};
 use super::patience::Patience;
 use crate::dialect::{node_objects, objects};
@@ -51,8 +52,8 @@ pub(super) struct Driver<'a> {
     pub(super) log: Log,
     pub(super) profile: &'a Profile,
     pub(super) controllers: Controllers<'a>,
-    /// Who provides the members, where they run outside of this process.
-    pub(super) provider: Option<&'a dyn Provider>,
+    /// Who lets faults strike members.
+    pub(super) leave: Leave,
     /// How the fleet is reached from outside of this process, where that is needed.
     pub(super) sockets: Option<&'a Sockets>,
     /// Where in the target's cycles a disturbance falls is drawn from this.

@@ -1,8 +1,9 @@
 //! What a run needs of the implementation under test. The framework knows none; whoever joins the two says how.
 
 use std::any::Any;
+use std::sync::Arc;
 
-use capsize_clock::Clock;
+use capsize_clock::{Clock, Interrupt};
 use capsize_clusters::{Admission, Fleet, Provider, Sockets};
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
@@ -18,20 +19,9 @@ pub trait Implementation: Send + Sync {
     /// What the implementation has a say in when objects are written to the control plane.
     fn admission(&self, timings: &Timings) -> Admission;
 
-    /// Whether it runs outside of this process: in real time then, on a fleet with sockets.
-    fn is_outside(&self) -> bool {
-        false
-    }
-
-    /// What can be switched off in it.
-    fn switches(&self) -> &'static [Feature] {
-        &[]
-    }
-
-    /// Who provides the members of the fleets that it is started on, where they are to run outside of this process: in real
-    /// time then.
-    fn provider(&self) -> Option<&dyn Provider> {
-        None
+    /// What has to be known of it before it is started.
+    fn nature(&self) -> Nature {
+        Nature::default()
     }
 
     /// Starts it, and waits until it is ready to work.
@@ -39,6 +29,27 @@ pub trait Implementation: Send + Sync {
     /// # Errors
     /// When it does not start.
     fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>>;
+}
+
+/// What has to be known of an implementation, and of the ground that it is to be started on. By default, all is in this process.
+#[derive(Clone, Default)]
+pub struct Nature {
+    /// It runs outside of this process, and needs a fleet with sockets.
+    pub is_outside: bool,
+    /// What can be switched off in it.
+    pub switches: &'static [Feature],
+    /// Who provides the members of its fleets, where they are to run outside of this process.
+    pub provider: Option<Arc<dyn Provider>>,
+    /// What ends a run early; what the run has done is undone then. Simulations are not ended by it.
+    pub interrupt: Interrupt,
+}
+
+impl Nature {
+    /// Whether it takes real time.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.is_outside || self.provider.is_some()
+    }
 }
 
 /// An implementation at work. Dropping it stops it at once, as a crash does.
@@ -58,7 +69,7 @@ pub struct Site<'a> {
     pub fleet: &'a Fleet,
     /// The times that it shall keep.
     pub timings: &'a Timings,
-    /// What is switched off, of its [`switches`](Implementation::switches).
+    /// What is switched off, of its [`switches`](Nature::switches).
     pub off: &'a [Feature],
     /// How fast it shall taint the members of a zone, if it does so zone by zone.
     pub zones: Option<&'a Zones>,

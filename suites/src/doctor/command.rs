@@ -6,8 +6,8 @@ use capsize_clock::{Seed, live};
 use clap::Args;
 use miette::miette;
 
-use super::finding::Finding;
-use super::{docker, machine};
+use super::finding::{ALL, Finding};
+use super::{docker, kind, machine};
 use crate::exit::{Trouble, Verdict};
 use crate::provided::ProviderName;
 use crate::{heal, output};
@@ -18,6 +18,9 @@ pub struct Doctor {
     /// For runs whose members run there; what others would need is only told
     #[arg(long, value_enum, default_value_t)]
     provider: ProviderName,
+    /// The image of nodes, for --provider kind
+    #[arg(long, value_name = "IMAGE")]
+    kind_image: Option<String>,
     /// Remove what runs have left that were killed
     #[arg(long)]
     heal: bool,
@@ -38,7 +41,12 @@ impl Doctor {
             }
         }
         let mut findings = machine::look();
-        let of_docker = live(Seed(0), 1.0, |_| docker::look());
+        let image = self.kind_image.as_deref();
+        let of_docker = live(Seed(0), 1.0, |_| async {
+            let mut findings = docker::look().await;
+            findings.extend(kind::look(image).await);
+            findings
+        });
         findings.extend(of_docker.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?);
         for finding in &findings {
             // Writing to a string does not fail.
@@ -63,5 +71,5 @@ impl Doctor {
 
 /// What stands in the way of every run.
 pub(super) fn wrong(of: &'static str, seen: impl Into<String>, todo: impl Into<String>) -> Finding {
-    Finding::wrong(of, seen, ProviderName::Embedded, todo)
+    Finding::wrong(of, seen, ALL, todo)
 }

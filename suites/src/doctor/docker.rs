@@ -7,7 +7,7 @@ use std::path::Path;
 
 use capsize_real::{Engine, Image, at_work, state_folder};
 
-use super::finding::Finding;
+use super::finding::{DOCKER, Finding};
 use crate::provided::ProviderName;
 
 /// What the docs of kind ask for; containers of ours need less.
@@ -37,7 +37,7 @@ pub(super) async fn look() -> Vec<Finding> {
 }
 
 fn missing(of: &'static str, seen: impl Into<String>, todo: impl Into<String>) -> Finding {
-    Finding::wrong(of, seen, ProviderName::Container, todo)
+    Finding::wrong(of, seen, DOCKER, todo)
 }
 
 /// Why Docker does not answer at `address`, and what to do in that case.
@@ -63,6 +63,7 @@ fn unreachable(address: &str, error: &str) -> Finding {
 }
 
 async fn image(engine: &Engine) -> Finding {
+    let missing = |of, seen: String, todo| Finding::wrong(of, seen, &[ProviderName::Container], todo);
     let image = match Image::of_this_program() {
         Ok(image) => image,
         Err(error) => return missing("image", error.to_string(), "make this program readable"),

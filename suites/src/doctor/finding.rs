@@ -4,6 +4,15 @@ use std::fmt;
 
 use crate::provided::ProviderName;
 
+/// The providers that cannot do without a thing; embedded members are part of every run.
+pub(super) type Needs = &'static [ProviderName];
+
+/// What all runs need.
+pub(super) const ALL: Needs = &[ProviderName::Embedded];
+
+/// What those need who make containers.
+pub(super) const DOCKER: Needs = &[ProviderName::Container, ProviderName::Kind];
+
 /// What was found of one thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
@@ -11,8 +20,8 @@ pub(super) struct Finding {
     pub(super) of: &'static str,
     /// What there is of it.
     pub(super) seen: String,
-    /// What to do, where that is not enough, and for which provider it is not.
-    pub(super) wrong: Option<(ProviderName, String)>,
+    /// What to do, where that is not enough, and for whom it is not.
+    pub(super) wrong: Option<(Needs, String)>,
 }
 
 impl Finding {
@@ -21,19 +30,20 @@ impl Finding {
         Self { of, seen: seen.into(), wrong: None }
     }
 
-    /// `provider` needs more: `todo` says what to do.
+    /// Those who need it need more: `todo` says what to do.
     pub(super) fn wrong(
         of: &'static str,
         seen: impl Into<String>,
-        provider: ProviderName,
+        needs: Needs,
         todo: impl Into<String>,
     ) -> Self {
-        Self { of, seen: seen.into(), wrong: Some((provider, todo.into())) }
+        Self { of, seen: seen.into(), wrong: Some((needs, todo.into())) }
     }
 
     /// Whether runs with members of `provider` are not possible so. All need what embedded ones need.
     pub(super) fn hinders(&self, provider: ProviderName) -> bool {
-        self.wrong.as_ref().is_some_and(|(of, _)| *of == ProviderName::Embedded || *of == provider)
+        let needs = self.wrong.as_ref().map_or(&[][..], |(needs, _)| needs);
+        needs.contains(&provider) || needs == ALL
     }
 }
 
@@ -42,15 +52,13 @@ impl fmt::Display for Finding {
         let Self { of, seen, wrong } = self;
         match wrong {
             None => writeln!(f, "ok       {of:<12} {seen}"),
-            Some((ProviderName::Embedded, todo)) => {
+            Some((needs, todo)) if *needs == ALL => {
                 writeln!(f, "wrong    {of:<12} {seen}\n         → {todo}")
             }
-            Some((provider, todo)) => {
-                let provider = provider.name();
-                writeln!(
-                    f,
-                    "missing  {of:<12} {seen} (only --provider {provider} needs it)\n         → {todo}"
-                )
+            Some((needs, todo)) => {
+                let names: Vec<&str> = needs.iter().map(|provider| provider.name()).collect();
+                let only = format!("only --provider {} needs it", names.join(" or "));
+                writeln!(f, "missing  {of:<12} {seen} ({only})\n         → {todo}")
             }
         }
     }

@@ -8,9 +8,8 @@ use std::path::Path;
 use capsize_real::{Journal, state_folder};
 
 use super::command::wrong;
-use super::finding::Finding;
+use super::finding::{DOCKER, Finding};
 use crate::processes::located;
-use crate::provided::ProviderName;
 
 /// So many files a fleet of a hundred members has open.
 const FILES: u64 = 1024;
@@ -61,12 +60,7 @@ fn disk(folder: &Path) -> Finding {
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let seen = format!("{} MB free in {shown}", free >> 20);
     if free < ROOM {
-        return Finding::wrong(
-            "disk",
-            seen,
-            ProviderName::Container,
-            "make room, or name another folder in TMPDIR",
-        );
+        return Finding::wrong("disk", seen, DOCKER, "make room, or name another folder in TMPDIR");
     }
     Finding::good("disk", seen)
 }
@@ -86,7 +80,7 @@ fn state() -> Finding {
         Err(error) => Finding::wrong(
             "state",
             format!("{}: {error}", folder.display()),
-            ProviderName::Container,
+            DOCKER,
             "name a folder that can be written in CAPSIZE_STATE",
         ),
     }

@@ -3,6 +3,7 @@
 mod command;
 mod docker;
 mod finding;
+mod kind;
 mod machine;
 
 pub use command::Doctor;

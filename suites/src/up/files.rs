@@ -1,8 +1,7 @@
 //! The kubeconfigs of a fleet that is up: where they are, and what becomes of them.
 
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use capsize_apiserver::Listening;
@@ -10,6 +9,7 @@ use miette::miette;
 use tempfile::TempDir;
 
 use crate::exit::Trouble;
+use crate::output;
 
 /// A folder of kubeconfigs.
 pub(super) enum Files {
@@ -53,20 +53,10 @@ impl Files {
     pub(super) fn write(&self, servers: &[Listening]) -> Result<(), Trouble> {
         for server in servers {
             let path = self.folder().join(format!("{}.yaml", server.name()));
-            write(&path, &server.kubeconfig())?;
+            output::write_secret(&path, &server.kubeconfig())?;
         }
-        write(&self.of_all(), &Listening::kubeconfig_of(servers))
+        output::write_secret(&self.of_all(), &Listening::kubeconfig_of(servers))
     }
-}
-
-/// Writes a file that only its owner may read: there is a key in it. It appears whole or not at all.
-fn write(path: &Path, text: &str) -> Result<(), Trouble> {
-    let partial = path.with_extension("partial");
-    let create = || fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial);
-    let written = create()
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&partial, path));
-    written.map_err(|error| trouble(path, "cannot be written", &error))
 }
 
 fn trouble(path: &Path, what: &str, error: &io::Error) -> Trouble {

@@ -26,7 +26,7 @@ pub(crate) fn ready() {
 }
 
 /// A workload that goes elsewhere when its member is not heard, and is well afterwards.
-fn moves(name: &str, by: &str) -> String {
+pub(crate) fn moves(name: &str, by: &str) -> String {
     format!(
         "
 scenario: {name}

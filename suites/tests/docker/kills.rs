@@ -7,13 +7,14 @@ use std::time::Duration;
 use capsize_clock::{Clock, Seed, live};
 use rand::RngExt;
 
-use crate::support::{Stage, program, said};
+use crate::support::{Stage, node_image, program, said};
 
 /// How many runs are killed where nothing is said.
 const KILLS: u32 = 4;
 
-/// A run has made all that it makes by then.
+/// Runs have made all that they make by then: members in containers, and those with nodes.
 const ALL_MADE: Duration = Duration::from_secs(6);
+const NODES_MADE: Duration = Duration::from_secs(15);
 
 /// The program that stands for an implementation: nobody else sleeps for so long.
 const ASLEEP: &str = "86399.25";
@@ -27,14 +28,23 @@ then:
 ";
 
 pub(crate) fn leave_nothing() {
+    on(&["--provider", "container"], ALL_MADE);
+}
+
+pub(crate) fn leave_no_nodes() {
+    on(&["--provider", "kind", "--kind-image", &node_image().unwrap()], NODES_MADE);
+}
+
+fn on(provider: &[&str], all_made: Duration) {
     let start = format!("start:\n  processes:\n    - {{name: idle, command: [sleep, '{ASLEEP}']}}");
     let stage = Stage::with(&start, CASE);
     let kills = std::env::var("CAPSIZE_KILLS").map_or(KILLS, |text| text.parse().unwrap());
     let mut chance = Seed(8).stream("kills");
     let (mut had_containers, mut had_programs) = (0, 0);
     for kill in 0..kills {
-        let moment = chance.random_range(Duration::ZERO..ALL_MADE);
-        let mut run = stage.run(program()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let moment = chance.random_range(Duration::ZERO..all_made);
+        let mut run =
+            stage.run_on(program(), provider).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         live(Seed(0), 1.0, |run| async move { run.clock.sleep(moment).await }).unwrap();
         had_programs += u32::from(asleep() > 0);
         run.kill().unwrap();

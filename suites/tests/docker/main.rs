@@ -4,13 +4,15 @@
 
 mod breakdowns;
 mod kills;
+mod kinds;
+mod signals;
 mod support;
 
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 
-use support::{away, build_image};
+use support::{away, build_image, node_image};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -20,19 +22,34 @@ fn main() -> ExitCode {
     } else if !arguments.list {
         build_image();
     }
-    let trial = |name: &str, test: fn()| {
+    let no_nodes = match &away {
+        Some(_) => None,
+        None if arguments.list => None,
+        None => node_image().err(),
+    };
+    if let Some(why) = &no_nodes {
+        println!("SKIP: tests that need nodes of kind's: {why}");
+    }
+    let trial = |name: &str, (kind, lacks): (&str, bool), test: fn()| {
         let test = move || {
             test();
             Ok(())
         };
-        Trial::test(name, test).with_kind("docker").with_ignored_flag(away.is_some())
+        Trial::test(name, test).with_kind(kind).with_ignored_flag(lacks)
     };
+    let docker = |name: &str, test: fn()| trial(name, ("docker", away.is_some()), test);
+    let nodes = |name: &str, test: fn()| trial(name, ("kind", away.is_some() || no_nodes.is_some()), test);
     let tests = vec![
-        trial("three_members_start_and_are_gone_when_they_are_dropped", breakdowns::ready),
-        trial("a_workload_leaves_a_machine_that_breaks_down_and_may_come_back", breakdowns::each),
-        trial("a_member_hears_how_long_replicas_take", breakdowns::start_up),
-        trial("runs_that_are_killed_leave_nothing_after_the_next_start", kills::leave_nothing),
-        trial("without_the_image_the_doctor_and_the_run_say_how_to_build_it", support::no_image),
+        docker("three_members_start_and_are_gone_when_they_are_dropped", breakdowns::ready),
+        docker("a_workload_leaves_a_machine_that_breaks_down_and_may_come_back", breakdowns::each),
+        docker("a_member_hears_how_long_replicas_take", breakdowns::start_up),
+        docker("runs_that_are_killed_leave_nothing_after_the_next_start", kills::leave_nothing),
+        docker("runs_that_are_asked_to_stop_undo_what_they_have_done", signals::undo),
+        docker("without_the_image_the_doctor_and_the_run_say_how_to_build_it", support::no_image),
+        docker("without_an_image_of_nodes_the_doctor_and_the_run_say_how_to_get_one", kinds::no_image),
+        nodes("members_of_nodes_start_and_are_gone_when_they_are_dropped", kinds::ready),
+        nodes("a_workload_leaves_nodes_that_break_down_and_may_come_back", kinds::moves_away),
+        nodes("runs_that_are_killed_leave_no_nodes_after_the_next_start", kills::leave_no_nodes),
     ];
     libtest_mimic::run(&arguments, tests).exit_code()
 }

@@ -4,9 +4,10 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use capsize_clock::{Seed, live};
-use capsize_real::{Deed, Engine};
+use capsize_real::{Deed, Engine, EngineError, NodeImage};
 use tempfile::TempDir;
 
 /// The profile with the shortest timings; those who are under test are in the process here.
@@ -20,6 +21,46 @@ pub(crate) fn away() -> Option<String> {
 pub(crate) fn build_image() {
     let built = Command::new(env!("CARGO_BIN_EXE_capsize")).args(["images", "build"]).output().unwrap();
     assert!(built.status.success(), "{built:?}");
+}
+
+/// The image of the script, which stands in for one of kind's.
+const STAND_IN: &str = "capsize-stand-in-node:latest";
+
+/// What it is made of: without that, it takes minutes.
+const STAND_IN_BASE: &str = "capsize-stand-in-base:bookworm";
+
+/// The image of nodes for tests: the one that `CAPSIZE_KIND_IMAGE` names, one of kind's that is there, or one that stands in
+/// for them, which is built from this program.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn node_image() -> Result<String, String> {
+    static FOUND: OnceLock<Result<String, String>> = OnceLock::new();
+    FOUND.get_or_init(find_or_build).clone()
+}
+
+fn find_or_build() -> Result<String, String> {
+    if let Ok(named) = std::env::var("CAPSIZE_KIND_IMAGE") {
+        return Ok(named);
+    }
+    if let Ok(image) = find_image(None) {
+        return Ok(image.name());
+    }
+    if find_image(Some(STAND_IN_BASE)).is_err() {
+        return Err(
+            "there is no image kindest/node, and none that stands in: scripts/stand-in-node.sh builds it"
+                .into(),
+        );
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/stand-in-node.sh");
+    let built = Command::new(script).env("CAPSIZE", program()).output().unwrap();
+    assert!(built.status.success(), "{}", said(&built));
+    Ok(STAND_IN.into())
+}
+
+/// The image of this name, or one of kind's.
+pub(crate) fn find_image(name: Option<&str>) -> Result<NodeImage, EngineError> {
+    live(Seed(0), 1.0, |_| async { NodeImage::find(&Engine::find().await?, name).await }).unwrap()
 }
 
 /// A folder with a target and a case, whose runs keep their journals in it.
@@ -53,17 +94,28 @@ impl Stage {
 
     /// Its case on members in containers.
     pub(crate) fn run(&self, program: &Path) -> Command {
+        self.run_on(program, &["--provider", "container"])
+    }
+
+    /// Its case on members of a provider.
+    pub(crate) fn run_on(&self, program: &Path, provider: &[&str]) -> Command {
         let (case, target) = (self.path("case.yaml"), self.path("target.yaml"));
-        let mut command = self.capsize(program, &["run", "--provider", "container"]);
+        let mut command = self.capsize(program, &[&["run"], provider].concat());
         command.arg(case).arg("--target").arg(target);
         command
     }
 
     /// What Docker has of the runs of this stage.
     pub(crate) fn left(&self) -> Vec<Deed> {
-        let state = self.path("state").canonicalize().unwrap();
-        let ours = async { Engine::find().await.unwrap().ours(&state.display().to_string()).await.unwrap() };
-        live(Seed(0), 1.0, |_| ours).unwrap().into_iter().map(|(_, deed)| deed).collect()
+        live(Seed(0), 1.0, |_| self.made()).unwrap()
+    }
+
+    /// The same, for who is in a runtime.
+    pub(crate) async fn made(&self) -> Vec<Deed> {
+        // Before a run has begun, there is no folder.
+        let Ok(state) = self.path("state").canonicalize() else { return Vec::new() };
+        let ours = Engine::find().await.unwrap().ours(&state.display().to_string()).await.unwrap();
+        ours.into_iter().map(|(_, deed)| deed).collect()
     }
 }
 

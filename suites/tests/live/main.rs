@@ -7,4 +7,5 @@ mod existing;
 mod fleet;
 mod processes;
 mod record;
+mod refusal;
 mod up;

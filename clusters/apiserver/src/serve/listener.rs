@@ -50,6 +50,7 @@ pub struct Listener {
     plain: bool,
     limits: Limits,
     keys: Option<Keys>,
+    names: Vec<String>,
 }
 
 /// What all connections of a listener share.
@@ -80,6 +81,11 @@ impl Listener {
         Self { keys: Some(keys), ..self }
     }
 
+    /// With a certificate that is good for these host names and addresses, too.
+    pub fn names(self, names: Vec<String>) -> Self {
+        Self { names, ..self }
+    }
+
     /// Listens on `address`; port 0 is any port that is free. Needs a tokio runtime with I/O around it, whose clock
     /// is not one that jumps: no simulation.
     ///
@@ -93,7 +99,9 @@ impl Listener {
         let name = self.api.name();
         let access = if self.plain { None } else { Some(Access::of(name, self.keys.as_ref())?) };
         let tls = match &access {
-            Some(access) => Some(TlsAcceptor::from(Arc::new(access.authority.server(names(address))?))),
+            Some(access) => {
+                Some(TlsAcceptor::from(Arc::new(access.authority.server(names(address, self.names))?)))
+            }
             None => None,
         };
         if let Some(access) = &access {
@@ -117,7 +125,7 @@ impl Listener {
 impl ApiServer {
     /// Sets up a listener for this server, HTTPS unless said otherwise.
     pub fn listener(&self) -> Listener {
-        Listener { api: self.clone(), plain: false, limits: Limits::default(), keys: None }
+        Listener { api: self.clone(), plain: false, limits: Limits::default(), keys: None, names: Vec::new() }
     }
 
     /// Listens on `address` with HTTPS; port 0 is any port that is free. As [`Listener::bind`].
@@ -251,8 +259,8 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// What a server on `address` may be called.
-fn names(address: SocketAddr) -> Vec<String> {
+/// What a server on `address` may be called, `more` included.
+fn names(address: SocketAddr, more: Vec<String>) -> Vec<String> {
     let known = [
         "localhost",
         "127.0.0.1",
@@ -263,9 +271,10 @@ fn names(address: SocketAddr) -> Vec<String> {
         "kubernetes.default.svc.cluster.local",
     ];
     let mut names = known.map(str::to_owned).to_vec();
-    let own = address.ip().to_string();
-    if !names.contains(&own) {
-        names.push(own);
+    for name in std::iter::once(address.ip().to_string()).chain(more) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
     }
     names
 }

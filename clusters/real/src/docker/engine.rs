@@ -4,16 +4,13 @@ use std::env;
 
 use bollard::Docker;
 use bollard::errors::Error;
-use bollard::query_parameters::{ListContainersOptions, ListNetworksOptions, RemoveContainerOptions};
+use bollard::query_parameters::{
+    ListContainersOptions, ListNetworksOptions, ListVolumesOptions, RemoveContainerOptions,
+    RemoveVolumeOptions,
+};
 use capsize_clusters::ProviderError;
 
-use crate::journal::Deed;
-
-/// The label of everything that is created: the name of the run.
-pub(super) const RUN: &str = "capsize.run";
-
-/// The other label of everything: the folder of the run's journal.
-pub(super) const JOURNAL: &str = "capsize.journal";
+use crate::journal::{Deed, JOURNAL, RUN};
 
 /// Why Docker does not do what is asked of it.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +24,14 @@ pub enum EngineError {
         address: String,
         /// What was answered.
         why: String,
+    },
+    /// It lacks something that somebody has to bring.
+    #[error("Docker has no {what}: {how}")]
+    Lacking {
+        /// What it lacks.
+        what: String,
+        /// How to get it.
+        how: String,
     },
     /// It refuses something.
     #[error("Docker cannot {what}: {why}")]
@@ -45,7 +50,7 @@ impl From<EngineError> for ProviderError {
 }
 
 /// An error of Docker's when it was to do `what`.
-pub(super) fn refused(what: impl Into<String>) -> impl FnOnce(Error) -> EngineError {
+pub(crate) fn refused(what: impl Into<String>) -> impl FnOnce(Error) -> EngineError {
     let what = what.into();
     |error| EngineError::Refused { what, why: said(&error) }
 }
@@ -59,7 +64,7 @@ fn said(error: &Error) -> String {
 }
 
 /// Whether that is what Docker says of something that is not there.
-pub(super) fn is_missing(error: &Error) -> bool {
+pub(crate) fn is_missing(error: &Error) -> bool {
     matches!(error, Error::DockerResponseServerError { status_code: 404, .. })
 }
 
@@ -70,7 +75,7 @@ fn run_of(mut labels: impl Iterator<Item = (String, String)>) -> String {
 
 /// A Docker Engine that answers. It belongs to the runtime in which it was found.
 #[derive(Clone, Debug)]
-pub struct Engine(pub(super) Docker);
+pub struct Engine(pub(crate) Docker);
 
 /// What is known of an Engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,6 +138,8 @@ impl Engine {
         let containers = self.0.list_containers(Some(options)).await.map_err(refused("list containers"))?;
         let options = ListNetworksOptions { filters: labelled() };
         let networks = self.0.list_networks(Some(options)).await.map_err(refused("list networks"))?;
+        let options = ListVolumesOptions { filters: labelled() };
+        let volumes = self.0.list_volumes(Some(options)).await.map_err(refused("list volumes"))?;
         let containers = containers.into_iter().map(|one| {
             let name = one.names.and_then(|names| names.into_iter().next()).or(one.id).unwrap_or_default();
             (
@@ -144,7 +151,9 @@ impl Engine {
             let run = run_of(one.labels.into_iter().flatten());
             (run, Deed::Network(one.name.or(one.id).unwrap_or_default()))
         });
-        Ok(containers.chain(networks).collect())
+        let volumes = volumes.volumes.into_iter().flatten();
+        let volumes = volumes.map(|one| (run_of(one.labels.into_iter()), Deed::Volume(one.name)));
+        Ok(containers.chain(networks).chain(volumes).collect())
     }
 
     /// Removes a container, whatever it is doing. One that is not there is removed already.
@@ -161,6 +170,14 @@ impl Engine {
         match self.0.remove_network(name).await {
             Err(error) if is_missing(&error) => Ok(()),
             removed => removed.map_err(refused(format!("remove the network {name}"))),
+        }
+    }
+
+    /// Removes a volume that nothing uses any more.
+    pub(crate) async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
+        match self.0.remove_volume(name, None::<RemoveVolumeOptions>).await {
+            Err(error) if is_missing(&error) => Ok(()),
+            removed => removed.map_err(refused(format!("remove the volume {name}"))),
         }
     }
 }

@@ -129,7 +129,7 @@ impl Image {
 }
 
 /// What a container said last.
-pub(super) async fn said(engine: &Engine, name: &str) -> String {
+pub(crate) async fn said(engine: &Engine, name: &str) -> String {
     let options = LogsOptions { stdout: true, stderr: true, tail: "10".into(), ..Default::default() };
     let lines = engine.0.logs(name, Some(options)).filter_map(async |line| line.ok());
     let lines: Vec<String> = lines.map(|line| line.to_string()).collect().await;

@@ -1,129 +1,51 @@
 //! A container as the machine of a member: started, broken down and mended.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use bollard::body_full;
 use bollard::models::{
-    ContainerCreateBody, EndpointIpamConfig, EndpointSettings, HostConfig, NetworkConnectRequest,
-    NetworkDisconnectRequest, NetworkingConfig,
+    EndpointIpamConfig, EndpointSettings, NetworkConnectRequest, NetworkDisconnectRequest,
 };
 use bollard::query_parameters::{
-    CreateContainerOptions, InspectContainerOptions, KillContainerOptions, StartContainerOptions,
-    StopContainerOptions, UploadToContainerOptions,
+    InspectContainerOptions, KillContainerOptions, StartContainerOptions, StopContainerOptions,
 };
-use bytes::Bytes;
-use capsize_clock::{Clock, Simulation};
-use capsize_clusters::{Breakdown, Keys, Machine, MemberSpec, Outside, ProviderError};
+use capsize_clock::Clock;
+use capsize_clusters::{Breakdown, Machine, ProviderError};
 
 use super::engine::{Engine, EngineError, refused};
-use super::image::{Image, said};
 use super::site::Site;
 
-const PORT: u16 = 6443;
-
-/// Where a member finds its keys.
-const KEYS: &str = "keys.json";
-
-/// How long a member may take until it answers, and from one look to the next.
-const PATIENCE: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(20);
-
 /// A container that is shut down in good order gets this long for it.
-const GRACE_S: i32 = 2;
+const GRACE_S: i32 = 10;
 
-/// A container with a member in it.
+/// A container in the network of its fleet.
 #[derive(Clone)]
-pub(super) struct Container {
-    pub(super) engine: Engine,
-    pub(super) clock: Clock,
-    pub(super) site: Arc<Site>,
-    pub(super) name: String,
-    pub(super) address: Ipv4Addr,
+pub(crate) struct Container {
+    pub(crate) engine: Engine,
+    pub(crate) clock: Clock,
+    pub(crate) site: Arc<Site>,
+    pub(crate) name: String,
+    pub(crate) address: Ipv4Addr,
 }
 
 impl Container {
-    /// Starts the member that `spec` describes in it.
-    pub(super) async fn start(
-        self,
-        run: Simulation,
-        spec: &MemberSpec,
-        image: &Image,
-    ) -> Result<Outside, ProviderError> {
-        let keys = Keys::generate().map_err(|error| ProviderError(error.to_string()))?;
-        let credentials = keys.credentials(&spec.name).map_err(|error| ProviderError(error.to_string()))?;
-        let options = CreateContainerOptions { name: Some(self.name.clone()), ..Default::default() };
-        let created = self.engine.0.create_container(Some(options), self.body(run, spec, image)).await;
-        created.map_err(refused(format!("make the container {}", self.name)))?;
-        // Not by its command or environment, which everybody sees who may list containers.
-        let options = UploadToContainerOptions { path: "/".into(), ..Default::default() };
-        let uploaded =
-            self.engine.0.upload_to_container(&self.name, Some(options), body_full(file(&keys)?)).await;
-        uploaded.map_err(refused(format!("give the container {} its keys", self.name)))?;
-        let (authority, token) = credentials;
-        let address = SocketAddr::new(IpAddr::V4(self.address), PORT);
-        let outside = Outside { address, authority, token, machine: Box::new(self.clone()) };
-        self.run().await?;
-        self.ready(&outside).await?;
-        Ok(outside)
-    }
-
-    fn body(&self, run: Simulation, spec: &MemberSpec, image: &Image) -> ContainerCreateBody {
-        let listen = format!("{}:{PORT}", self.address);
-        let (nodes, start_up, seed) =
-            (spec.nodes.to_string(), spec.start_up.to_string(), run.seed.to_string());
-        let keys = format!("/{KEYS}");
-        let command = ["member", "--name", &spec.name, "--listen", &listen, "--nodes", &nodes, "--start-up"];
-        let command = command.into_iter().chain([&*start_up, "--seed", &seed, "--keys", &keys]);
-        let endpoints = [(self.site.name().to_owned(), self.endpoint())];
-        ContainerCreateBody {
-            image: Some(image.name().to_owned()),
-            hostname: Some(spec.name.clone()),
-            cmd: Some(command.map(str::to_owned).collect()),
-            labels: Some(self.site.labels().into_iter().collect()),
-            host_config: Some(HostConfig {
-                cap_drop: Some(vec!["ALL".into()]),
-                security_opt: Some(vec!["no-new-privileges".into()]),
-                network_mode: Some(self.site.name().to_owned()),
-                ..Default::default()
-            }),
-            networking_config: Some(NetworkingConfig {
-                endpoints_config: Some(endpoints.into_iter().collect()),
-            }),
-            ..Default::default()
-        }
-    }
-
     /// Always at the same address.
-    fn endpoint(&self) -> EndpointSettings {
+    pub(super) fn endpoint(&self) -> EndpointSettings {
         let ipam = EndpointIpamConfig { ipv4_address: Some(self.address.to_string()), ..Default::default() };
         EndpointSettings { ipam_config: Some(ipam), ..Default::default() }
     }
 
-    async fn run(&self) -> Result<(), EngineError> {
+    pub(super) async fn run(&self) -> Result<(), EngineError> {
         let started = self.engine.0.start_container(&self.name, None::<StartContainerOptions>).await;
         started.map_err(refused(format!("start the container {}", self.name)))
     }
 
-    /// Waits until the member answers.
-    async fn ready(&self, outside: &Outside) -> Result<(), ProviderError> {
-        let client = outside.client(outside.address).await?;
-        let since = self.clock.elapsed();
-        while client.apiserver_version().await.is_err() {
-            let inspected =
-                self.engine.0.inspect_container(&self.name, None::<InspectContainerOptions>).await;
-            let inspected = inspected.map_err(refused(format!("look at the container {}", self.name)))?;
-            let runs = inspected.state.and_then(|state| state.running).unwrap_or_default();
-            if !runs || self.clock.elapsed().saturating_sub(since) > PATIENCE {
-                let what = if runs { "does not answer" } else { "has ended" };
-                let said = said(&self.engine, &self.name).await;
-                return Err(ProviderError(format!("the container {} {what}; it said:\n{said}", self.name)));
-            }
-            self.clock.sleep(PAUSE).await;
-        }
-        Ok(())
+    /// Whether anything runs in it.
+    pub(crate) async fn runs(&self) -> Result<bool, EngineError> {
+        let inspected = self.engine.0.inspect_container(&self.name, None::<InspectContainerOptions>).await;
+        let inspected = inspected.map_err(refused(format!("look at the container {}", self.name)))?;
+        Ok(inspected.state.and_then(|state| state.running).unwrap_or_default())
     }
 
     async fn connect(&self) -> Result<(), EngineError> {
@@ -167,16 +89,4 @@ impl Machine for Container {
         }
         Ok(())
     }
-}
-
-/// An archive with the keys in it, for their owner only.
-fn file(keys: &Keys) -> Result<Bytes, ProviderError> {
-    let wrong = |error: &dyn std::error::Error| ProviderError(format!("the keys cannot be packed: {error}"));
-    let text = serde_json::to_vec(keys).map_err(|error| wrong(&error))?;
-    let mut archive = tar::Builder::new(Vec::new());
-    let mut header = tar::Header::new_gnu();
-    header.set_size(text.len() as u64);
-    header.set_mode(0o600);
-    archive.append_data(&mut header, KEYS, &*text).map_err(|error| wrong(&error))?;
-    archive.into_inner().map(Bytes::from).map_err(|error| wrong(&error))
 }

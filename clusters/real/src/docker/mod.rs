@@ -2,11 +2,17 @@
 
 mod containers;
 mod engine;
+mod exec;
 mod image;
 mod machine;
+mod member;
 mod site;
 
 pub use containers::Containers;
 pub use engine::{Engine, EngineError, Known};
+pub(crate) use engine::{is_missing, refused};
+pub(crate) use exec::{Command, Ended};
 pub use image::Image;
-pub(crate) use site::clear;
+pub(crate) use image::said;
+pub(crate) use machine::Container;
+pub(crate) use site::{Fleets, Site, clear};

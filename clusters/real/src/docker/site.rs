@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
-use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use bollard::errors::Error;
@@ -12,7 +12,7 @@ use bollard::models::{Ipam, IpamConfig, NetworkCreateRequest};
 use capsize_clock::{Seed, live};
 use futures::future::join_all;
 
-use super::engine::{Engine, EngineError, JOURNAL, RUN, refused};
+use super::engine::{Engine, EngineError, refused};
 use crate::journal::{Deed, Journal};
 
 /// Networks are 10.213.0.0/24 and so on: the first that nobody has. Docker's own choice would not let members keep their
@@ -23,10 +23,35 @@ const NETWORKS: Ipv4Addr = Ipv4Addr::new(10, 213, 0, 0);
 const FIRST: u8 = 10;
 
 /// The most members that a network has room for.
-pub(super) const ROOM: usize = 240;
+pub(crate) const ROOM: usize = 240;
+
+/// The fleets of a run, which are counted.
+pub(crate) struct Fleets {
+    journal: Arc<Journal>,
+    count: AtomicU64,
+}
+
+impl Fleets {
+    /// Those of the run that keeps `journal`.
+    pub(crate) fn of(journal: Arc<Journal>) -> Self {
+        Self { journal, count: AtomicU64::new(0) }
+    }
+
+    /// The site of the next fleet. What is in it has names that begin with the site's, in lower case, as host names are.
+    pub(crate) async fn next(
+        &self,
+        engine: &Engine,
+        containers: impl Fn(&str) -> Vec<String>,
+    ) -> Result<Site, EngineError> {
+        let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        let name = format!("capsize-{}-{number}", self.journal.run()).to_lowercase();
+        let containers = containers(&name);
+        Site::open(engine, &self.journal, name, containers).await
+    }
+}
 
 /// The network of one fleet.
-pub(super) struct Site {
+pub(crate) struct Site {
     journal: Arc<Journal>,
     name: String,
     third: u8,
@@ -35,7 +60,7 @@ pub(super) struct Site {
 
 impl Site {
     /// Makes a network called `name`, for containers that will be called as `containers` says.
-    pub(super) async fn open(
+    async fn open(
         engine: &Engine,
         journal: &Arc<Journal>,
         name: String,
@@ -79,19 +104,18 @@ impl Site {
     }
 
     /// The network's name.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// The address of the member at `place`, which is below [`ROOM`].
-    pub(super) fn address_of(&self, place: usize) -> Ipv4Addr {
+    pub(crate) fn address_of(&self, place: usize) -> Ipv4Addr {
         self.address(u8::try_from(place).map_or(u8::MAX, |place| FIRST.saturating_add(place)))
     }
 
     /// The labels of everything in it.
-    pub(super) fn labels(&self) -> BTreeMap<String, String> {
-        let folder = self.journal.path().parent().unwrap_or_else(|| Path::new("")).display().to_string();
-        BTreeMap::from([(RUN.to_owned(), self.journal.run()), (JOURNAL.to_owned(), folder)])
+    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
+        self.journal.labels()
     }
 }
 
@@ -115,7 +139,7 @@ impl Drop for Site {
     }
 }
 
-/// Removes all of this from Docker: containers at once, and then the networks.
+/// Removes all of this from Docker: containers at once, and then what they used.
 pub(crate) async fn clear(engine: &Engine, deeds: &[Deed]) -> Result<(), EngineError> {
     let containers = deeds.iter().filter_map(|deed| match deed {
         Deed::Container(name) => Some(engine.remove_container(name)),
@@ -123,8 +147,10 @@ pub(crate) async fn clear(engine: &Engine, deeds: &[Deed]) -> Result<(), EngineE
     });
     join_all(containers).await.into_iter().collect::<Result<(), _>>()?;
     for deed in deeds {
-        if let Deed::Network(name) = deed {
-            engine.remove_network(name).await?;
+        match deed {
+            Deed::Network(name) => engine.remove_network(name).await?,
+            Deed::Volume(name) => engine.remove_volume(name).await?,
+            _ => {}
         }
     }
     Ok(())

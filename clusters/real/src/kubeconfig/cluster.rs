@@ -86,38 +86,56 @@ struct Entry {
 
 impl Entry {
     fn of(kubeconfig: &Kubeconfig, context: &str) -> Result<Self, String> {
-        let tree = serde_json::to_value(kubeconfig).unwrap_or_default();
-        let named = |list: &str, name: &str, field: &str| -> Option<Value> {
-            let entry = tree[list].as_array()?.iter().find(|entry| entry["name"] == name)?;
-            Some(entry[field].clone())
-        };
-        let context = named("contexts", context, "context").ok_or("there is no such context")?;
-        let name = |field: &str| context[field].as_str().unwrap_or_default().to_owned();
-        let cluster = named("clusters", &name("cluster"), "cluster").ok_or("its cluster is not there")?;
-        let user = named("users", &name("user"), "user").ok_or("its user is not there")?;
-        let text = |value: &Value, field: &str| value[field].as_str().map(str::to_owned);
-        let read = |path: String| std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"));
-        let authority =
-            match (text(&cluster, "certificate-authority-data"), text(&cluster, "certificate-authority")) {
-                (Some(data), _) => {
-                    let pem = STANDARD.decode(data).ok().and_then(|pem| String::from_utf8(pem).ok());
-                    pem.ok_or("its certificate-authority-data is no PEM in base64")?
-                }
-                (None, Some(path)) => read(path)?,
-                (None, None) => return Err("it names no certificate-authority".into()),
-            };
-        let token = match (text(&user, "token"), text(&user, "tokenFile")) {
-            (Some(token), _) => token,
-            (None, Some(path)) => read(path)?.trim().to_owned(),
-            (None, None) => {
-                let make = "`kubectl create token` makes one";
-                return Err(format!(
-                    "its user has no bearer token, by which control planes reach members: {make}"
-                ));
-            }
-        };
-        Ok(Self { authority, token })
+        Ok(Self { authority: authority(kubeconfig, context)?, token: token(kubeconfig, context)? })
     }
+}
+
+/// The bearer token of a context's user.
+pub(crate) fn token(kubeconfig: &Kubeconfig, context: &str) -> Result<String, String> {
+    let user = parts(kubeconfig, context)?.1;
+    match (text(&user, "token"), text(&user, "tokenFile")) {
+        (Some(token), _) => Ok(token),
+        (None, Some(path)) => Ok(read(path)?.trim().to_owned()),
+        (None, None) => {
+            let make = "`kubectl create token` makes one";
+            Err(format!("its user has no bearer token, by which control planes reach members: {make}"))
+        }
+    }
+}
+
+/// The certificate (PEM) of the authority of a context's cluster.
+pub(crate) fn authority(kubeconfig: &Kubeconfig, context: &str) -> Result<String, String> {
+    let cluster = parts(kubeconfig, context)?.0;
+    match (text(&cluster, "certificate-authority-data"), text(&cluster, "certificate-authority")) {
+        (Some(data), _) => {
+            let pem = STANDARD.decode(data).ok().and_then(|pem| String::from_utf8(pem).ok());
+            pem.ok_or_else(|| "its certificate-authority-data is no PEM in base64".to_owned())
+        }
+        (None, Some(path)) => read(path),
+        (None, None) => Err("it names no certificate-authority".into()),
+    }
+}
+
+/// The cluster of a context, and its user.
+fn parts(kubeconfig: &Kubeconfig, context: &str) -> Result<(Value, Value), String> {
+    let tree = serde_json::to_value(kubeconfig).unwrap_or_default();
+    let named = |list: &str, name: &str, field: &str| -> Option<Value> {
+        let entry = tree[list].as_array()?.iter().find(|entry| entry["name"] == name)?;
+        Some(entry[field].clone())
+    };
+    let context = named("contexts", context, "context").ok_or("there is no such context")?;
+    let name = |field: &str| context[field].as_str().unwrap_or_default().to_owned();
+    let cluster = named("clusters", &name("cluster"), "cluster").ok_or("its cluster is not there")?;
+    let user = named("users", &name("user"), "user").ok_or("its user is not there")?;
+    Ok((cluster, user))
+}
+
+fn text(value: &Value, field: &str) -> Option<String> {
+    value[field].as_str().map(str::to_owned)
+}
+
+fn read(path: String) -> Result<String, String> {
+    std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))
 }
 
 async fn address(url: &http::Uri) -> Result<SocketAddr, String> {

@@ -89,6 +89,10 @@ impl Provider for Existing {
         false
     }
 
+    fn simulates(&self) -> bool {
+        false
+    }
+
     async fn strike(&self, members: &BTreeSet<String>) -> Result<(), ProviderError> {
         if members.len() > self.max_down {
             let (count, most) = (members.len(), self.max_down);
@@ -140,5 +144,63 @@ impl Drop for Joined {
         if cleared.is_ok_and(|cleared| cleared.is_ok_and(|cleared| cleared.is_ok())) {
             self.journal.undone(&Deed::Copies(self.copies.clone()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use capsize_clusters::{Served, Standing};
+    use k8s_openapi::api::core::v1::Namespace;
+    use kube::Api;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A member at `address`, which has the same keys whenever it is started, and an identity that comes from `seed`.
+    async fn serve(run: Simulation, seed: u64, address: SocketAddr, keys: &TempDir) -> Served {
+        let path = keys.path().join("keys.json");
+        let known = fs::read(&path).ok().map(|text| serde_json::from_slice(&text).unwrap());
+        let standing = Standing { keys: known, ..Standing::default() };
+        let run = Simulation { seed: Seed(seed), ..run };
+        let served = Served::start(run, &MemberSpec::named("m1"), address, standing).await.unwrap();
+        fs::write(path, serde_json::to_vec(&served.listening().keys()).unwrap()).unwrap();
+        served
+    }
+
+    #[test]
+    fn a_cluster_that_is_another_by_now_is_not_struck() {
+        let folder = TempDir::new().unwrap();
+        let ran = live(Seed(1), 1.0, |run| async move {
+            let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            let first = serve(run, 1, any, &folder).await;
+            let (kubeconfig, address) = (folder.path().join("kubeconfig"), first.listening().address());
+            fs::write(&kubeconfig, first.listening().kubeconfig()).unwrap();
+            let client = first.listening().client().await.unwrap();
+            let namespace = Api::<Namespace>::all(client).get("kube-system").await.unwrap();
+            let (context, uid) = ("m1".to_owned(), namespace.metadata.uid.unwrap());
+            let existing = Existing {
+                kubeconfig,
+                allowed: vec![Allowed { context, uid }],
+                max_down: 1,
+                label: |_| "of=nobody".into(),
+                journal: Arc::new(Journal::begin(folder.path()).unwrap()),
+                members: Mutex::default(),
+            };
+            let _members = existing.start(run, &[MemberSpec::named("m1")]).await.unwrap();
+            let one = BTreeSet::from(["m1".to_owned()]);
+            existing.strike(&one).await.unwrap();
+            first.stop().await;
+            // Somebody takes it down, and puts another one in its place.
+            let other = serve(run, 2, address, &folder).await;
+            let refused = existing.strike(&one).await.unwrap_err().to_string();
+            assert!(refused.contains("m1 is not allowed"), "{refused}");
+            other.stop().await;
+            let _again = serve(run, 1, address, &folder).await;
+            existing.strike(&one).await.unwrap();
+        });
+        ran.unwrap();
     }
 }

@@ -7,6 +7,7 @@ mod sweep;
 
 pub use allowed::{Allowed, NotAllowed};
 pub use cluster::Cluster;
+pub(crate) use cluster::{authority, token};
 pub use existing::Existing;
 pub use sweep::Copies;
 pub(crate) use sweep::undo;

@@ -1,65 +1,16 @@
-//! Where the members of a fleet run, as `--provider` says, and an implementation on such a fleet.
+//! Clusters that exist: by what they are named, and what is going to be done to them.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use capsize_clock::{Seed, live};
-use capsize_clusters::{Admission, Provider};
 use capsize_framework::dialect::objects;
-use capsize_framework::run::{Implementation, Site, StartError, Started};
-use capsize_framework::target::{Feature, Timings};
-use capsize_real::{Allowed, Containers, Existing, Image, Journal};
-use clap::{Args, ValueEnum};
-use futures::future::LocalBoxFuture;
+use capsize_real::{Allowed, Existing, Journal};
+use clap::Args;
 use miette::miette;
-use serde_json::Value;
 
 use crate::exit::Trouble;
-
-/// Where members run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ProviderName {
-    /// In this process
-    #[default]
-    Embedded,
-    /// Each in a container of its own, in real time
-    Container,
-    /// They exist: clusters of a kubeconfig that are allowed, in real time
-    Kubeconfig,
-}
-
-impl ProviderName {
-    /// As it is written.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Embedded => "embedded",
-            Self::Container => "container",
-            Self::Kubeconfig => "kubeconfig",
-        }
-    }
-
-    /// Who provides them, if they do not run in this process. What is made is written into `journal`.
-    ///
-    /// # Errors
-    /// When this program cannot be read.
-    pub fn provider(
-        self,
-        existing: &ExistingArgs,
-        journal: &Arc<Journal>,
-    ) -> Result<Option<Box<dyn Provider>>, Trouble> {
-        match self {
-            Self::Embedded => Ok(None),
-            Self::Container => {
-                let unreadable = |error| Trouble::Environment(miette!("cannot read this program: {error}"));
-                let image = Image::of_this_program().map_err(unreadable)?;
-                Ok(Some(Box::new(Containers::of(Arc::clone(journal), image))))
-            }
-            Self::Kubeconfig => Ok(Some(Box::new(existing.provider(journal)?))),
-        }
-    }
-}
 
 /// Clusters that exist, for `--provider kubeconfig`.
 #[derive(Args, Clone, Debug, Default)]
@@ -80,6 +31,13 @@ pub struct ExistingArgs {
 }
 
 impl ExistingArgs {
+    /// As options of a command that runs the same again.
+    pub(super) fn replayed(&self) -> String {
+        let file = self.kubeconfig.iter().map(|file| format!(" --kubeconfig {}", file.display()));
+        let allow = self.allow.iter().map(|allow| format!(" --allow {allow}"));
+        file.chain(allow).collect()
+    }
+
     /// The provider of these clusters.
     ///
     /// # Errors
@@ -125,39 +83,5 @@ impl ExistingArgs {
             self.max_down
         );
         Ok(plan)
-    }
-}
-
-/// An implementation on fleets of a provider.
-pub struct Provided {
-    /// The implementation.
-    pub implementation: Box<dyn Implementation>,
-    /// Who provides the members.
-    pub provider: Box<dyn Provider>,
-}
-
-impl Implementation for Provided {
-    fn definitions(&self) -> Vec<Value> {
-        self.implementation.definitions()
-    }
-
-    fn admission(&self, timings: &Timings) -> Admission {
-        self.implementation.admission(timings)
-    }
-
-    fn is_outside(&self) -> bool {
-        self.implementation.is_outside()
-    }
-
-    fn switches(&self) -> &'static [Feature] {
-        self.implementation.switches()
-    }
-
-    fn provider(&self) -> Option<&dyn Provider> {
-        Some(&*self.provider)
-    }
-
-    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
-        self.implementation.start(site)
     }
 }

@@ -1,0 +1,105 @@
+//! A member in a container of its own: what it is given, and whether it answers.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use bollard::body_full;
+use bollard::models::{ContainerCreateBody, HostConfig, NetworkingConfig};
+use bollard::query_parameters::{CreateContainerOptions, UploadToContainerOptions};
+use bytes::Bytes;
+use capsize_clock::Simulation;
+use capsize_clusters::{Keys, MemberSpec, Outside, ProviderError};
+
+use super::engine::refused;
+use super::image::{Image, said};
+use super::machine::Container;
+
+const PORT: u16 = 6443;
+
+/// Where a member finds its keys.
+const KEYS: &str = "keys.json";
+
+/// How long a member may take until it answers, and from one look to the next.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(20);
+
+impl Container {
+    /// Starts the member that `spec` describes in it.
+    pub(super) async fn member(
+        self,
+        run: Simulation,
+        spec: &MemberSpec,
+        image: &Image,
+    ) -> Result<Outside, ProviderError> {
+        let keys = Keys::generate().map_err(|error| ProviderError(error.to_string()))?;
+        let credentials = keys.credentials(&spec.name).map_err(|error| ProviderError(error.to_string()))?;
+        let options = CreateContainerOptions { name: Some(self.name.clone()), ..Default::default() };
+        let created = self.engine.0.create_container(Some(options), self.body(run, spec, image)).await;
+        created.map_err(refused(format!("make the container {}", self.name)))?;
+        // Not by its command or environment, which everybody sees who may list containers.
+        let options = UploadToContainerOptions { path: "/".into(), ..Default::default() };
+        let uploaded =
+            self.engine.0.upload_to_container(&self.name, Some(options), body_full(file(&keys)?)).await;
+        uploaded.map_err(refused(format!("give the container {} its keys", self.name)))?;
+        let (authority, token) = credentials;
+        let address = SocketAddr::new(IpAddr::V4(self.address), PORT);
+        let outside = Outside { address, authority, token, machine: Box::new(self.clone()) };
+        self.run().await?;
+        self.ready(&outside).await?;
+        Ok(outside)
+    }
+
+    fn body(&self, run: Simulation, spec: &MemberSpec, image: &Image) -> ContainerCreateBody {
+        let listen = format!("{}:{PORT}", self.address);
+        let (nodes, start_up, seed) =
+            (spec.nodes.to_string(), spec.start_up.to_string(), run.seed.to_string());
+        let keys = format!("/{KEYS}");
+        let command = ["member", "--name", &spec.name, "--listen", &listen, "--nodes", &nodes, "--start-up"];
+        let command = command.into_iter().chain([&*start_up, "--seed", &seed, "--keys", &keys]);
+        let endpoints = [(self.site.name().to_owned(), self.endpoint())];
+        ContainerCreateBody {
+            image: Some(image.name().to_owned()),
+            hostname: Some(spec.name.clone()),
+            cmd: Some(command.map(str::to_owned).collect()),
+            labels: Some(self.site.labels().into_iter().collect()),
+            host_config: Some(HostConfig {
+                cap_drop: Some(vec!["ALL".into()]),
+                security_opt: Some(vec!["no-new-privileges".into()]),
+                network_mode: Some(self.site.name().to_owned()),
+                ..Default::default()
+            }),
+            networking_config: Some(NetworkingConfig {
+                endpoints_config: Some(endpoints.into_iter().collect()),
+            }),
+            ..Default::default()
+        }
+    }
+
+    /// Waits until the member answers.
+    async fn ready(&self, outside: &Outside) -> Result<(), ProviderError> {
+        let client = outside.client(outside.address).await?;
+        let since = self.clock.elapsed();
+        while client.apiserver_version().await.is_err() {
+            let runs = self.runs().await?;
+            if !runs || self.clock.elapsed().saturating_sub(since) > PATIENCE {
+                let what = if runs { "does not answer" } else { "has ended" };
+                let said = said(&self.engine, &self.name).await;
+                return Err(ProviderError(format!("the container {} {what}; it said:\n{said}", self.name)));
+            }
+            self.clock.sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+}
+
+/// An archive with the keys in it, for their owner only.
+fn file(keys: &Keys) -> Result<Bytes, ProviderError> {
+    let wrong = |error: &dyn std::error::Error| ProviderError(format!("the keys cannot be packed: {error}"));
+    let text = serde_json::to_vec(keys).map_err(|error| wrong(&error))?;
+    let mut archive = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_size(text.len() as u64);
+    header.set_mode(0o600);
+    archive.append_data(&mut header, KEYS, &*text).map_err(|error| wrong(&error))?;
+    archive.into_inner().map(Bytes::from).map_err(|error| wrong(&error))
+}

@@ -1,0 +1,102 @@
+//! From nodes that have booted to a cluster: what kind does, in its order.
+
+use std::time::Duration;
+
+use capsize_clusters::ProviderError;
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::Node as NodeObject;
+use kube::api::ListParams;
+use kube::{Api, Client};
+
+use super::kubeadm::{self, Address, Form};
+use super::node::{ADMIN, Node};
+
+/// How long nodes may take to be ready, and from one look to the next.
+const PATIENCE: Duration = Duration::from_secs(180);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What the image brings for the network of pods, and for volumes. The first is a template with one field.
+const MANIFESTS: [&str; 2] = ["/kind/manifests/default-cni.yaml", "/kind/manifests/default-storage.yaml"];
+
+/// Makes a manifest, whose template is filled in.
+const CREATE: &str =
+    r#"sed "s#{{ *\.PodSubnet *}}#$PODS#g" "$MANIFEST" | kubectl --kubeconfig="$ADMIN" create -f -"#;
+
+/// Writes what kubeadm is told.
+const WRITE: &str = r#"mkdir -p "$(dirname "$FILE")" && printf %s "$TEXT" > "$FILE""#;
+
+/// The first of `nodes` begins a cluster, and the others join it.
+pub(super) async fn boot(cluster: &str, nodes: &[Node]) -> Result<(), ProviderError> {
+    let [first, workers @ ..] = nodes else { return Ok(()) };
+    let version = first.run(&["cat", "/kind/version"], &[]).await?;
+    let form = Form::of(&version).map_err(ProviderError)?;
+    init(form, &version, cluster, first).await?;
+    for manifest in MANIFESTS {
+        let environment = [("PODS", kubeadm::PODS), ("MANIFEST", manifest), ("ADMIN", ADMIN)];
+        first.run(&["sh", "-c", CREATE], &environment).await?;
+    }
+    // Its node carries workloads, too, and is reached by those who balance load.
+    let all = ["kubectl", "--kubeconfig", ADMIN];
+    let taint = ["taint", "nodes", "--all", "node-role.kubernetes.io/control-plane-"];
+    let label = ["label", "nodes", "--all", "node.kubernetes.io/exclude-from-external-load-balancers-"];
+    first.run(&[&all[..], &taint].concat(), &[]).await?;
+    first.run(&[&all[..], &label].concat(), &[]).await?;
+    try_join_all(workers.iter().map(|worker| join(form, cluster, first, worker))).await.map(drop)
+}
+
+async fn init(form: Form, version: &str, cluster: &str, node: &Node) -> Result<(), ProviderError> {
+    let address = node.address.to_string();
+    let address = Address { cluster, name: &node.name, address: &address };
+    kubeadm_in(node, "init", &kubeadm::init(form, version, address), &["--skip-token-print"]).await
+}
+
+async fn join(form: Form, cluster: &str, first: &Node, node: &Node) -> Result<(), ProviderError> {
+    let address = node.address.to_string();
+    let address = Address { cluster, name: &node.name, address: &address };
+    kubeadm_in(node, "join", &kubeadm::join(form, &first.name, address), &[]).await
+}
+
+async fn kubeadm_in(node: &Node, phase: &str, told: &str, more: &[&str]) -> Result<(), ProviderError> {
+    node.run(&["sh", "-c", WRITE], &[("FILE", kubeadm::FILE), ("TEXT", told)]).await?;
+    let config = format!("--config={}", kubeadm::FILE);
+    let command = ["kubeadm", phase, &config, "--skip-phases=preflight", "--v=6"];
+    let ran = node.run(&[&command[..], more].concat(), &[]).await;
+    match ran {
+        Ok(_) => Ok(()),
+        Err(error) => Err(ProviderError(format!("{error}\nits journal:\n{}", node.journal().await))),
+    }
+}
+
+/// Waits until the cluster has as many nodes as it is to have, and all of them are ready.
+pub(super) async fn ready(nodes: &[Node], client: &Client) -> Result<(), ProviderError> {
+    let Some(first) = nodes.first() else { return Ok(()) };
+    let (api, clock) = (Api::<NodeObject>::all(client.clone()), first.clock());
+    let since = clock.elapsed();
+    loop {
+        let listed = api.list(&ListParams::default()).await;
+        let waiting = match &listed {
+            Ok(listed) => listed.items.iter().filter(|node| !is_ready(node)).count(),
+            Err(_) => nodes.len(),
+        };
+        let there = listed.as_ref().map_or(0, |listed| listed.items.len());
+        if there == nodes.len() && waiting == 0 {
+            return Ok(());
+        }
+        if clock.elapsed().saturating_sub(since) > PATIENCE {
+            let (count, seconds) = (nodes.len(), PATIENCE.as_secs());
+            let error = listed.err().map(|error| format!(" ({error})")).unwrap_or_default();
+            return Err(ProviderError(format!(
+                "after {seconds} s, {there} of {count} nodes of {} are there, and {waiting} are not ready{error}; \
+                 its journal:\n{}",
+                first.name,
+                first.journal().await
+            )));
+        }
+        clock.sleep(PAUSE).await;
+    }
+}
+
+fn is_ready(node: &NodeObject) -> bool {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True")
+}

@@ -1,0 +1,77 @@
+//! A member that is a cluster of kind's: its nodes, how it is reached, and how all of it breaks down.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use async_trait::async_trait;
+use capsize_clusters::{Breakdown, Machine, MemberSpec, Outside, ProviderError, tell_start_up};
+use futures::future::try_join_all;
+
+use super::boot;
+use super::credentials::Administrator;
+use super::node::{ADMIN, Ground, Node};
+use crate::ports::free_port;
+
+/// What the nodes of the member that `spec` describes are called in the site of this name: the first begins the cluster.
+pub(super) fn names(site: &str, spec: &MemberSpec) -> Vec<String> {
+    let first = format!("{site}-{}", spec.name);
+    let workers = (1..spec.nodes).map(|number| format!("{first}-worker{number}"));
+    std::iter::once(first.clone()).chain(workers).collect()
+}
+
+/// Starts the member that `spec` describes.
+pub(super) async fn start(ground: Ground, spec: &MemberSpec) -> Result<Outside, ProviderError> {
+    let none = |error: io::Error| ProviderError(format!("127.0.0.1 has no free port for a node: {error}"));
+    let port = free_port().map_err(none)?;
+    let stand_in = ground.image.is_stand_in();
+    let nodes = names(ground.site.name(), spec).into_iter().enumerate().map(|(place, name)| {
+        let published = (place == 0).then_some(port);
+        Node::start(ground.clone(), name, published)
+    });
+    let nodes = try_join_all(nodes).await?;
+    boot::boot(&spec.name, &nodes).await?;
+    let [first, ..] = nodes.as_slice() else { return Err(ProviderError("a member has nodes".into())) };
+    let kubeconfig = first.run(&["cat", ADMIN], &[]).await?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let administrator = Administrator::of(&kubeconfig, &format!("https://{address}")).await?;
+    boot::ready(&nodes, &administrator.client).await?;
+    let token = administrator.token().await?;
+    if stand_in {
+        let told = tell_start_up(&administrator.client, spec.start_up).await;
+        told.map_err(|error| {
+            ProviderError(format!("{} is not told how long replicas take: {error}", spec.name))
+        })?;
+    }
+    let machine = Box::new(Machines(nodes));
+    Ok(Outside { address, authority: administrator.authority, token, machine })
+}
+
+/// The machines of a member, which break down together.
+struct Machines(Vec<Node>);
+
+#[async_trait]
+impl Machine for Machines {
+    async fn break_down(&self, how: Breakdown) -> Result<(), ProviderError> {
+        let machines: Vec<_> = self.0.iter().map(Node::machine).collect();
+        try_join_all(machines.iter().map(|machine| machine.break_down(how))).await.map(drop)
+    }
+
+    async fn mend(&self, how: Breakdown) -> Result<(), ProviderError> {
+        let machines: Vec<_> = self.0.iter().map(Node::machine).collect();
+        try_join_all(machines.iter().map(|machine| machine.mend(how))).await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_of_three_nodes_has_two_workers() {
+        let mut spec = MemberSpec::named("m1");
+        assert_eq!(names("capsize-a-1", &spec), ["capsize-a-1-m1"]);
+        spec.nodes = 3;
+        let expected = ["capsize-a-1-m1", "capsize-a-1-m1-worker1", "capsize-a-1-m1-worker2"];
+        assert_eq!(names("capsize-a-1", &spec), expected);
+    }
+}

@@ -1,0 +1,194 @@
+//! One node: a container of systemd, as kind runs it, what is executed in it, and when it has booted.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bollard::models::{Mount as VolumeMount, MountType, MountVolumeOptions, PortBinding};
+use bollard::query_parameters::TopOptions;
+use capsize_clock::Clock;
+use capsize_clusters::ProviderError;
+use testcontainers::core::{AccessMode, CgroupnsMode, ContainerAsync, ImageExt, IntoContainerPort, Mount};
+use testcontainers::runners::AsyncRunner;
+use testcontainers::{ContainerRequest, GenericImage};
+
+use super::image::NodeImage;
+use super::kubeadm;
+use super::privilege::Privilege;
+use crate::docker::{Command, Container, Ended, Engine, EngineError, Site, said};
+
+/// How long a node may take to boot, and from one look whether it has to the next.
+const BOOT: Duration = Duration::from_secs(90);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The kernel modules of the machine, which nodes may load.
+const MODULES: &str = "/lib/modules";
+
+/// The kubeconfig of an administrator, in a node that began a cluster.
+pub(super) const ADMIN: &str = "/etc/kubernetes/admin.conf";
+
+/// What nodes of one fleet share.
+#[derive(Clone)]
+pub(super) struct Ground {
+    pub(super) engine: Engine,
+    pub(super) clock: Clock,
+    pub(super) site: Arc<Site>,
+    pub(super) image: NodeImage,
+    pub(super) privilege: Privilege,
+}
+
+/// A node that runs. It goes when it is dropped, within a runtime.
+pub(super) struct Node {
+    ground: Ground,
+    /// Held until the node is to go.
+    _container: ContainerAsync<GenericImage>,
+    pub(super) name: String,
+    pub(super) address: Ipv4Addr,
+}
+
+impl Node {
+    /// Starts the node called `name`, whose API server is published on `port` of the loopback if it is to have one.
+    pub(super) async fn start(
+        ground: Ground,
+        name: String,
+        port: Option<u16>,
+    ) -> Result<Self, ProviderError> {
+        let failed = |error| ProviderError(format!("the node {name} does not start: {error}"));
+        let container = request(&ground, &name, port).start().await.map_err(failed)?;
+        let address = match container.get_bridge_ip_address().await.map_err(failed)? {
+            IpAddr::V4(address) => address,
+            IpAddr::V6(address) => {
+                return Err(ProviderError(format!(
+                    "the node {name} has the address {address}, of no use here"
+                )));
+            }
+        };
+        let node = Self { ground, _container: container, name, address };
+        node.booted().await?;
+        Ok(node)
+    }
+
+    /// The clock of its run.
+    pub(super) fn clock(&self) -> Clock {
+        self.ground.clock
+    }
+
+    /// The container as a machine that may break down.
+    pub(super) fn machine(&self) -> Container {
+        let Ground { engine, clock, site, .. } = self.ground.clone();
+        Container { engine, clock, site, name: self.name.clone(), address: self.address }
+    }
+
+    /// Runs a command in it, and answers what it says.
+    pub(super) async fn run(
+        &self,
+        line: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Result<String, ProviderError> {
+        let Ended { code, said, complaint } = self.attempt(line, environment).await?;
+        if code == 0 {
+            return Ok(said);
+        }
+        let (name, line) = (&self.name, line.join(" "));
+        let why = last_lines(if complaint.is_empty() { &said } else { &complaint });
+        Err(ProviderError(format!("in the node {name}, `{line}` ends with {code}: {why}")))
+    }
+
+    async fn attempt(&self, line: &[&str], environment: &[(&str, &str)]) -> Result<Ended, EngineError> {
+        let Ground { engine, clock, privilege, .. } = &self.ground;
+        // As kind does.
+        let privileged = *privilege == Privilege::Full;
+        engine.execute(*clock, &self.name, Command { line, environment, privileged }).await
+    }
+
+    /// Waits until it has booted. Nothing is executed before its init is at work: systemd would find its control group
+    /// taken. Its console, where kind reads that it is, needs a terminal, which testcontainers do not ask for.
+    async fn booted(&self) -> Result<(), ProviderError> {
+        let since = self.ground.clock.elapsed();
+        let mut seen = "its init does not come to work".to_owned();
+        loop {
+            if self.is_at_work().await {
+                let Ended { said, complaint, .. } =
+                    self.attempt(&["systemctl", "is-system-running", "--wait"], &[]).await?;
+                // Degraded is one that lacks something which nodes do not need, as swap.
+                if ["running", "degraded"].contains(&said.as_str()) {
+                    return Ok(());
+                }
+                seen = format!("its init says {said}{complaint}");
+            }
+            let runs = self.machine().runs().await?;
+            if !runs || self.ground.clock.elapsed().saturating_sub(since) > BOOT {
+                let why = if runs { seen } else { "it has ended".into() };
+                let said = said(&self.ground.engine, &self.name).await;
+                return Err(ProviderError(format!(
+                    "the node {} does not boot: {why}; it said:\n{said}",
+                    self.name
+                )));
+            }
+            self.ground.clock.sleep(PAUSE).await;
+        }
+    }
+
+    async fn is_at_work(&self) -> bool {
+        let top = self.ground.engine.0.top_processes(&self.name, None::<TopOptions>).await;
+        let processes = top.ok().and_then(|top| top.processes).unwrap_or_default();
+        processes.iter().flatten().any(|field| field.contains("systemd-journald"))
+    }
+
+    /// What its journal says last, for an error.
+    pub(super) async fn journal(&self) -> String {
+        let journal = self.run(&["journalctl", "--no-pager", "--lines=20"], &[]).await;
+        journal.unwrap_or_else(|error| error.to_string())
+    }
+}
+
+/// The container that kind would run.
+fn request(ground: &Ground, name: &str, port: Option<u16>) -> ContainerRequest<GenericImage> {
+    let mut image = ground.image.generic();
+    if port.is_some() {
+        image = image.with_exposed_port(kubeadm::PORT.tcp());
+    }
+    let mut request = image
+        .with_container_name(name)
+        .with_hostname(name)
+        .with_network(ground.site.name())
+        .with_labels(ground.site.labels())
+        .with_env_var("KUBECONFIG", ADMIN)
+        .with_cgroupns_mode(CgroupnsMode::Private)
+        .with_userns_mode("host")
+        .with_mount(Mount::tmpfs_mount("/tmp"))
+        .with_mount(Mount::tmpfs_mount("/run"));
+    if Path::new(MODULES).exists() {
+        let modules = Mount::bind_mount(MODULES, MODULES).with_access_mode(AccessMode::ReadOnly);
+        request = request.with_mount(modules);
+    }
+    let (privilege, labels) = (ground.privilege, ground.site.labels());
+    request.with_host_config_modifier(move |host| {
+        privilege.give(host);
+        // What testcontainers publish, they publish on all addresses of the machine.
+        host.publish_all_ports = Some(false);
+        let on_loopback = |port: u16| PortBinding {
+            host_ip: Some(Ipv4Addr::LOCALHOST.to_string()),
+            host_port: Some(port.to_string()),
+        };
+        let binding = |port| (format!("{}/tcp", kubeadm::PORT), Some(vec![on_loopback(port)]));
+        host.port_bindings = Some(port.map(binding).into_iter().collect());
+        // A volume without a name goes with its container.
+        let volume = VolumeMount {
+            target: Some("/var".into()),
+            typ: Some(MountType::VOLUME),
+            volume_options: Some(MountVolumeOptions {
+                labels: Some(labels.clone().into_iter().collect()),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        host.mounts.get_or_insert_default().push(volume);
+    })
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(10)..].join("\n")
+}

@@ -1,0 +1,12 @@
+//! Ports of this machine.
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+
+/// A port of this machine's loopback that nobody has at present.
+///
+/// # Errors
+/// When there is none.
+pub fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}

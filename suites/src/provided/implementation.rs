@@ -1,0 +1,39 @@
+//! An implementation on the ground that a command chose: whose members it has, and what ends it early.
+
+use std::sync::Arc;
+
+use capsize_clock::Interrupt;
+use capsize_clusters::{Admission, Provider};
+use capsize_framework::run::{Implementation, Nature, Site, StartError, Started};
+use capsize_framework::target::Timings;
+use futures::future::LocalBoxFuture;
+use serde_json::Value;
+
+/// An implementation on fleets of a provider.
+pub struct Provided {
+    /// The implementation.
+    pub implementation: Box<dyn Implementation>,
+    /// Who provides the members; nobody, where they run in this process.
+    pub provider: Option<Arc<dyn Provider>>,
+    /// What ends runs early.
+    pub interrupt: Interrupt,
+}
+
+impl Implementation for Provided {
+    fn definitions(&self) -> Vec<Value> {
+        self.implementation.definitions()
+    }
+
+    fn admission(&self, timings: &Timings) -> Admission {
+        self.implementation.admission(timings)
+    }
+
+    fn nature(&self) -> Nature {
+        let (provider, interrupt) = (self.provider.clone(), self.interrupt.clone());
+        Nature { provider, interrupt, ..self.implementation.nature() }
+    }
+
+    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+        self.implementation.start(site)
+    }
+}

@@ -1,0 +1,101 @@
+//! Where members run, and who provides them there.
+
+use std::sync::Arc;
+
+use capsize_clock::{Seed, live};
+use capsize_clusters::Provider;
+use capsize_real::{Containers, Engine, EngineError, Image, Journal, Kind, NodeImage};
+use clap::{Args, ValueEnum};
+use miette::miette;
+
+use super::existing::ExistingArgs;
+use crate::exit::Trouble;
+
+/// Where members run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ProviderName {
+    /// In this process
+    #[default]
+    Embedded,
+    /// Each in a container of its own, in real time
+    Container,
+    /// Each a cluster of its own, with nodes in containers of a kindest/node image, in real time
+    Kind,
+    /// They exist: clusters of a kubeconfig that are allowed, in real time
+    Kubeconfig,
+}
+
+impl ProviderName {
+    /// As it is written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::Container => "container",
+            Self::Kind => "kind",
+            Self::Kubeconfig => "kubeconfig",
+        }
+    }
+}
+
+/// Where the members of fleets run.
+#[derive(Args, Clone, Debug, Default)]
+pub struct MemberArgs {
+    /// Where the members of fleets run
+    #[arg(long, value_enum, default_value_t)]
+    pub provider: ProviderName,
+    /// With --provider kind: the image of nodes; the youngest kindest/node that Docker has where nothing is said
+    #[arg(long, value_name = "IMAGE")]
+    pub kind_image: Option<String>,
+    #[command(flatten)]
+    pub existing: ExistingArgs,
+}
+
+impl MemberArgs {
+    /// Who provides them, if they do not run in this process. What is made is written into `journal`.
+    ///
+    /// # Errors
+    /// When this program cannot be read, or Docker does not have what it takes.
+    pub fn provider(&self, journal: &Arc<Journal>) -> Result<Option<Arc<dyn Provider>>, Trouble> {
+        Ok(match self.provider {
+            ProviderName::Embedded => None,
+            ProviderName::Container => {
+                let unreadable = |error| Trouble::Environment(miette!("cannot read this program: {error}"));
+                let image = Image::of_this_program().map_err(unreadable)?;
+                Some(Arc::new(Containers::of(Arc::clone(journal), image)))
+            }
+            ProviderName::Kind => Some(Arc::new(Kind::of(Arc::clone(journal), self.node_image()?))),
+            ProviderName::Kubeconfig => Some(Arc::new(self.existing.provider(journal)?)),
+        })
+    }
+
+    /// What they are, for a report.
+    ///
+    /// # Errors
+    /// When Docker does not have what it takes.
+    pub fn described(&self) -> Result<String, Trouble> {
+        let name = self.provider.name();
+        Ok(match self.provider {
+            ProviderName::Kind => format!("{name}, {}", self.node_image()?.described()),
+            _ => name.to_owned(),
+        })
+    }
+
+    fn node_image(&self) -> Result<NodeImage, Trouble> {
+        let find = || async { NodeImage::find(&Engine::find().await?, self.kind_image.as_deref()).await };
+        let found = live(Seed(0), 1.0, |_| find());
+        let found = found.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?;
+        found.map_err(|error: EngineError| Trouble::Environment(miette!("{error}")))
+    }
+
+    /// As options of a command that runs the same again.
+    #[must_use]
+    pub fn replayed(&self) -> String {
+        let provider = match self.provider {
+            ProviderName::Embedded => String::new(),
+            provider => format!(" --provider {}", provider.name()),
+        };
+        let image = self.kind_image.iter().map(|image| format!(" --kind-image {image}"));
+        image.fold(provider, |text, image| text + &image) + &self.existing.replayed()
+    }
+}

@@ -1,0 +1,39 @@
+//! `capsize side-by-side`: the reports of several runs of the same cases, in one table.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use capsize_framework::report::{Column, side_by_side};
+use clap::Args;
+use miette::miette;
+
+use crate::exit::{Trouble, Verdict};
+use crate::output;
+
+/// Tell the verdicts and margins of several runs side by side, as a table in Markdown
+#[derive(Args, Debug)]
+pub struct SideBySide {
+    /// Folders that `run --report` wrote
+    #[arg(required = true, num_args = 2..)]
+    reports: Vec<PathBuf>,
+}
+
+impl SideBySide {
+    /// Reads the reports, and writes the table to stdout.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn execute(self) -> Result<Verdict, Trouble> {
+        let reports = self.reports.iter().map(|folder| read(folder)).collect::<Result<Vec<_>, _>>()?;
+        let (table, agree) = side_by_side(&reports);
+        output::say(&table)?;
+        Ok(if agree { Verdict::Conforms } else { Verdict::Violated })
+    }
+}
+
+fn read(folder: &Path) -> Result<Column, Trouble> {
+    let file = folder.join("report.json");
+    let wrong = |error: &dyn std::error::Error| Trouble::Input(miette!("{}: {error}", file.display()));
+    let text = fs::read_to_string(&file).map_err(|error| wrong(&error))?;
+    serde_json::from_str(&text).map_err(|error| wrong(&error))
+}

@@ -1,0 +1,92 @@
+//! Members that are clusters of kind's: real ones where there is an image of kind's, and else such that stand in for them.
+
+use std::sync::Arc;
+
+use capsize_clock::{Seed, live};
+use capsize_clusters::{MemberSpec, Outside, Provider};
+use capsize_real::{Journal, Kind};
+use k8s_openapi::api::core::v1::{Node, Secret};
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt};
+use tempfile::TempDir;
+
+use crate::breakdowns::moves;
+use crate::support::{Stage, find_image, node_image, program, said};
+
+/// What is to be said to run on them.
+fn on(image: &str) -> [&str; 4] {
+    ["--provider", "kind", "--kind-image", image]
+}
+
+pub(crate) fn ready() {
+    let folder = TempDir::new().unwrap();
+    let journal = Arc::new(Journal::begin(folder.path()).unwrap());
+    let kind = Kind::of(journal, find_image(Some(&node_image().unwrap())).unwrap());
+    live(Seed(1), 1.0, |run| async move {
+        let mut specs = ["m1", "m2"].map(MemberSpec::named);
+        specs[1].nodes = 2;
+        let members = kind.start(run, &specs).await.unwrap();
+        for (member, spec) in members.iter().zip(&specs) {
+            looks_like_kind(member, spec.nodes).await;
+        }
+    })
+    .unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the journal is empty, and went");
+}
+
+/// Its nodes are ready and carry workloads, its volumes have a class, and the token that it gave is an administrator's.
+async fn looks_like_kind(member: &Outside, nodes: usize) {
+    assert!(member.address.ip().is_loopback(), "{}", member.address);
+    let client: Client = member.client(member.address).await.unwrap();
+    let all = ListParams::default();
+    let listed = Api::<Node>::all(client.clone()).list(&all).await.unwrap();
+    assert_eq!(listed.items.len(), nodes);
+    for node in &listed {
+        let taints = node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
+        assert!(taints.is_empty(), "{}: {taints:?}", node.name_any());
+    }
+    assert!(!Api::<StorageClass>::all(client.clone()).list(&all).await.unwrap().items.is_empty());
+    Api::<Secret>::all(client).list(&all).await.unwrap();
+}
+
+pub(crate) fn moves_away() {
+    let image = node_image().unwrap();
+    let all = ["pause", "disconnect", "stop", "crash"];
+    let stage = Stage::new(&moves("first", all[0]));
+    let mut command = stage.run_on(program(), &on(&image));
+    for by in &all[1..] {
+        let path = stage.path(&format!("{by}.yaml"));
+        std::fs::write(&path, moves(by, by)).unwrap();
+        command.arg(path);
+    }
+    let ran = command.args(["--jobs", "2"]).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
+    assert!(said(&ran).contains("4 cases passed"), "{}", said(&ran));
+    assert!(said(&ran).contains(&format!("kind, {image}")), "the report names the image: {}", said(&ran));
+    assert_eq!(stage.left(), []);
+}
+
+pub(crate) fn no_image() {
+    let stage = Stage::new(&moves("first", "pause"));
+    let missing = on("no.example/such/node:v1");
+    let ran = stage.run_on(program(), &missing).output().unwrap();
+    assert_eq!(ran.status.code(), Some(3), "{}", said(&ran));
+    let says = "Docker has no image no.example/such/node:v1";
+    assert!(said(&ran).contains(says), "{}", said(&ran));
+    let doctor = |more: &[&str]| {
+        let looked = stage.capsize(program(), &[&["doctor"], more].concat()).output().unwrap();
+        (looked.status.code(), said(&looked))
+    };
+    let (code, told) = doctor(&missing[2..]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("missing  nodes") && told.contains("scripts/stand-in-node.sh"), "{told}");
+    let (code, told) = doctor(&missing);
+    assert_eq!(code, Some(3), "{told}");
+    assert!(told.contains("are not possible here: nodes"), "{told}");
+    let Ok(image) = node_image() else { return };
+    let (code, told) = doctor(&on(&image));
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("nodes run with"), "it says which privileges nodes have: {told}");
+    assert_eq!(stage.left(), []);
+}

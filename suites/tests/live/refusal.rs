@@ -1,0 +1,157 @@
+//! Leave to strike: for each kind of fault, whoever provides the members is asked before it strikes, and when the answer is
+//! no, it does not.
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use capsize::provided::Provided;
+use capsize::reference::Reference;
+use capsize::targets;
+use capsize_clock::{Interrupt, Seed, Simulation};
+use capsize_clusters::{
+    Breakdown, Direction, Machine, MemberSpec, Outside, Provider, ProviderError, Served, Standing,
+};
+use capsize_framework::nemesis::Fault;
+use capsize_framework::run::{Outcome, Target, run_case};
+use capsize_framework::scenario::Case;
+use serde_json::Value;
+
+const NO: &str = "this one is not to be struck";
+
+/// Members in this process, behind sockets, that may be struck so many times.
+struct Guarded {
+    strikes: usize,
+    asked: AtomicUsize,
+}
+
+/// A machine that does what it is told, which is nothing.
+struct Idle(#[expect(dead_code, reason = "it serves until it is dropped")] Served);
+
+#[async_trait]
+impl Machine for Idle {
+    async fn break_down(&self, _how: Breakdown) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    async fn mend(&self, _how: Breakdown) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Provider for Guarded {
+    async fn start(&self, run: Simulation, specs: &[MemberSpec]) -> Result<Vec<Outside>, ProviderError> {
+        let mut members = Vec::new();
+        for spec in specs {
+            let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            let served = Served::start(run, spec, any, Standing::default()).await.unwrap();
+            let listening = served.listening();
+            let (address, token) = (listening.address(), listening.token().unwrap());
+            let authority = listening.authority().unwrap().pem();
+            members.push(Outside { address, authority, token, machine: Box::new(Idle(served)) });
+        }
+        Ok(members)
+    }
+
+    async fn strike(&self, members: &BTreeSet<String>) -> Result<(), ProviderError> {
+        assert_eq!(members.iter().collect::<Vec<_>>(), ["m1"]);
+        let before = self.asked.fetch_add(1, Ordering::SeqCst);
+        if before < self.strikes { Ok(()) } else { Err(ProviderError(NO.into())) }
+    }
+}
+
+/// Runs a case in which `step` strikes, on a member that may be struck `strikes` times.
+fn struck(step: &str, strikes: usize) -> (Outcome, Vec<Value>) {
+    let text = format!(
+        "scenario: struck\nabout: A member is to be struck.\nfleet: {{members: 1}}\nwhen:\n  - {step}\nthen:\n  - wait: 5s\n"
+    );
+    let profile = targets::find("capsize-controllers").unwrap();
+    let provider = Arc::new(Guarded { strikes, asked: AtomicUsize::new(0) });
+    let implementation = Box::new(Reference::default());
+    let provided = Provided { implementation, provider: Some(provider), interrupt: Interrupt::default() };
+    let case = Case::from_text("live", "struck.yaml", &text).unwrap();
+    let target = Target { profile: &profile, implementation: &provided };
+    let outcome = run_case(&case, target, Seed(1), true);
+    let history = String::from_utf8(outcome.history.clone().unwrap()).unwrap();
+    let entries = history.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let faults = entries.filter(|entry| entry["mark"].get("fault").is_some()).collect();
+    (outcome, faults)
+}
+
+/// A step with each fault of links. One that is new has no text, and this does not compile.
+fn of_link(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Refuse => "refuse: {cluster: m1}",
+        Fault::Partition { direction: Direction::Both } => "partition: {cluster: m1}",
+        Fault::Partition { direction: Direction::ToMember } => {
+            "partition: {cluster: m1, direction: toMember}"
+        }
+        Fault::Partition { direction: Direction::FromMember } => {
+            "partition: {cluster: m1, direction: fromMember}"
+        }
+        Fault::Delay { .. } => "delay: {cluster: m1, by: 10ms}",
+        Fault::Jitter { .. } => "disturb: {cluster: m1, by: {jitter: 10ms}}",
+        Fault::Bandwidth { .. } => "disturb: {cluster: m1, by: {bandwidth: 100000}}",
+        Fault::Cut => "disturb: {cluster: m1, by: cut}",
+        Fault::Lose { .. } => "disturb: {cluster: m1, by: {lose: 10}}",
+        Fault::RefuseNew => "disturb: {cluster: m1, by: refuseNew}",
+        Fault::HalfOpen => "disturb: {cluster: m1, by: halfOpen}",
+    }
+}
+
+/// And with each breakdown of machines.
+fn of_machine(how: Breakdown) -> String {
+    let by = match how {
+        Breakdown::Pause | Breakdown::Disconnect | Breakdown::Stop | Breakdown::Crash => how.name(),
+    };
+    format!("down: {{cluster: m1, by: {by}}}")
+}
+
+#[test]
+fn every_kind_of_fault_asks_before_it_strikes_and_does_not_strike_without_leave() {
+    let second = Duration::from_secs(1);
+    let partition = |direction| Fault::Partition { direction };
+    let faults = [
+        Fault::Refuse,
+        partition(Direction::Both),
+        partition(Direction::ToMember),
+        partition(Direction::FromMember),
+        Fault::Delay { by: second },
+        Fault::Jitter { by: second },
+        Fault::Bandwidth { rate: std::num::NonZeroU32::MIN },
+        Fault::Cut,
+        Fault::Lose { percent: 10 },
+        Fault::RefuseNew,
+        Fault::HalfOpen,
+    ];
+    let machines = [Breakdown::Pause, Breakdown::Disconnect, Breakdown::Stop, Breakdown::Crash];
+    let windows = ["refuse: {cluster: m1}", "partition: {cluster: m1}", "delay: {cluster: m1, by: 10ms}"];
+    let steps = faults.map(|fault| of_link(fault).to_owned()).into_iter();
+    let steps = steps.chain(machines.map(of_machine));
+    let steps = steps.chain(windows.map(|fault| format!("faults: [{{for: 1s, fault: {{{fault}}}}}]")));
+    let steps: Vec<String> =
+        steps.chain(["flap: {cluster: m1, down: 1s, up: 1s, times: 1}".to_owned()]).collect();
+    std::thread::scope(|scope| {
+        for step in &steps {
+            scope.spawn(move || {
+                let (outcome, faults) = struck(step, 0);
+                let why = outcome.broken.unwrap_or_default();
+                assert!(why.ends_with(NO), "{step}: {why}");
+                assert!(faults.is_empty(), "{step}: {faults:?}");
+            });
+        }
+    });
+}
+
+#[test]
+fn a_member_that_flaps_is_asked_for_each_time_that_it_goes_down() {
+    let (outcome, faults) = struck("flap: {cluster: m1, down: 200ms, up: 200ms, times: 5}", 3);
+    assert!(outcome.broken.is_some_and(|why| why.ends_with(NO)));
+    let states: Vec<&str> = faults.iter().filter_map(|entry| entry["mark"]["state"].as_str()).collect();
+    // Leave is given for the step, and then for two times.
+    assert_eq!(states, ["begin", "end", "begin", "end"], "{faults:?}");
+}
