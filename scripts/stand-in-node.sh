@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the image capsize-stand-in-node: a node that stands in for one of kindest/node where that cannot be had. It is Debian
 # with systemd, iptables and kubectl, and a kubeadm that starts the embedded API server and a simulated inside behind the
-# same files and ports. CAPSIZE names a built capsize; where nothing is said, one is built. Needs Docker, and debootstrap as root.
+# same files and ports. With `base`, only what does not change with capsize is made, which takes longest.
+# CAPSIZE names a built capsize; where nothing is said, one is built. Needs Docker, and debootstrap as root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,10 +11,6 @@ base=capsize-stand-in-base:$suite
 packages=systemd,systemd-sysv,dbus,iptables,iproute2,kmod,ca-certificates,procps,kubernetes-client
 
 docker version >/dev/null || { echo "Docker does not answer: start it" >&2; exit 3; }
-if [ -z "${CAPSIZE:-}" ]; then
-    cargo build --release
-    CAPSIZE=target/release/capsize
-fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -27,6 +24,11 @@ if ! docker image inspect "$base" >/dev/null 2>&1; then
     tar -C "$work/root" -c . | docker import - "$base" >/dev/null
 fi
 
+[ "${1:-}" != base ] || exit 0
+if [ -z "${CAPSIZE:-}" ]; then
+    cargo build --release
+    CAPSIZE=target/release/capsize
+fi
 mkdir "$work/node"
 cp scripts/stand-in-node/* "$work/node"
 cp "$CAPSIZE" "$work/node/capsize"

@@ -94,10 +94,10 @@ impl RecordCommand {
             match self.lasts {
                 Some(lasts) => tokio::select! {
                     biased;
-                    () = stop.asked() => {}
+                    _ = stop.asked() => {}
                     () = clock.sleep(lasts) => {}
                 },
-                None => stop.asked().await,
+                None => drop(stop.asked().await),
             }
         };
         let recorded = Record { clock, header, sources }.run(out, ended, |tidings| told(&tidings)).await;

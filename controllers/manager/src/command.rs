@@ -105,7 +105,7 @@ pub(crate) async fn lead(
     };
     tokio::select! {
         biased;
-        () = stop.asked() => return Ok(()),
+        _ = stop.asked() => return Ok(()),
         () = candidate.elected() => {}
     }
     tracing::info!("leading");
@@ -113,7 +113,7 @@ pub(crate) async fn lead(
     let running = start();
     let asked = tokio::select! {
         biased;
-        () = stop.asked() => true,
+        _ = stop.asked() => true,
         () = candidate.deposed() => false,
     };
     // First the work ends, then the lead: never two at a time.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use capsize_clock::{Interrupt, Seed, Simulation, live, simulate};
+use capsize_clock::{Asked, Seed, Simulation, live, simulate};
 use capsize_clusters::{Builder, Cluster, Fleet, FleetSpec, MemberSpec, Sockets, StartUp, SyncMode};
 use serde_json::{Map, Value, json};
 use serde_saphyr::Spanned;
@@ -13,6 +13,7 @@ use serde_saphyr::Spanned;
 use super::controllers::Controllers;
 use super::driver::{Driver, Miss, Missed, restless};
 use super::implementation::{Implementation, Nature, Site};
+use super::lack::lack;
 use super::leave::Leave;
 use super::log::{Log, Until};
 use super::nodes::cluster_spec;
@@ -22,7 +23,7 @@ use crate::dialect::Speaks;
 use crate::history::Mark;
 use crate::judge::Judgement;
 use crate::report::{self, Failure, Status};
-use crate::scenario::{Case, Disturbance, Length, Place, StartUpTime, Step};
+use crate::scenario::{Case, Length, StartUpTime};
 use crate::target::{Feature, Profile, ProfileError, Zones};
 
 /// What is run: an implementation, and what it promises.
@@ -75,11 +76,12 @@ pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, U
     // A panic is a defect of Capsize: it must not take the other cases along.
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let nature = target.implementation.nature();
+        if let Some(asked) = nature.interrupt.asked() {
+            return Err(ended_by(asked));
+        }
         let main = |run| run_in(run, case, target, &nature, how);
         if nature.is_live() {
-            live(own_seed, 1.0, |run| unless_asked(&nature.interrupt, main(run)))
-                .map_err(|error| error.to_string())
-                .flatten()
+            live(own_seed, 1.0, main).map_err(|error| error.to_string())
         } else {
             Ok(simulate(own_seed, main))
         }
@@ -94,66 +96,8 @@ pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, U
     }
 }
 
-/// Does it, unless a signal asks the process to stop: all that it has begun is undone then.
-async fn unless_asked<T>(interrupt: &Interrupt, does: impl Future<Output = T>) -> Result<T, String> {
-    tokio::select! {
-        biased;
-        asked = interrupt.heard() => Err(format!("ended by {}", asked.name())),
-        done = does => Ok(done),
-    }
-}
-
-/// What a target would need to run `case`, and has not.
-#[must_use]
-pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
-    let Target { profile, implementation } = target;
-    let Nature { switches, provider, .. } = implementation.nature();
-    match (&case.scenario.cluster, profile.dialect) {
-        (None, Speaks::Nodes) => return Some("fleets: its members are nodes".into()),
-        (Some(_), Speaks::Karmada) => return Some("nodes: its members are clusters".into()),
-        _ => {}
-    }
-    let fixed = case.scenario.off.iter().find(|feature| !switches.contains(feature));
-    if let Some(fixed) = fixed {
-        return Some(format!("a switch for {fixed:?}"));
-    }
-    let breaks_down = case.scenario.steps().any(|step| matches!(step.value.act(), Step::Down(_)));
-    if breaks_down && provider.is_none() {
-        return Some("members on machines of their own".into());
-    }
-    let strangers = provider.as_ref().is_some_and(|provider| !provider.makes_members());
-    if strangers && touches_members(case) {
-        return Some("members that were made for the run".into());
-    }
-    let real = provider.as_ref().is_some_and(|provider| !provider.simulates());
-    if real && sets_start_up(case) {
-        return Some("members in which replicas become ready as it is said".into());
-    }
-    let missing = case.scenario.features.iter().find(|feature| !profile.has(**feature));
-    missing.map(|feature| format!("{feature:?}"))
-}
-
-/// Whether anything is done to members past the implementation.
-fn touches_members(case: &Case) -> bool {
-    let touches = |step: &Spanned<Step>| match step.value.act() {
-        Step::Down(_) => true,
-        Step::Apply(apply) => matches!(apply.to.value, Place::Member(_)),
-        Step::Delete(delete) => matches!(delete.from.value, Place::Member(_)),
-        _ => false,
-    };
-    case.scenario.steps().any(touches)
-}
-
-/// Whether it says how long replicas take to become ready.
-fn sets_start_up(case: &Case) -> bool {
-    let sets = |step: &Spanned<Step>| match step.value.act() {
-        Step::StartUp(_) => true,
-        Step::Faults(windows) => {
-            windows.iter().any(|window| matches!(window.value.fault.value, Disturbance::StartUp(_)))
-        }
-        _ => false,
-    };
-    case.scenario.fleet.start_up.is_some() || case.scenario.steps().any(sets)
+fn ended_by(asked: Asked) -> String {
+    format!("ended by {}", asked.name())
 }
 
 /// The profile with the flags that the case asks for.
@@ -272,6 +216,8 @@ async fn drive(
         biased;
         steps = steps => steps,
         () = log.decided() => Ok(()),
+        // Not sooner: what is asked of others while a fleet starts cannot be called back.
+        asked = nature.interrupt.heard() => Err(End::Broken(ended_by(asked))),
         () = log.runs_away() => Err(at_start(restless(log.endless().unwrap_or_default()))),
     }
 }

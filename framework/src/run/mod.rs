@@ -14,6 +14,7 @@ mod driver;
 mod expect;
 mod faults;
 mod implementation;
+mod lack;
 mod leave;
 mod log;
 mod nodes;
@@ -25,8 +26,9 @@ mod suite;
 mod troubles;
 
 pub(crate) use calm::AT_REST;
-pub use case::{Outcome, Target, lack, run_case, run_case_until};
+pub use case::{Outcome, Target, run_case, run_case_until};
 pub use implementation::{Implementation, Nature, Site, StartError, Started};
+pub use lack::lack;
 pub use log::Until;
 pub use side_by_side::side_by_side;
 pub use suite::{Options, run_cases};

@@ -47,6 +47,7 @@ pub struct MemberArgs {
     /// With --provider kind: the image of nodes; the youngest kindest/node that Docker has where nothing is said
     #[arg(long, value_name = "IMAGE")]
     pub kind_image: Option<String>,
+    /// Those that exist
     #[command(flatten)]
     pub existing: ExistingArgs,
 }
