@@ -268,3 +268,34 @@ pub enum News {
     /// The record of a workload's placement is gone.
     WorkloadGone(WorkloadKey),
 }
+
+impl News {
+    /// The workload that it is about, if it is about one.
+    #[must_use]
+    pub fn workload(&self) -> Option<&WorkloadKey> {
+        match self {
+            Self::Template(workload)
+            | Self::Claimed { workload, .. }
+            | Self::HeldBack(workload)
+            | Self::Recorded(workload)
+            | Self::Required(workload)
+            | Self::Wanted(workload)
+            | Self::Assigned { workload, .. }
+            | Self::EvictionBegan { workload, .. }
+            | Self::EvictionStamped { workload, .. }
+            | Self::EvictionChanged { workload, .. }
+            | Self::EvictionEnded { workload, .. }
+            | Self::InstanceHealth { workload, .. }
+            | Self::Delivered { workload, .. }
+            | Self::Rewritten { workload, .. }
+            | Self::DeliveryTold { workload, .. }
+            | Self::DeliveredTwice { workload, .. }
+            | Self::Recalled { workload, .. }
+            | Self::DeliveryGone { workload, .. }
+            | Self::Running { workload, .. }
+            | Self::RunningGone { workload, .. }
+            | Self::WorkloadGone(workload) => Some(workload),
+            _ => None,
+        }
+    }
+}

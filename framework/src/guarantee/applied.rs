@@ -84,7 +84,7 @@ impl Guarantee for FullyApplied {
             | News::DeliveryTold { workload: key, .. }
             | News::Recalled { workload: key, .. }
             | News::DeliveryGone { workload: key, .. } => {
-                let Some(workload) = court.world.workloads.get(key).filter(|each| each.recorded) else {
+                let Some(workload) = court.workload(key).filter(|each| each.recorded) else {
                     return;
                 };
                 let wrong = (self.wrong)(workload);

@@ -92,7 +92,7 @@ impl Guarantee for Left {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::Running { workload: key, member } => {
-                let Some(workload) = court.world.workloads.get(key) else { return };
+                let Some(workload) = court.workload(key) else { return };
                 let subject = Subject::on(key, member);
                 let delivery = workload.deliveries.get(member);
                 let left = delivery

@@ -199,8 +199,9 @@ impl Catalogue {
     pub fn observe(&mut self, fact: &Fact, world: &World) {
         self.log.note(fact, world);
         let (profile, log) = (&self.profile, &self.log);
+        let about = fact.news.workload().map(|key| (key, world.workloads.get(key)));
         for (guarantee, book) in &mut self.guarantees {
-            guarantee.observe(fact, &mut Court { world, profile, log, book });
+            guarantee.observe(fact, &mut Court { world, profile, log, book, about });
         }
     }
 
@@ -208,7 +209,7 @@ impl Catalogue {
     pub fn pass(&mut self, now: Duration, world: &World) {
         let (profile, log) = (&self.profile, &self.log);
         for (guarantee, book) in &mut self.guarantees {
-            guarantee.pass(now, &mut Court { world, profile, log, book });
+            guarantee.pass(now, &mut Court { world, profile, log, book, about: None });
         }
     }
 

@@ -77,7 +77,7 @@ impl Guarantee for Kept {
                 }
             }
             News::Recalled { workload: key, member } => {
-                let Some(workload) = court.world.workloads.get(key).filter(|each| each.recorded) else {
+                let Some(workload) = court.workload(key).filter(|each| each.recorded) else {
                     return;
                 };
                 let stays = court.world.members.get(member).is_some_and(|member| !member.leaving);
@@ -125,7 +125,7 @@ impl Guarantee for Unhealthy {
                 }
             }
             News::Wanted(key) => {
-                let members = court.world.workloads.get(key).map(|workload| workload.assignment.keys());
+                let members = court.workload(key).map(|workload| workload.assignment.keys());
                 for member in members.into_iter().flatten() {
                     self.waits.cancel(&Subject::on(key, member));
                     self.look(key, member, fact, court);
@@ -149,7 +149,7 @@ impl Guarantee for Unhealthy {
 
 impl Unhealthy {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let told = workload.instances.get(member).map(|told| told.health);
         let subject = Subject::on(key, member);
         if told != Some(InstanceHealth::Unhealthy) {
@@ -184,7 +184,7 @@ impl Unhealthy {
     fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::on(key, member);
         let left = self.waits.met(&subject, fact);
-        let Some(lasts) = court.world.workloads.get(key).and_then(|workload| workload.unhealthy_for) else {
+        let Some(lasts) = court.workload(key).and_then(|workload| workload.unhealthy_for) else {
             return;
         };
         let seen = format!("{key} is evicted from {member}");

@@ -36,7 +36,7 @@ impl Guarantee for Forward {
             News::WorkloadGone(key) => return drop(self.0.remove(key)),
             _ => return,
         };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let groups = &workload.placement.groups;
         let Some(now) = groups.iter().position(|group| group.name == workload.group) else { return };
         if let Some((was_groups, was)) =
@@ -77,7 +77,7 @@ impl Guarantee for Regions {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let placement = &workload.placement;
         let chosen = now.keys().any(|member| !was.contains_key(member));
         if !chosen || placement.scheduling == Scheduling::DividedByStaticWeight {
@@ -165,7 +165,7 @@ impl NoFailback {
         fact: &Fact,
         court: &mut Court<'_>,
     ) {
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let gains = |(name, replicas): &(&String, &u64)| was.get(*name).is_none_or(|had| had < replicas);
         // An eviction alone is not the choice that was asked for.
         let chosen = sum(now) >= workload.replicas;
@@ -207,7 +207,7 @@ impl Guarantee for ByName {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let placement = &workload.placement;
         let counted =
             placement.scheduling == Scheduling::Duplicated && placement.spread_over_members().is_some();

@@ -58,7 +58,7 @@ impl Guarantee for Faithful {
 
 impl Faithful {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key).filter(|workload| workload.recorded) else {
+        let Some(workload) = court.workload(key).filter(|workload| workload.recorded) else {
             return;
         };
         let asked: BTreeSet<&String> = workload.assignment.keys().collect();

@@ -150,7 +150,7 @@ impl Guarantee for Reached {
 impl Reached {
     fn look(&mut self, key: &WorkloadKey, member: &str, away: Duration, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::on(key, member);
-        let workload = court.world.workloads.get(key);
+        let workload = court.workload(key);
         let wrong = workload.and_then(|workload| (self.wrong)(key, workload, member, court.world));
         if wrong.is_some() && !is_reachable(member, court.world) {
             self.away.entry(member.to_owned()).or_default().insert(key.clone());
@@ -217,7 +217,7 @@ impl Guarantee for Dangling {
             | News::Running { workload, member }
             | News::RunningGone { workload, member } => {
                 let subject = Subject::on(workload, member);
-                let delivery = court.world.workloads.get(workload).and_then(|it| it.deliveries.get(member));
+                let delivery = court.workload(workload).and_then(|it| it.deliveries.get(member));
                 self.by.extend(delivery.map(|delivery| (subject.clone(), delivery.by.clone())));
                 let gone = matches!(fact.news, News::DeliveryGone { .. });
                 if gone || self.waits.has(&subject) {

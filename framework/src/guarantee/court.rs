@@ -9,7 +9,7 @@ use super::book::Book;
 use super::log::Log;
 pub(super) use super::waits::{Left, Reason, Waits};
 use super::{Bound, Doubt, Evidence, Rule, Subject};
-use crate::facts::{Fact, ObjectVersion, Width, World};
+use crate::facts::{Fact, ObjectVersion, Width, Workload, WorkloadKey, World};
 use crate::history::CONTROL_PLANE;
 use crate::target::{Profile, Timings};
 
@@ -31,6 +31,8 @@ pub(super) struct Court<'a> {
     pub(super) profile: &'a Profile,
     pub(super) log: &'a Log,
     pub(super) book: &'a mut Book,
+    /// The workload that the fact is about, which nearly everyone looks for.
+    pub(super) about: Option<(&'a WorkloadKey, Option<&'a Workload>)>,
 }
 
 /// What was seen, and what would have been allowed.
@@ -58,6 +60,14 @@ impl Charge {
 }
 
 impl<'a> Court<'a> {
+    /// What is known of a workload.
+    pub(super) fn workload(&self, key: &WorkloadKey) -> Option<&'a Workload> {
+        match self.about {
+            Some((about, workload)) if about == key => workload,
+            _ => self.world.workloads.get(key),
+        }
+    }
+
     /// The times promised.
     pub(super) fn timings(&self) -> &'a Timings {
         &self.profile.timings

@@ -59,7 +59,7 @@ impl Manifests {
     }
 
     fn look_at_all(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key) else {
+        let Some(workload) = court.workload(key) else {
             return self.waits.cancel_of(key, |_| true);
         };
         let (targets, written) = (workload.targets(), workload.deliveries.keys());
@@ -72,7 +72,7 @@ impl Manifests {
 
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::on(key, member);
-        let Some(workload) = court.world.workloads.get(key) else { return self.waits.cancel(&subject) };
+        let Some(workload) = court.workload(key) else { return self.waits.cancel(&subject) };
         // A record that was never seen is not one that was lost.
         let lost = matches!(fact.news, News::WorkloadGone(_));
         let unseen = self.rule.id == ORPHANS.id && !workload.recorded && !lost;

@@ -121,7 +121,7 @@ impl Guarantee for Division {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let placement = &workload.placement;
         // Of groups that overflow into each other, what flowed over comes back; it is not asked here.
         let judged = placement.scheduling == Scheduling::DividedByCapacity

@@ -60,7 +60,7 @@ impl Guarantee for Everywhere {
             News::Wanted(key)
             | News::Assigned { workload: key, .. }
             | News::EvictionEnded { workload: key, .. } => {
-                let Some(workload) = court.world.workloads.get(key) else { return };
+                let Some(workload) = court.workload(key) else { return };
                 if is_unlimited(workload) {
                     self.unlimited.insert(key.clone());
                     for (name, member) in &court.world.members {
@@ -74,7 +74,7 @@ impl Guarantee for Everywhere {
                 let Some(member) = court.world.members.get(name) else { return };
                 let unlimited = std::mem::take(&mut self.unlimited);
                 for key in &unlimited {
-                    let Some(workload) = court.world.workloads.get(key) else { continue };
+                    let Some(workload) = court.workload(key) else { continue };
                     self.look(key, workload, name, member, fact, court);
                 }
                 self.unlimited = unlimited;
@@ -182,7 +182,7 @@ impl Guarantee for Refilled {
 
 impl Refilled {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let most = workload.placement.spread_over_members().map(|spread| spread.max.unwrap_or(u64::MAX));
         let short = most.is_some_and(|most| (workload.assignment.len() as u64) < most);
         let subject = Subject::workload(key);

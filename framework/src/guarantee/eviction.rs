@@ -69,7 +69,7 @@ impl Guarantee for Done {
 
 impl Done {
     fn recorded(&mut self, key: &WorkloadKey, fact: &Fact, court: &Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let placed = workload.scheduled && !workload.assignment.is_empty();
         let ready = placed && told_healthy(workload) && told_of_schedule(workload);
         for task in &workload.evictions {
@@ -117,7 +117,7 @@ impl Guarantee for TimedOut {
             }
             News::EvictionEnded { workload, task } => self.ended(workload, task, fact, court),
             News::Recorded(key) => {
-                let Some(workload) = court.world.workloads.get(key) else { return };
+                let Some(workload) = court.workload(key) else { return };
                 self.healthy.insert(key.clone(), told_healthy(workload));
                 for task in workload.evictions.iter().filter(|task| task.suppress_deletion == Some(true)) {
                     self.waits.cancel(&Subject::on(key, &task.member));
@@ -156,8 +156,8 @@ impl TimedOut {
     fn ended(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::on(key, &task.member);
         let left = self.waits.met(&subject, fact);
-        let healthy = self.healthy.get(key).copied().unwrap_or(true)
-            || court.world.workloads.get(key).is_none_or(told_healthy);
+        let healthy =
+            self.healthy.get(key).copied().unwrap_or(true) || court.workload(key).is_none_or(told_healthy);
         if healthy || task.inherited || task.suppress_deletion.is_some() {
             return;
         }

@@ -42,7 +42,7 @@ impl Guarantee for NotBack {
                 for name in now.keys().filter(|name| !was.contains_key(*name)) {
                     let subject = Subject::on(key, name);
                     let Some(left) = self.left.remove(&subject) else { continue };
-                    let workload = court.world.workloads.get(key);
+                    let workload = court.workload(key);
                     let taints = court.world.members.get(name).map(Member::evicting_taints);
                     let same = taints.map(|taints| taints.filter(|taint| taint.seen <= left));
                     let now = workload.zip(same).and_then(|(workload, same)| tolerates(workload, same));

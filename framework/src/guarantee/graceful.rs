@@ -44,7 +44,7 @@ impl Guarantee for Graceful {
                 self.tasks.remove(&Subject::on(workload, &task.member));
             }
             News::Assigned { workload: key, .. } => {
-                let Some(workload) = court.world.workloads.get(key) else { return };
+                let Some(workload) = court.workload(key) else { return };
                 let again = |subject: &Subject| {
                     subject.is_of(key)
                         && subject
@@ -58,7 +58,7 @@ impl Guarantee for Graceful {
                 let subject = Subject::on(workload, member);
                 let leaving = court.world.members.get(member).is_none_or(|member| member.leaving);
                 let task = self.tasks.remove(&subject).filter(|task| !task.directly && !leaving);
-                let recorded = court.world.workloads.get(workload).is_some_and(|each| each.recorded);
+                let recorded = court.workload(workload).is_some_and(|each| each.recorded);
                 if let Some(task) = task.filter(|_| recorded) {
                     self.suspects.insert(subject, (fact.clone(), task));
                 }

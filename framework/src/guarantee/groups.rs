@@ -77,7 +77,7 @@ impl Guarantee for Next {
 
 impl Next {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let nowhere = workload.assignment.is_empty() && is_grouped(workload);
         if nowhere {
             self.nowhere.insert(key.clone());
@@ -114,13 +114,13 @@ impl Guarantee for Meant {
         self.0.observe(fact, court);
         match &fact.news {
             News::Wanted(key) => {
-                let Some(workload) = court.world.workloads.get(key) else { return };
+                let Some(workload) = court.workload(key) else { return };
                 if workload.placed_since == fact.at {
                     self.look(key, workload, fact, court);
                 }
             }
             News::Assigned { workload: key, .. } | News::Recorded(key) => {
-                let Some(workload) = court.world.workloads.get(key) else { return };
+                let Some(workload) = court.workload(key) else { return };
                 if self.0.has(&Subject::workload(key)) {
                     self.look(key, workload, fact, court);
                 }

@@ -168,7 +168,7 @@ impl Guarantee for Scheduled {
             News::WorkloadGone(key) => return self.0.cancel(&Subject::workload(key)),
             _ => return,
         };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let subject = Subject::workload(key);
         if !workload.placeable {
             return self.0.cancel(&subject);

@@ -22,6 +22,14 @@ pub(super) struct Log {
 
 type Recent = VecDeque<(u64, Fact)>;
 
+/// What is kept of one of them. Its name is copied only where it is new.
+fn of<'a, Name: Clone + Ord>(all: &'a mut BTreeMap<Name, Recent>, name: &Name) -> &'a mut Recent {
+    if !all.contains_key(name) {
+        all.insert(name.clone(), Recent::new());
+    }
+    all.get_mut(name).expect("it is there now")
+}
+
 impl Log {
     /// Keeps `fact`, if it is one to tell. What is gone for good is forgotten in time.
     pub(super) fn note(&mut self, fact: &Fact, world: &World) {
@@ -32,13 +40,13 @@ impl Log {
             | News::TaintAdded { member, first: false, .. }
             | News::TaintRemoved { member, .. }
             | News::MemberLeaving(member)
-            | News::MemberGone(member) => self.members.entry(member.clone()).or_default(),
+            | News::MemberGone(member) => of(&mut self.members, member),
             News::Assigned { workload, .. }
             | News::EvictionBegan { workload, .. }
             | News::EvictionEnded { workload, .. }
             | News::Delivered { workload, .. }
             | News::Recalled { workload, .. }
-            | News::WorkloadGone(workload) => self.workloads.entry(workload.clone()).or_default(),
+            | News::WorkloadGone(workload) => of(&mut self.workloads, workload),
             _ => return,
         };
         if recent.len() == TOLD {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Waits};
 use super::{Bound, Rule, Subject};
-use crate::facts::{Fact, News, WorkloadKey, World};
+use crate::facts::{Fact, Member, News, WorkloadKey, World};
 use crate::target::Feature;
 
 static EVERYWHERE: Rule = Rule {
@@ -40,15 +40,16 @@ impl Guarantee for Everywhere {
         match &fact.news {
             News::Namespace(name) if !is_wanted(name, court.world) => self.0.cancel_of(&of(name), |_| true),
             News::Namespace(name) => {
-                for member in court.world.members.keys() {
-                    self.look(name, member, fact, court);
+                let key = of(name);
+                for (member, known) in &court.world.members {
+                    self.look(&key, member, Some(known), fact, court);
                 }
             }
             News::Health { member, first: true, .. } => {
                 // Most of a big fleet's namespaces are the control plane's own.
                 let wanted = court.world.namespaces.keys().filter(|name| is_wanted(name, court.world));
                 for name in wanted {
-                    self.look(name, member, fact, court);
+                    self.look(&of(name), member, court.world.members.get(member), fact, court);
                 }
             }
             News::Delivered { workload, member, new } if workload.kind() == "Namespace" => {
@@ -58,7 +59,7 @@ impl Guarantee for Everywhere {
                     let subject = Subject::on(workload, member);
                     return court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
                 }
-                self.look(workload.name(), member, fact, court);
+                self.look(workload, member, court.world.members.get(member), fact, court);
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.0.cancel_all(|subject| subject.is_on(member));
@@ -73,16 +74,22 @@ impl Guarantee for Everywhere {
 }
 
 impl Everywhere {
-    fn look(&mut self, name: &str, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let key = of(name);
-        let stays = court.world.members.get(member).is_some_and(|member| !member.leaving);
-        let subject = Subject::on(&key, member);
-        if !stays || !is_wanted(name, court.world) || !court.world.manifests_shown {
+    fn look(
+        &mut self,
+        key: &WorkloadKey,
+        member: &str,
+        known: Option<&Member>,
+        fact: &Fact,
+        court: &mut Court<'_>,
+    ) {
+        let subject = Subject::on(key, member);
+        let stays = known.is_some_and(|known| !known.leaving);
+        if !stays || !is_wanted(key.name(), court.world) || !court.world.manifests_shown {
             return self.0.cancel(&subject);
         }
-        let there = court.world.workloads.get(&key).is_some_and(|it| it.deliveries.contains_key(member));
+        let there = court.workload(key).is_some_and(|it| it.deliveries.contains_key(member));
         let wrong = (!there).then(|| Reason {
-            because: format!("the control plane has the namespace {name}"),
+            because: format!("the control plane has the namespace {}", key.name()),
             missing: format!("there is no manifest of it for {member}"),
         });
         self.0.heal(subject, fact, bounds::told(court.timings()), wrong, court);

@@ -99,7 +99,7 @@ impl Guarantee for Newcomers {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let is_news = !workload.wanted_since.is_zero() && workload.wanted_since > court.seen_until(fact.at);
         for name in now.keys().filter(|name| !was.contains_key(*name)) {
             let Some(member) = court.world.members.get(name) else { continue };
@@ -121,7 +121,7 @@ impl Guarantee for Newcomers {
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
         let refusal = self.refusal;
         self.suspects.pass(now, court, |subject, _, court| {
-            let workload = subject.workload.as_ref().and_then(|key| court.world.workloads.get(key));
+            let workload = subject.workload.as_ref().and_then(|key| court.workload(key));
             let member = subject.member.as_ref().and_then(|name| court.world.members.get_key_value(name));
             let refused = |workload: &Workload, (name, member): (&String, &Member)| {
                 refusal(workload, name, member).is_some()

@@ -26,7 +26,7 @@ impl Guarantee for AsAsked {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::EvictionBegan { workload: key, task } = &fact.news else { return };
-        let asked = court.world.workloads.get(key).and_then(|workload| workload.purges);
+        let asked = court.workload(key).and_then(|workload| workload.purges);
         let Some(directly) = asked.filter(|_| task.by_taint && !task.inherited) else { return };
         if task.directly == directly {
             return court.book.held();
@@ -77,7 +77,7 @@ impl Guarantee for HandedOn {
                 court.violated(Charge::by(fact, Subject::on(key, &task.member), Bound::Never, because, seen));
             }
             News::InstanceHealth { workload: key, member } => {
-                let told = court.world.workloads.get(key).and_then(|workload| workload.instances.get(member));
+                let told = court.workload(key).and_then(|workload| workload.instances.get(member));
                 let works = told.is_some_and(|told| told.health == InstanceHealth::Healthy);
                 if works && self.last.get(key).is_some_and(|last| last.member != *member) {
                     self.last.remove(key);

@@ -37,7 +37,7 @@ impl Guarantee for NotBoth {
             News::WorkloadGone(key) => return self.0.cancel_of(key, |_| true),
             _ => return,
         };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let limit = bounds::both(court.timings());
         let both =
             |member: &str| workload.assignment.contains_key(member) && workload.eviction(member).is_some();
@@ -90,7 +90,7 @@ impl Guarantee for Kept {
         match &fact.news {
             News::Wanted(key) => {
                 // Of what is duplicated, another number of replicas moves none.
-                let Some(workload) = court.world.workloads.get(key) else { return };
+                let Some(workload) = court.workload(key) else { return };
                 let duplicated = workload.placement.scheduling == Scheduling::Duplicated;
                 let anew = workload.asked_anew || !workload.placeable;
                 if !duplicated || anew || workload.placed_since == fact.at {
@@ -105,7 +105,7 @@ impl Guarantee for Kept {
                 self.suspects.retain(|subject, _| !subject.is_on(member));
             }
             News::Assigned { workload: key, was, .. } => {
-                let Some(workload) = court.world.workloads.get(key) else { return };
+                let Some(workload) = court.workload(key) else { return };
                 let evicted = |member: &String| workload.eviction(member).is_some();
                 let scheduled = workload.assignment.keys().any(|member| !was.contains_key(member))
                     || was.keys().any(|member| !workload.assignment.contains_key(member) && !evicted(member));
@@ -199,7 +199,7 @@ impl Guarantee for Spread {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::Assigned { workload: key, was, first: false, .. } = &fact.news else { return };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let chosen = workload.assignment.keys().any(|member| !was.contains_key(member));
         let Some(spread) = workload.placement.spread_over_members().filter(|_| chosen) else { return };
         let count = workload.assignment.len() as u64;

@@ -55,7 +55,7 @@ impl Guarantee for Followed {
 
 impl Followed {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let subject = Subject::workload(key);
         let Some(policy) = policy_of(workload, court).filter(|policy| !policy.lazy) else {
             return self.0.cancel(&subject);
@@ -92,7 +92,7 @@ impl Guarantee for Stays {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::Claimed { workload: key, was } = &fact.news else { return };
         let policies = &court.world.policies;
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let (Some(before), Some(after)) = (policies.get(was), policies.get(&workload.policy)) else { return };
         let news = fact.at <= before.changed.saturating_add(court.timings().latency);
         if before.by_labels || news {
@@ -139,7 +139,7 @@ impl Guarantee for Lazy {
         let is_lazy = |workload: &Workload| policy_of(workload, court).is_some_and(|policy| policy.lazy);
         match &fact.news {
             News::Recorded(key) => {
-                let Some(workload) = court.world.workloads.get(key) else { return };
+                let Some(workload) = court.workload(key) else { return };
                 if is_lazy(workload) {
                     self.made_of.insert(key.clone(), workload.template.clone());
                 } else {
@@ -147,7 +147,7 @@ impl Guarantee for Lazy {
                 }
             }
             News::Wanted(key) => {
-                let Some(workload) = court.world.workloads.get(key) else { return };
+                let Some(workload) = court.workload(key) else { return };
                 let anew = workload.placed_since == fact.at;
                 let Some(before) = self.made_of.get(key).filter(|_| anew && is_lazy(workload)) else {
                     return;

@@ -38,7 +38,7 @@ impl Guarantee for PurgedFirst {
             News::WorkloadGone(key) => return self.later.retain(|subject| !subject.is_of(key)),
             _ => return,
         };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let chosen_later = self.later.remove(&Subject::on(key, member));
         let latency = court.timings().latency;
         let mut purged = workload.evictions.iter().filter(|task| task.directly).peekable();
@@ -62,7 +62,7 @@ impl Guarantee for PurgedFirst {
 impl PurgedFirst {
     fn assigned(&mut self, key: &WorkloadKey, was: &Assignment, now: &Assignment, court: &Court<'_>) {
         let purges = |workload: &Workload| workload.evictions.iter().any(|task| task.directly);
-        let purges = court.world.workloads.get(key).is_some_and(purges);
+        let purges = court.workload(key).is_some_and(purges);
         for name in now.keys().filter(|name| purges && !was.contains_key(*name)) {
             self.later.insert(Subject::on(key, name));
         }
@@ -96,7 +96,7 @@ impl Guarantee for Frozen {
         else {
             return;
         };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         if matches!(fact.news, News::EvictionEnded { .. }) {
             return court.book.held();
         }
@@ -131,7 +131,7 @@ impl Guarantee for Preserved {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::Delivered { workload: key, member, new: true } = &fact.news else { return };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let only = workload.assignment.len() == 1 && workload.assignment.contains_key(member);
         let Some(task) = workload.evictions.last().filter(|task| only && task.directly) else { return };
         let Some(delivery) = workload.deliveries.get(member).filter(|_| !task.preserved.is_empty()) else {

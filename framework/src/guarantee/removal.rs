@@ -61,7 +61,7 @@ impl Abandoned {
         let away = court.world.members.get(name).is_some_and(|member| {
             member.leaving && member.health.is_some_and(|health| health != Health::Ready)
         });
-        let delivery = court.world.workloads.get(key).and_then(|workload| workload.deliveries.get(name));
+        let delivery = court.workload(key).and_then(|workload| workload.deliveries.get(name));
         if !away || !delivery.is_some_and(|delivery| delivery.leaving) {
             return self.0.cancel(&subject);
         }
@@ -140,7 +140,7 @@ impl Guarantee for Stateless {
 
 impl Stateless {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let wrong = untold(workload, member).then(|| Reason {
             because: format!("a {} is well where it is", key.kind()),
             missing: format!("{key} is not told to be healthy on {member}"),

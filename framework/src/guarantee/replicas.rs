@@ -28,7 +28,7 @@ impl Guarantee for WellFormed {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::Recorded(key) = &fact.news else { return };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         match workload.defects.first() {
             None if workload.assignment.is_empty() => {}
             None => court.book.held(),
@@ -137,7 +137,7 @@ impl Numbers {
     }
 
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key).filter(|workload| workload.placeable) else {
+        let Some(workload) = court.workload(key).filter(|workload| workload.placeable) else {
             return self.waits.cancel(&Subject::workload(key));
         };
         let wrong = (self.wrong)(workload);

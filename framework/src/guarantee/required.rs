@@ -50,7 +50,7 @@ impl Guarantee for Required {
         self.waits.observe(fact, court);
         match &fact.news {
             News::Required(key) => {
-                let Some(workload) = court.world.workloads.get(key) else { return };
+                let Some(workload) = court.workload(key) else { return };
                 for record in workload.required_by.keys() {
                     self.needed.entry(record.clone()).or_default().insert(key.clone());
                 }
@@ -59,7 +59,7 @@ impl Guarantee for Required {
             News::Assigned { workload: key, .. }
             | News::EvictionBegan { workload: key, .. }
             | News::EvictionEnded { workload: key, .. } => {
-                let record = court.world.workloads.get(key).and_then(|workload| workload.record.as_ref());
+                let record = court.workload(key).and_then(|workload| workload.record.as_ref());
                 let needed = record.and_then(|record| self.needed.get(record.name())).cloned();
                 for key in needed.into_iter().flatten() {
                     self.look(&key, fact, court);
@@ -84,7 +84,7 @@ impl Guarantee for Required {
 
 impl Required {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let wrong = misplaced(workload, court.world, court.profile.has(Feature::KeepsDependencies));
         self.waits.heal(Subject::workload(key), fact, bounds::told(court.timings()), wrong, court);
     }

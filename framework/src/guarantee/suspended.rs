@@ -36,7 +36,7 @@ impl Guarantee for HeldBack {
         self.waits.observe(fact, court);
         match &fact.news {
             News::HeldBack(key) => {
-                let members = court.world.workloads.get(key).map(|workload| workload.deliveries.keys());
+                let members = court.workload(key).map(|workload| workload.deliveries.keys());
                 for member in members.into_iter().flatten() {
                     self.look(key, member, fact, court);
                 }
@@ -74,7 +74,7 @@ fn is_held_back(key: &WorkloadKey, member: &str, world: &World) -> bool {
 
 impl HeldBack {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key).filter(|workload| workload.recorded) else {
+        let Some(workload) = court.workload(key).filter(|workload| workload.recorded) else {
             return;
         };
         let subject = Subject::on(key, member);
@@ -98,7 +98,7 @@ impl HeldBack {
     }
 
     fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let running = court.world.workloads.get(key).and_then(|workload| workload.running.get(member));
+        let running = court.workload(key).and_then(|workload| workload.running.get(member));
         let subject = Subject::on(key, member);
         if running.is_some_and(|running| running.managed) && self.taken.remove(&subject) {
             let because = format!("what is written for {member} is held back");
@@ -146,7 +146,7 @@ impl Guarantee for LeftAlone {
             News::Wanted(key) => (key, None),
             _ => return,
         };
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let Some(because) = reserved(workload, court.world) else { return };
         let news =
             workload.wanted_since > Duration::ZERO && court.seen_until(fact.at) <= workload.wanted_since;

@@ -113,7 +113,7 @@ impl Guarantee for Begins {
             News::Assigned { workload, now, .. } => drop(self.had.insert(workload.clone(), now.clone())),
             News::WorkloadGone(key) => drop(self.had.remove(key)),
             News::EvictionBegan { workload: key, task } if !task.inherited => {
-                let Some(workload) = court.world.workloads.get(key) else { return };
+                let Some(workload) = court.workload(key) else { return };
                 let of_member = workload.evictions.iter().filter(|each| each.member == task.member).count();
                 let had = self.had.get(key).and_then(|had| had.get(&task.member)).copied();
                 match (self.wrong)(task, had, of_member) {

@@ -101,7 +101,7 @@ impl Deadline {
     }
 
     fn look_at_workload(&mut self, key: &WorkloadKey, fact: &Fact, court: &Court<'_>) {
-        let Some(workload) = court.world.workloads.get(key) else { return };
+        let Some(workload) = court.workload(key) else { return };
         let dropped = |subject: &Subject| {
             !subject.member.as_ref().is_some_and(|member| workload.assignment.contains_key(member))
         };

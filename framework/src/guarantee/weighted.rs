@@ -27,7 +27,7 @@ impl Guarantee for Weighted {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
         let gains = now.iter().any(|(name, replicas)| was.get(name).is_none_or(|had| had < replicas));
-        let Some(workload) = court.world.workloads.get(key).filter(|_| gains) else { return };
+        let Some(workload) = court.workload(key).filter(|_| gains) else { return };
         let placement = &workload.placement;
         let weighted = placement.scheduling == Scheduling::DividedByStaticWeight
             && (1..=MOST).contains(&workload.replicas);

@@ -54,8 +54,8 @@ impl Recall {
         cursor.fields(|cursor, name| {
             match cursor.named(name) {
                 "at" if line.at.is_none() => line.at = Some(cursor.read()?),
-                "on" if line.on.is_none() => line.on = Some(self.cluster(cursor.read()?)),
-                "event" if line.event.is_none() => line.event = Some(cursor.read()?),
+                "on" if line.on.is_none() => line.on = Some(self.cluster(cursor.word()?)),
+                "event" if line.event.is_none() => line.event = Some(event_called(cursor.word()?)?),
                 "object" if line.object.is_none() => {
                     guess = self.guess(line.on.as_deref(), cursor.rest());
                     let likely = self.likely(guess);
@@ -77,7 +77,7 @@ impl Recall {
         let (mut event, mut object, mut guess) = (None, None, None);
         cursor.fields(|cursor, name| {
             match cursor.named(name) {
-                "type" if event.is_none() => event = Some(cursor.read()?),
+                "type" if event.is_none() => event = Some(event_called(cursor.word()?)?),
                 "object" if object.is_none() => {
                     guess = self.guess(Some(on), cursor.rest());
                     let likely = self.likely(guess);
@@ -135,6 +135,15 @@ impl Recall {
         let kind = digest(OFFSET, head);
         let object = digest(digest(kind, on.unwrap_or_default().as_bytes()), &rest[..end]);
         Some(Guess { kind, object })
+    }
+}
+
+fn event_called(name: &str) -> Option<EventType> {
+    match name {
+        "ADDED" => Some(EventType::Added),
+        "MODIFIED" => Some(EventType::Modified),
+        "DELETED" => Some(EventType::Deleted),
+        _ => None,
     }
 }
 

@@ -113,6 +113,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The text here, if it is plain: without anything that would be written otherwise in JSON.
+    pub(super) fn word(&mut self) -> Option<&'a str> {
+        self.take(b'"')?;
+        let length = self.rest().bytes().position(|byte| matches!(byte, b'"' | b'\\' | ..b' '))?;
+        let word = &self.rest()[..length];
+        self.at += length;
+        self.take(b'"').map(|()| word)
+    }
+
     /// The name here, without its quotes.
     fn name(&mut self) -> Option<Range<usize>> {
         self.take(b'"')?;

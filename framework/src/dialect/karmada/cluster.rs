@@ -93,8 +93,9 @@ impl Clusters {
         }
         let mut measured = false;
         if told && last.resources.differs(seen.status("resourceSummary")) {
-            measured = replace(&mut member.free, free(seen));
-            member.modelled = value(seen.status("resourceSummary"))["allocatableModelings"].is_array();
+            let summary = seen.status("resourceSummary").map(Field::value);
+            measured = replace(&mut member.free, summary.as_ref().map(free));
+            member.modelled = summary.is_some_and(|summary| summary["allocatableModelings"].is_array());
         }
         if last.labels.differs(seen.metadata("labels")) {
             moved |= replace(&mut member.labels, labels(seen));
@@ -181,15 +182,14 @@ fn access(seen: &Seen<'_>) -> u64 {
 }
 
 /// What the member has, without what is taken and what is asked for.
-fn free(seen: &Seen<'_>) -> Option<Arc<BTreeMap<String, u64>>> {
-    let summary = seen.status("resourceSummary")?.value();
+fn free(summary: &Value) -> Arc<BTreeMap<String, u64>> {
     let mut free = quantities(summary.get("allocatable"));
     for taken in ["allocated", "allocating"] {
         for (resource, amount) in quantities(summary.get(taken)) {
             free.entry(resource).and_modify(|left| *left = left.saturating_sub(amount));
         }
     }
-    Some(Arc::new(free))
+    Arc::new(free)
 }
 
 /// The condition `Ready`; `None` where it was never reported.

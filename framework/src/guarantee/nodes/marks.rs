@@ -47,7 +47,7 @@ impl Guarantee for Marked {
                 self.0.cancel_all(|subject| subject.is_on(member));
             }
             News::InstanceHealth { workload, member } => {
-                let told = court.world.workloads.get(workload).and_then(|known| known.instances.get(member));
+                let told = court.workload(workload).and_then(|known| known.instances.get(member));
                 if told.is_some_and(|told| told.health != InstanceHealth::Healthy)
                     && let Some(left) = self.0.met(&Subject::on(workload, member), fact)
                 {
