@@ -5,8 +5,8 @@
 
 The mutants are those of cargo-mutants, which builds each on its own: hours, for a few thousand. Here they are built into one
 program, where an environment variable turns one of them on, and each costs a run of the unit tests. The rules need nothing of the
-controllers but the types of the API, so that they are built as a crate of their own, in DIRECTORY. Arithmetic, and what does not
-compile beside the others, is left to cargo-mutants itself. With FILEs (`rules/taints.rs`), only their mutants are tried.
+controllers but the types of the API, so that they are built as a crate of their own, in DIRECTORY. What does not compile beside
+the others is left to cargo-mutants itself. With FILEs (`rules/taints.rs`), only their mutants are tried.
 
 Needs cargo-mutants, and from PyPI tree_sitter and tree_sitter_rust. What the mutants that live mean: docs/mutation-testing.md.
 """
@@ -26,7 +26,7 @@ import tree_sitter_rust
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = "capsize-controllers"
-# A mutant may never end.
+# Seconds: a mutant may never end.
 LONGEST = 10
 
 SWITCH = """//! The rules, alone, with their mutants.
@@ -118,6 +118,7 @@ class Source:
 
 # What comes first of texts at one place.
 ENDS, BODY, BEGINS = range(3)
+COMPARISONS, ARITHMETIC = ["<", "<=", ">", ">="], ["+", "-", "*", "/", "%"]
 
 
 def insertions(source, numbered):
@@ -149,8 +150,8 @@ def insertions(source, numbered):
             elif (old, new) in [("&&", "||"), ("||", "&&")]:
                 name = "and" if old == "&&" else "or"
                 answer[number] = around(node, f"crate::{name}({on}, ", "))") + [
-                    (start, (BODY, 0, number), ", || (/*"), (end, (ENDS, 0, number), "*/")]
-            elif old in ["<", "<=", ">", ">="]:
+                    (start, (BODY, 0, number), ", || (/* "), (end, (ENDS, 0, number), " */")]
+            elif old in COMPARISONS + ARITHMETIC:
                 compared[node.id].append((number, old, new, node, start, end))
         elif mutant["genre"] == "MatchArm":
             arm = source.node(start, end, ["match_arm"])
@@ -174,14 +175,17 @@ def insertions(source, numbered):
             value = node.child_by_field_name("value")
             if base and value is not None:
                 answer[number] = around(value, f"if {on} {{ ({base}).{name} }} else {{ ", " }")
-    # All that one comparison may be instead are one text.
+    # All that one operator may be instead are one text.
     for ways in compared.values():
-        number, old, _, node, start, end = ways[0]
-        table = ", ".join([f'(0, "{old}")'] + [f'({number}, "{new}")' for number, _, new, *_ in ways])
-        first = ways[0][0]
-        text = [(node.start_byte, (BEGINS, -node.end_byte, first), "crate::compare(&("),
-                (start, (BODY, 0, first), f"), &[{table}], &(/*"), (end, (ENDS, 0, first), "*/"),
-                (node.end_byte, (ENDS, -node.start_byte, -first), "))")]
+        first, old, _, node, start, end = ways[0]
+        if old in COMPARISONS:
+            table = ", ".join([f'(0, "{old}")'] + [f'({number}, "{new}")' for number, _, new, *_ in ways])
+            before, between, after = "crate::compare(&(", f"), &[{table}], &(/* ", "))"
+        else:
+            others = "".join(f"if crate::mutant({number}) {{ one {new} other }} else " for number, _, new, *_ in ways)
+            before, between, after = "({ let (one, other) = (", ", /* ", f"); {others}{{ one {old} other }} }})"
+        text = [(node.start_byte, (BEGINS, -node.end_byte, first), before), (start, (BODY, 0, first), between),
+                (end, (ENDS, 0, first), " */"), (node.end_byte, (ENDS, -node.start_byte, -first), after)]
         answer.update({number: text for number, *_ in ways})
     return answer
 
@@ -264,6 +268,16 @@ def tried(program, number):
     return "missed" if ran.returncode == 0 else "caught"
 
 
+def totals(numbered, outcomes):
+    """What came of the mutants of each file, as a table."""
+    files = collections.defaultdict(collections.Counter)
+    for number, mutant in numbered.items():
+        for file in [mutant["file"].split("/rules/")[1], "all"]:
+            files[file][outcomes.get(number, "left")] += 1
+    rows = [f"| `{file}` | {count['caught']} | {count['missed']} | {count['left']} |" for file, count in files.items()]
+    return "\n".join(["| rules | caught | missed | left |", "|---|---|---|---|", *sorted(rows)]) + "\n"
+
+
 def main():
     to, files = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
     to.mkdir(parents=True, exist_ok=True)
@@ -277,6 +291,7 @@ def main():
     (to / "missed.txt").write_text("".join(f"{name}\n" for name in missed))
     (to / "left.txt").write_text("".join(f"{name}\n" for name in left))
     (to / "outcomes.json").write_text(json.dumps({numbered[n]["name"]: outcome for n, outcome in outcomes.items()}))
+    (to / "totals.md").write_text(totals(numbered, outcomes))
     print("\n".join(missed))
     print(f"{len(numbered)} mutants: {len(numbers) - len(missed)} caught, {len(missed)} missed, {len(left)} left to cargo-mutants")
 
