@@ -3,10 +3,17 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
+
+use capsize_clock::Clock;
 
 use crate::docker::{Engine, EngineError, clear};
 use crate::journal::{Deed, Left, at_work};
 use crate::kubeconfig;
+
+/// What Docker has may take so long to be gone, and is looked for so often.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// What was done.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -67,14 +74,31 @@ async fn undo(deed: &Deed, engine: &mut Option<Engine>) -> Result<(), String> {
 /// Removes what no run is at work with. Where there is no Docker, there is nothing of it.
 async fn sweep(folder: &Path, healed: &mut Healed) -> io::Result<()> {
     let Ok(engine) = Engine::find().await else { return Ok(()) };
-    let Ok(ours) = engine.ours(&folder.display().to_string()).await else { return Ok(()) };
-    // Looked at after what there is: a run that begins now has made nothing of that.
-    let at_work = at_work(folder)?;
-    for (_, deed) in ours.into_iter().filter(|(run, _)| !at_work.contains(run)) {
-        match clear(&engine, std::slice::from_ref(&deed)).await {
-            Ok(()) => healed.undone.push(deed),
-            Err(error) => healed.left.push((deed, error.to_string())),
+    let (label, clock) = (folder.display().to_string(), Clock::real());
+    // What a killed run asked for last may be under way, and cannot be removed before it is there.
+    let mut looks_in_vain = if healed.undone.is_empty() { 1 } else { 0 };
+    loop {
+        let Ok(ours) = engine.ours(&label).await else { return Ok(()) };
+        // Looked at after what there is: a run that begins now has made nothing of that.
+        let at_work = at_work(folder)?;
+        let over = ours.into_iter().filter(|(run, _)| !at_work.contains(run)).map(|(_, deed)| deed);
+        let over: Vec<Deed> = over.collect();
+        let mut left = Vec::new();
+        for deed in &over {
+            match clear(&engine, std::slice::from_ref(deed)).await {
+                Ok(()) if healed.undone.contains(deed) => {}
+                Ok(()) => healed.undone.push(deed.clone()),
+                Err(error) => left.push((deed.clone(), error.to_string())),
+            }
         }
+        looks_in_vain = if over.is_empty() { looks_in_vain + 1 } else { 0 };
+        if looks_in_vain > 1 {
+            return Ok(());
+        }
+        if clock.elapsed() > PATIENCE {
+            healed.left.extend(left);
+            return Ok(());
+        }
+        clock.sleep(PAUSE).await;
     }
-    Ok(())
 }

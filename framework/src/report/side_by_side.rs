@@ -37,6 +37,9 @@ struct Case {
 /// Verdicts by which nothing is said of a guarantee.
 const SILENT: [&str; 2] = ["notExercised", "notPromised"];
 
+/// The verdict of who cannot tell: what was seen is too inexact. It agrees with any other.
+const UNDECIDED: &str = "undecided";
+
 /// A table in Markdown, a column a report, and whether all come to the same: the same cases passed, and no guarantee has one
 /// verdict here and another there, where it was put to the test.
 #[must_use]
@@ -52,7 +55,8 @@ pub fn side_by_side(reports: &[Column]) -> (String, bool) {
         let cells: Vec<String> =
             row.iter().map(|cell| cell.map_or_else(|| "–".into(), |told| told.cell())).collect();
         let _ = writeln!(text, "| {id} | {} |", cells.join(" | "));
-        let verdicts: BTreeSet<&str> = row.iter().flatten().map(|told| told.verdict.as_str()).collect();
+        let told = row.iter().flatten().map(|told| told.verdict.as_str());
+        let verdicts: BTreeSet<&str> = told.filter(|verdict| *verdict != UNDECIDED).collect();
         if verdicts.len() > 1 {
             different.push((*id).to_owned());
         }
@@ -121,10 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn what_one_did_not_exercise_is_no_difference() {
-        let (text, agree) =
-            side_by_side(&[report("embedded", "held", "passed"), report("kind", "notExercised", "passed")]);
-        assert!(agree);
-        assert!(text.contains("| A-01 | held, 1.2 s | – |"), "{text}");
+    fn what_one_did_not_exercise_or_cannot_tell_is_no_difference() {
+        for (verdict, cell) in [("notExercised", "–"), ("undecided", "undecided, 1.2 s")] {
+            let (text, agree) =
+                side_by_side(&[report("embedded", "held", "passed"), report("kind", verdict, "passed")]);
+            assert!(agree, "{verdict}");
+            assert!(text.contains(&format!("| A-01 | held, 1.2 s | {cell} |")), "{text}");
+        }
     }
 }

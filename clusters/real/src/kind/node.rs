@@ -12,6 +12,7 @@ use capsize_clusters::ProviderError;
 use testcontainers::core::{AccessMode, CgroupnsMode, ContainerAsync, ImageExt, IntoContainerPort, Mount};
 use testcontainers::runners::AsyncRunner;
 use testcontainers::{ContainerRequest, GenericImage};
+use tokio::time::timeout;
 
 use super::image::NodeImage;
 use super::kubeadm;
@@ -109,13 +110,18 @@ impl Node {
         let mut seen = "its init does not come to work".to_owned();
         loop {
             if self.is_at_work().await {
-                let Ended { said, complaint, .. } =
-                    self.attempt(&["systemctl", "is-system-running", "--wait"], &[]).await?;
-                // Degraded is one that lacks something which nodes do not need, as swap.
-                if ["running", "degraded"].contains(&said.as_str()) {
-                    return Ok(());
+                let state = self.attempt(&["systemctl", "is-system-running", "--wait"], &[]);
+                match timeout(BOOT, state).await {
+                    // Degraded is one that lacks something which nodes do not need, as swap.
+                    Ok(Ok(Ended { said, .. })) if ["running", "degraded"].contains(&said.as_str()) => {
+                        return Ok(());
+                    }
+                    Ok(ended) => {
+                        let Ended { said, complaint, .. } = ended?;
+                        seen = format!("its init says {said}{complaint}");
+                    }
+                    Err(_) => seen = "its init does not come to an end".into(),
                 }
-                seen = format!("its init says {said}{complaint}");
             }
             let runs = self.machine().runs().await?;
             if !runs || self.ground.clock.elapsed().saturating_sub(since) > BOOT {
