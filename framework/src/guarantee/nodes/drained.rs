@@ -30,6 +30,8 @@ pub(in super::super) struct Drained {
     begun: BTreeSet<String>,
     /// When the controllers began last, who count from then on.
     back: Duration,
+    /// When some node was last ready again after none had been: whoever was not due by then begins anew.
+    resumed: Option<Duration>,
 }
 
 impl Guarantee for Drained {
@@ -79,6 +81,9 @@ impl Drained {
     fn look(&mut self, changed: &str, fact: &Fact, court: &Court<'_>) {
         let Some(zones) = &court.profile.zones else { return };
         let paces = paces(court.world, zones);
+        if is_cut(self.paces.values()) && !is_cut(paces.values()) {
+            self.resumed = Some(fact.at);
+        }
         for (name, member) in ill(court.world) {
             let pace = paces.get(&member.zone).copied();
             if (name == changed || pace != self.paces.get(&member.zone).copied())
@@ -97,18 +102,22 @@ impl Drained {
         let turns = ill(court.world).filter(|(_, other)| other.zone == member.zone).count();
         let turns = u32::try_from(turns).unwrap_or(u32::MAX).saturating_add(1);
         let timeout = court.timings().failover_eviction_timeout;
+        let seen = bounds::zone_seen(court.timings());
+        let anew = self.resumed.filter(|resumed| member.health_since + timeout + seen > *resumed);
+        let since = anew.map_or(member.health_since, |resumed| resumed.max(member.health_since));
         let allowed = bounds::drained(court.timings()) + pause.saturating_mul(turns);
         let reason = Reason {
-            because: format!(
-                "it is ill since {}, and may be so for {}",
-                clock(member.health_since),
-                span(timeout)
-            ),
+            because: format!("it is ill since {}, and may be so for {}", clock(since), span(timeout)),
             missing: format!("none of the pods of {name} is being deleted"),
         };
-        let until = fact.at.max(member.health_since.max(self.back) + timeout) + allowed;
+        let until = fact.at.max(since.max(self.back) + timeout) + allowed;
         self.waits.restart(subject, fact, until, allowed, reason);
     }
+}
+
+/// Whether no node that counts is ready, as these paces have it.
+fn is_cut<'a>(mut paces: impl Iterator<Item = &'a Pace>) -> bool {
+    paces.any(|pace| *pace == Pace::Cut)
 }
 
 fn ill(world: &World) -> impl Iterator<Item = (&str, &Member)> {
@@ -193,8 +202,7 @@ impl DrainedInTime {
     fn look(&mut self, now: Duration, court: &Court<'_>) {
         let Some(zones) = &court.profile.zones else { return };
         let paces = paces(court.world, zones);
-        let is_cut = |pace: &Pace| *pace == Pace::Cut;
-        if self.paces.values().any(|(pace, _)| is_cut(pace)) && !paces.values().any(is_cut) {
+        if is_cut(self.paces.values().map(|(pace, _)| pace)) && !is_cut(paces.values()) {
             self.resumed = Some(now);
         }
         for (zone, pace) in paces {
