@@ -18,6 +18,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// What the image brings for the network of pods, and for volumes. The first is a template with one field.
 const MANIFESTS: [&str; 2] = ["/kind/manifests/default-cni.yaml", "/kind/manifests/default-storage.yaml"];
 
+/// The taint of a node that is new, or not ready.
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
 /// Makes a manifest, whose template is filled in.
 const CREATE: &str =
     r#"sed "s#{{ *\.PodSubnet *}}#$PODS#g" "$MANIFEST" | kubectl --kubeconfig="$ADMIN" create -f -"#;
@@ -96,7 +99,10 @@ pub(super) async fn ready(nodes: &[Node], client: &Client) -> Result<(), Provide
     }
 }
 
+/// Whether it says that it is ready, and has been heard: the taint of a new node goes a moment later.
 fn is_ready(node: &NodeObject) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
     conditions.into_iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True")
+        && !taints.into_iter().flatten().any(|taint| taint.key == NOT_READY)
 }
