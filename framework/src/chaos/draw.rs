@@ -73,6 +73,9 @@ fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
         "then": [{"calm": {"for": QUIET}}],
     });
     plan[if fleet.nodes_are_members { "cluster" } else { "fleet" }] = stage;
+    if fleet.inside && style != Style::Lite && chance.random_bool(0.05) {
+        plan["off"] = json!([Feature::NoExecuteTaints]);
+    }
     if let Some(fields) = plan.as_object_mut() {
         fields.retain(|_, value| !value.as_object().is_some_and(Map::is_empty));
     }

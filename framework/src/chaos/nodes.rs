@@ -10,6 +10,7 @@ use super::draw::{Draw, one_of};
 use super::faults::{kill, victim};
 use super::fleet::Fleet;
 use super::style::Style;
+use super::workloads::MAINTAINED;
 use crate::target::Feature;
 
 /// A kind of fault: how one of it is drawn.
@@ -116,8 +117,8 @@ fn toleration(chance: &mut Stream) -> Value {
     toleration
 }
 
-const MAINTENANCE: &str = "example.com/maintenance";
-const RESERVED: &str = "example.com/reserved";
+const MAINTENANCE: &str = MAINTAINED[0];
+const RESERVED: &str = MAINTAINED[1];
 
 fn silence(chance: &mut Stream, fleet: &Fleet) -> Value {
     fleet.hit("silence", &victim(chance, fleet))

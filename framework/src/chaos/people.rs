@@ -11,7 +11,8 @@ use super::objects::{deployment, policy};
 use crate::target::{Feature, Profile};
 
 /// How one of it is drawn on a fleet with workloads, and what a target needs for it.
-const ACTS: [(Kind, Option<Feature>); 11] = [
+const ACTS: [(Kind, Option<Feature>); 12] = [
+    (ghost, Some(Feature::PullMembers)),
     (leave, None),
     (withdraw, None),
     (forget_policy, None),
@@ -39,6 +40,14 @@ pub(super) fn needs(profile: &Profile) -> impl Iterator<Item = Feature> {
 /// A member leaves the fleet, and joins it again.
 fn leave(chance: &mut Stream, fleet: &Fleet) -> Value {
     json!({"deleteMember": fleet.any_member(chance)})
+}
+
+/// A member joins whose agent never comes.
+fn ghost(_: &mut Stream, _: &Fleet) -> Value {
+    apply(&json!({
+        "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": "ghost"},
+        "spec": {"syncMode": "Pull"},
+    }))
 }
 
 /// A template goes.

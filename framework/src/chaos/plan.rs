@@ -17,11 +17,12 @@ use crate::scenario::{Case, ScenarioError};
 pub struct Plan(pub(super) Value);
 
 /// The fields of a scenario in the order in which they are written.
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     "scenario",
     "about",
     "seed",
     "features",
+    "off",
     "failsWithout",
     "timings",
     "fleet",

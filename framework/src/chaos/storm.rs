@@ -9,11 +9,12 @@ use super::draw::{Span, one_of, seconds};
 use super::faults::{Kind, crash, kill, partition, refuse, rival, scale, start_up, window};
 use super::fleet::Fleet;
 use super::nodes;
+use super::workloads::MAINTAINED;
 
 /// Draws windows from a moment on.
 type Pattern = fn(&mut Stream, Span, &Fleet, f64) -> Vec<Value>;
 
-const PATTERNS: [Pattern; 4] = [domain, cascade, flapping, meanwhile];
+const PATTERNS: [Pattern; 5] = [domain, cascade, flapping, meanwhile, drained];
 
 /// A few patterns, each somewhere in the time that a failover takes.
 pub(super) fn draw(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<Value> {
@@ -84,6 +85,15 @@ fn meanwhile(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Val
         "fault": one_of(chance, &kinds)(chance, fleet),
     });
     vec![lost, second]
+}
+
+/// A person taints a member for one thing, and for another soon after.
+fn drained(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value> {
+    let member = fleet.any_member(chance).to_owned();
+    let taint = |key: &str| json!({"taint": {fleet.word(): member, "key": key, "effect": "NoExecute"}});
+    let [first, second] = MAINTAINED.map(taint);
+    let then = at + chance.random_range(0.0..span.noticed);
+    vec![window(at, span.length(chance), &first), window(then, span.length(chance), &second)]
 }
 
 fn lost(fleet: &Fleet, member: &str) -> Value {

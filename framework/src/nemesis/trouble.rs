@@ -28,7 +28,7 @@ fn mark(kind: &str, fault: ServerFault, state: &str) -> Mark {
             say("every", every.into());
         }
         ServerFault::Conflict { every } | ServerFault::Cut { every } | ServerFault::Repeat { every } => {
-            say("every", every.into())
+            say("every", every.into());
         }
         ServerFault::Slow(by) | ServerFault::Lag(by) => say("seconds", by.as_secs_f64().into()),
         ServerFault::Crash { write, done } => {

@@ -45,7 +45,7 @@ enum Undo {
     Untaint(Taint),
     StartUp(String, StartUp),
     Scale(Scale),
-    Object(Before),
+    Object(Box<Before>),
 }
 
 /// What is wrong with a member: with the way to it, or with the node that it is.
@@ -233,18 +233,18 @@ impl Driver<'_> {
             Disturbance::Apply(apply) => {
                 let before = self.before(&apply.to.value, &apply.object.value).await?;
                 self.apply(apply).await?;
-                (before.to_string(), Undo::Object(before))
+                (before.to_string(), Undo::Object(Box::new(before)))
             }
             Disturbance::Delete(delete) => {
                 let before = self.before(&delete.from.value, &delete.object.value).await?;
                 self.delete(delete).await?;
-                (before.to_string(), Undo::Object(before))
+                (before.to_string(), Undo::Object(Box::new(before)))
             }
             Disturbance::DeleteMember(member) => {
                 let name = self.name(&member.value)?;
                 let before = self.member_before(&name).await?;
                 self.delete_member(&name).await?;
-                (before.to_string(), Undo::Object(before))
+                (before.to_string(), Undo::Object(Box::new(before)))
             }
             Disturbance::Rival(_) => {
                 self.start_rival(fault).await?;
