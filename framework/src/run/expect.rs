@@ -8,6 +8,7 @@ use serde_saphyr::Spanned;
 
 use super::driver::{Driver, Miss, Subject};
 use super::log::Eviction;
+use super::object::MANAGER;
 use crate::facts::{InstanceHealth, Taint, TaintEffect, Workload, World};
 use crate::nemesis::Fault;
 use crate::report::text::span;
@@ -74,7 +75,7 @@ impl Driver<'_> {
                 let member = self.name(&start_up.cluster.value)?;
                 self.set_start_up(&member, &start_up.takes)
             }
-            Step::Apply(apply) => self.apply(apply).await,
+            Step::Apply(apply) => self.apply(apply, MANAGER).await,
             Step::Delete(delete) => self.delete(delete).await,
             Step::Pods(pods) => self.pods(pods).await,
             Step::Silence(silence) => {

@@ -14,6 +14,7 @@ use super::crew::Crew;
 use super::driver::{Driver, Miss};
 use super::expect::has_taint;
 use super::nodes::illness;
+use super::object::DISTURBER;
 use crate::facts::World;
 use crate::nemesis::{Fault, FaultGuard};
 use crate::report::text::span;
@@ -232,7 +233,7 @@ impl Driver<'_> {
             }
             Disturbance::Apply(apply) => {
                 let before = self.before(&apply.to.value, &apply.object.value).await?;
-                self.apply(apply).await?;
+                self.apply(apply, DISTURBER).await?;
                 (before.to_string(), Undo::Object(Box::new(before)))
             }
             Disturbance::Delete(delete) => {

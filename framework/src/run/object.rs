@@ -17,8 +17,11 @@ use super::driver::{Driver, Miss};
 use crate::report::text::span;
 use crate::scenario::{Apply, Delete, Manifest, MemberRef, Place, Seen, SeenFor, Subresource, lacks};
 
-/// Who applies.
-const MANAGER: &str = "capsize";
+/// Who applies what a scenario is about.
+pub(super) const MANAGER: &str = "capsize";
+
+/// Who applies what disturbs: somebody else, so that what was applied before is not taken for left out now.
+pub(super) const DISTURBER: &str = "capsize-disturbance";
 
 /// An object somewhere, and what a step asks of it.
 pub(super) struct Asked {
@@ -29,10 +32,10 @@ pub(super) struct Asked {
 }
 
 impl Driver<'_> {
-    pub(super) async fn apply(&self, step: &Apply) -> Result<(), Miss> {
+    pub(super) async fn apply(&self, step: &Apply, manager: &str) -> Result<(), Miss> {
         let asked = self.asked(&step.to.value, &step.object.value)?;
         self.mark("apply", &[("object", &asked.to_string())]);
-        let params = PatchParams::apply(MANAGER).force();
+        let params = PatchParams::apply(manager).force();
         let patch = Patch::Apply(&asked.wanted);
         let applied = match step.subresource {
             None => asked.api.patch(&asked.name, &params, &patch).await,

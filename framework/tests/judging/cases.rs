@@ -4,7 +4,8 @@ use capsize_framework::guarantee::Outcome;
 use serde_json::json;
 
 use crate::examples::shows;
-use crate::story::{Story, breaks, holds, ids};
+use crate::outcomes::{breaks, holds, ids};
+use crate::story::Story;
 
 /// m1 fails at 10 s, is told at 14 s, and takes nothing new from 14.1 s.
 fn outage() -> Story {

@@ -3,7 +3,8 @@
 use capsize_framework::guarantee::Outcome;
 use serde_json::{Value, json};
 
-use crate::story::{Story, breaks, holds, ids, needed};
+use crate::outcomes::{breaks, holds, ids};
+use crate::story::{Story, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 

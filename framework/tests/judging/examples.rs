@@ -8,7 +8,8 @@ use capsize_framework::facts::Fact;
 use capsize_framework::guarantee::{Catalogue, Verdict};
 use capsize_framework::report;
 
-use crate::story::{Told, breaks};
+use crate::outcomes::breaks;
+use crate::story::Told;
 
 const HEAD: &str = "# What violations look like
 

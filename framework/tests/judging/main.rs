@@ -12,6 +12,7 @@ mod moving;
 mod nodes;
 mod nodes_drained;
 mod numbers;
+mod outcomes;
 mod partial;
 mod perturbed;
 mod placing;

@@ -5,7 +5,8 @@ use capsize_framework::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::examples::shows;
-use crate::story::{PROFILE, Story, breaks, holds, ids};
+use crate::outcomes::{breaks, holds, ids};
+use crate::story::{PROFILE, Story};
 
 /// m1 and m2 hold what was written for them.
 fn delivered() -> Story {

@@ -19,7 +19,7 @@ version: '1.36'
 from: '1.36'
 start: external
 dialect: nodes
-features: [HealthProbes, PullMembers, NoExecuteTaints, ZonedEvictions, TellsDisruption]
+features: [HealthProbes, PullMembers, NoExecuteTaints, ZonedEvictions, TellsDisruption, StableLabelsLead]
 timings:
   statusUpdateFrequency: 1s
   monitorPeriod: 1s
@@ -337,6 +337,8 @@ fn taints_follow_pressure_and_cordon_and_labels_each_other() {
         |story: Story, key: &str| story.node("a1", |node| node["metadata"]["labels"][key] = "linux".into());
     let alone = label(cluster(2, 0).at(2.0), "kubernetes.io/os");
     shows("one label without the other", alone, 4.0, "NODE-07");
+    let follows = label(cluster(2, 0).at(2.0), "beta.kubernetes.io/os").ends(4.0).0;
+    assert!(!follows.contains("NODE-07"), "nothing follows where what leads is missing");
     let both = label(label(cluster(2, 0).at(2.0), "kubernetes.io/os").at(2.2), "beta.kubernetes.io/os");
     holds("both", both, 4.0, "NODE-07");
 }

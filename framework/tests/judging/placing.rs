@@ -5,7 +5,8 @@ use capsize_framework::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::examples::shows;
-use crate::story::{Story, breaks, holds, ids};
+use crate::outcomes::{breaks, holds, ids};
+use crate::story::Story;
 
 /// One of the members, whichever.
 fn one_of(names: &[&str]) -> Value {

@@ -3,7 +3,8 @@
 use capsize_framework::guarantee::{Outcome, Verdict};
 use serde_json::json;
 
-use crate::story::{Story, Told, breaks, holds, ids};
+use crate::outcomes::{breaks, holds, ids};
+use crate::story::{Story, Told};
 
 /// From now on, what a cluster tells may be so many seconds old.
 fn seen_after(story: Story, on: &str, latency: f64) -> Story {

@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::examples::shows;
-use crate::story::{Story, breaks, holds, needed};
+use crate::outcomes::{breaks, holds};
+use crate::story::{Story, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 

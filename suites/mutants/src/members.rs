@@ -109,7 +109,7 @@ mutants! {
         }
     }
 
-    taints_of_ill_health_stay("application/cluster-scoped", "TAINT-03") {
+    taints_of_ill_health_stay("eviction/a-zone-is-lost", "TAINT-03") {
         fn no_schedule_taints(&self, ready: Ready<'_>, taints: &[Taint], now: Timestamp) -> Vec<Taint> {
             let mut after = no_schedule_taints(ready, taints, now);
             after.extend(taints.iter().filter(|taint| !after.contains(taint)).cloned().collect::<Vec<_>>());
