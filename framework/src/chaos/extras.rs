@@ -45,10 +45,11 @@ pub(super) fn draw(
     steps
 }
 
-/// How long it may be unhealthy, and what becomes of the copy then.
+/// How long it may be unhealthy, and what becomes of the copy then. It is longer than any replica takes to become ready:
+/// otherwise each new copy would be given up while it starts, for ever.
 fn application_failover(chance: &mut Stream, draw: &mut Draw<'_>) -> Value {
     let mut failover = json!({
-        "decisionConditions": {"tolerationSeconds": chance.random_range(10..=120)},
+        "decisionConditions": {"tolerationSeconds": chance.random_range(75..=180)},
         "purgeMode": one_of(chance, &["Directly", "Gracefully"]),
     });
     if chance.random_bool(0.5) && draw.may(Feature::PreservedState) {
