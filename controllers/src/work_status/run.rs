@@ -50,9 +50,9 @@ pub(crate) async fn run(context: Arc<Context>) {
     .await;
 }
 
-/// Of each Work, its generation and the version of its object that was last found to be as it says, and told on it: most of
-/// what wakes a Work, its own status above all, is no news about its object.
-type Told = Notes<(Option<i64>, String)>;
+/// Of each Work, its generation and the version of its object that was last found to be as it says, and what was told of it:
+/// most of what wakes a Work, its own status above all, is no news about its object.
+type Told = Notes<(Option<i64>, String, ManifestStatus)>;
 
 async fn reconcile(
     context: Arc<Context>,
@@ -80,8 +80,11 @@ async fn reconcile(
     let object = store.get(object_namespace, object_name);
     let object = object.filter(|object| context.copies.is_news(&work, &**object, was_applied));
     let version = object.as_ref().and_then(|object| object.resource_version());
-    let looked_at = version.map(|version| (work.metadata.generation, version));
-    if looked_at.as_ref().is_some_and(|looked_at| told.says(&*work, looked_at)) {
+    let is_told = told.get(&*work).is_some_and(|(generation, seen, status)| {
+        // The Work may say otherwise still, or again: what was told before may be written late.
+        generation == work.metadata.generation && Some(seen) == version && *told_on(&work) == [status]
+    });
+    if is_told {
         return Ok(Action::await_change());
     }
     told.forget(&*work);
@@ -97,21 +100,26 @@ async fn reconcile(
     if let Some(object) =
         object.filter(|object| context.rules.belongs_to_work(object, &namespace, &work.name_any()))
     {
-        say(&context, &work, manifest, &object).await?;
-        if let Some(looked_at) = looked_at.filter(|_| as_it_says) {
-            told.set(&*work, looked_at);
+        let status = say(&context, &work, manifest, &object).await?;
+        if let Some(version) = version.filter(|_| as_it_says) {
+            told.set(&*work, (work.metadata.generation, version, status));
         }
     }
     Ok(Action::await_change())
 }
 
-/// Writes what the object says to the Work, if that is new. Nobody else writes it.
+/// What a Work says of its object.
+fn told_on(work: &Work) -> &[ManifestStatus] {
+    work.status.as_ref().map(|status| status.manifest_statuses.as_slice()).unwrap_or_default()
+}
+
+/// Writes what the object says to the Work, if that is new, and returns it. Nobody else writes it.
 async fn say(
     context: &Context,
     work: &Work,
     manifest: &Map<String, Value>,
     object: &Value,
-) -> Result<(), Error> {
+) -> Result<ManifestStatus, Error> {
     let text = |field: &str| manifest.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let (namespace, name) = manifest_name(manifest);
@@ -129,10 +137,10 @@ async fn say(
         status: context.rules.reflected_status(&kind, object),
         health: context.rules.health(object),
     };
-    let present = work.status.as_ref().map(|status| status.manifest_statuses.as_slice()).unwrap_or_default();
-    if present == std::slice::from_ref(&status) {
-        return Ok(());
+    if told_on(work) == std::slice::from_ref(&status) {
+        return Ok(status);
     }
     let api = Api::<Work>::namespaced(context.client.clone(), &work.namespace().unwrap_or_default());
-    put_status(&api, &work.name_any(), &json!({ "manifestStatuses": [status] })).await
+    put_status(&api, &work.name_any(), &json!({ "manifestStatuses": [status] })).await?;
+    Ok(status)
 }
