@@ -48,11 +48,11 @@ fn a_seed_is_the_same_run_again() {
     }
 }
 
-/// What one disturbance of the control plane comes to: the marks of its beginning and end in the history.
-fn troubled(fault: &str) -> Vec<String> {
-    let text = format!(
-        "scenario: troubled
-about: One disturbance of the control plane, in which a workload moves.
+/// A scenario in which a workload moves while something disturbs.
+fn while_a_workload_moves(name: &str, fault: &str) -> String {
+    format!(
+        "scenario: {name}
+about: One disturbance, in which a workload moves.
 seed: 1
 features: [NoExecuteTaints, GracefulEviction, SpreadConstraints]
 fleet: {{members: 2}}
@@ -66,7 +66,12 @@ when:
 then:
 - calm: {{for: 30s}}
 "
-    );
+    )
+}
+
+/// What one disturbance of the control plane comes to: the marks of its beginning and end in the history.
+fn troubled(fault: &str) -> Vec<String> {
+    let text = while_a_workload_moves("troubled", fault);
     let profile = targets::find("reference").unwrap();
     let target = Target { profile: &profile, implementation: &Reference::default() };
     let case = Plan::read("troubled.yaml", &text).unwrap().case().unwrap();
@@ -83,27 +88,12 @@ then:
 
 /// Holds one disturbance that a person brings about, in which a workload moves, to leaving nothing behind.
 fn disturbed(fault: &str) {
-    let text = format!(
-        "scenario: disturbed
-about: One disturbance that a person brings about and takes back.
-seed: 1
-features: [NoExecuteTaints, GracefulEviction, SpreadConstraints]
-fleet: {{members: 2}}
-given:
-- workload: {{name: web, replicas: 2, policy: {{scheduling: Duplicated, spread: {{cluster: {{min: 1, max: 1}}}}}}}}
-- settled: web
-when:
-- faults:
-  - {{at: 1s, for: 60s, fault: {fault}}}
-  - {{at: 2s, for: 20s, fault: {{taint: {{cluster: m1, key: example.com/away, effect: NoExecute}}}}}}
-then:
-- calm: {{for: 30s}}
-- seen: {{in: controlPlane, object: {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web, namespace: default}}, spec: {{replicas: 2}}}}}}
-- unseen: {{in: controlPlane, object: {{apiVersion: v1, kind: Namespace, metadata: {{name: shop}}}}}}
-- seen: {{in: controlPlane, object: {{apiVersion: cluster.karmada.io/v1alpha1, kind: Cluster, metadata: {{name: m1}}}}}}
-- perhaps: {{placed: {{workload: web, members: 7, within: 1s}}}}
-"
-    );
+    let text = while_a_workload_moves("disturbed", fault)
+        + "- seen: {in: controlPlane, object: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {replicas: 2}}}
+- unseen: {in: controlPlane, object: {apiVersion: v1, kind: Namespace, metadata: {name: shop}}}
+- seen: {in: controlPlane, object: {apiVersion: cluster.karmada.io/v1alpha1, kind: Cluster, metadata: {name: m1}}}
+- perhaps: {placed: {workload: web, members: 7, within: 1s}}
+";
     let profile = targets::find("reference").unwrap();
     let target = Target { profile: &profile, implementation: &Reference::default() };
     let case = Plan::read("disturbed.yaml", &text).unwrap().case().unwrap();
