@@ -69,7 +69,7 @@ pub(crate) fn unknown_fields(
     }
     let mut unknown = Vec::new();
     match (&kind.schema, types::find(&kind.group, &kind.version, &kind.kind)) {
-        (Some(schema), _) => schema.root.prune_object(object, "", &mut unknown),
+        (Some(schema), _) => schema.root.prune_object(object, &mut String::new(), &mut unknown),
         (None, Some(of)) => {
             unknown = types::check(of, object).map_err(|problem| {
                 let (kind, version) = (&kind.kind, &kind.version);

@@ -117,7 +117,7 @@ impl Kind {
         tidy_metadata(object);
         match &self.schema {
             Some(schema) => {
-                schema.root.prune_object(object, "", &mut Vec::new());
+                schema.root.prune_object(object, &mut String::new(), &mut Vec::new());
                 schema.root.set_defaults(object);
             }
             None => {

@@ -22,7 +22,7 @@ const BLOCKING: [&str; 5] = [
 pub(crate) fn check_object(kind: &Kind, schema: &Schema, object: &Value, old: Option<&Value>) -> Found {
     let mut causes = Vec::new();
     let root = &schema.root;
-    root.validate(object, old, "", &mut causes);
+    root.validate(object, old, &mut String::new(), &mut causes);
     if let Some(scale) = &kind.scale {
         check_scale(scale, object, &mut causes);
     }

@@ -29,14 +29,14 @@ fn walk(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
 
 fn check(node: &Node, default: &Value, path: &str, causes: &mut Vec<Cause>) {
     let mut pruned = default.clone();
-    node.prune(&mut pruned, "", &mut Vec::new());
+    node.prune(&mut pruned, &mut String::new(), &mut Vec::new());
     if pruned != *default {
         return causes.push(Cause::invalid(path, default, "must not have unknown fields"));
     }
     // A default is given its parts' defaults before it is a value.
     node.set_defaults(&mut pruned);
     let mut found = Vec::new();
-    node.validate(&pruned, None, "", &mut found);
+    node.validate(&pruned, None, &mut String::new(), &mut found);
     for cause in &mut found {
         cause.field = match cause.field.as_str() {
             "" | ROOT => path.to_owned(),

@@ -3,15 +3,16 @@
 use serde_json::Value;
 
 use super::schema::Node;
+use super::validate::{at_field, at_item, below};
 
 impl Node {
     /// Drops unknown fields of the root of an object, whose type and metadata are always kept, and below it. The
     /// paths of what was dropped are added to `dropped`.
-    pub(crate) fn prune_object(&self, object: &mut Value, path: &str, dropped: &mut Vec<String>) {
+    pub(crate) fn prune_object(&self, object: &mut Value, path: &mut String, dropped: &mut Vec<String>) {
         self.prune_fields(object, path, &["apiVersion", "kind", "metadata"], dropped);
     }
 
-    pub(super) fn prune(&self, value: &mut Value, path: &str, dropped: &mut Vec<String>) {
+    pub(super) fn prune(&self, value: &mut Value, path: &mut String, dropped: &mut Vec<String>) {
         if self.embedded_resource {
             return self.prune_object(value, path, dropped);
         }
@@ -20,7 +21,7 @@ impl Node {
             Value::Array(list) => {
                 for (index, item) in list.iter_mut().enumerate() {
                     if let Some(items) = &self.items {
-                        items.prune(item, &format!("{path}[{index}]"), dropped);
+                        at_item(path, index, |path| items.prune(item, path, dropped));
                     }
                 }
             }
@@ -28,20 +29,19 @@ impl Node {
         }
     }
 
-    fn prune_fields(&self, value: &mut Value, path: &str, kept: &[&str], dropped: &mut Vec<String>) {
+    fn prune_fields(&self, value: &mut Value, path: &mut String, kept: &[&str], dropped: &mut Vec<String>) {
         let Value::Object(fields) = value else { return };
         fields.retain(|name, value| {
             if kept.contains(&name.as_str()) {
                 return true;
             }
-            let below = || if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             if let Some(node) = self.properties.get(name).or(self.additional.as_deref()) {
-                node.prune(value, &below(), dropped);
+                at_field(path, name, |path| node.prune(value, path, dropped));
                 return true;
             }
             let keep = self.preserve_unknown || self.additional_any;
             if !keep {
-                dropped.push(below());
+                dropped.push(below(path, name));
             }
             keep
         });
@@ -66,7 +66,7 @@ mod tests {
             "free": {"y": {"z": 1}, "shaped": {"gone": 1}}, "map": {"key": {"gone": 1}},
             "list": [{"a": "1", "b": "2"}]}});
         let mut dropped = Vec::new();
-        node.prune_object(&mut object, "", &mut dropped);
+        node.prune_object(&mut object, &mut String::new(), &mut dropped);
         assert_eq!(
             object,
             json!({"kind": "K", "metadata": {"name": "n"}, "spec": {"known": "k",

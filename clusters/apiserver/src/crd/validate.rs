@@ -1,5 +1,7 @@
 //! Validation of custom objects by the OpenAPI part of their schema.
 
+use std::fmt::Write;
+
 use serde_json::{Map, Value};
 
 use super::formats::has_format;
@@ -11,6 +13,26 @@ pub(super) const ROOT: &str = "<nil>";
 
 pub(super) fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+/// Looks at the field `name` of what is at `path`. The path is one text that grows and shrinks: hardly any is ever told.
+pub(super) fn at_field(path: &mut String, name: &str, look: impl FnOnce(&mut String)) {
+    let length = path.len();
+    if length > 0 {
+        path.push('.');
+    }
+    path.push_str(name);
+    look(path);
+    path.truncate(length);
+}
+
+/// The same for an item of a list.
+pub(super) fn at_item(path: &mut String, index: usize, look: impl FnOnce(&mut String)) {
+    let length = path.len();
+    // Writing to a String does not fail.
+    let _ = write!(path, "[{index}]");
+    look(path);
+    path.truncate(length);
 }
 
 /// How messages name the type of a value.
@@ -35,7 +57,13 @@ fn too_many(path: &str, count: u64, most: u64) -> Cause {
 
 impl Node {
     /// What is wrong with a value by its schema. What was wrong before with the same value, its `twin`, is forgiven.
-    pub(super) fn validate(&self, value: &Value, twin: Option<&Value>, path: &str, causes: &mut Vec<Cause>) {
+    pub(super) fn validate(
+        &self,
+        value: &Value,
+        twin: Option<&Value>,
+        path: &mut String,
+        causes: &mut Vec<Cause>,
+    ) {
         if value.is_null() && self.nullable {
             return;
         }
@@ -45,7 +73,7 @@ impl Node {
             let detail = format!("{path} in body must be of type {wanted}: {shown}");
             causes.push(Cause::new(
                 "FieldValueTypeInvalid",
-                if path.is_empty() { ROOT } else { path },
+                if path.is_empty() { ROOT } else { path.as_str() },
                 format!("Invalid value: {shown}: {detail}"),
             ));
         } else {
@@ -103,14 +131,14 @@ impl Node {
         &self,
         fields: &Map<String, Value>,
         twin: Option<&Value>,
-        path: &str,
+        path: &mut String,
         causes: &mut Vec<Cause>,
     ) {
         let rules = &self.rules;
         let count = fields.len() as u64;
         if let Some(least) = rules.min_properties.filter(|least| count < *least) {
             let detail = format!("{path} in body should have at least {least} properties");
-            return causes.push(Cause::invalid(path, &count.into(), &detail));
+            return causes.push(Cause::invalid(&**path, &count.into(), &detail));
         }
         if let Some(most) = rules.max_properties.filter(|most| count > *most) {
             return causes.push(too_many(path, count, most));
@@ -118,7 +146,7 @@ impl Node {
         for (name, value) in fields {
             if let Some(node) = self.properties.get(name).or(self.additional.as_deref()) {
                 let twin = twin.and_then(|twin| twin.get(name));
-                node.validate(value, twin, &below(path, name), causes);
+                at_field(path, name, |path| node.validate(value, twin, path, causes));
             }
         }
         for name in rules.required.iter().filter(|name| !fields.contains_key(*name)) {
@@ -126,18 +154,18 @@ impl Node {
         }
     }
 
-    fn check_items(&self, list: &[Value], twin: Option<&Value>, path: &str, causes: &mut Vec<Cause>) {
+    fn check_items(&self, list: &[Value], twin: Option<&Value>, path: &mut String, causes: &mut Vec<Cause>) {
         let rules = &self.rules;
         for (index, item) in list.iter().enumerate() {
             if let Some(node) = &self.items {
                 let twin = twin.and_then(|twin| twin.get(self.twin_index(twin, item, index)?));
-                node.validate(item, twin, &format!("{path}[{index}]"), causes);
+                at_item(path, index, |path| node.validate(item, twin, path, causes));
             }
         }
         let count = list.len() as u64;
         if let Some(least) = rules.min_items.filter(|least| count < *least) {
             let detail = format!("{path} in body should have at least {least} items");
-            causes.push(Cause::invalid(path, &count.into(), &detail));
+            causes.push(Cause::invalid(&**path, &count.into(), &detail));
         }
         if let Some(most) = rules.max_items.filter(|most| count > *most) {
             causes.push(too_many(path, count, most));
@@ -187,8 +215,12 @@ impl Node {
     }
 
     /// What the combinations of schemas say. Of those of which one is to hold, what is wrong by the first is told.
-    fn check_combinations(&self, value: &Value, path: &str, causes: &mut Vec<Cause>) {
-        let tried = |nodes: &[Self]| -> Vec<Vec<Cause>> {
+    fn check_combinations(&self, value: &Value, path: &mut String, causes: &mut Vec<Cause>) {
+        if self.any_of.is_empty() && self.one_of.is_empty() && self.all_of.is_empty() && self.not.is_none() {
+            return;
+        }
+        let told = path.clone();
+        let mut tried = |nodes: &[Self]| -> Vec<Vec<Cause>> {
             let try_one = |node: &Self| {
                 let mut causes = Vec::new();
                 node.validate(value, None, path, &mut causes);
@@ -196,7 +228,7 @@ impl Node {
             };
             nodes.iter().map(try_one).collect()
         };
-        let wrong = |rule: &str| Cause::invalid(ROOT, &"".into(), &format!("{path:?} must {rule}"));
+        let wrong = |rule: &str| Cause::invalid(ROOT, &"".into(), &format!("{told:?} must {rule}"));
         if !self.any_of.is_empty() {
             let mut tried = tried(&self.any_of);
             if tried.iter().all(|causes| !causes.is_empty()) {
@@ -241,7 +273,7 @@ mod tests {
 
     fn told(schema: &Value, value: &Value, twin: Option<&Value>) -> Vec<String> {
         let mut causes = Vec::new();
-        Node::read(schema).validate(value, twin, "s", &mut causes);
+        Node::read(schema).validate(value, twin, &mut "s".into(), &mut causes);
         causes.into_iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect()
     }
 

@@ -12,6 +12,9 @@ use crate::respond::{TypeFields, append, encode};
 use crate::selector::Selector;
 use crate::store::{Event, Version};
 
+/// At most so many bytes are around an object in its line.
+pub(super) const AROUND: usize = 128;
+
 /// What is told of an event to a watch without a selector.
 pub(super) fn plain_type(event: &Event) -> &'static str {
     match (&event.before, event.deleted) {
@@ -42,7 +45,7 @@ pub(super) fn seen(selector: &Selector, event: &Event) -> Option<(&'static str, 
 /// Writes the line of an object.
 pub(super) fn put_line(text: &mut BytesMut, kind: &Kind, event_type: &str, version: &Version) {
     let encoded = kind.encoded(version);
-    text.reserve(encoded.bytes.len() + 128);
+    text.reserve(encoded.bytes.len() + AROUND);
     put_head(text, event_type);
     append(text, &encoded, &TypeFields::served(kind));
     text.put_slice(b"}\n");

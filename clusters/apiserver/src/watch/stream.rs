@@ -241,7 +241,9 @@ impl Watch {
                     return Some(lines::error(&failure));
                 }
             };
-            let mut text = BytesMut::new();
+            let length = |event: &Event| event.after.encoded().bytes.len() + lines::AROUND;
+            let lengths = events.iter().skip(usize::from(events.len() == 1)).map(length);
+            let mut text = BytesMut::with_capacity(lengths.sum::<usize>().min(CHUNK));
             for (index, event) in events.iter().enumerate() {
                 if text.len() >= CHUNK {
                     // The rest is taken again when this has been read.
