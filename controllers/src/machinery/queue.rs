@@ -26,6 +26,9 @@ use super::{Change, Error, Informer};
 /// How many objects the real controllers reconcile at once (`--concurrent-*-syncs`).
 const CONCURRENCY: usize = 5;
 
+/// Where those that wait for a member are not to hold up others, these are begun after so long without an end of one.
+const HELD_UP_AFTER: Duration = Duration::from_millis(1);
+
 /// How long after it was woken an object is reconciled: what happens to it at one instant is then seen by one
 /// reconciliation, and where time is simulated much of what wakes an object does happen at one instant. News of a change
 /// take that long anyway.
@@ -65,7 +68,8 @@ where
     pub objects: Informer<K>,
     /// Those to look at.
     pub triggers: BoxStream<'static, ObjectRef<K>>,
-    /// No bound on how many at once: for what talks to members, so that one that hangs does not stall the others.
+    /// For what talks to members, so that one that hangs does not stall the others: more and more are reconciled at once for
+    /// as long as none ends.
     pub unbounded: bool,
 }
 
@@ -78,8 +82,7 @@ where
     F: Fn(Arc<C>, Arc<K>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Action, Error>> + Send + 'static,
 {
-    let workers = if queue.unbounded { usize::MAX } else { CONCURRENCY };
-    run_with(context, queue, workers, reconcile).await;
+    run_with(context, queue, CONCURRENCY, reconcile).await;
 }
 
 /// The same with so many at once.
@@ -91,13 +94,13 @@ where
     F: Fn(Arc<C>, Arc<K>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Action, Error>> + Send + 'static,
 {
-    let Queue { name, objects, triggers, .. } = queue;
+    let Queue { name, objects, triggers, unbounded } = queue;
     objects.ready().await;
     let key = |object: ObjectRef<K>| (object.namespace.unwrap_or_default(), object.name);
     let work = Work {
         name,
         triggers: triggers.map(key).boxed(),
-        workers,
+        room: Room { workers, grows: unbounded, held_up: 0, since: Instant::now() },
         failures: Failures::new(context.delays()),
         begin: Box::new(move |(namespace, name)| {
             let object = objects.get(namespace, name)?;
@@ -114,7 +117,7 @@ type Begin = dyn Fn(&Key) -> Option<Outcome> + Send + Sync;
 struct Work {
     name: &'static str,
     triggers: BoxStream<'static, Key>,
-    workers: usize,
+    room: Room,
     failures: Failures,
     /// Begins to reconcile an object, if it is there.
     begin: Box<Begin>,
@@ -131,11 +134,14 @@ impl Work {
                 turns.come(key, Instant::now() + SETTLED_AFTER);
             }
             turns.come_due(Instant::now());
-            while working.len() < self.workers
+            while self.room.is_for(working.len())
                 && let Some(key) = turns.serve()
             {
                 match (self.begin)(&key) {
-                    Some(outcome) => working.push(outcome.map(|outcome| (key, outcome))),
+                    Some(outcome) => {
+                        working.push(outcome.map(|outcome| (key, outcome)));
+                        self.room.since = Instant::now();
+                    }
                     // An object that is gone before its turn is nothing to do.
                     None => {
                         self.failures.forget(&key);
@@ -143,6 +149,7 @@ impl Work {
                     }
                 }
             }
+            let grows_at = self.room.grows_at(working.len()).filter(|_| turns.is_awaited());
             tokio::select! {
                 biased;
                 trigger = self.triggers.next() => match trigger {
@@ -152,8 +159,10 @@ impl Work {
                 Some((key, outcome)) = working.next() => {
                     let again = self.after(&key, outcome).and_then(|after| Instant::now().checked_add(after));
                     turns.served(key, again);
+                    self.room.ended(working.len());
                 }
                 () = come(turns.next_due()) => {}
+                () = come(grows_at) => self.room.held_up = working.len(),
             }
         }
     }
@@ -171,6 +180,35 @@ impl Work {
                 Some(self.failures.delay(key))
             }
         }
+    }
+}
+
+/// How many are reconciled at once.
+struct Room {
+    workers: usize,
+    /// Whether those that are held up leave their places to others.
+    grows: bool,
+    /// So many are held up. There are as many places for others, so that few steps lead to any number.
+    held_up: usize,
+    /// When one began or ended last.
+    since: Instant,
+}
+
+impl Room {
+    /// Whether there is a place beside so many.
+    fn is_for(&self, working: usize) -> bool {
+        working < self.held_up + self.workers.max(self.held_up)
+    }
+
+    /// When there is more of it, if none of so many ends before.
+    fn grows_at(&self, working: usize) -> Option<Instant> {
+        (self.grows && !self.is_for(working)).then(|| self.since + HELD_UP_AFTER)
+    }
+
+    /// One has ended, and so many have not.
+    fn ended(&mut self, working: usize) {
+        self.held_up = self.held_up.min(working);
+        self.since = Instant::now();
     }
 }
 
@@ -261,13 +299,22 @@ mod tests {
 
     impl Trial {
         fn of(workers: usize, takes: Duration, outcome: fn() -> Result<Action, Error>) -> Self {
+            Self::with(workers, false, takes, outcome)
+        }
+
+        fn with(
+            workers: usize,
+            grows: bool,
+            takes: Duration,
+            outcome: fn() -> Result<Action, Error>,
+        ) -> Self {
             let (triggers, receiver) = unbounded();
             let (begun, start) = (Arc::new(Mutex::new(Vec::new())), Instant::now());
             let begins = Arc::clone(&begun);
             let work = Work {
                 name: "trial",
                 triggers: receiver.boxed(),
-                workers,
+                room: Room { workers, grows, held_up: 0, since: start },
                 failures: Failures::new((SECOND, 3 * SECOND)),
                 begin: Box::new(move |(_, name)| {
                     begins.lock().unwrap().push(format!("{name}@{}", start.elapsed().as_secs()));
@@ -299,6 +346,29 @@ mod tests {
         let trial = Trial::of(2, 2 * SECOND, || Ok(Action::await_change()));
         trial.trigger(&["c", "a", "b", "a"]);
         assert_eq!(trial.after(9).await, "c@0 a@0 b@2");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_that_are_held_up_leave_their_places_to_others() {
+        let trial = Trial::with(1, true, 20 * SECOND, || Ok(Action::await_change()));
+        trial.trigger(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
+        assert_eq!(trial.after(1).await, "a@0 b@0 c@0 d@0 e@0 f@0 g@0 h@0 i@0");
+    }
+
+    #[test]
+    fn there_is_room_beside_those_that_are_held_up_for_as_many_others() {
+        let since = Instant::now();
+        let mut room = Room { workers: 5, grows: true, held_up: 0, since };
+        let rooms = |room: &Room| (0..40).filter(|working| room.is_for(*working)).count();
+        assert_eq!((rooms(&room), room.grows_at(4)), (5, None));
+        assert_eq!(room.grows_at(5), Some(since + HELD_UP_AFTER));
+        for (held_up, places) in [(5, 10), (10, 20), (3, 8)] {
+            room.held_up = held_up;
+            assert_eq!(rooms(&room), places);
+        }
+        room.ended(2);
+        assert_eq!(rooms(&room), 7);
+        assert_eq!(Room { grows: false, ..room }.grows_at(100), None);
     }
 
     #[tokio::test(start_paused = true)]

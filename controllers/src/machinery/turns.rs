@@ -4,6 +4,7 @@
 //! meanwhile has another turn afterwards. Who is to come later has one time to come, the earliest that was asked for.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use tokio::time::Instant;
 
@@ -12,10 +13,10 @@ use super::notes::Key;
 /// Where everybody is. Who is not in it has nothing to come for.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    places: BTreeMap<Key, Place>,
-    line: VecDeque<Key>,
+    places: BTreeMap<Arc<Key>, Place>,
+    line: VecDeque<Arc<Key>>,
     /// In the order in which they come. Of those who come at once, the first is who was asked first.
-    later: BTreeSet<(Instant, u64, Key)>,
+    later: BTreeSet<(Instant, u64, Arc<Key>)>,
     asked: u64,
 }
 
@@ -36,11 +37,11 @@ impl Turns {
             Some(place @ Place::Served) => *place = Place::ServedAgain,
             Some(Place::Later(before, _)) if *before <= at => {}
             Some(Place::Later(before, asked)) => {
-                let (before, asked) = (*before, *asked);
-                self.later.remove(&(before, asked, key.clone()));
+                let (before, asked, key) = (*before, *asked, Arc::new(key));
+                self.later.remove(&(before, asked, Arc::clone(&key)));
                 self.wait(key, at);
             }
-            None => self.wait(key, at),
+            None => self.wait(Arc::new(key), at),
         }
     }
 
@@ -57,15 +58,20 @@ impl Turns {
         self.later.first().map(|(at, _, _)| *at)
     }
 
+    /// Whether somebody is in the line.
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.line.is_empty()
+    }
+
     /// The first of the line is served now.
-    pub(super) fn serve(&mut self) -> Option<Key> {
+    pub(super) fn serve(&mut self) -> Option<Arc<Key>> {
         let key = self.line.pop_front()?;
-        self.places.insert(key.clone(), Place::Served);
+        self.places.insert(Arc::clone(&key), Place::Served);
         Some(key)
     }
 
     /// This one has been served, and comes again at a time, if at any. It does so at once if it has been asked to meanwhile.
-    pub(super) fn served(&mut self, key: Key, again: Option<Instant>) {
+    pub(super) fn served(&mut self, key: Arc<Key>, again: Option<Instant>) {
         match (self.places.get(&key), again) {
             (Some(Place::ServedAgain), _) => self.enqueue(key),
             (_, Some(at)) => self.wait(key, at),
@@ -75,14 +81,14 @@ impl Turns {
         }
     }
 
-    fn wait(&mut self, key: Key, at: Instant) {
+    fn wait(&mut self, key: Arc<Key>, at: Instant) {
         self.asked += 1;
-        self.later.insert((at, self.asked, key.clone()));
+        self.later.insert((at, self.asked, Arc::clone(&key)));
         self.places.insert(key, Place::Later(at, self.asked));
     }
 
-    fn enqueue(&mut self, key: Key) {
-        self.places.insert(key.clone(), Place::InLine);
+    fn enqueue(&mut self, key: Arc<Key>) {
+        self.places.insert(Arc::clone(&key), Place::InLine);
         self.line.push_back(key);
     }
 }
@@ -180,12 +186,12 @@ mod tests {
                     }
                     Step::Serve => {
                         let served = model.serve();
-                        prop_assert_eq!(turns.serve(), served.map(key));
+                        prop_assert_eq!(turns.serve(), served.map(|number| Arc::new(key(number))));
                     }
                     Step::Served(which, after) if !model.served.is_empty() => {
                         let number = model.served[which % model.served.len()];
                         let again = after.map(|after| now + after);
-                        turns.served(key(number), again.map(at));
+                        turns.served(Arc::new(key(number)), again.map(at));
                         model.served(number, again);
                     }
                     Step::Served(..) => {}

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::channel::mpsc::unbounded;
 use futures::{StreamExt, stream};
+use kube::api::DynamicObject;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::{Map, Value, json};
@@ -88,19 +89,17 @@ async fn reconcile(
         return Ok(Action::await_change());
     }
     told.forget(&*work);
-    let object = object.map(|object| serde_json::to_value(&*object)).transpose()?;
-    let as_it_says = object.as_ref().is_some_and(|object| {
-        let wanted = Value::Object(context.rules.retained(manifest, object));
-        context.rules.is_as_said(object, &wanted)
-    });
+    let Found { as_it_says, says } = look(&context, &work, manifest, object.as_deref())?;
     if was_applied && !as_it_says && store.is_ready() && cluster.is_ready() {
         // Deleted, or edited, in the member; or not there yet, which the execution controller will find out.
         context.astray.tell(&work);
     }
-    if let Some(object) =
-        object.filter(|object| context.rules.belongs_to_work(object, &namespace, &work.name_any()))
-    {
-        let status = say(&context, &work, manifest, &object).await?;
+    if let Some(status) = says {
+        if told_on(&work) != std::slice::from_ref(&status) {
+            // Nobody else writes it.
+            let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
+            put_status(&api, &work.name_any(), &json!({ "manifestStatuses": [status] })).await?;
+        }
         if let Some(version) = version.filter(|_| as_it_says) {
             told.set(&*work, (work.metadata.generation, version, status));
         }
@@ -108,39 +107,51 @@ async fn reconcile(
     Ok(Action::await_change())
 }
 
+/// What was found of the object of a Work.
+struct Found {
+    /// Whether it is there, and is as the Work says.
+    as_it_says: bool,
+    /// What is to be said of it on the Work, where it is the Work's.
+    says: Option<ManifestStatus>,
+}
+
+fn look(
+    context: &Context,
+    work: &Work,
+    manifest: &Map<String, Value>,
+    object: Option<&DynamicObject>,
+) -> Result<Found, Error> {
+    let Some(object) = object.map(serde_json::to_value).transpose()? else {
+        return Ok(Found { as_it_says: false, says: None });
+    };
+    let wanted = Value::Object(context.rules.retained(manifest, &object));
+    let as_it_says = context.rules.is_as_said(&object, &wanted);
+    let namespace = work.metadata.namespace.as_deref().unwrap_or_default();
+    let is_its = context.rules.belongs_to_work(&object, namespace, &work.name_any());
+    Ok(Found { as_it_says, says: is_its.then(|| status_of(context, manifest, &object)) })
+}
+
 /// What a Work says of its object.
 fn told_on(work: &Work) -> &[ManifestStatus] {
     work.status.as_ref().map(|status| status.manifest_statuses.as_slice()).unwrap_or_default()
 }
 
-/// Writes what the object says to the Work, if that is new, and returns it. Nobody else writes it.
-async fn say(
-    context: &Context,
-    work: &Work,
-    manifest: &Map<String, Value>,
-    object: &Value,
-) -> Result<ManifestStatus, Error> {
+/// What a Work is to say of its object.
+fn status_of(context: &Context, manifest: &Map<String, Value>, object: &Value) -> ManifestStatus {
     let text = |field: &str| manifest.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let (namespace, name) = manifest_name(manifest);
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    let status = ManifestStatus {
-        identifier: ManifestIdentifier {
-            ordinal: 0,
-            group: group.into(),
-            version: version.into(),
-            kind: kind.clone(),
-            resource: String::new(),
-            namespace: namespace.into(),
-            name: name.into(),
-        },
-        status: context.rules.reflected_status(&kind, object),
-        health: context.rules.health(object),
+    let (status, health) = (context.rules.reflected_status(&kind, object), context.rules.health(object));
+    let (group, version) = (group.to_owned(), version.to_owned());
+    let identifier = ManifestIdentifier {
+        ordinal: 0,
+        group,
+        version,
+        kind,
+        resource: String::new(),
+        namespace: namespace.into(),
+        name: name.into(),
     };
-    if told_on(work) == std::slice::from_ref(&status) {
-        return Ok(status);
-    }
-    let api = Api::<Work>::namespaced(context.client.clone(), &work.namespace().unwrap_or_default());
-    put_status(&api, &work.name_any(), &json!({ "manifestStatuses": [status] })).await?;
-    Ok(status)
+    ManifestStatus { identifier, status, health }
 }
