@@ -33,6 +33,7 @@ mod webhook;
 mod work_status;
 
 pub use agent::Agent;
+pub use machinery::bounded;
 pub use node_lifecycle::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 pub use settings::Settings;
 pub use start::{Controllers, MemberClients, Running};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use capsize_clock::Clock;
 use futures::FutureExt;
@@ -59,8 +60,9 @@ const OF_AGENT: [&str; 3] = ["cluster-status", "execution", "work-status"];
 
 /// How the members are reached.
 pub trait MemberClients: Send + Sync + 'static {
-    /// A client for the member; `None` where there are no credentials for it.
-    fn client(&self, cluster: &api::Cluster) -> Option<Client>;
+    /// A client for the member whose requests end within `timeout`, which is always the same; [`bounded`](crate::bounded)
+    /// makes one. `None` where there are no credentials for it.
+    fn client(&self, cluster: &api::Cluster, timeout: Duration) -> Option<Client>;
 }
 
 /// What the controllers need.

@@ -1,12 +1,13 @@
 //! Joins the reference implementation to the framework: neither knows the other.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use capsize_clusters::{Admission, Fleet, SyncMode};
 use capsize_controllers::Write;
 use capsize_controllers::rules::{EvictsBy, Gates, Reference as ReferenceRules, Release, Rules, UnknownBug};
-use capsize_controllers::{Agent, Controllers, MemberClients, Settings, admit, api};
+use capsize_controllers::{Agent, Controllers, MemberClients, Settings, admit, api, bounded};
 use capsize_framework::run::{Implementation, Nature, Site, StartError, Started};
 use capsize_framework::target::{Feature, Profile, Timings};
 use futures::future::{LocalBoxFuture, ready};
@@ -126,21 +127,28 @@ impl Reference {
 }
 
 /// The way to each member that is pushed to, through its link.
-struct Links(BTreeMap<String, Client>);
+struct Links {
+    clients: BTreeMap<String, Client>,
+    /// The same, as the controllers ask for them.
+    bounded: Mutex<BTreeMap<String, Client>>,
+}
 
 impl Links {
     fn of(fleet: &Fleet) -> Self {
         let pushed = fleet.members().filter(|member| member.spec().sync == SyncMode::Push);
-        Self(pushed.map(|member| (member.name().to_owned(), member.remote_client())).collect())
+        let clients = pushed.map(|member| (member.name().to_owned(), member.remote_client())).collect();
+        Self { clients, bounded: Mutex::default() }
     }
 }
 
 impl MemberClients for Links {
     /// Members ask for no credentials; those of each are there by its own name, where its Cluster asks for any.
-    fn client(&self, cluster: &api::Cluster) -> Option<Client> {
+    fn client(&self, cluster: &api::Cluster, timeout: Duration) -> Option<Client> {
         let name = cluster.metadata.name.as_deref()?;
         let known = cluster.spec.secret_ref.as_ref().is_none_or(|secret| secret.name == name);
-        self.0.get(name).filter(|_| known).cloned()
+        let client = self.clients.get(name).filter(|_| known)?;
+        let mut made = self.bounded.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(made.entry(name.to_owned()).or_insert_with(|| bounded(client.clone(), timeout)).clone())
     }
 }
 

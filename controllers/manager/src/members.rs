@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use capsize_controllers::MemberClients;
 use capsize_controllers::api::Cluster;
+use capsize_controllers::{MemberClients, bounded};
 use futures::FutureExt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -56,7 +57,7 @@ impl Members {
 }
 
 impl MemberClients for Members {
-    fn client(&self, cluster: &Cluster) -> Option<Client> {
+    fn client(&self, cluster: &Cluster, timeout: Duration) -> Option<Client> {
         let access = self.access(cluster)?;
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let name = cluster.name_any();
@@ -66,6 +67,7 @@ impl MemberClients for Members {
         let config = access.config()?;
         match pace::client(config, self.pace) {
             Ok(client) => {
+                let client = bounded(client, timeout);
                 made.insert(name, (access, client.clone()));
                 Some(client)
             }

@@ -97,7 +97,7 @@ impl Context {
             clock,
             settings,
             rules,
-            members: Arc::new(Own(member)),
+            members: Arc::new(Own(bounded(member, timeout))),
             agent_of: Some(cluster),
         }
     }
@@ -146,7 +146,7 @@ impl Context {
 
     /// A client for a member, with a bound on each request; `None` where there are no credentials.
     pub(crate) fn member(&self, cluster: &Cluster) -> Option<Client> {
-        self.members.client(cluster).map(|client| bounded(client, self.member_timeout()))
+        self.members.client(cluster, self.member_timeout())
     }
 
     /// How a member is watched.
@@ -195,11 +195,11 @@ fn watched_across(request_timeout: Duration) -> Config {
     Config::default().timeout(u32::try_from(seconds).unwrap_or(290))
 }
 
-/// An agent reaches its own member and no other.
+/// An agent reaches its own member and no other; within the timeout that its settings give.
 struct Own(Client);
 
 impl MemberClients for Own {
-    fn client(&self, _: &Cluster) -> Option<Client> {
+    fn client(&self, _: &Cluster, _: Duration) -> Option<Client> {
         Some(self.0.clone())
     }
 }

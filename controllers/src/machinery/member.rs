@@ -10,7 +10,7 @@ use tower::{BoxError, service_fn};
 
 /// `client` with a bound on each request, so that a member that never answers stalls nobody. A watch has to begin
 /// within it; from then on it is kube's watcher that notices silence.
-pub(crate) fn bounded(client: Client, timeout: Duration) -> Client {
+pub fn bounded(client: Client, timeout: Duration) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: Request<Body>| {
         let client = client.clone();

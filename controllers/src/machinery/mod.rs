@@ -22,7 +22,7 @@ pub(crate) use copies::Copies;
 pub(crate) use error::{Error, is_absent};
 pub(crate) use event::{Said, record};
 pub(crate) use informer::Informer;
-pub(crate) use member::bounded;
+pub use member::bounded;
 pub(crate) use notes::Notes;
 pub(crate) use queue::{Action, Queue, Retries, refs, run, run_with};
 pub(crate) use store::Change;

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, Request};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::Error;
@@ -80,7 +80,7 @@ async fn send<K: Resource + Clone>(
         None => request.patch(name, &params, &patch),
     };
     let request = request.map_err(kube::Error::BuildRequest)?;
-    api.clone().into_client().request::<IgnoredAny>(request).await?;
+    api.clone().into_client().request_text(request).await?;
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use capsize_clock::{Clock, Seed, Simulation, simulate};
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_controllers::api::{Cluster, PropagationPolicy, ResourceBinding, Work, crds};
 use capsize_controllers::rules::Reference;
-use capsize_controllers::{Controllers, MemberClients, Running, Settings, Write, admit};
+use capsize_controllers::{Controllers, MemberClients, Running, Settings, Write, admit, bounded};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -31,8 +31,8 @@ pub(crate) struct World {
 struct Remotes(BTreeMap<String, Client>);
 
 impl MemberClients for Remotes {
-    fn client(&self, cluster: &Cluster) -> Option<Client> {
-        self.0.get(&cluster.name_any()).cloned()
+    fn client(&self, cluster: &Cluster, timeout: Duration) -> Option<Client> {
+        self.0.get(&cluster.name_any()).map(|client| bounded(client.clone(), timeout))
     }
 }
 
