@@ -282,8 +282,17 @@ pub(super) fn removed(timings: &Timings) -> Duration {
     timings.recheck * 2 + timings.latency
 }
 
+pub(super) const ABANDONED: &str =
+    "at most silentProbe + 2 x recheck + latency after the member is told to be away";
+
+/// From a member's being told to be away while it is being removed to the end of what was written for it, at most: who is
+/// asking it just then gives up as late as who probes it. `None` where nothing ends that.
+pub(super) fn abandoned(timings: &Timings) -> Option<Duration> {
+    timings.silent_probe.map(|probe| probe + removed(timings))
+}
+
 pub(super) const UNREACHABLE: &str = "not before failoverEvictionTimeout - monitorGracePeriod after the member is cut off; at \
-     most failoverEvictionTimeout + 2 x monitorPeriod + latency after the condition";
+     most failoverEvictionTimeout + 2 x monitorPeriod + latency after the condition, or after it is cut off again";
 
 /// How long a member that has never reported is waited for.
 const STARTUP_GRACE: Duration = Duration::from_secs(60);

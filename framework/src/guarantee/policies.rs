@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::silence::is_cut;
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, Health, Member, News, Taint, TaintEffect, World};
 use crate::report::text::clock;
@@ -91,21 +92,25 @@ impl Guarantee for Unreachable {
         self.waits.observe(fact, court);
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => {
+                let again = !self.cut.contains_key(member);
                 self.cut.entry(member.clone()).or_insert(fact.at);
+                let unknown = |it: &Member| it.health == Some(Health::Unknown) && !it.leaving;
+                if again && is_cut(member, court) && court.world.members.get(member).is_some_and(unknown) {
+                    let because = format!("{member} is Unknown, and cut off since {}", clock(fact.at));
+                    self.expect(member, because, fact, court);
+                }
             }
             News::FaultEnded { member: Some(member), .. } => {
                 let still = |fault: &crate::facts::FaultInForce| fault.member.as_ref() == Some(member);
                 if !court.world.faults.iter().any(still) {
                     self.cut.remove(member);
+                    // It may be heard of again, though not for long enough to be Ready.
+                    self.waits.cancel(&Subject::member(member));
                 }
             }
             News::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
-                let limit = bounds::no_execute(court.timings());
-                let reason = Reason {
-                    because: format!("{member} is Unknown since {}", clock(fact.at)),
-                    missing: format!("{member} has no NoExecute taint for it"),
-                };
-                self.waits.start(Subject::member(member), fact, limit, reason);
+                let because = format!("{member} is Unknown since {}", clock(fact.at));
+                self.expect(member, because, fact, court);
             }
             News::Health { member, .. } | News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.waits.cancel(&Subject::member(member));
@@ -133,6 +138,14 @@ impl Guarantee for Unreachable {
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
         self.waits.pass(now, court);
+    }
+}
+
+impl Unreachable {
+    fn expect(&mut self, member: &str, because: String, fact: &Fact, court: &Court<'_>) {
+        let missing = format!("{member} has no NoExecute taint for it");
+        let limit = bounds::no_execute(court.timings());
+        self.waits.start(Subject::member(member), fact, limit, Reason { because, missing });
     }
 }
 

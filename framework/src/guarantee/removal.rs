@@ -13,7 +13,7 @@ static ABANDONED: Rule = Rule {
     id: "LIVENESS-05",
     sentence: "what was written for a member that is being removed goes, also where nobody can reach it",
     features: &[Feature::HealthProbes],
-    formula: bounds::REMOVED,
+    formula: bounds::ABANDONED,
     releases: "1.8 and newer for members that pull (#1847)",
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeExecutionSpace",
 };
@@ -65,11 +65,12 @@ impl Abandoned {
         if !away || !delivery.is_some_and(|delivery| delivery.leaving) {
             return self.0.cancel(&subject);
         }
+        let Some(limit) = bounds::abandoned(court.timings()) else { return };
         let reason = Reason {
             because: format!("{name} is being removed, and cannot be asked"),
             missing: format!("the manifest of {key} for it is still there"),
         };
-        self.0.start(subject, fact, bounds::removed(court.timings()), reason);
+        self.0.start(subject, fact, limit, reason);
     }
 }
 

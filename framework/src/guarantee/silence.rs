@@ -18,7 +18,8 @@ use crate::target::Feature;
 pub(super) struct Silence {
     /// The members whose agent is cut off, or was until that time.
     cut: BTreeMap<String, Option<Duration>>,
-    /// Those whose clock was changed: while it is behind what they said before, what they say is nothing new.
+    /// Those whose clock was set, until they are heard of: while it is behind what they said before, what they say is nothing
+    /// new.
     turned_back: BTreeSet<String>,
     waits: Waits,
 }
@@ -41,7 +42,8 @@ impl Guarantee for Silence {
         self.waits.observe(fact, court);
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
-            News::FaultEnded { member: Some(member), .. } if !is_cut(member, court) => {
+            News::FaultEnded { member: Some(member), fault } if !is_cut(member, court) => {
+                self.set_clock(member, fault);
                 if let Some(ended) = self.cut.get_mut(member) {
                     *ended = Some(fact.at);
                 }
@@ -49,6 +51,9 @@ impl Guarantee for Silence {
             }
             News::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 self.unknown(member, fact, court);
+            }
+            News::Health { member, .. } => {
+                self.turned_back.remove(member);
             }
             News::MemberLeaving(member) => self.waits.cancel(&Subject::member(member)),
             News::MemberGone(member) => {
@@ -68,7 +73,7 @@ impl Guarantee for Silence {
 }
 
 /// Whether nothing that the agent says arrives: where only what goes to the member is lost, its renewals do.
-fn is_cut(member: &str, court: &Court<'_>) -> bool {
+pub(super) fn is_cut(member: &str, court: &Court<'_>) -> bool {
     let cuts = |fault: &FaultInForce| {
         bounds::failing(fault).is_some() && fault.direction.as_deref() != Some("toMember")
     };
@@ -76,9 +81,16 @@ fn is_cut(member: &str, court: &Court<'_>) -> bool {
 }
 
 impl Silence {
-    fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
-        if matches!(&fact.news, News::FaultBegan { fault, .. } if fault == "skew") {
+    /// The clock of a member is set, or set right again.
+    fn set_clock(&mut self, member: &str, fault: &str) {
+        if fault == "skew" {
             self.turned_back.insert(member.to_owned());
+        }
+    }
+
+    fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
+        if let News::FaultBegan { fault, .. } = &fact.news {
+            self.set_clock(member, fault);
         }
         let Some(known) = court.world.members.get(member).filter(|known| known.pulls) else { return };
         if !is_cut(member, court) {

@@ -118,7 +118,10 @@ impl Driver<'_> {
                     None => (select as Select, Subject::Workload(selector.workload().into())),
                     Some(_) => (select_node as Select, Subject::Pods(selector.workload().into())),
                 };
-                self.log.look(|world, _| select(world, selector)).ok_or_else(|| Miss::Unmet {
+                // The control plane may know Clusters that are no members of the fleet.
+                let found = self.log.look(|world, _| select(world, selector));
+                let found = found.filter(|name| self.cluster.is_some() || self.fleet.member(name).is_some());
+                found.ok_or_else(|| Miss::Unmet {
                     expected: format!("a {member}"),
                     seen: self.log.look(|world, _| subject.describe(world)),
                 })
