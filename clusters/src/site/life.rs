@@ -45,8 +45,8 @@ pub(super) struct Life {
     pub pods: BTreeMap<Key, Arc<SeenPod>>,
     /// The pods that are bound to each node.
     pub on_node: BTreeMap<String, BTreeSet<Key>>,
-    /// The pods of each owner.
-    pub of_owner: BTreeMap<Key, BTreeSet<Key>>,
+    /// The pods of each owner, and whether each stays: one that is being deleted does not.
+    pub of_owner: BTreeMap<Key, BTreeMap<Key, bool>>,
     pub owners: BTreeMap<Key, Owner>,
     /// Pods for which there is no node.
     pub homeless: BTreeSet<Key>,

@@ -120,19 +120,25 @@ impl Life {
     }
 
     pub(super) async fn count(&mut self, key: &Key) {
-        let Some(owner) = self.owners.get(key).cloned() else { return };
-        let Some(replicas) = owner.replicas else { return self.spread(key, &owner).await };
-        let of_owner = self.of_owner.get(key).cloned().unwrap_or_default();
-        let stays =
-            |pod: &&Key| self.pods.get(*pod).is_some_and(|pod| pod.metadata.deletion_timestamp.is_none());
-        let staying: Vec<Key> = of_owner.iter().filter(stays).cloned().collect();
-        let api = self.api(key);
-        for surplus in staying.iter().skip(replicas) {
-            // What fails here is gone.
-            let _ = api.delete(&surplus.1, &DeleteParams::default()).await;
+        let Some(owner) = self.owners.get(key) else { return };
+        let of_owner = self.of_owner.get(key);
+        let staying = || of_owner.into_iter().flatten().filter(|(_, stays)| **stays).map(|(pod, _)| pod);
+        let count = staying().count();
+        if owner.replicas == Some(count) {
+            // As nearly every time: it is counted whenever a pod of it changes.
+            return;
         }
-        let missing = replicas.saturating_sub(staying.len());
-        let names: BTreeSet<&str> = of_owner.iter().map(|pod| pod.1.as_str()).collect();
+        let owner = owner.clone();
+        let Some(replicas) = owner.replicas else { return self.spread(key, &owner).await };
+        let surplus: Vec<Key> = staying().skip(replicas).cloned().collect();
+        let of_owner = of_owner.cloned().unwrap_or_default();
+        let api = self.api(key);
+        for (_, name) in surplus {
+            // What fails here is gone.
+            let _ = api.delete(&name, &DeleteParams::default()).await;
+        }
+        let missing = replicas.saturating_sub(count);
+        let names: BTreeSet<&str> = of_owner.keys().map(|pod| pod.1.as_str()).collect();
         let numbers = (0..replicas).filter(|number| {
             !owner.numbered || !names.contains(format!("{}-{number}", owner.reference.name).as_str())
         });
@@ -143,7 +149,8 @@ impl Life {
 
     /// One pod for each node that has none, and whose taints it tolerates.
     async fn spread(&mut self, key: &Key, owner: &Owner) {
-        let pods = self.of_owner.get(key).into_iter().flatten().filter_map(|pod| self.pods.get(pod));
+        let pods = self.of_owner.get(key).into_iter().flatten();
+        let pods = pods.filter_map(|(pod, _)| self.pods.get(pod));
         let served: BTreeSet<&str> = pods.filter_map(|pod| pod.node()).collect();
         let spec = owner.template.spec.as_ref();
         let tolerations = spec.and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default();

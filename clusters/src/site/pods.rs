@@ -35,6 +35,7 @@ impl Life {
     /// A pod has changed, or is gone.
     pub(super) fn pod(&mut self, pod: SeenPod, there: bool) {
         let (key, owner) = (key(&pod), owner_of(&pod));
+        let stays = pod.metadata.deletion_timestamp.is_none();
         let before = self.pods.remove(&key);
         let before_on = before.as_deref().and_then(SeenPod::node);
         if !there || before_on != pod.node() {
@@ -58,10 +59,10 @@ impl Life {
         if let Some(owner) = owner {
             let pods = self.of_owner.entry(owner.clone()).or_default();
             if there {
-                pods.insert(key)
+                pods.insert(key, stays);
             } else {
-                pods.remove(&key)
-            };
+                pods.remove(&key);
+            }
             self.recount(&owner);
         }
     }

@@ -62,9 +62,9 @@ pub struct Rates {
 /// Whether a node counts for the state of its zone. All else goes for it as for any other.
 #[must_use]
 pub fn counts(node: &Node, by_label: bool) -> bool {
-    let name = node.name_any();
     // The name that the scripts of that time gave to masters: `…master`, or `…master-` and three characters.
     let is_master = || {
+        let name = node.name_any();
         let shortened =
             name.len().checked_sub(3).and_then(|end| name.get(..end)).filter(|_| name.len() >= 10);
         name.ends_with("master") || shortened.is_some_and(|name| name.ends_with("master-"))
