@@ -78,9 +78,16 @@ static UNREACHABLE: Rule = Rule {
 /// T4b: the time counts from the last that was heard of the member, which is not long before it was cut off.
 #[derive(Default)]
 pub(super) struct Unreachable {
-    /// When the faults began that hit a member now.
-    cut: BTreeMap<String, Duration>,
+    cut: BTreeMap<String, Cut>,
     waits: Waits,
+}
+
+/// How long a member was hit by faults.
+struct Cut {
+    /// It was heard of before that.
+    since: Duration,
+    /// Since when nothing is wrong any more.
+    ended: Option<Duration>,
 }
 
 impl Guarantee for Unreachable {
@@ -92,8 +99,7 @@ impl Guarantee for Unreachable {
         self.waits.observe(fact, court);
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => {
-                let again = !self.cut.contains_key(member);
-                self.cut.entry(member.clone()).or_insert(fact.at);
+                let again = self.began(member, fact, court);
                 let unknown = |it: &Member| it.health == Some(Health::Unknown) && !it.leaving;
                 if again && is_cut(member, court) && court.world.members.get(member).is_some_and(unknown) {
                     let because = format!("{member} is Unknown, and cut off since {}", clock(fact.at));
@@ -103,7 +109,9 @@ impl Guarantee for Unreachable {
             News::FaultEnded { member: Some(member), .. } => {
                 let still = |fault: &crate::facts::FaultInForce| fault.member.as_ref() == Some(member);
                 if !court.world.faults.iter().any(still) {
-                    self.cut.remove(member);
+                    if let Some(cut) = self.cut.get_mut(member) {
+                        cut.ended = Some(fact.at);
+                    }
                     // It may be heard of again, though not for long enough to be Ready.
                     self.waits.cancel(&Subject::member(member));
                 }
@@ -112,7 +120,11 @@ impl Guarantee for Unreachable {
                 let because = format!("{member} is Unknown since {}", clock(fact.at));
                 self.expect(member, because, fact, court);
             }
-            News::Health { member, .. } | News::MemberLeaving(member) | News::MemberGone(member) => {
+            News::Health { member, .. } | News::MemberLeaving(member) => {
+                self.waits.cancel(&Subject::member(member));
+            }
+            News::MemberGone(member) => {
+                self.cut.remove(member);
                 self.waits.cancel(&Subject::member(member));
             }
             News::TaintAdded { member, taint, .. }
@@ -121,9 +133,8 @@ impl Guarantee for Unreachable {
                 let subject = Subject::member(member);
                 let Some(left) = self.waits.met(&subject, fact) else { return };
                 let by_hand = court.world.members.get(member).is_some_and(|it| it.tainted_by_hand.is_some());
-                let Some(cut) = self.cut.get(member).filter(|_| !by_hand) else {
-                    return court.book.held_by(left);
-                };
+                let cut = self.cut.get(member).filter(|cut| cut.ended.is_none() && !by_hand);
+                let Some(Cut { since: cut, .. }) = cut else { return court.book.held_by(left) };
                 let timings = court.timings();
                 let lasts = timings.failover_eviction_timeout.saturating_sub(timings.monitor_grace_period);
                 let earliest = cut.saturating_add(lasts).saturating_sub(timings.skew);
@@ -142,6 +153,22 @@ impl Guarantee for Unreachable {
 }
 
 impl Unreachable {
+    /// A fault begins. Answers whether nothing was wrong just before; who was in reach for less than an agent takes from one
+    /// word to the next need not have been heard of.
+    fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) -> bool {
+        let fresh = Cut { since: fact.at, ended: None };
+        let Some(cut) = self.cut.get_mut(member) else {
+            self.cut.insert(member.to_owned(), fresh);
+            return true;
+        };
+        let Some(ended) = cut.ended.take() else { return false };
+        let timings = court.timings();
+        if fact.at.saturating_sub(ended) > timings.status_update_frequency + timings.latency {
+            *cut = fresh;
+        }
+        true
+    }
+
     fn expect(&mut self, member: &str, because: String, fact: &Fact, court: &Court<'_>) {
         let missing = format!("{member} has no NoExecute taint for it");
         let limit = bounds::no_execute(court.timings());

@@ -310,8 +310,8 @@ pub(super) fn has_taint(world: &World, member: &str, key: &str, effect: TaintEff
     world.members.get(member).is_some_and(|member| member.taints.iter().any(this))
 }
 
-/// Whether nothing moves: as many replicas are assigned as are wanted, they run and are told to be healthy, and
-/// no eviction is under way.
+/// Whether nothing moves: as many replicas are assigned as are wanted, they run and are told to be healthy where they are not
+/// held back, and no eviction is under way.
 pub(super) fn at_rest(workload: &Workload) -> bool {
     use crate::facts::Scheduling;
     let assigned = &workload.assignment;
@@ -325,7 +325,8 @@ pub(super) fn at_rest(workload: &Workload) -> bool {
         let told =
             workload.instances.get(member).is_some_and(|instance| instance.health == InstanceHealth::Healthy);
         let runs = workload.running.get(member);
-        told && runs.is_some_and(|running| running.replicas == *replicas && running.ready == *replicas)
+        let ready = runs.is_some_and(|running| running.replicas == *replicas && running.ready == *replicas);
+        told && ready || workload.held_back.from(member)
     };
     !assigned.is_empty() && whole && workload.evictions.is_empty() && assigned.iter().all(well)
 }
