@@ -23,15 +23,17 @@ pub(super) struct Find {
 }
 
 impl Find {
-    /// Makes the plan of `seed` smaller, which failed with `alarm`.
+    /// Makes the plan of `seed` smaller, which failed with `alarm`. What fails by its faults does so also when it is smaller:
+    /// where it takes faults, a plan that fails without any fails for another reason.
     pub(super) fn of(seed: u64, style: Style, drawn: Plan, target: Target<'_>, alarm: &Alarm) -> Self {
         let fails = |plan: &Plan| still_fails(plan, target, alarm);
+        let undisturbed = fails(&drawn.undisturbed());
+        let fails = |plan: &Plan| fails(plan) && (undisturbed || !fails(&plan.undisturbed()));
         let smallest = shrink(&drawn, TRIES, fails);
         let outcome = run(&smallest, target, (true, Until::End));
         let mut case = outcome.case;
         let name = format!("{style}-{seed}");
         case.replay = format!("capsize replay {seed} --style {style}");
-        let undisturbed = fails(&drawn.undisturbed());
         let history = outcome.history.unwrap_or_default();
         Self { name, drawn, smallest, failure: report::failure(&case), history, undisturbed }
     }
