@@ -2,8 +2,11 @@
 
 mod world;
 
+use std::sync::Arc;
+
 use capsize_clusters::{LinkFault, StartUp};
 use capsize_controllers::Settings;
+use capsize_controllers::rules::{Bug, Reference, Release, Rules};
 use kube::ResourceExt;
 use world::{World, one_to_two, two_of_four, world};
 
@@ -315,4 +318,40 @@ fn evictions_go_at_the_pace_that_is_set() {
             world.sleep(2).await;
         }
     });
+}
+
+#[test]
+fn controllers_that_start_anew_again_and_again_put_the_taint_that_evicts_off() {
+    world(7, |mut world| async move {
+        let _fault = world.member("m2").link().apply(LinkFault::Refuse);
+        world.until("m2 is tainted", 60, || async { world.taints("m2").await.len() == 1 }).await;
+        for _ in 0..3 {
+            world.sleep(240).await;
+            assert_eq!(world.taints("m2").await, ["not-ready:NoSchedule"]);
+            world.restart();
+        }
+        let left =
+            world.until("m2 is tainted for eviction", 320, || async { world.taints("m2").await.len() == 2 });
+        let left = left.await;
+        assert!((299.0..311.0).contains(&left), "{left}");
+    });
+}
+
+#[test]
+fn members_are_asked_as_often_as_is_configured_whatever_is_written_meanwhile() {
+    let rows: [(Arc<dyn Rules>, std::ops::Range<usize>); 2] =
+        [(Arc::new(Reference), 6..7), (Arc::new(Release::with(Bug::ReportsBringProbes)), 15..40)];
+    for (rules, expected) in rows {
+        world(7, |mut world| async move {
+            world.restart_by(rules);
+            world.sleep(5).await;
+            let before = world.probes("m1");
+            for round in 0..15 {
+                world.set_taint("m1", Some("NoSchedule").filter(|_| round % 2 == 0)).await;
+                world.sleep(4).await;
+            }
+            let asked = world.probes("m1") - before;
+            assert!(expected.contains(&asked), "{asked}");
+        });
+    }
 }

@@ -41,20 +41,20 @@ struct Served {
 impl Collected {
     /// An answer that is not whole does not replace one that there is: it would look as if kinds had been taken away
     /// (#7373). The condition tells of it all the same.
-    pub(crate) fn put_into(self, context: &Context, status: &mut ClusterStatus) {
-        if let Some(version) = self.version {
-            status.kubernetes_version = version;
+    pub(crate) fn put_into(&self, context: &Context, status: &mut ClusterStatus) {
+        if let Some(version) = &self.version {
+            status.kubernetes_version.clone_from(version);
         }
-        if let Some(Served { enablements, whole }) = self.served {
-            let (complete, reason, message) = context.rules.complete_apis(enablements.len(), whole);
+        if let Some(Served { enablements, whole }) = &self.served {
+            let (complete, reason, message) = context.rules.complete_apis(enablements.len(), *whole);
             let now = context.clock.now_in_seconds();
             set_condition(&mut status.conditions, CONDITION_COMPLETE_APIS, complete, reason, &message, now);
             if context.rules.replaces_enablements(complete, status.api_enablements.len()) {
-                status.api_enablements = enablements;
+                status.api_enablements.clone_from(enablements);
             }
         }
-        status.node_summary = Some(self.nodes);
-        status.resource_summary = Some(self.resources);
+        status.node_summary = Some(self.nodes.clone());
+        status.resource_summary = Some(self.resources.clone());
     }
 }
 

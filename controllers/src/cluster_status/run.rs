@@ -12,33 +12,48 @@ use jiff::Timestamp;
 use kube::client::Body;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Map, Value};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use super::collect::{Collected, Collector};
 use super::lease;
 use crate::api::{CONDITION_READY, Cluster, ClusterStatus, set_condition};
-use crate::machinery::{Context, Error, erase, put_status};
-use crate::rules::{Probe, ProbeRun, Readiness};
+use crate::machinery::{Context, Error, erase, patch_status, put_status};
+use crate::rules::{Probe, ProbeRun, Readiness, Write};
+
+/// How often a status is written anew that somebody else wrote in between (client-go's `retry.DefaultRetry`).
+const ATTEMPTS: usize = 5;
+
+/// The loop of one member.
+struct Probing {
+    /// Ends the pause between two probes.
+    forward: Arc<Notify>,
+    _task: JoinSet<()>,
+}
 
 /// Keeps a probe loop for every Cluster that these controllers reach.
 pub(crate) async fn run(context: Arc<Context>) {
-    let mut loops: BTreeMap<String, JoinSet<()>> = BTreeMap::new();
+    let mut loops: BTreeMap<String, Probing> = BTreeMap::new();
     let mut changes = std::pin::pin!(context.clusters.changes());
     while let Some(change) = changes.next().await {
         let name = change.object().name_any();
-        if !change.after.is_some_and(|cluster| context.reaches(&cluster)) {
+        let Some(cluster) = change.after.filter(|cluster| context.reaches(cluster)) else {
             loops.remove(&name);
             continue;
+        };
+        if let Some(probing) = loops.get(&name) {
+            if context.rules.brings_probe_forward(change.before.as_deref(), &cluster) {
+                probing.forward.notify_one();
+            }
+            continue;
         }
-        loops.entry(name.clone()).or_insert_with(|| {
-            let mut task = JoinSet::new();
-            task.spawn(probe_loop(Arc::clone(&context), name));
-            task
-        });
+        let (forward, mut task) = (Arc::<Notify>::default(), JoinSet::new());
+        task.spawn(probe_loop(Arc::clone(&context), name.clone(), Arc::clone(&forward)));
+        loops.insert(name, Probing { forward, _task: task });
     }
 }
 
-async fn probe_loop(context: Arc<Context>, name: String) {
+async fn probe_loop(context: Arc<Context>, name: String, forward: Arc<Notify>) {
     let mut run: Option<ProbeRun> = None;
     let mut collector = Collector::default();
     let mut lease = JoinSet::new();
@@ -51,14 +66,18 @@ async fn probe_loop(context: Arc<Context>, name: String) {
         if let Err(error) = outcome {
             tracing::debug!(cluster = name, %error, "the status of a cluster could not be written");
         }
-        context.clock.sleep(context.settings.cluster_status_update_frequency).await;
+        tokio::select! {
+            biased;
+            () = forward.notified() => {}
+            () = context.clock.sleep(context.settings.cluster_status_update_frequency) => {}
+        }
     }
 }
 
 /// Probes once, and writes what changed by it.
 async fn report(
     context: &Context,
-    cluster: &Cluster,
+    cluster: &Arc<Cluster>,
     run: &mut Option<ProbeRun>,
     collector: &mut Collector,
 ) -> Result<(), Error> {
@@ -84,7 +103,7 @@ async fn report(
         }
         _ => None,
     };
-    write(context, cluster, (!keeps).then_some(seen), collected).await
+    write(context, cluster, &Found { readiness: (!keeps).then_some(seen), collected }).await
 }
 
 /// Asks a member whether it is well: `/readyz`, or `/healthz` where there is no such thing.
@@ -102,28 +121,53 @@ async fn get(client: &Client, path: &str) -> Option<StatusCode> {
     client.send(request).await.ok().map(|response| response.status())
 }
 
-async fn write(
-    context: &Context,
-    cluster: &Cluster,
+/// What a probe has shown.
+struct Found {
+    /// `None`: the condition stays as it is.
     readiness: Option<Readiness>,
     collected: Option<Collected>,
-) -> Result<(), Error> {
+}
+
+/// Writes it into the status as that is after the probe, not as it was `before`. Others say things of a cluster, too, and
+/// what they have said since stays (#5227): a write that is refused is made anew.
+async fn write(context: &Context, before: &Arc<Cluster>, found: &Found) -> Result<(), Error> {
+    let (api, name) = (Api::<Cluster>::all(context.client.clone()), before.name_any());
+    if !context.guards(Write::ClusterStatus).await {
+        let change = change(context, before, found)?;
+        return if let Some(change) = change { put_status(&api, &name, &change).await } else { Ok(()) };
+    }
+    let Some(mut cluster) = context.clusters.get("", &name) else { return Ok(()) };
+    for _ in 0..ATTEMPTS {
+        let Some(change) = change(context, &cluster, found)? else { return Ok(()) };
+        match patch_status(&api, &*cluster, &change).await {
+            Err(Error::Request(error)) if is_conflict(&error) => cluster = Arc::new(api.get(&name).await?),
+            outcome => return outcome,
+        }
+    }
+    Err(Error::NotYet("others write the status all the time".into()))
+}
+
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.is_conflict())
+}
+
+/// What of the status becomes another; `None`: nothing.
+fn change(context: &Context, cluster: &Cluster, found: &Found) -> Result<Option<Map<String, Value>>, Error> {
     let mut status = cluster.status.clone().unwrap_or_default();
-    if let Some(Readiness { ready, reason, message }) = readiness {
+    if let Some(Readiness { ready, reason, message }) = found.readiness {
         let now: Timestamp = context.clock.now_in_seconds();
         set_condition(&mut status.conditions, CONDITION_READY, ready, reason, message, now);
     }
-    if let Some(collected) = collected {
+    if let Some(collected) = &found.collected {
         collected.put_into(context, &mut status);
     }
     if cluster.status.as_ref() == Some(&status) {
-        return Ok(());
+        return Ok(None);
     }
     // A merge patch leaves what it does not name: what the member no longer says has to be named.
     let (before, mut after) = (object(cluster.status.as_ref())?, object(Some(&status))?);
     erase(&before, &mut after);
-    put_status(&Api::<Cluster>::all(context.client.clone()), &cluster.name_any(), &after).await?;
-    Ok(())
+    Ok(Some(after))
 }
 
 fn object(status: Option<&ClusterStatus>) -> Result<Map<String, Value>, Error> {

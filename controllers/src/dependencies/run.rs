@@ -7,11 +7,12 @@ use futures::{StreamExt, stream};
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use kube::runtime::reflector::ObjectRef;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::attached::{attach, release};
 use crate::api::{ANNOTATION_DEPENDENCIES, ResourceBinding, ResourceSelector, binding_name};
-use crate::machinery::{Action, Binding, Context, Error, Queue, patch, run as run_queue};
+use crate::machinery::{Action, Binding, Context, Error, Queue, erase, patch_guarded, run as run_queue};
+use crate::rules::Write;
 
 /// Reconciles every namespaced binding: when it changes, when one that it requires or is required by does, and when its
 /// template or something that this depends on does.
@@ -120,10 +121,8 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
     };
     let dependencies = context.rules.dependencies(&kind.kind, &serde_json::to_value(&*template)?);
     if dependencies != said(&binding) {
-        let text = (!dependencies.is_empty()).then(|| serde_json::to_string(&dependencies)).transpose()?;
-        let change = json!({ "metadata": { "annotations": { ANNOTATION_DEPENDENCIES: text } } });
+        tell(&context, &binding, &dependencies).await?;
         // The change of it comes back here.
-        patch(&binding.own_api(&context), &*binding, change).await?;
         return Ok(Action::await_change());
     }
     for dependency in &dependencies {
@@ -133,4 +132,26 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
         }
     }
     Ok(Action::await_change())
+}
+
+/// Says on the binding what its template depends on. All annotations are written, as they were read, and so only where
+/// nobody has changed one since (#7208).
+async fn tell(
+    context: &Context,
+    binding: &ResourceBinding,
+    dependencies: &[ResourceSelector],
+) -> Result<(), Error> {
+    let all = |binding: &ResourceBinding| -> Result<Map<String, Value>, Error> {
+        Ok(serde_json::from_value(json!(binding.annotations()))?)
+    };
+    let mut annotations = all(binding)?;
+    let text = (!dependencies.is_empty()).then(|| serde_json::to_string(dependencies)).transpose()?;
+    annotations.insert(ANNOTATION_DEPENDENCIES.into(), json!(text));
+    let guarded = context.guards(Write::Dependencies).await;
+    let present = context.bindings.get(&binding.namespace().unwrap_or_default(), &binding.name_any());
+    let Some(present) = present.filter(|present| said(present) != dependencies) else { return Ok(()) };
+    erase(&all(&present)?, &mut annotations);
+    let change = json!({ "metadata": { "annotations": annotations } });
+    patch_guarded(&binding.own_api(context), binding, change, guarded).await?;
+    Ok(())
 }

@@ -23,6 +23,10 @@ pub enum Bug {
     PlacementUnguarded,
     /// The grace period of a task counts for the tasks after it, too (#7184).
     GracePeriodLeaks,
+    /// Conditions of a member are written back as they were before it was asked, whoever has written some since (#5227).
+    ConditionsPutBack,
+    /// Each change of its Cluster brings the next probe of a member forward, those that probes bring about as well (#6284).
+    ReportsBringProbes,
     /// A member without credentials is not ready at once, without a threshold (#7426).
     CredentialsUndamped,
     /// Tasks do not time out as long as the scheduler has no result (#3747).
@@ -87,6 +91,8 @@ pub enum Bug {
     /// What a workload depends on leaves a cluster when its eviction begins
     /// (`pkg/dependenciesdistributor/dependencies_distributor.go`).
     DependenciesLeaveFirst,
+    /// With what a template depends on, all annotations of its binding are written back as they were read (#7208).
+    AnnotationsPutBack,
     /// The completions of a Job are dealt out to clusters in another order than they were divided (#7387).
     CompletionsMixedUp,
     /// What somebody deletes in a member is made again though dispatching is suspended (#6525).
@@ -100,13 +106,15 @@ pub enum Bug {
 }
 
 /// Each bug with its name in profiles, and the first release without it, if there is one.
-const KNOWN: [(Bug, &str, Option<Number>); 40] = [
+const KNOWN: [(Bug, &str, Option<Number>); 43] = [
     (Bug::ChosenWhileLeaving, "chosen-while-leaving", Some((1, 6))),
     (Bug::TwoTasks, "two-tasks", Some((1, 6))),
     (Bug::TasksLost, "tasks-lost", Some((1, 18))),
     (Bug::TaintsLost, "taints-lost", Some((1, 18))),
     (Bug::PlacementUnguarded, "placement-unguarded", None),
     (Bug::GracePeriodLeaks, "grace-period-leaks", Some((1, 17))),
+    (Bug::ConditionsPutBack, "conditions-put-back", Some((1, 11))),
+    (Bug::ReportsBringProbes, "reports-bring-probes", Some((1, 14))),
     (Bug::CredentialsUndamped, "credentials-undamped", Some((1, 18))),
     (Bug::TimeoutAwaitsScheduler, "timeout-awaits-scheduler", Some((1, 14))),
     (Bug::ExpiryForgetsPurgeMode, "expiry-forgets-purge-mode", Some((1, 15))),
@@ -136,6 +144,7 @@ const KNOWN: [(Bug, &str, Option<Number>); 40] = [
     (Bug::PolicyChangesDropped, "policy-changes-dropped", Some((1, 15))),
     (Bug::NoFinalizer, "no-finalizer", Some((0, 10))),
     (Bug::DependenciesLeaveFirst, "dependencies-leave-first", None),
+    (Bug::AnnotationsPutBack, "annotations-put-back", Some((1, 17))),
     (Bug::CompletionsMixedUp, "completions-mixed-up", Some((1, 18))),
     (Bug::SuspendedIsMended, "suspended-is-mended", Some((1, 15))),
     (Bug::FailedIsApplied, "failed-is-applied", Some((1, 7))),

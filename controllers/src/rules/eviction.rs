@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
     use crate::api::{ClusterFailover, FailoverBehavior};
-    use crate::rules::Reference;
+    use crate::rules::{Reference, eviction_filter};
 
     fn report(cluster: &str, health: &str, status: &Value) -> AggregatedStatus {
         serde_json::from_value(
@@ -191,6 +191,23 @@ mod tests {
             let fate = task_fate(&task, replaced, Duration::from_secs(600), at(now));
             assert_eq!(fate, expected, "{begun:?} {replaced} {now}");
         }
+    }
+
+    /// #5782, #5803: nothing is said of the member that is left, and so its recovery changes nothing.
+    #[test]
+    fn a_member_that_is_back_ends_no_task_and_is_not_chosen_as_long_as_one_lasts() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let running = json!({"replicas": 2});
+        let reports = [report("m1", "Healthy", &running), report("m2", "Unhealthy", &running)];
+        let replaced = is_replaced(true, &[target("m2", 2)], &reports);
+        let creation_timestamp = Some(Time(at(100)));
+        let task =
+            GracefulEvictionTask { from_cluster: "m1".into(), creation_timestamp, ..Default::default() };
+        let fate = |now| task_fate(&task, replaced, Duration::from_secs(600), at(now));
+        assert_eq!(fate(700), TaskFate::KeepUntil(at(700)));
+        assert!(eviction_filter(std::slice::from_ref(&task), "m1").is_some());
+        assert_eq!(fate(701), TaskFate::End);
+        assert!(eviction_filter(&[], "m1").is_none());
     }
 
     #[test]

@@ -105,8 +105,8 @@ pub use policy::{Claim, Match, owner, selects};
 pub use propagated::{propagated_version, skips_kind, skips_object};
 pub use prune::prune;
 pub use readiness::{
-    Probe, ProbeRun, Readiness, complete_apis, is_asked, is_damped, keeps_condition, member_timeout,
-    probe_run, readiness, replaces_enablements,
+    Probe, ProbeRun, Readiness, brings_probe_forward, complete_apis, is_asked, is_damped, keeps_condition,
+    member_timeout, probe_run, readiness, replaces_enablements,
 };
 pub use rebalance::{call_ends, is_new_call, observed_workloads};
 pub use reflect::reflected_status;

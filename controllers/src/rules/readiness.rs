@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::api::Cluster;
+
 /// How a probe of a member's API server (`/readyz`, or `/healthz` where that is missing) ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
@@ -82,6 +84,13 @@ pub fn is_asked(ready: bool, answers: bool) -> bool {
 #[must_use]
 pub fn member_timeout(configured: Duration) -> Duration {
     configured
+}
+
+/// Whether a change of its Cluster brings the next probe of a member forward: none does, so that members are asked as often
+/// as is configured. Until 1.13 each did, that which a probe had brought about as well (#6284).
+#[must_use]
+pub fn brings_probe_forward(_before: Option<&Cluster>, _after: &Cluster) -> bool {
+    false
 }
 
 /// The run after a probe: any answer unlike the one before begins a new one.

@@ -177,6 +177,10 @@ impl Rules for Release {
         !(self.has(Bug::CredentialsUndamped) && probe == Probe::NoClient) && super::is_damped(probe)
     }
 
+    fn brings_probe_forward(&self, before: Option<&Cluster>, after: &Cluster) -> bool {
+        self.has(Bug::ReportsBringProbes) || super::brings_probe_forward(before, after)
+    }
+
     fn member_timeout(&self, configured: Duration) -> Duration {
         if self.has(Bug::NoTimeLimit) { Duration::MAX } else { super::member_timeout(configured) }
     }
@@ -285,13 +289,16 @@ impl Rules for Release {
     }
 
     fn unguarded(&self, write: Write) -> Option<Duration> {
-        let bug = match write {
-            Write::Tasks => Bug::TasksLost,
-            Write::PolicyTaints => Bug::TaintsLost,
-            Write::Placement => Bug::PlacementUnguarded,
-        };
         // In a real system there is time between a read and a write; here there is none unless somebody takes it.
-        if self.has(bug) { Some(Duration::from_secs(1)) } else { super::unguarded(write) }
+        let (bug, millis) = match write {
+            Write::Tasks => (Bug::TasksLost, 1000),
+            Write::PolicyTaints => (Bug::TaintsLost, 1000),
+            Write::Placement => (Bug::PlacementUnguarded, 1000),
+            // A probe takes its time.
+            Write::ClusterStatus => (Bug::ConditionsPutBack, 0),
+            Write::Dependencies => (Bug::AnnotationsPutBack, 200),
+        };
+        if self.has(bug) { Some(Duration::from_millis(millis)) } else { super::unguarded(write) }
     }
 
     fn activates(&self, preference: &str, touched: bool) -> bool {

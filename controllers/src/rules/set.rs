@@ -40,6 +40,7 @@ pub trait Rules: Send + Sync {
         fn readiness(probe: Probe) -> Readiness;
         fn probe_run(before: Option<ProbeRun>, ready: bool, now: Timestamp) -> ProbeRun;
         fn is_damped(probe: Probe) -> bool;
+        fn brings_probe_forward(before: Option<&Cluster>, after: &Cluster) -> bool;
         fn is_asked(ready: bool, answers: bool) -> bool;
         fn keeps_condition(
             before: Option<ProbeRun>,

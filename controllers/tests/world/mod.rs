@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use capsize_apiserver::AdmissionRequest;
 use capsize_clock::{Clock, Seed, Simulation, simulate};
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_controllers::api::{Cluster, PropagationPolicy, ResourceBinding, Work, crds};
-use capsize_controllers::rules::Reference;
+use capsize_controllers::rules::{Reference, Rules};
 use capsize_controllers::{Controllers, MemberClients, Running, Settings, Write, admit, bounded};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -25,6 +26,8 @@ pub(crate) struct World {
     pub(crate) client: Client,
     fleet: Fleet,
     settings: Settings,
+    rules: Arc<dyn Rules>,
+    probes: BTreeMap<String, Arc<AtomicUsize>>,
     controllers: Option<Running>,
 }
 
@@ -34,6 +37,16 @@ impl MemberClients for Remotes {
     fn client(&self, cluster: &Cluster, timeout: Duration) -> Option<Client> {
         self.0.get(&cluster.name_any()).map(|client| bounded(client.clone(), timeout))
     }
+}
+
+/// The client, with how often it asks whether the member is well.
+fn counted(client: Client, probes: Arc<AtomicUsize>) -> Client {
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        probes.fetch_add(usize::from(request.uri().path() == "/readyz"), Ordering::Relaxed);
+        let client = client.clone();
+        async move { client.send(request).await }
+    });
+    Client::new(service, "default")
 }
 
 /// Runs a test in a fleet of members m1 to m5, with default timings.
@@ -63,7 +76,9 @@ impl World {
         let definitions = crds().iter().map(|crd| serde_json::to_value(crd).unwrap()).collect();
         fleet.control_plane().install(definitions).unwrap();
         let client = fleet.control_plane().client();
-        let mut world = Self { clock: run.clock, client, fleet, settings, controllers: None };
+        let (rules, probes) =
+            (Arc::new(Reference), names.map(|name| (name.to_owned(), Arc::default())).into());
+        let mut world = Self { clock: run.clock, client, fleet, settings, rules, probes, controllers: None };
         world.restart();
         for name in names {
             let cluster = serde_json::from_value(json!({
@@ -87,18 +102,33 @@ impl World {
         self.restart();
     }
 
+    /// Stops the controllers where they are, and starts others, which decide by these rules.
+    pub(crate) fn restart_by(&mut self, rules: Arc<dyn Rules>) {
+        self.rules = rules;
+        self.restart();
+    }
+
     /// Stops the controllers where they are, and starts new ones.
     pub(crate) fn restart(&mut self) {
-        let remotes = self.fleet.members().map(|member| (member.name().to_owned(), member.remote_client()));
+        let remotes = self.fleet.members().map(|member| {
+            let name = member.name().to_owned();
+            let client = counted(member.remote_client(), Arc::clone(&self.probes[&name]));
+            (name, client)
+        });
         self.controllers = None;
         let controllers = Controllers {
             client: self.client.clone(),
             members: Arc::new(Remotes(remotes.collect())),
             clock: self.clock,
             settings: self.settings.clone(),
-            rules: Arc::new(Reference),
+            rules: Arc::clone(&self.rules),
         };
         self.controllers = Some(controllers.start());
+    }
+
+    /// How often the member has been asked whether it is well.
+    pub(crate) fn probes(&self, member: &str) -> usize {
+        self.probes[member].load(Ordering::Relaxed)
     }
 
     pub(crate) fn member(&self, name: &str) -> &Member {

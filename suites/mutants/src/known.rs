@@ -8,7 +8,7 @@ use capsize_controllers::rules::{Bug, Release, Rules};
 use crate::Mutant;
 
 /// The scenario that notices, and the guarantee that names the cause.
-const NOTICED: [(Bug, &str, &str); 36] = [
+const NOTICED: [(Bug, &str, &str); 37] = [
     (Bug::ChosenWhileLeaving, "placement/not-chosen-while-leaving", "EVICTION-04"),
     (Bug::TasksLost, "eviction/two-members-at-once", "EVICTION-02"),
     (Bug::TaintsLost, "tainting/policy-beside-a-person", "TAINT-09"),
@@ -40,6 +40,7 @@ const NOTICED: [(Bug, &str, &str); 36] = [
     (Bug::PolicyChangesDropped, "placement/candidate-taken-away", "POLICY-01"),
     (Bug::NoFinalizer, "policy/template-deleted", "DELIVERY-02"),
     (Bug::DependenciesLeaveFirst, "dependencies/stay-as-long-as-the-workload", "DELIVERY-10"),
+    (Bug::AnnotationsPutBack, "dependencies/told-beside-the-scheduler", "TOLERATION-01"),
     (Bug::CompletionsMixedUp, "delivery/job", "DELIVERY-11"),
     (Bug::SuspendedIsMended, "delivery/suspended-stays-deleted", "DELIVERY-14"),
     (Bug::FailedIsApplied, "delivery/conflict", "DELIVERY-06"),
@@ -57,8 +58,10 @@ const AS_RELEASE: [(Bug, &str); 3] = [
 
 /// Those that only a test of their rule shows, and why (`controllers/src/rules/release/tests.rs`).
 #[cfg(test)]
-const BY_THEIR_RULE: [(Bug, &str); 4] = [
+const BY_THEIR_RULE: [(Bug, &str); 6] = [
     (Bug::TwoTasks, "only a schedule that knows no evictions brings a cluster back so soon"),
+    (Bug::ConditionsPutBack, "a step of tainting/condition-of-a-person notices"),
+    (Bug::ReportsBringProbes, "how often a member is asked is not in a history"),
     (Bug::PlacementUnguarded, "the taint manager takes back at once what the scheduler brought back"),
     (
         Bug::SwapRestartsToleration,

@@ -117,6 +117,18 @@ fn guards_placement(rules: &dyn Rules) -> bool {
     rules.unguarded(Write::Placement).is_none()
 }
 
+fn guards_conditions(rules: &dyn Rules) -> bool {
+    rules.unguarded(Write::ClusterStatus).is_none()
+}
+
+fn guards_annotations(rules: &dyn Rules) -> bool {
+    rules.unguarded(Write::Dependencies).is_none()
+}
+
+fn probes_at_its_own_times(rules: &dyn Rules) -> bool {
+    !rules.brings_probe_forward(None, &cluster("", None))
+}
+
 fn lets_each_task_be_as_old_as_it_says(rules: &dyn Rules) -> bool {
     let task = |grace_period_seconds| GracefulEvictionTask { grace_period_seconds, ..Default::default() };
     let timeouts = rules.task_timeouts(&[task(Some(60)), task(None)], Duration::from_secs(600));
@@ -264,13 +276,15 @@ fn keeps_the_slices_of_an_outage(rules: &dyn Rules) -> bool {
 #[test]
 fn a_bug_changes_its_rule_and_no_other() {
     type Ask = fn(&dyn Rules) -> bool;
-    let rows: [(Bug, Ask, bool); 40] = [
+    let rows: [(Bug, Ask, bool); 43] = [
         (Bug::ChosenWhileLeaving, is_chosen, true),
         (Bug::TwoTasks, leaves_two_tasks, true),
         (Bug::TasksLost, guards_tasks, false),
         (Bug::TaintsLost, guards_taints, false),
         (Bug::PlacementUnguarded, guards_placement, false),
         (Bug::GracePeriodLeaks, lets_each_task_be_as_old_as_it_says, false),
+        (Bug::ConditionsPutBack, guards_conditions, false),
+        (Bug::ReportsBringProbes, probes_at_its_own_times, false),
         (Bug::CredentialsUndamped, damps_missing_credentials, false),
         (Bug::TimeoutAwaitsScheduler, lets_tasks_time_out_unscheduled, false),
         (Bug::ExpiryForgetsPurgeMode, is_direct_when_time_is_up, false),
@@ -300,6 +314,7 @@ fn a_bug_changes_its_rule_and_no_other() {
         (Bug::PolicyChangesDropped, follows_a_policy, false),
         (Bug::NoFinalizer, has_a_finalizer, false),
         (Bug::DependenciesLeaveFirst, keeps_dependencies, false),
+        (Bug::AnnotationsPutBack, guards_annotations, false),
         (Bug::CompletionsMixedUp, deals_out_completions_as_divided, false),
         (Bug::SuspendedIsMended, leaves_what_is_suspended, false),
         (Bug::FailedIsApplied, reports_failure_as_success, true),
