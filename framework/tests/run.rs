@@ -56,7 +56,7 @@ impl Implementation for Idle {
         ]
     }
 
-    fn admission(&self, _: &Timings) -> Admission {
+    fn admission(&self, _: &Timings, _: Seed) -> Admission {
         Arc::new(|_| Ok(None))
     }
 
@@ -235,7 +235,7 @@ fn an_implementation_that_panics_breaks_its_case_and_no_other() {
         fn definitions(&self) -> Vec<Value> {
             panic!("no definitions today")
         }
-        fn admission(&self, _: &Timings) -> Admission {
+        fn admission(&self, _: &Timings, _: Seed) -> Admission {
             Arc::new(|_| Ok(None))
         }
         fn start<'a>(&'a self, _: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {

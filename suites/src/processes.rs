@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_clock::Clock;
+use capsize_clock::{Clock, Seed};
 use capsize_clusters::{Admission, Sockets};
 use capsize_framework::dialect::{Speaks, objects};
 use capsize_framework::run::{Implementation, Nature, Site, StartError, Started};
@@ -80,8 +80,8 @@ impl Implementation for Processes {
         namespaces.into_iter().chain(self.reference.definitions()).collect()
     }
 
-    fn admission(&self, timings: &Timings) -> Admission {
-        self.reference.admission(timings)
+    fn admission(&self, timings: &Timings, seed: Seed) -> Admission {
+        self.reference.admission(timings, seed)
     }
 
     fn nature(&self) -> Nature {

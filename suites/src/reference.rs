@@ -1,9 +1,11 @@
 //! Joins the reference implementation to the framework: neither knows the other.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use capsize_clock::Seed;
 use capsize_clusters::{Admission, Fleet, SyncMode};
 use capsize_controllers::Write;
 use capsize_controllers::rules::{EvictsBy, Gates, Reference as ReferenceRules, Release, Rules, UnknownBug};
@@ -68,14 +70,19 @@ impl Implementation for Reference {
         self.definitions.clone()
     }
 
-    fn admission(&self, timings: &Timings) -> Admission {
+    fn admission(&self, timings: &Timings, seed: Seed) -> Admission {
         if self.disabled.contains(WEBHOOKS) {
             return Arc::new(|_| Ok(None));
         }
         let (settings, rules) = (settings(timings), Arc::clone(&self.rules));
+        let created = AtomicU64::new(0);
         Arc::new(move |request| {
             let Some(object) = request.object else { return Ok(None) };
-            admit(&settings, &*rules, Write::of(request.kind, request.operation, object, request.old))
+            let is_new = request.operation == "CREATE" && rules.behaviour().permanent_ids;
+            let number = || created.fetch_add(1, Ordering::Relaxed);
+            let id = if is_new { uuid(seed, number()) } else { String::new() };
+            let write = Write::of(request.kind, request.operation, object, request.old);
+            admit(&settings, &*rules, Write { id: &id, ..write })
         })
     }
 
@@ -124,6 +131,19 @@ impl Reference {
         };
         Box::new((controllers.start(), agents))
     }
+}
+
+/// The UUID, version 4, that chance has for what is made after so many others.
+fn uuid(seed: Seed, number: u64) -> String {
+    let half = |name: &str| seed.derive(&format!("{name} half of permanent id {number}")).0;
+    let (high, low) = (half("first"), half("second"));
+    let (variant, rest) = ((low >> 48) & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
+    format!(
+        "{:08x}-{:04x}-4{:03x}-{variant:04x}-{rest:012x}",
+        high >> 32,
+        (high >> 16) & 0xffff,
+        high & 0xfff
+    )
 }
 
 /// The way to each member that is pushed to, through its link.

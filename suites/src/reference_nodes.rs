@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use capsize_clock::Seed;
 use capsize_clusters::Admission;
 use capsize_controllers::rules::node::{NodeBehaviour, NodeRelease, NodeRules, Rates, UnknownNodeBug};
 use capsize_controllers::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
@@ -67,7 +68,7 @@ impl Implementation for NodeReference {
         Vec::new()
     }
 
-    fn admission(&self, _: &Timings) -> Admission {
+    fn admission(&self, _: &Timings, _: Seed) -> Admission {
         Arc::new(|_| Ok(None))
     }
 

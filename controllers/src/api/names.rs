@@ -52,13 +52,21 @@ pub const CLUSTER_POLICY_NAME: &str = "clusterpropagationpolicy.karmada.io/name"
 pub const LABEL_POLICY_ID: &str = "propagationpolicy.karmada.io/permanent-id";
 /// The same for a cluster-scoped policy.
 pub const LABEL_CLUSTER_POLICY_ID: &str = "clusterpropagationpolicy.karmada.io/permanent-id";
-/// Label on Work and manifest: [`binding_key`] of their binding.
+/// Label on binding, Work and manifest, as from 1.8: what the binding is called whatever its name.
+pub const LABEL_BINDING_ID: &str = "resourcebinding.karmada.io/permanent-id";
+/// The same for a cluster-scoped binding.
+pub const LABEL_CLUSTER_BINDING_ID: &str = "clusterresourcebinding.karmada.io/permanent-id";
+/// Label on Work and manifest, as from 1.8: what the Work is called whatever its name.
+pub const LABEL_WORK_ID: &str = "work.karmada.io/permanent-id";
+/// Label on a manifest, as from 1.8: `true` says that it comes from the control plane.
+pub const LABEL_MANAGED: &str = "karmada.io/managed";
+/// Label on Work and manifest: [`binding_key`] of their binding, until 1.9.
 pub const LABEL_BINDING_KEY: &str = "resourcebinding.karmada.io/key";
 /// Annotation on Work and manifest: the namespace of their binding.
 pub const ANNOTATION_BINDING_NAMESPACE: &str = "resourcebinding.karmada.io/namespace";
 /// Annotation on Work and manifest: the name of their binding.
 pub const ANNOTATION_BINDING_NAME: &str = "resourcebinding.karmada.io/name";
-/// Label on Work and manifest: [`binding_key`] of their cluster-scoped binding.
+/// Label on Work and manifest: [`binding_key`] of their cluster-scoped binding, until 1.9.
 pub const LABEL_CLUSTER_BINDING_KEY: &str = "clusterresourcebinding.karmada.io/key";
 /// Annotation on Work and manifest: the name of their cluster-scoped binding.
 pub const ANNOTATION_CLUSTER_BINDING_NAME: &str = "clusterresourcebinding.karmada.io/name";
@@ -74,23 +82,26 @@ pub const LABEL_COLLECTED_SERVICE_NAMESPACE: &str = "endpointslice.karmada.io/na
 pub const LABEL_COLLECTED_SERVICE_NAME: &str = "endpointslice.karmada.io/name";
 /// Label on a Work that brings an `EndpointSlice` from its member: the kind that asked for it.
 pub const LABEL_COLLECTED_BY: &str = "endpointslice.karmada.io/managed-by";
-/// Label on a manifest: the namespace of its Work.
-pub const LABEL_WORK_NAMESPACE: &str = "work.karmada.io/namespace";
-/// Label on a manifest: the name of its Work.
-pub const LABEL_WORK_NAME: &str = "work.karmada.io/name";
+/// On a manifest: the namespace of its Work. A label, and as from 1.8 an annotation.
+pub const WORK_NAMESPACE: &str = "work.karmada.io/namespace";
+/// On a manifest: the name of its Work. A label, and as from 1.8 an annotation.
+pub const WORK_NAME: &str = "work.karmada.io/name";
 /// Annotation on a Work: JSON of what the override policies of its namespace changed in it.
 pub const ANNOTATION_APPLIED_OVERRIDES: &str = "policy.karmada.io/applied-overrides";
 /// Annotation on a Work: JSON of what the cluster-scoped override policies changed in it.
 pub const ANNOTATION_APPLIED_CLUSTER_OVERRIDES: &str = "policy.karmada.io/applied-cluster-overrides";
 /// Annotation on a manifest: uid of the template it was made from.
 pub const ANNOTATION_TEMPLATE_UID: &str = "resourcetemplate.karmada.io/uid";
+/// Annotation on a manifest, as from 1.10: the generation of the template that it was made from.
+pub const ANNOTATION_TEMPLATE_GENERATION: &str = "resourcetemplate.karmada.io/generation";
 /// Annotation on a manifest: the annotations that came from the control plane, by comma.
 pub const ANNOTATION_MANAGED_ANNOTATIONS: &str = "resourcetemplate.karmada.io/managed-annotations";
 /// Annotation on a manifest: the labels that came from the control plane, by comma.
 pub const ANNOTATION_MANAGED_LABELS: &str = "resourcetemplate.karmada.io/managed-labels";
 /// Label on a template: `true` leaves its replicas to the members, which scale it themselves.
 pub const LABEL_RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
-/// Annotation on a template: `overwrite` lets it take over an object that the member already has.
+/// Annotation on a template: `overwrite` lets it take over an object that the member already has. On Work and manifest too,
+/// as from 1.7.
 pub const ANNOTATION_CONFLICT_RESOLUTION: &str = "work.karmada.io/conflict-resolution";
 
 /// Who made an eviction task: the taint manager.
@@ -145,13 +156,6 @@ pub fn work_name(kind: &str, namespace: &str, name: &str) -> String {
 #[must_use]
 pub fn binding_key(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { safe_hash(name) } else { safe_hash(&format!("{namespace}/{name}")) }
-}
-
-/// The label on Work and manifest that leads back to their binding.
-#[must_use]
-pub fn binding_label(namespace: &str, name: &str) -> (&'static str, String) {
-    let label = if namespace.is_empty() { LABEL_CLUSTER_BINDING_KEY } else { LABEL_BINDING_KEY };
-    (label, binding_key(namespace, name))
 }
 
 /// The annotations on Work and manifest that lead back to their binding.

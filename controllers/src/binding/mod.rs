@@ -7,3 +7,4 @@ mod works;
 
 pub(crate) use overrides::Overrides;
 pub(crate) use run::run;
+pub(crate) use works::work_id;

@@ -8,17 +8,51 @@ use serde_json::{Map, Value, json};
 
 use super::overrides::Overrides;
 use crate::api::{
-    FINALIZER_WORK, Manifest, Work, WorkSpec, WorkloadTemplate, binding_annotations, binding_label,
-    cluster_of, execution_namespace, work_name,
+    ANNOTATION_CONFLICT_RESOLUTION, FINALIZER_WORK, LABEL_BINDING_ID, LABEL_CLUSTER_BINDING_ID,
+    LABEL_WORK_ID, Manifest, Work, WorkSpec, WorkloadTemplate, binding_annotations, cluster_of,
+    execution_namespace, work_name,
 };
 use crate::machinery::{BY_BINDING, Binding, Context, Error, patch};
-use crate::rules::Delivery;
+use crate::rules::{BindingRef, Delivery};
+
+/// What the Works of a binding call it.
+struct Named {
+    namespace: String,
+    name: String,
+    id: String,
+}
+
+impl Named {
+    /// Webhooks label a binding with its id, and its uid will do where they did not.
+    fn of<B: Binding>(binding: &B) -> Self {
+        let label = if B::NAMESPACED { LABEL_BINDING_ID } else { LABEL_CLUSTER_BINDING_ID };
+        let id = binding.labels().get(label).cloned().or_else(|| binding.uid());
+        Self {
+            namespace: binding.namespace().unwrap_or_default(),
+            name: binding.name_any(),
+            id: id.unwrap_or_default(),
+        }
+    }
+
+    fn as_ref(&self) -> BindingRef<'_> {
+        BindingRef { namespace: &self.namespace, name: &self.name, id: &self.id }
+    }
+}
+
+/// The permanent id of a Work; empty where there is no Work yet, or nobody has given it one.
+pub(crate) fn work_id(work: Option<&Work>) -> &str {
+    work.and_then(|work| work.metadata.labels.as_ref()?.get(LABEL_WORK_ID)).map_or("", String::as_str)
+}
+
+fn in_namespace<'a>(works: &'a [Arc<Work>], namespace: &str) -> Option<&'a Arc<Work>> {
+    works.iter().find(|work| work.metadata.namespace.as_deref() == Some(namespace))
+}
 
 /// The Works of the binding, wherever they are.
 pub(super) fn works_of(context: &Context, binding: &impl Binding) -> Vec<Arc<Work>> {
-    let (namespace, name) = (binding.namespace().unwrap_or_default(), binding.name_any());
-    let (label, key) = binding_label(&namespace, &name);
-    let annotations = binding_annotations(&namespace, &name);
+    let named = Named::of(binding);
+    let (label, key) = context.rules.binding_mark(named.as_ref());
+    let annotations = binding_annotations(&named.namespace, &named.name);
     let is_its = |work: &Arc<Work>| {
         work.labels().get(label) == Some(&key)
             && annotations.iter().all(|(key, value)| work.annotations().get(*key) == Some(value))
@@ -78,7 +112,7 @@ pub(super) async fn ensure(
             replicas: has_replicas.then_some(target.replicas),
             completions: completions.as_ref().and_then(|shares| shares.get(&target.name).copied()),
         };
-        let written = match wanted(context, binding, template, &share) {
+        let written = match wanted(context, binding, works, template, &share) {
             Ok(wanted) => write(context, binding, works, wanted).await,
             Err(error) => Err(error),
         };
@@ -105,16 +139,18 @@ struct Wanted {
 fn wanted(
     context: &Context,
     binding: &impl Binding,
+    works: &[Arc<Work>],
     template: &Value,
     share: &Share<'_>,
 ) -> Result<Wanted, Error> {
-    let (namespace, name) = (binding.namespace().unwrap_or_default(), binding.name_any());
+    let (named, namespace) = (Named::of(binding), execution_namespace(share.cluster));
     let spec = binding.spec();
     let cluster = context.clusters.get("", share.cluster);
     let overrides = cluster.map(|cluster| Overrides::of(context, template, &cluster)).unwrap_or_default();
     let manifest = context.rules.manifest(&Delivery {
         template,
-        binding: Some((&namespace, &name)),
+        binding: Some(named.as_ref()),
+        work_id: work_id(in_namespace(works, &namespace).map(|work| &**work)),
         cluster: share.cluster,
         replicas: share.replicas,
         completions: share.completions,
@@ -122,14 +158,20 @@ fn wanted(
         state: &context.rules.injected_state(spec, share.cluster),
         conflicts: spec.conflict_resolution,
     });
-    let manifest = manifest.map(Manifest).map_err(Error::NotYet)?;
+    let manifest = manifest.map_err(Error::NotYet)?;
+    let mut annotations =
+        Map::from_iter(overrides.annotations()?.map(|(key, value)| (key.to_owned(), value)));
+    if context.rules.behaviour().resolves_conflicts {
+        let word = manifest["metadata"]["annotations"][ANNOTATION_CONFLICT_RESOLUTION].clone();
+        annotations.insert(ANNOTATION_CONFLICT_RESOLUTION.into(), word);
+    }
     let resource = &spec.resource;
     Ok(Wanted {
-        namespace: execution_namespace(share.cluster),
+        namespace,
         name: work_name(&resource.kind, &resource.namespace, &resource.name),
-        annotations: Map::from_iter(overrides.annotations()?.map(|(key, value)| (key.to_owned(), value))),
+        annotations,
         spec: WorkSpec {
-            workload: WorkloadTemplate { manifests: vec![manifest] },
+            workload: WorkloadTemplate { manifests: vec![Manifest(manifest)] },
             suspend_dispatching: context.rules.is_dispatch_suspended(spec.suspension.as_ref(), share.cluster),
             preserve_resources_on_deletion: spec.preserve_resources_on_deletion == Some(true),
         },
@@ -144,13 +186,13 @@ async fn write(
 ) -> Result<(), Error> {
     let Wanted { namespace, name, mut annotations, spec } = wanted;
     let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
-    match works.iter().find(|work| work.metadata.namespace.as_deref() == Some(&namespace)) {
+    match in_namespace(works, &namespace) {
         None => {
-            let (of_namespace, of_name) = (binding.namespace().unwrap_or_default(), binding.name_any());
+            let named = Named::of(binding);
             annotations.retain(|_, value| !value.is_null());
-            let lead_back = binding_annotations(&of_namespace, &of_name).into_iter();
+            let lead_back = binding_annotations(&named.namespace, &named.name).into_iter();
             annotations.extend(lead_back.map(|(key, value)| (key.to_owned(), json!(value))));
-            let (label, key) = binding_label(&of_namespace, &of_name);
+            let (label, key) = context.rules.binding_mark(named.as_ref());
             let work: Work = serde_json::from_value(json!({
                 "apiVersion": "work.karmada.io/v1alpha1",
                 "kind": "Work",

@@ -10,9 +10,9 @@ use kube::{Api, Client, ResourceExt};
 
 use super::{Astray, Binding, Copies, Informer, Retries, bounded};
 use crate::api::{
-    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, LABEL_BINDING_KEY,
-    LABEL_CLUSTER_BINDING_KEY, NAMESPACE_CLUSTER_LEASES, OverridePolicy, PropagationPolicy, ResourceBinding,
-    ResourceBindingSpec, Work, execution_namespace,
+    Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, LABEL_BINDING_ID,
+    LABEL_BINDING_KEY, LABEL_CLUSTER_BINDING_ID, LABEL_CLUSTER_BINDING_KEY, NAMESPACE_CLUSTER_LEASES,
+    OverridePolicy, PropagationPolicy, ResourceBinding, ResourceBindingSpec, Work, execution_namespace,
 };
 use crate::dependencies::{BY_DEPENDENCY, dependencies_of};
 use crate::detector::Templates;
@@ -170,7 +170,7 @@ impl Retries for Context {
 pub(crate) const BY_TARGET: &str = "target";
 /// The index of Works by their execution namespace.
 pub(crate) const BY_NAMESPACE: &str = "namespace";
-/// The index of Works by the key of their binding.
+/// The index of Works by the key or id of their binding.
 pub(crate) const BY_BINDING: &str = "binding";
 
 fn by_target<B: Binding>(bindings: Informer<B>) -> Informer<B> {
@@ -183,7 +183,8 @@ fn works(api: Api<Work>, config: Config) -> Informer<Work> {
     let works = Informer::start(api, config);
     let works = works.indexed(BY_NAMESPACE, |work| work.namespace().into_iter().collect());
     works.indexed(BY_BINDING, |work| {
-        let labels = [LABEL_BINDING_KEY, LABEL_CLUSTER_BINDING_KEY];
+        let labels =
+            [LABEL_BINDING_KEY, LABEL_CLUSTER_BINDING_KEY, LABEL_BINDING_ID, LABEL_CLUSTER_BINDING_ID];
         labels.iter().filter_map(|label| work.labels().get(*label).cloned()).collect()
     })
 }

@@ -15,7 +15,7 @@ use serde_json::{Map, json};
 use crate::api::{
     Cluster, FINALIZER_CLUSTER, FINALIZER_WORK, Manifest, Work, execution_namespace, work_name,
 };
-use crate::binding::Overrides;
+use crate::binding::{Overrides, work_id};
 use crate::machinery::{Action, Context, Error, Informer, Queue, patch, refs, run as run_queue};
 use crate::rules::Delivery;
 
@@ -59,9 +59,12 @@ async fn ensure(context: &Context, namespace: &Namespace, cluster: &Cluster) -> 
     let (name, execution) = (namespace.name_any(), execution_namespace(&cluster.name_any()));
     let object = serde_json::to_value(namespace)?;
     let overrides = Overrides::of(context, &object, cluster);
+    let work_name = work_name(&Namespace::kind(&()), "", &name);
+    let present = context.works.get(&execution, &work_name);
     let manifest = context.rules.manifest(&Delivery {
         template: &object,
         binding: None,
+        work_id: work_id(present.as_deref()),
         cluster: &cluster.name_any(),
         replicas: None,
         completions: None,
@@ -73,9 +76,8 @@ async fn ensure(context: &Context, namespace: &Namespace, cluster: &Cluster) -> 
     let annotations = overrides.annotations()?.map(|(key, value)| (key.to_owned(), value));
     let mut annotations = Map::from_iter(annotations);
     let spec = json!({ "workload": { "manifests": [manifest] } });
-    let work_name = work_name(&Namespace::kind(&()), "", &name);
     let api = Api::<Work>::namespaced(context.client.clone(), &execution);
-    match context.works.get(&execution, &work_name) {
+    match present {
         None => {
             annotations.retain(|_, value| !value.is_null());
             let work: Work = serde_json::from_value(json!({

@@ -17,8 +17,14 @@ pub struct Behaviour {
     /// (`pkg/scheduler/core/spreadconstraint/util.go`).
     pub ranks_by_room: bool,
     /// Template and binding name their policy in annotations and carry its permanent id as a label; as from 1.8
-    /// (`pkg/detector/claim.go`). Before, the names were labels.
+    /// (`pkg/detector/claim.go`). Before, the names were labels. Bindings and Works have ids of their own, too.
     pub permanent_ids: bool,
+    /// Works and copies say which generation of the template they are of, and the template what all copies have caught up
+    /// with; as from 1.10 (`resourcetemplate.karmada.io/generation`).
+    pub tells_generation: bool,
+    /// Policies say, and Works and copies with them, what becomes of an object that a member already has; as from 1.7
+    /// (`conflictResolution`).
+    pub resolves_conflicts: bool,
     /// The condition `Scheduled` says what went wrong: `Success`, `NoClusterFit`, `Unschedulable`, `SchedulerError`;
     /// as from 1.7 (`pkg/apis/work/v1alpha2/binding_types.go`). Before, only `BindingScheduled` and
     /// `BindingFailedScheduling`.
@@ -97,6 +103,8 @@ impl Behaviour {
             grouping: if release >= (1, 6) { Grouping::WithinLimits } else { Grouping::Fewest },
             ranks_by_room: release >= (1, 6),
             permanent_ids: release >= (1, 8),
+            tells_generation: release >= (1, 10),
+            resolves_conflicts: release >= (1, 7),
             tells_reasons: release >= (1, 7),
             unserved_targets: match release {
                 release if ((1, 12)..(1, 15)).contains(&release) => UnservedTargets::StayInDoubt,
@@ -132,6 +140,8 @@ mod tests {
             grouping: Grouping::Fewest,
             ranks_by_room: false,
             permanent_ids: false,
+            tells_generation: false,
+            resolves_conflicts: false,
             tells_reasons: false,
             taints_by_itself: true,
             evicts_by: EvictsBy::TaintManager,
@@ -141,9 +151,10 @@ mod tests {
             unserved_targets: UnservedTargets::Stay,
         };
         let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
-        let telling = Behaviour { tells_reasons: true, ..ranked };
+        let telling = Behaviour { tells_reasons: true, resolves_conflicts: true, ..ranked };
         let identified = Behaviour { permanent_ids: true, ..telling };
-        let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..identified };
+        let counted = Behaviour { tells_generation: true, ..identified };
+        let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..counted };
         let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..graciously };
         let asked = Behaviour {
             taints_by_itself: false,
@@ -161,7 +172,8 @@ mod tests {
             ("v1.5.0", old),
             ("1.6.1", ranked),
             ("1.7.0", telling),
-            ("1.11", identified),
+            ("1.8", identified),
+            ("1.10", counted),
             ("1.13.10", in_doubt),
             ("1.14", asked),
             ("1.15.0", newest),

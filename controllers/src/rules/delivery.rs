@@ -2,24 +2,23 @@
 //!
 //! karmada-io/karmada v1.5.0 `pkg/controllers/binding/common.go`, `pkg/util/helper/{binding,work}.go`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::Rules;
-use crate::api::{
-    ANNOTATION_CONFLICT_RESOLUTION, ANNOTATION_MANAGED_ANNOTATIONS, ANNOTATION_MANAGED_LABELS,
-    ANNOTATION_TEMPLATE_UID, ConflictResolution, LABEL_WORK_NAME, LABEL_WORK_NAMESPACE, Overriders,
-    binding_annotations, binding_label, execution_namespace, work_name,
-};
+use super::marks::{entry, marked};
+use super::{BindingRef, Rules};
+use crate::api::{ConflictResolution, Overriders};
 
 /// What makes the object in one cluster another than its template.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery<'a> {
     /// The template.
     pub template: &'a Value,
-    /// The binding's namespace (empty for a cluster-scoped one) and name; a Namespace goes everywhere without one.
-    pub binding: Option<(&'a str, &'a str)>,
+    /// The binding; a Namespace goes everywhere without one.
+    pub binding: Option<BindingRef<'a>>,
+    /// The permanent id of the Work; empty where it has none, or none yet.
+    pub work_id: &'a str,
     /// The cluster.
     pub cluster: &'a str,
     /// How many replicas it runs; as the template says, where nothing is said.
@@ -44,7 +43,7 @@ pub fn manifest<R: Rules + ?Sized>(rules: &R, delivery: &Delivery<'_>) -> Result
     let not_an_object = || "the template is not an object".to_owned();
     let mut object = Value::Object(revised(rules, delivery).ok_or_else(not_an_object)?);
     delivery.overriders.iter().try_for_each(|overriders| rules.override_object(&mut object, overriders))?;
-    marked(object, delivery).ok_or_else(not_an_object)
+    marked(rules.behaviour(), object, delivery).ok_or_else(not_an_object)
 }
 
 /// The template without what is the control plane's own, with the cluster's share.
@@ -58,49 +57,6 @@ fn revised<R: Rules + ?Sized>(rules: &R, delivery: &Delivery<'_>) -> Option<Map<
         entry(&mut manifest, "spec")?.insert(field.into(), share.into());
     }
     Some(manifest)
-}
-
-/// The object with the marks that lead back to its Work, and to its binding if it has one.
-fn marked(object: Value, delivery: &Delivery<'_>) -> Option<Map<String, Value>> {
-    let Value::Object(mut manifest) = object else { return None };
-    let (template, binding) = (delivery.template, delivery.binding);
-    let text = |path: &str| template.pointer(path).and_then(Value::as_str).unwrap_or_default();
-    let work = work_name(text("/kind"), text("/metadata/namespace"), text("/metadata/name"));
-    let metadata = manifest.get_mut("metadata")?.as_object_mut()?;
-    let labels = entry(metadata, "labels")?;
-    if let Some((namespace, name)) = binding {
-        let (label, key) = binding_label(namespace, name);
-        labels.insert(label.into(), key.into());
-    }
-    labels.insert(LABEL_WORK_NAMESPACE.into(), execution_namespace(delivery.cluster).into());
-    labels.insert(LABEL_WORK_NAME.into(), work.into());
-    labels.extend(delivery.state.iter().map(|(label, value)| (label.clone(), value.clone().into())));
-    let managed_labels = keys(labels);
-    let annotations = entry(metadata, "annotations")?;
-    let own_word = annotations.get(ANNOTATION_CONFLICT_RESOLUTION).and_then(Value::as_str);
-    if let Some(word) = conflict_resolution(own_word, delivery.conflicts) {
-        annotations.insert(ANNOTATION_CONFLICT_RESOLUTION.into(), word.into());
-    }
-    let lead_back = binding.map(|(namespace, name)| binding_annotations(namespace, name)).unwrap_or_default();
-    annotations.extend(lead_back.into_iter().map(|(key, value)| (key.to_owned(), value.into())));
-    annotations.insert(ANNOTATION_TEMPLATE_UID.into(), text("/metadata/uid").into());
-    annotations.insert(ANNOTATION_MANAGED_LABELS.into(), managed_labels.into());
-    annotations.insert(ANNOTATION_MANAGED_ANNOTATIONS.into(), "".into());
-    let managed_annotations = keys(annotations);
-    annotations.insert(ANNOTATION_MANAGED_ANNOTATIONS.into(), managed_annotations.into());
-    Some(manifest)
-}
-
-/// What a manifest says of an object that the cluster already has: the template's own annotation, if it is a word that
-/// is known, or else what the policy says (1.7).
-fn conflict_resolution(own_word: Option<&str>, policy: Option<ConflictResolution>) -> Option<&'static str> {
-    match (own_word, policy) {
-        (Some("overwrite"), _) => Some("overwrite"),
-        (Some("abort"), _) => Some("abort"),
-        (_, Some(ConflictResolution::Overwrite)) => Some("overwrite"),
-        (_, Some(ConflictResolution::Abort)) => Some("abort"),
-        (_, None) => None,
-    }
 }
 
 /// The replicas that a template asks for; 0 for what has none (`GetReplicas` of the default interpreter).
@@ -141,13 +97,6 @@ pub fn is_as_said(present: &Value, wanted: &Value) -> bool {
             || ["data", "binaryData"].iter().all(|field| keys(present, *field) == keys(wanted, *field)))
 }
 
-/// Whether the object in a member was put there by the Work.
-#[must_use]
-pub fn belongs_to_work(object: &Value, work_namespace: &str, work_name: &str) -> bool {
-    let label = |key: &str| object.get("metadata")?.get("labels")?.get(key)?.as_str();
-    label(LABEL_WORK_NAMESPACE) == Some(work_namespace) && label(LABEL_WORK_NAME) == Some(work_name)
-}
-
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -157,30 +106,21 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn entry<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
-    let slot = map.entry(key).or_insert_with(|| json!({}));
-    if slot.is_null() {
-        *slot = json!({});
-    }
-    slot.as_object_mut()
-}
-
-fn keys(map: &Map<String, Value>) -> String {
-    let sorted: BTreeSet<&str> = map.keys().map(String::as_str).collect();
-    sorted.into_iter().collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::api::ANNOTATION_MANAGED_LABELS;
     use crate::rules::Reference;
 
     static NOTHING: BTreeMap<String, String> = BTreeMap::new();
 
-    fn to_m1<'a>(template: &'a Value, binding: (&'a str, &'a str)) -> Delivery<'a> {
+    fn to_m1<'a>(template: &'a Value, (namespace, name): (&'a str, &'a str)) -> Delivery<'a> {
         Delivery {
             template,
-            binding: Some(binding),
+            binding: Some(BindingRef { namespace, name, id: "" }),
+            work_id: "",
             cluster: "m1",
             replicas: None,
             completions: None,
@@ -188,65 +128,6 @@ mod tests {
             state: &NOTHING,
             conflicts: None,
         }
-    }
-
-    #[test]
-    fn a_manifest_is_what_the_recordings_of_release_1_5_show() {
-        let template = json!({
-            "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": "dup", "namespace": "default", "uid": "39e3", "resourceVersion": "560",
-                "generation": 1, "creationTimestamp": "2026-11-21T00:06:19Z",
-                "labels": {"app": "dup", "propagationpolicy.karmada.io/name": "dup"}},
-            "spec": {"replicas": 2}, "status": {"replicas": 2},
-        });
-        let delivery = Delivery { replicas: Some(5), ..to_m1(&template, ("default", "dup-deployment")) };
-        let made = manifest(&Reference, &delivery).unwrap();
-        let expected = json!({
-            "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {
-                "name": "dup", "namespace": "default",
-                "labels": {
-                    "app": "dup", "propagationpolicy.karmada.io/name": "dup",
-                    "resourcebinding.karmada.io/key": "675cb6b8b8",
-                    "work.karmada.io/name": "dup-c4bfb655d", "work.karmada.io/namespace": "karmada-es-m1",
-                },
-                "annotations": {
-                    "resourcebinding.karmada.io/name": "dup-deployment",
-                    "resourcebinding.karmada.io/namespace": "default",
-                    "resourcetemplate.karmada.io/uid": "39e3",
-                    "resourcetemplate.karmada.io/managed-labels": "app,propagationpolicy.karmada.io/name,\
-                        resourcebinding.karmada.io/key,work.karmada.io/name,work.karmada.io/namespace",
-                    "resourcetemplate.karmada.io/managed-annotations": "resourcebinding.karmada.io/name,\
-                        resourcebinding.karmada.io/namespace,resourcetemplate.karmada.io/managed-annotations,\
-                        resourcetemplate.karmada.io/managed-labels,resourcetemplate.karmada.io/uid",
-                },
-            },
-            "spec": {"replicas": 5},
-        });
-        assert_eq!(Value::Object(made), expected);
-    }
-
-    #[test]
-    fn what_has_no_namespace_leads_back_to_a_cluster_scoped_binding() {
-        let template = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "web"}});
-        let made = manifest(&Reference, &to_m1(&template, ("", "web-thing"))).unwrap();
-        assert_eq!(made["metadata"]["annotations"]["clusterresourcebinding.karmada.io/name"], "web-thing");
-        assert!(made["metadata"]["labels"].get("resourcebinding.karmada.io/key").is_none());
-        assert!(made["metadata"]["labels"].get("clusterresourcebinding.karmada.io/key").is_some());
-    }
-
-    #[test]
-    fn a_namespace_leads_back_to_its_work_alone() {
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "spec": {"finalizers": ["kubernetes"]},
-            "metadata": {"name": "shop", "uid": "39e3", "labels": {"team": "a"}}, "status": {"phase": "Active"}});
-        let delivery = Delivery { binding: None, ..to_m1(&namespace, ("", "")) };
-        let made = manifest(&Reference, &delivery).unwrap();
-        let labels = json!({"team": "a", "work.karmada.io/namespace": "karmada-es-m1",
-            "work.karmada.io/name": work_name("Namespace", "", "shop")});
-        assert_eq!(made["metadata"]["labels"], labels);
-        assert_eq!(made["metadata"]["annotations"]["resourcetemplate.karmada.io/uid"], "39e3");
-        assert!(made["metadata"]["annotations"].get("clusterresourcebinding.karmada.io/name").is_none());
-        assert!(made.get("status").is_none());
     }
 
     #[test]
@@ -291,22 +172,6 @@ mod tests {
     }
 
     #[test]
-    fn a_template_has_the_first_word_on_conflicts_and_the_policy_the_second() {
-        let (abort, overwrite) = (Some(ConflictResolution::Abort), Some(ConflictResolution::Overwrite));
-        let cases = [
-            (None, None, None),
-            (None, abort, Some("abort")),
-            (None, overwrite, Some("overwrite")),
-            (Some("abort"), overwrite, Some("abort")),
-            (Some("overwrite"), abort, Some("overwrite")),
-            (Some("perhaps"), overwrite, Some("overwrite")),
-        ];
-        for (own_word, policy, expected) in cases {
-            assert_eq!(conflict_resolution(own_word, policy), expected, "{own_word:?} {policy:?}");
-        }
-    }
-
-    #[test]
     fn a_member_may_say_more_but_not_otherwise() {
         let wanted = json!({"spec": {"replicas": 2, "list": [{"a": 1}], "empty": {}}});
         let cases = [
@@ -330,23 +195,6 @@ mod tests {
             (json!([0]), false),
         ] {
             assert_eq!(covers(&json!({}), &json!({"field": wanted})), expected, "{wanted}");
-        }
-    }
-
-    #[test]
-    fn an_object_belongs_to_the_work_that_it_names_with_its_namespace() {
-        let object = |namespace: &str, name: &str| {
-            json!({"metadata": {"labels": {
-                "work.karmada.io/namespace": namespace, "work.karmada.io/name": name}}})
-        };
-        let cases = [
-            (object("karmada-es-m1", "w"), true),
-            (object("karmada-es-m1", "v"), false),
-            (object("karmada-es-m2", "w"), false),
-            (json!({"metadata": {}}), false),
-        ];
-        for (object, expected) in cases {
-            assert_eq!(belongs_to_work(&object, "karmada-es-m1", "w"), expected, "{object}");
         }
     }
 

@@ -1,9 +1,12 @@
 //! What of an object's status goes from a member up to the control plane.
 //!
-//! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/reflectstatus.go`; `generation` and
-//! `observedGeneration` are reported as from 1.10, so that a stale report can be told from a fresh one.
+//! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/reflectstatus.go`; `generation`,
+//! `observedGeneration` and `resourceTemplateGeneration` are reported as from 1.10, so that a stale report can be told from
+//! a fresh one. The first two are here whatever the release; the third is where a copy says it.
 
 use serde_json::{Map, Value, json};
+
+use crate::api::ANNOTATION_TEMPLATE_GENERATION;
 
 /// What a kind reports of its status.
 struct Reported {
@@ -68,8 +71,15 @@ pub fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>
         some.iter().filter_map(|name| Some(((*name).to_owned(), field(name)?.clone()))).collect();
     let numbers = always.iter().filter(|_| status.is_some());
     reflected.extend(numbers.map(|name| ((*name).to_owned(), field(name).cloned().unwrap_or(json!(0)))));
-    if let Some(generation) = object.pointer("/metadata/generation").filter(|_| generation) {
-        reflected.insert("generation".into(), generation.clone());
+    if generation {
+        let metadata = &object["metadata"];
+        let of_template = metadata["annotations"][ANNOTATION_TEMPLATE_GENERATION].as_str();
+        let of_template = of_template.and_then(|text| text.parse::<i64>().ok()).map(Value::from);
+        let both = [
+            ("generation", metadata.get("generation").cloned()),
+            ("resourceTemplateGeneration", of_template),
+        ];
+        reflected.extend(both.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     }
     Some(reflected)
 }
@@ -86,6 +96,12 @@ mod tests {
                 json!({"metadata": {"generation": 3}, "status": {"observedGeneration": 2, "replicas": 2,
                     "readyReplicas": 0, "conditions": []}}),
                 Some(json!({"generation": 3, "observedGeneration": 2, "replicas": 2})),
+            ),
+            (
+                "Deployment",
+                json!({"metadata": {"generation": 1, "annotations": {"resourcetemplate.karmada.io/generation": "2"}},
+                    "status": {}}),
+                Some(json!({"generation": 1, "resourceTemplateGeneration": 2})),
             ),
             (
                 "StatefulSet",

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{
     Cluster, LABEL_COLLECTED_SERVICE_NAME, LABEL_COLLECTED_SERVICE_NAMESPACE, LABEL_SERVICE_NAME,
-    LABEL_WORK_NAME, LABEL_WORK_NAMESPACE, ServiceImport, Work, derived_service_name, imported_slice_name,
+    ServiceImport, WORK_NAME, WORK_NAMESPACE, Work, derived_service_name, imported_slice_name,
 };
 
 /// The Service that a Work exports from its member, by namespace and name.
@@ -36,7 +36,8 @@ pub fn is_collected(slice: &EndpointSlice, service_namespace: &str, service: &st
     slice.metadata.deletion_timestamp.is_none()
         && slice.namespace().as_deref() == Some(service_namespace)
         && label(LABEL_SERVICE_NAME) == Some(service)
-        && label(LABEL_WORK_NAME).is_none()
+        && label(WORK_NAME).is_none()
+        && !slice.annotations().contains_key(WORK_NAME)
 }
 
 /// What of a member's slice is brought to the control plane.
@@ -75,8 +76,8 @@ pub fn imported_slice(work: &Work, cluster: &str) -> Option<Value> {
         "name": name,
         "namespace": namespace,
         "labels": {
-            LABEL_WORK_NAMESPACE: work.namespace(),
-            LABEL_WORK_NAME: work.name_any(),
+            WORK_NAMESPACE: work.namespace(),
+            WORK_NAME: work.name_any(),
             LABEL_SERVICE_NAME: derived_service_name(service),
         },
     });
@@ -135,7 +136,7 @@ mod tests {
         let cases = [
             (json!({LABEL_SERVICE_NAME: "web"}), true),
             (json!({LABEL_SERVICE_NAME: "derived-web"}), false),
-            (json!({LABEL_SERVICE_NAME: "web", LABEL_WORK_NAME: "w"}), false),
+            (json!({LABEL_SERVICE_NAME: "web", WORK_NAME: "w"}), false),
             (json!({}), false),
         ];
         for (labels, expected) in cases {

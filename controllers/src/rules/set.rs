@@ -313,9 +313,20 @@ pub trait Rules: Send + Sync {
         fn has_health(api_version: &str, kind: &str) -> bool;
         fn aggregated_status(works: &[Arc<Work>]) -> Vec<AggregatedStatus>;
         fn fully_applied(carriers: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool;
-        fn template_status(
-            kind: &str, template: &Value, reports: &[AggregatedStatus], now: Timestamp,
-        ) -> Option<Map<String, Value>>;
+    }
+
+    fn binding_mark(&self, binding: BindingRef<'_>) -> (&'static str, String) {
+        super::binding_mark(self.behaviour(), binding)
+    }
+
+    fn template_status(
+        &self,
+        kind: &str,
+        template: &Value,
+        reports: &[AggregatedStatus],
+        now: Timestamp,
+    ) -> Option<Map<String, Value>> {
+        super::template_status(self.behaviour(), kind, template, reports, now)
     }
 
     fn completions(&self, spec: &ResourceBindingSpec, template: &Value) -> Option<BTreeMap<String, i32>> {
@@ -353,6 +364,10 @@ pub trait Rules: Send + Sync {
         fn default_placement(placement: &mut Placement);
         fn default_failover(failover: &mut ApplicationFailover);
         fn default_selectors(selectors: &mut [ResourceSelector], policy_namespace: &str);
+    }
+
+    fn identify(&self, kind: &str, object: &mut Value, id: &str) {
+        super::identify(self.behaviour(), kind, object, id);
     }
 
     fn default_tolerations(

@@ -5,12 +5,14 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::Behaviour;
 use crate::api::AggregatedStatus;
 
 /// The status of a template; `None` for kinds that are not added up, for a Job that is over, and where nobody has
 /// said anything.
 #[must_use]
 pub fn template_status(
+    behaviour: Behaviour,
     kind: &str,
     template: &Value,
     reports: &[AggregatedStatus],
@@ -18,18 +20,21 @@ pub fn template_status(
 ) -> Option<Map<String, Value>> {
     let status = match kind {
         "Deployment" => workload(
+            behaviour,
             template,
             reports,
             &["replicas", "readyReplicas", "updatedReplicas", "availableReplicas", "unavailableReplicas"],
             &[],
         ),
         "StatefulSet" => workload(
+            behaviour,
             template,
             reports,
             &["readyReplicas", "updatedReplicas", "currentReplicas", "availableReplicas"],
             &["replicas"],
         ),
         "DaemonSet" => workload(
+            behaviour,
             template,
             reports,
             &["updatedNumberScheduled", "numberAvailable", "numberUnavailable"],
@@ -67,17 +72,30 @@ fn sums(reports: &[AggregatedStatus], some: &[&str], always: &[&str]) -> Map<Str
     all.map(|(field, sum)| (field.to_owned(), sum.into())).collect()
 }
 
-/// Sums, and the template's own generation, which those who wait for a roll-out look at.
+/// Sums, and the generation that counts as observed, which those who wait for a roll-out look at.
 fn workload(
+    behaviour: Behaviour,
     template: &Value,
     reports: &[AggregatedStatus],
     some: &[&str],
     always: &[&str],
 ) -> Map<String, Value> {
     let mut status = sums(reports, some, always);
-    let generation = template.pointer("/metadata/generation").cloned();
-    status.insert("observedGeneration".into(), generation.unwrap_or(json!(0)));
+    let generation = template.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default();
+    if !behaviour.tells_generation || reports.iter().all(|report| has_caught_up(report, generation)) {
+        status.insert("observedGeneration".into(), generation.into());
+    } else if let Some(before) = template.pointer("/status/observedGeneration") {
+        status.insert("observedGeneration".into(), before.clone());
+    }
     status
+}
+
+/// Whether a member has the template's generation, and its controllers have seen it. Until 1.9 the template's own generation
+/// counted as observed at once.
+fn has_caught_up(report: &AggregatedStatus, generation: i64) -> bool {
+    let Some(status) = &report.status else { return false };
+    let number = |field: &str| status.get(field).and_then(Value::as_i64).unwrap_or_default();
+    number("observedGeneration") >= number("generation") && number("resourceTemplateGeneration") >= generation
 }
 
 fn disruption_budget(reports: &[AggregatedStatus]) -> Map<String, Value> {
@@ -212,7 +230,36 @@ mod tests {
     }
 
     fn status(kind: &str, template: &Value, statuses: &[Value]) -> Option<Value> {
-        template_status(kind, template, &reports(statuses), Timestamp::UNIX_EPOCH).map(Value::Object)
+        as_release("1.5", kind, template, statuses)
+    }
+
+    fn as_release(release: &str, kind: &str, template: &Value, statuses: &[Value]) -> Option<Value> {
+        let behaviour = Behaviour::of(release);
+        let status = template_status(behaviour, kind, template, &reports(statuses), Timestamp::UNIX_EPOCH);
+        status.map(Value::Object)
+    }
+
+    #[test]
+    fn a_generation_is_observed_when_all_members_have_caught_up_with_it() {
+        let of = |seen: i64, template: i64| json!({"generation": 2, "observedGeneration": seen, "resourceTemplateGeneration": template});
+        let cases = [
+            ("all have", vec![of(2, 7), of(3, 8)], Some(7)),
+            ("one has not looked", vec![of(2, 7), of(1, 7)], Some(6)),
+            ("one has an earlier one", vec![of(2, 7), of(2, 6)], Some(6)),
+            ("one says nothing", vec![of(2, 7), json!(null)], Some(6)),
+            ("there are none", vec![], Some(7)),
+        ];
+        let template = json!({"metadata": {"generation": 7}, "status": {"observedGeneration": 6}});
+        for (about, statuses, expected) in cases {
+            let observed = |release: &str| {
+                let status = as_release(release, "Deployment", &template, &statuses);
+                status.and_then(|status| status["observedGeneration"].as_i64())
+            };
+            assert_eq!(observed("1.10"), expected, "{about}");
+            assert_eq!(observed("1.9"), Some(7), "{about}");
+        }
+        let new = json!({"metadata": {"generation": 1}});
+        assert_eq!(as_release("1.18", "Deployment", &new, &[json!(null)]), None);
     }
 
     #[test]

@@ -6,7 +6,10 @@ use serde_json::Value;
 
 use super::overlay::overlay;
 use crate::Settings;
-use crate::api::{ClusterTaintPolicySpec, DEFAULT_SCHEDULER, OverridePolicySpec, PropagationPolicySpec};
+use crate::api::{
+    ClusterTaintPolicySpec, ConflictResolution, DEFAULT_SCHEDULER, OverridePolicySpec,
+    PropagationPolicySpec,
+};
 use crate::rules::Rules;
 
 /// A write of an object that the webhooks are asked about.
@@ -22,6 +25,8 @@ pub struct Write<'a> {
     pub object: &'a Value,
     /// The object as it is stored.
     pub old: Option<&'a Value>,
+    /// A UUID of this write and no other, for the object to be called whatever its name; empty: it is called nothing.
+    pub id: &'a str,
 }
 
 impl<'a> Write<'a> {
@@ -29,7 +34,7 @@ impl<'a> Write<'a> {
     #[must_use]
     pub fn of(kind: &'a str, operation: &'a str, object: &'a Value, old: Option<&'a Value>) -> Self {
         let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
-        Self { kind, operation, namespace, object, old }
+        Self { kind, operation, namespace, object, old, id: "" }
     }
 }
 
@@ -56,7 +61,11 @@ pub(super) fn mutate(
         ("CREATE" | "UPDATE", "PropagationPolicy" | "ClusterPropagationPolicy") => {
             let name = write.object.pointer("/metadata/name").and_then(Value::as_str);
             rules.validate_policy_name(write.kind, name.unwrap_or_default())?;
-            changed(write.object, |policy| fill_in(settings, rules, write.namespace, policy))
+            let filled = changed(write.object, |policy| fill_in(settings, rules, write.namespace, policy))?;
+            Ok(identified(rules, write, filled.as_ref().unwrap_or(write.object)).or(filled))
+        }
+        ("CREATE", "ResourceBinding" | "ClusterResourceBinding" | "Work") => {
+            Ok(identified(rules, write, write.object))
         }
         ("CREATE" | "UPDATE", "OverridePolicy") => {
             changed(write.object, |policy: &mut OverridePolicySpec| {
@@ -65,6 +74,16 @@ pub(super) fn mutate(
         }
         _ => Ok(None),
     }
+}
+
+/// The object with its permanent id; `None` if it has one, or gets none.
+fn identified(rules: &dyn Rules, write: Write<'_>, object: &Value) -> Option<Value> {
+    if write.id.is_empty() {
+        return None;
+    }
+    let mut identified = object.clone();
+    rules.identify(write.kind, &mut identified, write.id);
+    (identified != *object).then_some(identified)
 }
 
 fn fill_in(settings: &Settings, rules: &dyn Rules, namespace: &str, policy: &mut PropagationPolicySpec) {
@@ -82,7 +101,13 @@ fn fill_in(settings: &Settings, rules: &dyn Rules, namespace: &str, policy: &mut
         rules.default_failover(failover);
     }
     policy.propagate_deps |= rules.needs_dependencies(&policy.resource_selectors);
-    // In the real system these two are defaults of the schema.
+    // In the real system these are defaults of the schema.
+    if rules.behaviour().resolves_conflicts {
+        policy.conflict_resolution.get_or_insert(ConflictResolution::Abort);
+        if policy.preemption.is_empty() {
+            policy.preemption = "Never".into();
+        }
+    }
     policy.priority.get_or_insert(0);
     if policy.scheduler_name.is_empty() {
         policy.scheduler_name = DEFAULT_SCHEDULER.into();
@@ -141,7 +166,7 @@ mod tests {
     use crate::rules::{Reference, Release};
 
     fn ask(kind: &str, operation: &str, object: &Value) -> Result<Option<Value>, String> {
-        let write = Write { kind, operation, namespace: "default", object, old: None };
+        let write = Write { kind, operation, namespace: "default", object, old: None, id: "a1" };
         admit(&Settings::default(), &Reference, write)
     }
 
@@ -168,9 +193,17 @@ mod tests {
             namespace: "",
             object: &policy,
             old: None,
+            id: "a1",
         };
         let admitted = admit(&Settings::default(), &Release::of("1.18"), write).unwrap().unwrap();
         assert_eq!(admitted["spec"].get("placement"), None);
+        assert_eq!(admitted["spec"]["conflictResolution"], "Abort");
+        assert_eq!(
+            admitted["metadata"]["labels"],
+            json!({"clusterpropagationpolicy.karmada.io/permanent-id": "a1"})
+        );
+        let again = Write { operation: "UPDATE", object: &admitted, id: "b2", ..write };
+        assert_eq!(admit(&Settings::default(), &Release::of("1.18"), again), Ok(None));
     }
 
     #[test]
@@ -219,6 +252,7 @@ mod tests {
             namespace: "default",
             object: &object,
             old: Some(&old),
+            id: "",
         };
         let refused = admit(&Settings::default(), &Reference, write);
         assert_eq!(refused, Err("the schedulerName should not be updated".into()));

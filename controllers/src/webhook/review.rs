@@ -21,7 +21,7 @@ enum Hook {
 }
 
 /// Every path, with the kind that it is for.
-const HOOKS: [(&str, Hook, &str); 8] = [
+const HOOKS: [(&str, Hook, &str); 11] = [
     ("/mutate-propagationpolicy", Hook::Mutating, "PropagationPolicy"),
     ("/validate-propagationpolicy", Hook::Validating, "PropagationPolicy"),
     ("/mutate-clusterpropagationpolicy", Hook::Mutating, "ClusterPropagationPolicy"),
@@ -30,6 +30,9 @@ const HOOKS: [(&str, Hook, &str); 8] = [
     ("/validate-overridepolicy", Hook::Validating, "OverridePolicy"),
     ("/validate-clusteroverridepolicy", Hook::Validating, "ClusterOverridePolicy"),
     ("/validate-clustertaintpolicy", Hook::Validating, "ClusterTaintPolicy"),
+    ("/mutate-resourcebinding", Hook::Mutating, "ResourceBinding"),
+    ("/mutate-clusterresourcebinding", Hook::Mutating, "ClusterResourceBinding"),
+    ("/mutate-work", Hook::Mutating, "Work"),
 ];
 
 /// Answers the review that came to `path`; `None` where there is no webhook.
@@ -44,6 +47,7 @@ pub fn review(settings: &Settings, rules: &dyn Rules, path: &str, review: &Value
         namespace: text("namespace"),
         object: &request["object"],
         old: Some(&request["oldObject"]).filter(|old| !old.is_null()),
+        id: text("uid"),
     };
     let mut response = match hook {
         _ if review["apiVersion"] != "admission.k8s.io/v1" || text("uid").is_empty() => {

@@ -10,7 +10,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, ResourceExt};
 use tokio::task::JoinSet;
 
-use crate::api::{LABEL_WORK_NAME, LABEL_WORK_NAMESPACE, Work};
+use crate::api::{WORK_NAME, WORK_NAMESPACE, Work};
 use crate::machinery::{Context, Informer};
 
 /// A store of a member's objects, and what tells the Works of changes in it.
@@ -65,7 +65,7 @@ impl Watches {
 async fn tell(store: Informer<DynamicObject>, changed: UnboundedSender<ObjectRef<Work>>) {
     let mut changes = std::pin::pin!(store.changes());
     while let Some(change) = changes.next().await {
-        // A label may have been taken away by hand: the Work is the one that it was of.
+        // A mark may have been taken away by hand: the Work is the one that it was of.
         for object in change.before.iter().chain(&change.after) {
             if let Some(work) = work_of(object) {
                 // It fails only when the controllers are being stopped.
@@ -76,6 +76,6 @@ async fn tell(store: Informer<DynamicObject>, changed: UnboundedSender<ObjectRef
 }
 
 fn work_of(object: &DynamicObject) -> Option<ObjectRef<Work>> {
-    let labels = object.labels();
-    Some(ObjectRef::new(labels.get(LABEL_WORK_NAME)?).within(labels.get(LABEL_WORK_NAMESPACE)?))
+    let mark = |key: &str| object.annotations().get(key).or_else(|| object.labels().get(key));
+    Some(ObjectRef::new(mark(WORK_NAME)?).within(mark(WORK_NAMESPACE)?))
 }

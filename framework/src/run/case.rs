@@ -250,7 +250,7 @@ async fn ground(run: Simulation, case: &Case, target: Target<'_>, nature: &Natur
     }
     let spec = fleet_spec(case, profile)?;
     let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
-    let admission = implementation.admission(&profile.timings);
+    let admission = implementation.admission(&profile.timings, run.seed);
     let fleet = match &nature.provider {
         None => Fleet::embedded_with(run, &spec, admission, set_up),
         Some(provider) => {

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use capsize_clock::{Clock, Interrupt};
+use capsize_clock::{Clock, Interrupt, Seed};
 use capsize_clusters::{Admission, Fleet, Provider, Sockets};
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
@@ -16,8 +16,9 @@ pub trait Implementation: Send + Sync {
     /// What the control plane must hold before anything else: the implementation's resource definitions.
     fn definitions(&self) -> Vec<Value>;
 
-    /// What the implementation has a say in when objects are written to the control plane.
-    fn admission(&self, timings: &Timings) -> Admission;
+    /// What the implementation has a say in when objects are written to the control plane. What chance it needs for that
+    /// comes from `seed`.
+    fn admission(&self, timings: &Timings, seed: Seed) -> Admission;
 
     /// What has to be known of it before it is started.
     fn nature(&self) -> Nature {

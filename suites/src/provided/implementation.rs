@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capsize_clock::Interrupt;
+use capsize_clock::{Interrupt, Seed};
 use capsize_clusters::{Admission, Provider};
 use capsize_framework::run::{Implementation, Nature, Site, StartError, Started};
 use capsize_framework::target::Timings;
@@ -24,8 +24,8 @@ impl Implementation for Provided {
         self.implementation.definitions()
     }
 
-    fn admission(&self, timings: &Timings) -> Admission {
-        self.implementation.admission(timings)
+    fn admission(&self, timings: &Timings, seed: Seed) -> Admission {
+        self.implementation.admission(timings, seed)
     }
 
     fn nature(&self) -> Nature {

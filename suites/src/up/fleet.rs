@@ -43,7 +43,7 @@ impl Plan {
         let reference = Reference::default();
         let profile = targets::find("reference").map_err(Trouble::input)?;
         let admission = match self.reference {
-            true => reference.admission(&profile.timings),
+            true => reference.admission(&profile.timings, run.seed),
             false => Arc::new(|_: &AdmissionRequest<'_>| Ok(None)),
         };
         // As real servers do, since they are looked at from outside.

@@ -4,7 +4,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::rules::{Delivery, Gates, Neighbours, Owner, Scene, ScheduleError};
+use crate::rules::{BindingRef, Delivery, Gates, Neighbours, Owner, Scene, ScheduleError};
 
 fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
@@ -379,7 +379,8 @@ fn to_m1(template: &Value) -> Delivery<'_> {
     static NOTHING: BTreeMap<String, String> = BTreeMap::new();
     Delivery {
         template,
-        binding: Some(("default", "web")),
+        binding: Some(BindingRef { namespace: "default", name: "web", id: "" }),
+        work_id: "",
         cluster: "m1",
         replicas: None,
         completions: None,
