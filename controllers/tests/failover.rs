@@ -355,3 +355,13 @@ fn members_are_asked_as_often_as_is_configured_whatever_is_written_meanwhile() {
         });
     }
 }
+
+#[test]
+fn a_member_tells_its_nodes_by_the_nine_grades_that_it_is_given() {
+    world(7, |world| async move {
+        let cluster = world.cluster("m1").await.unwrap();
+        let told = cluster.status.unwrap().resource_summary.unwrap().allocatable_modelings;
+        let counts: Vec<_> = told.iter().map(|modeling| modeling.count).collect();
+        assert_eq!(counts, [0, 0, 0, 1, 0, 0, 0, 0, 0], "one of 8 CPUs and 32 GiB");
+    });
+}

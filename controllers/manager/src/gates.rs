@@ -16,14 +16,16 @@ pub struct GateSetting {
 enum Gate {
     AllAlpha,
     AllBeta,
+    CustomizedClusterResourceModeling,
     Failover,
     GracefulEviction,
     PropagateDeps,
 }
 
-const GATES: [(&str, Gate); 5] = [
+const GATES: [(&str, Gate); 6] = [
     ("AllAlpha", Gate::AllAlpha),
     ("AllBeta", Gate::AllBeta),
+    ("CustomizedClusterResourceModeling", Gate::CustomizedClusterResourceModeling),
     ("Failover", Gate::Failover),
     ("GracefulEviction", Gate::GracefulEviction),
     ("PropagateDeps", Gate::PropagateDeps),
@@ -48,6 +50,10 @@ pub(crate) fn set(settings: &[GateSetting]) -> Gates {
     let set = |gate, default| last(gate).or(last(Gate::AllBeta)).unwrap_or(default);
     let default = Gates::default();
     Gates {
+        customized_cluster_resource_modeling: set(
+            Gate::CustomizedClusterResourceModeling,
+            default.customized_cluster_resource_modeling,
+        ),
         failover: set(Gate::Failover, default.failover),
         graceful_eviction: set(Gate::GracefulEviction, default.graceful_eviction),
         propagate_deps: set(Gate::PropagateDeps, default.propagate_deps),
@@ -65,8 +71,13 @@ mod tests {
 
     #[test]
     fn a_gate_that_is_named_counts_before_all_of_its_stage() {
-        let off =
-            Gates { failover: false, graceful_eviction: false, propagate_deps: false, ..Gates::default() };
+        let off = Gates {
+            customized_cluster_resource_modeling: false,
+            failover: false,
+            graceful_eviction: false,
+            propagate_deps: false,
+            ..Gates::default()
+        };
         assert_eq!(gates(&[]), Gates::default());
         assert_eq!(gates(&["AllAlpha=false"]), Gates::default());
         assert_eq!(gates(&["AllBeta=false"]), off);
@@ -81,7 +92,8 @@ mod tests {
             ("Failover=yes", "`Failover` is either true or false"),
             (
                 "Fail=true",
-                "there is no gate `Fail`; there are: AllAlpha, AllBeta, Failover, GracefulEviction, PropagateDeps",
+                "there is no gate `Fail`; there are: AllAlpha, AllBeta, CustomizedClusterResourceModeling, Failover, \
+                 GracefulEviction, PropagateDeps",
             ),
         ] {
             assert_eq!(text.parse::<GateSetting>(), Err(reason.to_owned()));

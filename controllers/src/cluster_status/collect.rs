@@ -88,7 +88,9 @@ impl Collector {
         let (nodes, pods) = (nodes.list(), pods.list());
         let (nodes, pods) = (nodes.iter().map(AsRef::as_ref), pods.iter().map(AsRef::as_ref));
         let mut resources = resource_summary(nodes.clone(), pods.clone());
-        resources.allocatable_modelings = modelings(&cluster.spec.resource_models, nodes.clone(), pods);
+        if context.settings.gates.customized_cluster_resource_modeling {
+            resources.allocatable_modelings = modelings(&cluster.spec.resource_models, nodes.clone(), pods);
+        }
         Collected { version, served, nodes: node_summary(nodes), resources }
     }
 }

@@ -20,6 +20,8 @@ pub struct Gates {
     pub graceful_eviction: bool,
     /// The gate `PropagateDeps`.
     pub propagate_deps: bool,
+    /// The gate `CustomizedClusterResourceModeling`.
+    pub customized_cluster_resource_modeling: bool,
     /// `--enable-taint-manager`.
     pub taint_manager: bool,
     /// `--enable-no-execute-taint-eviction`, as from 1.14.
@@ -32,6 +34,7 @@ impl Default for Gates {
             failover: true,
             graceful_eviction: true,
             propagate_deps: true,
+            customized_cluster_resource_modeling: true,
             taint_manager: true,
             no_execute_taint_eviction: true,
         }

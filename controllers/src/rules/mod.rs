@@ -95,7 +95,7 @@ pub use heartbeat::{Heartbeat, abandons_works, falls_silent, heartbeat, not_read
 pub use image::override_image;
 pub use json_path::json_path;
 pub use marks::{BindingRef, belongs_to_work, binding_mark, identify};
-pub use models::{modelings, replicas_by_models};
+pub use models::{default_models, modelings, replicas_by_models};
 pub use namespaces::is_synced;
 pub use neighbours::{
     Neighbours, affinity_groups, neighbours, workload_affinity_filter, workload_anti_affinity_filter,

@@ -2,8 +2,9 @@
 //!
 //! karmada-io/karmada `pkg/modeling/modeling.go`, `pkg/controllers/status/cluster_status_controller.go`
 //! (`getAllocatableModelings`), `pkg/estimator/client/general.go`. The sum of a member's free resources says nothing
-//! about whether any single node has room; this does, roughly. On in all releases for a Cluster that has grades; the
-//! real aggregated API server gives nine to every Cluster, which has to be done by hand here.
+//! about whether any single node has room; this does, roughly. Grades are a Cluster's own, or the nine that it is given
+//! (`pkg/apis/cluster/mutation/mutation.go`, `pkg/registry/cluster/strategy.go`), with the gate
+//! `CustomizedClusterResourceModeling`, which is on as from 1.4.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,48 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use super::capacity::{add_quantities, milli};
 use super::estimate::pod_requests;
 use super::summary::{is_ready, takes_room_on};
-use crate::api::{AllocatableModeling, ResourceModel};
+use crate::api::{AllocatableModeling, ResourceModel, ResourceModelRange};
+
+/// What no amount exceeds: `math.MaxInt64`.
+const NO_END: &str = "9223372036854775807";
+
+/// Gives a Cluster without grades the nine of every Cluster, each of twice the one before. Those that somebody has given
+/// it are put in order; the first begins at nothing, and the last has no end.
+pub fn default_models(models: &mut Vec<ResourceModel>) {
+    if models.is_empty() {
+        *models = (0..).zip(GRADES).map(|(grade, (cpu, memory))| nine(grade, cpu, memory)).collect();
+        return;
+    }
+    models.sort_by_key(|model| model.grade);
+    for range in models.first_mut().into_iter().flat_map(|first| &mut first.ranges) {
+        range.min = Quantity("0".into());
+    }
+    for range in models.last_mut().into_iter().flat_map(|last| &mut last.ranges) {
+        range.max = Quantity(NO_END.into());
+    }
+}
+
+/// Of each of the nine what a node has at least, and not as much of: CPUs and memory.
+const GRADES: [([&str; 2], [&str; 2]); 9] = [
+    (["0", "1"], ["0", "4Gi"]),
+    (["1", "2"], ["4Gi", "16Gi"]),
+    (["2", "4"], ["16Gi", "32Gi"]),
+    (["4", "8"], ["32Gi", "64Gi"]),
+    (["8", "16"], ["64Gi", "128Gi"]),
+    (["16", "32"], ["128Gi", "256Gi"]),
+    (["32", "64"], ["256Gi", "512Gi"]),
+    (["64", "128"], ["512Gi", "1Ti"]),
+    (["128", NO_END], ["1Ti", NO_END]),
+];
+
+fn nine(grade: i64, cpu: [&str; 2], memory: [&str; 2]) -> ResourceModel {
+    let range = |name: &str, [min, max]: [&str; 2]| ResourceModelRange {
+        name: name.into(),
+        min: Quantity(min.into()),
+        max: Quantity(max.into()),
+    };
+    ResourceModel { grade, ranges: vec![range("cpu", cpu), range("memory", memory)] }
+}
 
 /// How many of the ready nodes are of each grade. A node is of the highest grade of which it has enough of every
 /// resource; one on which no pod fits any more, or which is below the lowest grade, is of none.
@@ -155,6 +197,44 @@ mod tests {
             assert_eq!(counts(&nodes, &pods), expected, "{about}");
         }
         assert!(modelings(&[], [large()].iter(), [].iter()).is_empty());
+    }
+
+    #[test]
+    fn a_cluster_without_grades_gets_nine_that_leave_no_gap() {
+        let mut nine = Vec::new();
+        default_models(&mut nine);
+        assert_eq!(nine.iter().map(|model| model.grade).collect::<Vec<_>>(), Vec::from_iter(0..9));
+        let written = |model: &ResourceModel| serde_json::to_value(model).unwrap();
+        let range = |name: &str, min: &str, max: &str| json!({"name": name, "min": min, "max": max});
+        let rows = [
+            (0, range("cpu", "0", "1"), range("memory", "0", "4Gi")),
+            (3, range("cpu", "4", "8"), range("memory", "32Gi", "64Gi")),
+            (8, range("cpu", "128", "9223372036854775807"), range("memory", "1Ti", "9223372036854775807")),
+        ];
+        for (grade, cpu, memory) in rows {
+            assert_eq!(written(&nine[grade]), json!({"grade": grade, "ranges": [cpu, memory]}));
+        }
+        for pair in nine.windows(2) {
+            for (below, above) in pair[0].ranges.iter().zip(&pair[1].ranges) {
+                assert_eq!((&below.name, least(&below.max)), (&above.name, least(&above.min)));
+            }
+        }
+    }
+
+    #[test]
+    fn grades_that_are_given_are_put_in_order_and_leave_nothing_out() {
+        let (mut given, mut swapped) = (models(), models());
+        default_models(&mut given);
+        swapped.reverse();
+        default_models(&mut swapped);
+        assert_eq!(swapped, given);
+        let ends = |model: &ResourceModel| (model.ranges[1].min.0.clone(), model.ranges[1].max.0.clone());
+        assert_eq!(ends(&given[0]), ("0".into(), "4Gi".into()));
+        assert_eq!(ends(&given[1]), ("4Gi".into(), "16Gi".into()));
+        assert_eq!(ends(&given[2]), ("16Gi".into(), "9223372036854775807".into()));
+        let mut two: Vec<ResourceModel> = given[1..].to_vec();
+        default_models(&mut two);
+        assert_eq!(ends(&two[0]), ("0".into(), "16Gi".into()));
     }
 
     #[test]

@@ -362,6 +362,7 @@ pub trait Rules: Send + Sync {
         fn validate_cluster_name(name: &str) -> Result<(), String>;
         fn needs_dependencies(selectors: &[ResourceSelector]) -> bool;
         fn default_placement(placement: &mut Placement);
+        fn default_models(models: &mut Vec<ResourceModel>);
         fn default_failover(failover: &mut ApplicationFailover);
         fn default_selectors(selectors: &mut [ResourceSelector], policy_namespace: &str);
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::overlay::overlay;
 use crate::Settings;
 use crate::api::{
-    ClusterTaintPolicySpec, ConflictResolution, DEFAULT_SCHEDULER, OverridePolicySpec,
+    ClusterSpec, ClusterTaintPolicySpec, ConflictResolution, DEFAULT_SCHEDULER, OverridePolicySpec,
     PropagationPolicySpec,
 };
 use crate::rules::Rules;
@@ -66,6 +66,11 @@ pub(super) fn mutate(
         }
         ("CREATE", "ResourceBinding" | "ClusterResourceBinding" | "Work") => {
             Ok(identified(rules, write, write.object))
+        }
+        ("CREATE" | "UPDATE", "Cluster") if settings.gates.customized_cluster_resource_modeling => {
+            changed(write.object, |cluster: &mut ClusterSpec| {
+                rules.default_models(&mut cluster.resource_models);
+            })
         }
         ("CREATE" | "UPDATE", "OverridePolicy") => {
             changed(write.object, |policy: &mut OverridePolicySpec| {
@@ -163,7 +168,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::{Reference, Release};
+    use crate::rules::{Gates, Reference, Release};
 
     fn ask(kind: &str, operation: &str, object: &Value) -> Result<Option<Value>, String> {
         let write = Write { kind, operation, namespace: "default", object, old: None, id: "a1" };
@@ -222,6 +227,18 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_is_graded_where_that_is_switched_on() {
+        let cluster = json!({"metadata": {"name": "m1"}, "spec": {"syncMode": "Push", "later": 1}});
+        let graded = ask("Cluster", "CREATE", &cluster).unwrap().unwrap();
+        assert_eq!(graded["spec"]["resourceModels"].as_array().unwrap().len(), 9);
+        assert_eq!(graded["spec"]["later"], 1);
+        assert_eq!(ask("Cluster", "UPDATE", &graded), Ok(None));
+        let gates = Gates { customized_cluster_resource_modeling: false, ..Gates::default() };
+        let off = Settings { gates, ..Settings::default() };
+        assert_eq!(admit(&off, &Reference, Write::of("Cluster", "CREATE", &cluster, None)), Ok(None));
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         let policy = |name: &str, placement: Value| json!({"metadata": {"name": name}, "spec": {"resourceSelectors": [], "placement": placement}});
         let spread =
@@ -234,7 +251,7 @@ mod tests {
             ("PropagationPolicy", policy("p", json!({"clusterTolerations": 5})), "spec: "),
             ("PropagationPolicy", policy(&"p".repeat(64), json!({})), "PropagationPolicy's name should be"),
             ("OverridePolicy", overrides, "spec.targetCluster: Invalid value"),
-            ("Cluster", json!({"metadata": {"name": "A"}}), "metadata.name: Invalid value"),
+            ("Cluster", json!({"metadata": {"name": "A"}, "spec": {}}), "metadata.name: Invalid value"),
         ];
         for (kind, object, why) in rows {
             let refused = ask(kind, "CREATE", &object).unwrap_err();
