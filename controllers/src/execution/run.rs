@@ -6,8 +6,6 @@
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::json;
@@ -70,7 +68,11 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
     }
     let mut conditions = work.status.clone().unwrap_or_default().conditions;
     let now = context.clock.now_in_seconds();
-    tell_dispatching(&mut conditions, work.spec.suspend_dispatching, now);
+    let told = condition(&conditions, CONDITION_DISPATCHING).is_some();
+    let said = context.rules.dispatching_condition(told, work.spec.suspend_dispatching);
+    if let Some((holds, reason, message)) = said {
+        set_condition(&mut conditions, CONDITION_DISPATCHING, holds, reason, message, now);
+    }
     let mending = context.astray.is(&work);
     let is_open = |cluster: &Arc<Cluster>| cluster.is_ready() && !context.rules.holds_back(&work, mending);
     let mut outcome = Ok(Done::Nothing);
@@ -103,18 +105,6 @@ async fn write(context: &Context, work: &Work, cluster: &Cluster, new: bool) -> 
     let manifest = manifest_kind(work, cluster)
         .ok_or_else(|| Error::NotYet("the member does not serve the kind".into()))?;
     apply(context, client, work, &manifest, new).await
-}
-
-/// Tells of a Work that is held back, or was, whether it still is; as from 1.11.
-fn tell_dispatching(conditions: &mut Vec<Condition>, suspended: bool, now: Timestamp) {
-    let (reason, message) = if suspended {
-        ("SuspendDispatching", "Work dispatching is in a suspended state.")
-    } else {
-        ("Dispatching", "Work is being dispatched to member clusters.")
-    };
-    if suspended || condition(conditions, CONDITION_DISPATCHING).is_some() {
-        set_condition(conditions, CONDITION_DISPATCHING, !suspended, reason, message, now);
-    }
 }
 
 /// Takes the manifest out of the member and lets the Work go, unless that is to wait.

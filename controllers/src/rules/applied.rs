@@ -3,6 +3,7 @@
 //! karmada-io/karmada v1.18.2 `pkg/controllers/execution/execution_controller.go`,
 //! `pkg/controllers/status/work_status_controller.go` (`recreateResourceIfNeeded`).
 
+use super::Behaviour;
 use crate::api::Work;
 
 /// What was done to make the member have what the manifest says.
@@ -21,6 +22,22 @@ pub enum Done {
 #[must_use]
 pub fn holds_back(work: &Work, _mending: bool) -> bool {
     work.spec.suspend_dispatching
+}
+
+/// What the condition `Dispatching` says of a Work, with reason and message; `None` where there is none. As from 1.11 every Work
+/// tells; before, what is held back does, and what was and so has `told`.
+#[must_use]
+pub fn dispatching_condition(
+    behaviour: Behaviour,
+    told: bool,
+    suspended: bool,
+) -> Option<(bool, &'static str, &'static str)> {
+    let said = if suspended {
+        (false, "SuspendDispatching", "Work dispatching is in a suspended state.")
+    } else {
+        (true, "Dispatching", "Work is being dispatched to member clusters.")
+    };
+    (behaviour.tells_dispatching || told || suspended).then_some(said)
 }
 
 /// What the condition `Applied` says after a write, with reason and message; `None` where it stays as it is. The `mending` of
@@ -62,6 +79,22 @@ mod tests {
                 let said = said.map(|(applied, reason, _)| (applied, reason));
                 assert_eq!(said, expected, "{was_applied} {mending} {outcome:?}");
             }
+        }
+    }
+
+    #[test]
+    fn every_work_tells_whether_it_is_held_back_as_from_1_11() {
+        let cases = [
+            ("1.10", false, false, None),
+            ("1.10", true, false, Some((true, "Dispatching"))),
+            ("1.10", false, true, Some((false, "SuspendDispatching"))),
+            ("1.11", false, false, Some((true, "Dispatching"))),
+            ("1.11", true, true, Some((false, "SuspendDispatching"))),
+        ];
+        for (release, told, suspended, expected) in cases {
+            let said = dispatching_condition(Behaviour::of(release), told, suspended);
+            let said = said.map(|(holds, reason, _)| (holds, reason));
+            assert_eq!(said, expected, "{release} {told} {suspended}");
         }
     }
 

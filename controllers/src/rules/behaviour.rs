@@ -22,6 +22,8 @@ pub struct Behaviour {
     /// Works and copies say which generation of the template they are of, and the template what all copies have caught up
     /// with; as from 1.10 (`resourcetemplate.karmada.io/generation`).
     pub tells_generation: bool,
+    /// Every Work tells whether it is held back; as from 1.11.
+    pub tells_dispatching: bool,
     /// Policies say, and Works and copies with them, what becomes of an object that a member already has; as from 1.7
     /// (`conflictResolution`).
     pub resolves_conflicts: bool,
@@ -104,6 +106,7 @@ impl Behaviour {
             ranks_by_room: release >= (1, 6),
             permanent_ids: release >= (1, 8),
             tells_generation: release >= (1, 10),
+            tells_dispatching: release >= (1, 11),
             resolves_conflicts: release >= (1, 7),
             tells_reasons: release >= (1, 7),
             unserved_targets: match release {
@@ -141,6 +144,7 @@ mod tests {
             ranks_by_room: false,
             permanent_ids: false,
             tells_generation: false,
+            tells_dispatching: false,
             resolves_conflicts: false,
             tells_reasons: false,
             taints_by_itself: true,
@@ -154,7 +158,8 @@ mod tests {
         let telling = Behaviour { tells_reasons: true, resolves_conflicts: true, ..ranked };
         let identified = Behaviour { permanent_ids: true, ..telling };
         let counted = Behaviour { tells_generation: true, ..identified };
-        let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..counted };
+        let dispatching = Behaviour { tells_dispatching: true, ..counted };
+        let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..dispatching };
         let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..graciously };
         let asked = Behaviour {
             taints_by_itself: false,
@@ -174,6 +179,7 @@ mod tests {
             ("1.7.0", telling),
             ("1.8", identified),
             ("1.10", counted),
+            ("1.11", dispatching),
             ("1.13.10", in_doubt),
             ("1.14", asked),
             ("1.15.0", newest),

@@ -67,7 +67,7 @@ pub use aggregate::{aggregated_status, fully_applied};
 pub use application::{
     UnhealthySince, application_failover, application_task, tolerated_until, unhealthy_since,
 };
-pub use applied::{Done, applied_condition, holds_back};
+pub use applied::{Done, applied_condition, dispatching_condition, holds_back};
 pub use assign::{assign, room_used, static_weights, still_assigned};
 pub use autoscale::{replicas_to_sync, scales};
 pub use behaviour::{Behaviour, Division, Grouping, Removal, UnservedTargets};

@@ -315,6 +315,14 @@ pub trait Rules: Send + Sync {
         fn fully_applied(carriers: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool;
     }
 
+    fn dispatching_condition(
+        &self,
+        told: bool,
+        suspended: bool,
+    ) -> Option<(bool, &'static str, &'static str)> {
+        super::dispatching_condition(self.behaviour(), told, suspended)
+    }
+
     fn binding_mark(&self, binding: BindingRef<'_>) -> (&'static str, String) {
         super::binding_mark(self.behaviour(), binding)
     }
