@@ -18,6 +18,7 @@ mod execution;
 mod graceful_eviction;
 mod hpa;
 mod machinery;
+mod metrics;
 mod namespace_sync;
 mod node_lifecycle;
 mod rebalance;
@@ -34,6 +35,7 @@ mod work_status;
 
 pub use agent::Agent;
 pub use machinery::bounded;
+pub use metrics::Metrics;
 pub use node_lifecycle::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 pub use settings::Settings;
 pub use start::{Controllers, MemberClients, Running};

@@ -14,9 +14,9 @@ use crate::api::{ClusterResourceBinding, ResourceBinding};
 use crate::machinery::Context;
 use crate::rules::Rules;
 use crate::{
-    Settings, api, application_failover, binding, cluster, cluster_status, dependencies, detector, execution,
-    graceful_eviction, hpa, namespace_sync, rebalance, scheduler, services, taint_manager, taint_policy,
-    work_status,
+    Metrics, Settings, api, application_failover, binding, cluster, cluster_status, dependencies, detector,
+    execution, graceful_eviction, hpa, namespace_sync, rebalance, scheduler, services, taint_manager,
+    taint_policy, work_status,
 };
 
 /// What runs a controller.
@@ -77,6 +77,8 @@ pub struct Controllers {
     pub settings: Settings,
     /// How they judge; [`crate::rules::Reference`] for as they should.
     pub rules: Arc<dyn Rules>,
+    /// Where they count.
+    pub metrics: Metrics,
 }
 
 impl fmt::Debug for Controllers {

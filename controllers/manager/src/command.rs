@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use capsize_clock::{Clock, Seed, Stop, live};
 use capsize_controllers::api::Cluster;
 use capsize_controllers::rules::Reference;
-use capsize_controllers::{Controllers, Running};
+use capsize_controllers::{Controllers, Metrics, Running};
 use futures::StreamExt;
 use http::StatusCode;
 use k8s_openapi::api::core::v1::Secret;
@@ -74,7 +74,8 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
     let (secrets, clusters) =
         (watched::<Secret>(&client, &mut tasks), watched::<Cluster>(&client, &mut tasks));
     let leads = Arc::new(AtomicBool::new(false));
-    serve(&flags, &clusters, &leads, &mut tasks).await?;
+    let numbers = Metrics::default();
+    serve(&flags, &clusters, &leads, &numbers, &mut tasks).await?;
     let members_pace = Pace { qps: flags.cluster_api_qps, burst: flags.cluster_api_burst };
     // The first look at a member must not come before its secret is known.
     secrets.wait_until_ready().await.into_diagnostic()?;
@@ -84,6 +85,7 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
         clock,
         settings,
         rules: Arc::new(Reference),
+        metrics: numbers.clone(),
     };
     let lease = (flags.leader_elect_resource_namespace.as_str(), LEASE);
     let candidate = flags.leader.candidate(&client, clock, lease);
@@ -173,17 +175,18 @@ async fn serve(
     flags: &Flags,
     clusters: &Store<Cluster>,
     leads: &Arc<AtomicBool>,
+    numbers: &Metrics,
     tasks: &mut JoinSet<()>,
 ) -> Result<(), Report> {
     let health: Answers = Arc::new(|path| match path {
         "/healthz" | "/readyz" => Some((StatusCode::OK, "ok".to_owned())),
         _ => None,
     });
-    let (clusters, leads) = (clusters.clone(), Arc::clone(leads));
+    let (clusters, leads, numbers) = (clusters.clone(), Arc::clone(leads), numbers.clone());
     let numbers: Answers = Arc::new(move |path| {
         let mut clusters = clusters.state();
         clusters.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        let text = || metrics::text(&clusters, leads.load(Ordering::Acquire));
+        let text = || metrics::text(&clusters, leads.load(Ordering::Acquire), &numbers);
         (path == "/metrics").then(|| (StatusCode::OK, text()))
     });
     let listeners = [

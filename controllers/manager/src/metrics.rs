@@ -1,10 +1,12 @@
-//! What `/metrics` tells: the gauges of the real controller manager about members, by their real names.
+//! What `/metrics` tells: the gauges of the real controller manager about members, by their real names, and what the
+//! controllers count.
 //!
-//! They are read from the Cluster objects when somebody asks. Source: karmada-io/karmada `pkg/metrics/cluster.go`.
+//! The gauges are read from the Cluster objects when somebody asks. Source: karmada-io/karmada `pkg/metrics/cluster.go`.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use capsize_controllers::Metrics;
 use capsize_controllers::api::Cluster;
 use capsize_controllers::rules::milli;
 use kube::ResourceExt;
@@ -17,7 +19,7 @@ type Labels = Vec<(String, String)>;
 type Value = Gauge<f64, AtomicU64>;
 
 /// The metrics as text, as Prometheus reads it.
-pub(crate) fn text(clusters: &[Arc<Cluster>], leads: bool) -> String {
+pub(crate) fn text(clusters: &[Arc<Cluster>], leads: bool, counted: &Metrics) -> String {
     let mut registry = Registry::default();
     let lead = Family::<Labels, Value>::default();
     lead.get_or_create(&vec![("name".into(), crate::leader::LEASE.into())]).set(f64::from(u8::from(leads)));
@@ -32,6 +34,7 @@ pub(crate) fn text(clusters: &[Arc<Cluster>], leads: bool) -> String {
         registry.register(*name, *help, family);
     }
     let mut text = String::new();
+    counted.write_to(&mut text);
     // Writing to a string does not fail.
     let _ = encode(&mut text, &registry);
     text

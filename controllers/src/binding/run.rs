@@ -100,7 +100,10 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
         return Ok(Action::await_change());
     };
     let template = serde_json::to_value(&*template)?;
-    ensure(&context, &*binding, &works, &template).await?;
+    let start = context.clock.elapsed();
+    let ensured = ensure(&context, &*binding, &works, &template).await;
+    context.metrics.works_synced(ensured.is_ok(), context.clock.elapsed().saturating_sub(start));
+    ensured?;
     let reports = report(&context, &*binding, &works).await?;
     report_on_template(&context, &kind, &template, &reports).await?;
     Ok(Action::await_change())

@@ -39,6 +39,7 @@ pub(crate) async fn run(context: Arc<Context>) {
         let name = change.object().name_any();
         let Some(cluster) = change.after.filter(|cluster| context.reaches(cluster)) else {
             loops.remove(&name);
+            context.metrics.forget(&name);
             continue;
         };
         if let Some(probing) = loops.get(&name) {
@@ -58,7 +59,9 @@ async fn probe_loop(context: Arc<Context>, name: String, forward: Arc<Notify>) {
     let mut collector = Collector::default();
     let mut lease = JoinSet::new();
     while let Some(cluster) = context.clusters.get("", &name) {
+        let start = context.clock.elapsed();
         let outcome = report(&context, &cluster, &mut run, &mut collector).await;
+        context.metrics.status_synced(&name, context.clock.elapsed().saturating_sub(start));
         let healthy = run.is_some_and(|run| run.ready);
         if context.is_agent() && healthy && lease.is_empty() {
             lease.spawn(lease::keep(Arc::clone(&context), cluster));

@@ -10,10 +10,11 @@ use serde_json::{Map, Value, json};
 use super::kind::Kind;
 use super::owner::{marks_of, overrides_present, owner};
 use crate::api::{
-    ClusterResourceBinding, DispatchSuspension, ObjectReference, ResourceBinding, ResourceBindingSpec,
-    Suspension, binding_name,
+    ClusterResourceBinding, DispatchSuspension, ObjectReference, PropagationPolicySpec, ResourceBinding,
+    ResourceBindingSpec, Suspension, binding_name,
 };
 use crate::machinery::{Action, Binding, Context, Error, dynamic_api, erase, patch};
+use crate::rules::Owner;
 
 pub(super) async fn reconcile(
     context: Arc<Context>,
@@ -37,6 +38,30 @@ pub(super) async fn reconcile(
 
 async fn bind<B: Binding>(context: &Context, kind: &Kind, template: &DynamicObject) -> Result<(), Error> {
     let object = serde_json::to_value(template)?;
+    let (namespace, name) = (template.namespace().unwrap_or_default(), template.name_any());
+    let present = B::all(context).get(&namespace, &binding_name(&kind.resource.kind, &name));
+    let start = context.clock.elapsed();
+    let found = owner(context, kind, template, &object);
+    context.metrics.matched(context.clock.elapsed().saturating_sub(start));
+    let Some(found) = found else {
+        release(context, kind, template, present.as_deref()).await?;
+        kind.settle(&namespace, &name);
+        return Ok(());
+    };
+    let start = context.clock.elapsed();
+    let outcome = apply(context, kind, (template, &object), found, present).await;
+    context.metrics.applied(outcome.is_ok(), context.clock.elapsed().saturating_sub(start));
+    outcome
+}
+
+/// Does to the template what its policy says.
+async fn apply<B: Binding>(
+    context: &Context,
+    kind: &Kind,
+    (template, object): (&DynamicObject, &Value),
+    (owner, policy): (Owner, PropagationPolicySpec),
+    present: Option<Arc<B>>,
+) -> Result<(), Error> {
     let resource = ObjectReference {
         api_version: kind.resource.api_version.clone(),
         kind: kind.resource.kind.clone(),
@@ -47,12 +72,6 @@ async fn bind<B: Binding>(context: &Context, kind: &Kind, template: &DynamicObje
     };
     let (namespace, template_name) = (resource.namespace.clone(), resource.name.clone());
     let name = binding_name(&resource.kind, &resource.name);
-    let present = B::all(context).get(&namespace, &name);
-    let Some((owner, policy)) = owner(context, kind, template, &object) else {
-        release(context, kind, template, present.as_deref()).await?;
-        kind.settle(&namespace, &template_name);
-        return Ok(());
-    };
     if !overrides_present(context, &owner, &policy) {
         return Err(Error::NotYet("the policy waits for the overrides that it depends on".into()));
     }
@@ -67,8 +86,8 @@ async fn bind<B: Binding>(context: &Context, kind: &Kind, template: &DynamicObje
     let labels = template.metadata.labels.as_ref();
     let workload_affinity_groups = context.rules.affinity_groups(&policy.placement, labels);
     let wanted = ResourceBindingSpec {
-        replicas: context.rules.template_replicas(&resource.kind, &object),
-        replica_requirements: context.rules.replica_requirements(&resource.kind, &object),
+        replicas: context.rules.template_replicas(&resource.kind, object),
+        replica_requirements: context.rules.replica_requirements(&resource.kind, object),
         placement: Some(policy.placement),
         scheduler_name: policy.scheduler_name,
         propagate_deps: policy.propagate_deps,

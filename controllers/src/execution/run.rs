@@ -77,7 +77,9 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
     let is_open = |cluster: &Arc<Cluster>| cluster.is_ready() && !context.rules.holds_back(&work, mending);
     let mut outcome = Ok(Done::Nothing);
     if let Some(cluster) = cluster.filter(is_open) {
+        let start = context.clock.elapsed();
         outcome = write(&context, &work, &cluster, !written.says(&*work, &work.metadata.generation)).await;
+        context.metrics.workload_synced(outcome.is_ok(), context.clock.elapsed().saturating_sub(start));
         if outcome.is_ok() {
             written.set(&*work, work.metadata.generation);
             context.astray.settle(&work);

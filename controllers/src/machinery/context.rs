@@ -17,7 +17,7 @@ use crate::api::{
 use crate::dependencies::{BY_DEPENDENCY, dependencies_of};
 use crate::detector::Templates;
 use crate::rules::{Rules, Write};
-use crate::{Agent, Controllers, MemberClients, Settings};
+use crate::{Agent, Controllers, MemberClients, Metrics, Settings};
 
 /// What every controller is given.
 pub(crate) struct Context {
@@ -25,6 +25,7 @@ pub(crate) struct Context {
     pub clock: Clock,
     pub settings: Settings,
     pub rules: Arc<dyn Rules>,
+    pub metrics: Metrics,
     pub clusters: Informer<Cluster>,
     pub policies: Informer<PropagationPolicy>,
     pub cluster_policies: Informer<ClusterPropagationPolicy>,
@@ -47,7 +48,7 @@ pub(crate) struct Context {
 impl Context {
     /// Starts the watches on the control plane.
     pub(crate) fn new(controllers: Controllers) -> Self {
-        let Controllers { client, members, clock, settings, rules } = controllers;
+        let Controllers { client, members, clock, settings, rules, metrics } = controllers;
         let config = Config::default;
         let leases = Api::namespaced(client.clone(), NAMESPACE_CLUSTER_LEASES);
         Self {
@@ -68,6 +69,7 @@ impl Context {
             clock,
             settings,
             rules,
+            metrics,
             members,
             agent_of: None,
         }
@@ -97,6 +99,7 @@ impl Context {
             clock,
             settings,
             rules,
+            metrics: Metrics::default(),
             members: Arc::new(Own(bounded(member, timeout))),
             agent_of: Some(cluster),
         }

@@ -1,0 +1,176 @@
+//! What the controllers count and time, by the names and with the buckets of the real ones.
+//!
+//! karmada-io/karmada v1.18.2 `pkg/metrics/{cluster,resource}.go`.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode_registry;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+type Labels = [(&'static str, String); 1];
+type Times = Family<Labels, Histogram, fn() -> Histogram>;
+
+/// The metrics of one process. Clones are the same.
+#[derive(Clone)]
+pub struct Metrics(Arc<Kept>);
+
+struct Kept {
+    registry: Registry,
+    status_syncs: Times,
+    matches: Histogram,
+    applications: Times,
+    attempts: Family<Labels, Counter>,
+    work_syncs: Times,
+    workload_syncs: Times,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let by_cluster: fn() -> Histogram =
+            || Histogram::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]);
+        let by_result: fn() -> Histogram = of_resources;
+        let mut kept = Kept {
+            registry: Registry::default(),
+            status_syncs: Times::new_with_constructor(by_cluster),
+            matches: of_resources(),
+            applications: Times::new_with_constructor(by_result),
+            attempts: Family::default(),
+            work_syncs: Times::new_with_constructor(by_result),
+            workload_syncs: Times::new_with_constructor(by_result),
+        };
+        kept.register();
+        Self(Arc::new(kept))
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Metrics").finish_non_exhaustive()
+    }
+}
+
+fn of_resources() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 12))
+}
+
+impl Kept {
+    /// The registry ends the names of counters in `_total`, and what they are for with a full stop.
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register(
+            "cluster_sync_status_duration_seconds",
+            "Time to probe a member and to write what it told",
+            self.status_syncs.clone(),
+        );
+        registry.register(
+            "resource_match_policy_duration_seconds",
+            "Time to find the policy that a template belongs to",
+            self.matches.clone(),
+        );
+        registry.register(
+            "resource_apply_policy_duration_seconds",
+            "Time to do to a template what its policy says",
+            self.applications.clone(),
+        );
+        registry.register(
+            "policy_apply_attempts",
+            "How often that was done to a template which its policy says",
+            self.attempts.clone(),
+        );
+        registry.register(
+            "binding_sync_work_duration_seconds",
+            "Time to bring the Works of a binding in line with it",
+            self.work_syncs.clone(),
+        );
+        registry.register(
+            "work_sync_workload_duration_seconds",
+            "Time to write to a member what a Work says",
+            self.workload_syncs.clone(),
+        );
+    }
+}
+
+fn result(good: bool) -> Labels {
+    [("result", if good { "success" } else { "error" }.to_owned())]
+}
+
+fn of(cluster: &str) -> Labels {
+    [("cluster_name", cluster.to_owned())]
+}
+
+impl Metrics {
+    /// Adds all of them to a text that Prometheus is to read, without its end.
+    pub fn write_to(&self, text: &mut String) {
+        // Writing to a string does not fail.
+        let _ = encode_registry(text, &self.0.registry);
+    }
+
+    /// A member was probed, and what it told written, in so long.
+    pub(crate) fn status_synced(&self, cluster: &str, took: Duration) {
+        self.0.status_syncs.get_or_create(&of(cluster)).observe(took.as_secs_f64());
+    }
+
+    /// A member has left the fleet.
+    pub(crate) fn forget(&self, cluster: &str) {
+        self.0.status_syncs.remove(&of(cluster));
+    }
+
+    /// A template's policy was found in so long.
+    pub(crate) fn matched(&self, took: Duration) {
+        self.0.matches.observe(took.as_secs_f64());
+    }
+
+    /// What a policy says of a template was done, or failed, in so long.
+    pub(crate) fn applied(&self, good: bool, took: Duration) {
+        self.0.applications.get_or_create(&result(good)).observe(took.as_secs_f64());
+        self.0.attempts.get_or_create(&result(good)).inc();
+    }
+
+    /// The Works of a binding were written, or could not be, in so long.
+    pub(crate) fn works_synced(&self, good: bool, took: Duration) {
+        self.0.work_syncs.get_or_create(&result(good)).observe(took.as_secs_f64());
+    }
+
+    /// What a Work says was written to its member, or could not be, in so long.
+    pub(crate) fn workload_synced(&self, good: bool, took: Duration) {
+        self.0.workload_syncs.get_or_create(&result(good)).observe(took.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_have_the_names_labels_and_values_of_the_real_controllers() {
+        let metrics = Metrics::default();
+        metrics.status_synced("m1", Duration::from_millis(7));
+        metrics.status_synced("m2", Duration::from_millis(7));
+        metrics.forget("m2");
+        metrics.matched(Duration::from_millis(3));
+        metrics.applied(true, Duration::from_millis(3));
+        metrics.applied(false, Duration::from_millis(3));
+        metrics.works_synced(true, Duration::from_secs(5));
+        metrics.workload_synced(false, Duration::from_millis(1));
+        let mut text = "before\n".to_owned();
+        metrics.write_to(&mut text);
+        for line in [
+            "before",
+            "cluster_sync_status_duration_seconds_bucket{le=\"0.01\",cluster_name=\"m1\"} 1",
+            "cluster_sync_status_duration_seconds_bucket{le=\"0.005\",cluster_name=\"m1\"} 0",
+            "resource_match_policy_duration_seconds_bucket{le=\"0.004\"} 1",
+            "resource_apply_policy_duration_seconds_count{result=\"success\"} 1",
+            "policy_apply_attempts_total{result=\"error\"} 1",
+            "binding_sync_work_duration_seconds_bucket{le=\"2.048\",result=\"success\"} 0",
+            "work_sync_workload_duration_seconds_bucket{le=\"0.001\",result=\"error\"} 1",
+        ] {
+            assert!(text.lines().any(|there| there == line), "{line}\n{text}");
+        }
+        assert!(!text.contains("m2") && !text.contains("# EOF"), "{text}");
+    }
+}
