@@ -84,7 +84,7 @@ fn refused(code: u16, reason: &str, why: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::Reference;
+    use crate::rules::{Reference, Release};
 
     fn ask(path: &str, spec: Value) -> Option<Value> {
         let policy = json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
@@ -106,6 +106,21 @@ mod tests {
         let namespace =
             json!({"op": "add", "path": "/spec/resourceSelectors/0/namespace", "value": "default"});
         assert!(patch.as_array().unwrap().contains(&namespace), "{patch}");
+    }
+
+    #[test]
+    fn the_uuid_of_a_request_becomes_the_permanent_id_of_what_it_creates() {
+        let uid = "619d32c6-f035-42c5-a949-a46d13edc86b";
+        let object = json!({"metadata": {"name": "web-deployment", "namespace": "default"}, "spec": {}});
+        let request = json!({"uid": uid, "operation": "CREATE", "namespace": "default", "object": object});
+        let asked =
+            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
+        let rules = Release::of("1.18");
+        let answer = review(&Settings::default(), &rules, "/mutate-resourcebinding", &asked).unwrap();
+        let patch = STANDARD.decode(answer["response"]["patch"].as_str().unwrap()).unwrap();
+        let labels = json!({"resourcebinding.karmada.io/permanent-id": uid});
+        let expected = json!([{"op": "add", "path": "/metadata/labels", "value": labels}]);
+        assert_eq!(serde_json::from_slice::<Value>(&patch).unwrap(), expected);
     }
 
     #[test]
