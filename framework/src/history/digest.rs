@@ -1,5 +1,7 @@
 //! A number that stands for bytes: of equal bytes it is equal, of others as good as never.
 
+use std::hash::{BuildHasherDefault, Hasher};
+
 /// Where a digest begins.
 pub(crate) const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 /// Odd, so that nothing is lost by multiplying with it; its bits are those of the golden ratio.
@@ -20,4 +22,25 @@ pub(crate) fn digest(state: u64, bytes: &[u8]) -> u64 {
 fn mix(state: u64, word: u64) -> u64 {
     let product = (state ^ word).wrapping_mul(FACTOR);
     product ^ (product >> 32)
+}
+
+/// Finds by digests: they are as good as hashes.
+pub(crate) type ByDigest = BuildHasherDefault<Digested>;
+
+/// The last number that it was given.
+#[derive(Default)]
+pub(crate) struct Digested(u64);
+
+impl Hasher for Digested {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = digest(self.0, bytes);
+    }
+
+    fn write_u64(&mut self, digest: u64) {
+        self.0 = digest;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }

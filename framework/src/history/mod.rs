@@ -2,6 +2,7 @@
 //!
 //! What the objects in it mean is left to the dialects.
 
+mod cursor;
 pub(crate) mod digest;
 mod entry;
 mod error;

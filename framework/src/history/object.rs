@@ -25,7 +25,7 @@ pub(super) struct Part {
     pub(super) name: Box<str>,
     pub(super) text: Box<str>,
     /// Of what has no fields, none.
-    pub(super) places: Box<[Place]>,
+    pub(super) places: Vec<Place>,
     digest: u64,
 }
 
@@ -118,7 +118,7 @@ impl Part {
             [] => digest(OFFSET, text.as_bytes()),
             places => places.iter().fold(OFFSET, sum),
         };
-        Self { name: name.into(), text: text.into(), places: places.into(), digest }
+        Self { name: name.into(), text: text.into(), places, digest }
     }
 
     fn fields(&self) -> impl Iterator<Item = (&str, Field<'_>)> {

@@ -18,12 +18,15 @@ pub const VERSION: &str = "v1";
 /// No time in a history is longer, a century: what is longer is a mistake, and sums of times stay in their range.
 pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
+/// So much of a file is read at a time.
+const BUFFERED: usize = 1 << 17;
+
 /// The entries of a history, one by one, in the order of the lines. After the first error there are no more.
 pub struct Reader<R> {
     path: String,
     input: R,
     line: usize,
-    /// The line being read, kept for its room.
+    /// A line that is longer than the buffer of the input, kept for its room.
     text: Vec<u8>,
     recall: Recall,
     /// Whether the header was read.
@@ -41,6 +44,21 @@ pub(super) struct Line {
     pub(super) event: Option<EventType>,
     #[serde(default, deserialize_with = "whole")]
     pub(super) object: Option<Object>,
+}
+
+/// What a line of the file is.
+enum Told {
+    Blank,
+    Line(Box<Line>),
+}
+
+/// What `text` says. A line that is unusual in any way is read whole, and then it is known what is wrong with it.
+fn told(recall: &mut Recall, text: &[u8]) -> Result<Told, serde_json::Error> {
+    let text = text.trim_ascii_end();
+    if text.is_empty() {
+        return Ok(Told::Blank);
+    }
+    recall.read(text).map_or_else(|| serde_json::from_slice(text), Ok).map(|line| Told::Line(Box::new(line)))
 }
 
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Object>, D::Error> {
@@ -63,7 +81,7 @@ pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, HistoryError> {
     }
     let file =
         File::open(path).map_err(|error| unreadable(error.to_string(), "name a history that exists"))?;
-    Ok(Reader::new(name, BufReader::new(file)))
+    Ok(Reader::new(name, BufReader::with_capacity(BUFFERED, file)))
 }
 
 impl<R: BufRead> Reader<R> {
@@ -86,27 +104,15 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn step(&mut self) -> Result<Option<Entry>, HistoryError> {
-        let mut text = std::mem::take(&mut self.text);
-        loop {
-            text.clear();
+        let line = loop {
             self.line += 1;
-            let read = self.input.read_until(b'\n', &mut text).map_err(|error| HistoryError::Unreadable {
-                path: self.path.clone(),
-                reason: error.to_string(),
-                help: "see whether the file can be read to its end".into(),
-            })?;
-            if read == 0 && !self.begun {
-                return Err(self.error(1, "the history is empty", HEADER_HELP));
+            match self.line()? {
+                Some(Told::Blank) => {}
+                Some(Told::Line(line)) => break *line,
+                None if self.begun => return Ok(None),
+                None => return Err(self.error(1, "the history is empty", HEADER_HELP)),
             }
-            if read == 0 {
-                return Ok(None);
-            }
-            if !text.trim_ascii().is_empty() {
-                break;
-            }
-        }
-        let line = self.line(&text)?;
-        self.text = text;
+        };
         let entry = self.entry(line)?;
         if !self.begun {
             self.check_header(&entry)?;
@@ -115,11 +121,28 @@ impl<R: BufRead> Reader<R> {
         Ok(Some(entry))
     }
 
-    /// What a line says. One that is unusual in any way is read whole, and then it is known what is wrong with it.
-    fn line(&mut self, text: &[u8]) -> Result<Line, HistoryError> {
-        let (line, whole) = (text.trim_ascii_end(), text.ends_with(b"\n"));
-        let usual = self.recall.read(line).map(Ok);
-        usual.unwrap_or_else(|| serde_json::from_slice(line).map_err(|error| self.bad_json(&error, whole)))
+    /// What the next line says; `None` where there is none.
+    fn line(&mut self) -> Result<Option<Told>, HistoryError> {
+        // Most are in the buffer as a whole, and read where they are.
+        if let Ok(buffer) = self.input.fill_buf()
+            && let Some(end) = memchr::memchr(b'\n', buffer)
+        {
+            let told = told(&mut self.recall, &buffer[..end]);
+            self.input.consume(end + 1);
+            return told.map(Some).map_err(|error| self.bad_json(&error, true));
+        }
+        self.text.clear();
+        let read =
+            self.input.read_until(b'\n', &mut self.text).map_err(|error| HistoryError::Unreadable {
+                path: self.path.clone(),
+                reason: error.to_string(),
+                help: "see whether the file can be read to its end".into(),
+            })?;
+        if read == 0 {
+            return Ok(None);
+        }
+        let told = told(&mut self.recall, &self.text);
+        told.map(Some).map_err(|error| self.bad_json(&error, self.text.ends_with(b"\n")))
     }
 
     fn bad_json(&self, error: &serde_json::Error, whole: bool) -> HistoryError {

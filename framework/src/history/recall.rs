@@ -1,14 +1,15 @@
 //! Reads the lines of events that are written as usual, with what was last said of the same object at hand.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use memchr::memmem::Finder;
 
-use super::digest::{OFFSET, digest};
+use super::cursor::Cursor;
+use super::digest::{ByDigest, OFFSET, digest};
 use super::object::Part;
 use super::read::Line;
-use super::split::Cursor;
 use super::{EventType, Object};
 
 /// The latest version of each object that there is, for the next to be held against.
@@ -16,9 +17,9 @@ use super::{EventType, Object};
 /// Which object a line is about is guessed from the first name in it: a wrong guess costs time, and no truth.
 #[derive(Debug)]
 pub(crate) struct Recall {
-    objects: BTreeMap<u64, Object>,
+    objects: IndexMap<u64, Object, ByDigest>,
     /// The latest of each kind, for what is new to be held against.
-    kinds: BTreeMap<u64, Object>,
+    kinds: IndexMap<u64, Object, ByDigest>,
     clusters: BTreeSet<Arc<str>>,
     metadata: Finder<'static>,
     name: Finder<'static>,
@@ -37,8 +38,8 @@ const MOST: usize = 1 << 15;
 impl Default for Recall {
     fn default() -> Self {
         Self {
-            objects: BTreeMap::new(),
-            kinds: BTreeMap::new(),
+            objects: IndexMap::default(),
+            kinds: IndexMap::default(),
             clusters: BTreeSet::new(),
             metadata: Finder::new("\"metadata\":"),
             name: Finder::new("\"name\":"),
@@ -53,7 +54,7 @@ impl Recall {
         let (mut line, mut guess) = (Line::default(), None);
         cursor.fields(|cursor, name| {
             match cursor.named(name) {
-                "at" if line.at.is_none() => line.at = Some(cursor.read()?),
+                "at" if line.at.is_none() => line.at = Some(cursor.number()?),
                 "on" if line.on.is_none() => line.on = Some(self.cluster(cursor.word()?)),
                 "event" if line.event.is_none() => line.event = Some(event_called(cursor.word()?)?),
                 "object" if line.object.is_none() => {
@@ -96,7 +97,7 @@ impl Recall {
 
     fn keep(&mut self, guess: Guess, object: &Object, event: Option<EventType>) {
         if event == Some(EventType::Deleted) {
-            self.objects.remove(&guess.object);
+            self.objects.swap_remove(&guess.object);
             return;
         }
         if self.objects.len() >= MOST {

@@ -1,0 +1,316 @@
+//! A place in a JSON text, which moves on from value to value and makes nothing of them.
+//!
+//! It passes only what whoever reads trees would read as well. Of anything unusual (half a letter by its number, more levels
+//! than anybody writes) it makes nothing, and leaves it to them.
+
+use std::ops::Range;
+
+/// The levels of what is passed.
+const DEEPEST: u8 = 64;
+
+/// Numbers are no longer; one that is may be more than a tree can hold.
+const LONGEST_NUMBER: usize = 300;
+
+/// Every step answers with `None` where the text is not the usual.
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the start of `text`.
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// At another place of the same text.
+    pub(super) fn at(&self, at: usize) -> Self {
+        Self { text: self.text, at }
+    }
+
+    /// Where it is.
+    pub(super) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// Moves on behind what is known to be there.
+    pub(super) fn jump(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// Whether there is nothing more.
+    pub(super) fn is_at_end(&mut self) -> bool {
+        self.skip_space();
+        self.at == self.text.len()
+    }
+
+    /// All that is still to come.
+    pub(super) fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// What is there.
+    pub(super) fn named(&self, range: Range<usize>) -> &'a str {
+        &self.text[range]
+    }
+
+    /// Walks through the fields of the object here; `each` is given where a name is, and moves on behind the value.
+    pub(super) fn fields(
+        &mut self,
+        mut each: impl FnMut(&mut Self, Range<usize>) -> Option<()>,
+    ) -> Option<()> {
+        self.take(b'{')?;
+        if self.take(b'}').is_some() {
+            return Some(());
+        }
+        self.field(&mut each)?;
+        self.more_fields(each)
+    }
+
+    /// The same from behind one of them.
+    pub(super) fn more_fields(
+        &mut self,
+        mut each: impl FnMut(&mut Self, Range<usize>) -> Option<()>,
+    ) -> Option<()> {
+        while self.take(b',').is_some() {
+            self.field(&mut each)?;
+        }
+        self.take(b'}')
+    }
+
+    fn field(&mut self, each: &mut impl FnMut(&mut Self, Range<usize>) -> Option<()>) -> Option<()> {
+        let name = self.name()?;
+        self.take(b':')?;
+        each(self, name)
+    }
+
+    /// The text here, if it is plain: without anything that would be written otherwise in JSON.
+    pub(super) fn word(&mut self) -> Option<&'a str> {
+        self.take(b'"')?;
+        let start = self.at;
+        self.at += plain(self.bytes());
+        let word = &self.text[start..self.at];
+        self.take(b'"').map(|()| word)
+    }
+
+    /// The name here, without its quotes.
+    fn name(&mut self) -> Option<Range<usize>> {
+        self.take(b'"')?;
+        let start = self.at;
+        self.at += plain(self.bytes());
+        if self.bytes().first() == Some(&b'"') {
+            self.at += 1;
+            return Some(start..self.at - 1);
+        }
+        self.at = start - 1;
+        let quoted = &self.text[self.value()?];
+        let name: String = serde_json::from_str(quoted).ok()?;
+        (serde_json::to_string(&name).ok()? == quoted).then_some(start..self.at - 1)
+    }
+
+    /// Where the value here is.
+    pub(super) fn value(&mut self) -> Option<Range<usize>> {
+        self.skip_space();
+        let start = self.at;
+        self.pass(DEEPEST)?;
+        Some(start..self.at)
+    }
+
+    /// The number here.
+    pub(super) fn number(&mut self) -> Option<f64> {
+        let number = self.value()?;
+        serde_json::from_str(&self.text[number]).ok()
+    }
+
+    fn pass(&mut self, levels: u8) -> Option<()> {
+        self.skip_space();
+        match self.bytes().first()? {
+            b'"' => self.pass_text(),
+            b'{' => {
+                let levels = levels.checked_sub(1)?;
+                self.pass_items(b'}', |cursor| {
+                    cursor.skip_space();
+                    cursor.pass_text()?;
+                    cursor.take(b':')?;
+                    cursor.pass(levels)
+                })
+            }
+            b'[' => {
+                let levels = levels.checked_sub(1)?;
+                self.pass_items(b']', |cursor| cursor.pass(levels))
+            }
+            b't' => self.pass_word("true"),
+            b'f' => self.pass_word("false"),
+            b'n' => self.pass_word("null"),
+            _ => self.pass_number(),
+        }
+    }
+
+    /// Passes an opening bracket, items, and the bracket that ends them.
+    fn pass_items(&mut self, end: u8, mut pass: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.at += 1;
+        if self.take(end).is_some() {
+            return Some(());
+        }
+        loop {
+            pass(self)?;
+            if self.take(b',').is_none() {
+                return self.take(end);
+            }
+        }
+    }
+
+    fn pass_word(&mut self, word: &str) -> Option<()> {
+        self.bytes().starts_with(word.as_bytes()).then(|| self.at += word.len())
+    }
+
+    fn pass_text(&mut self) -> Option<()> {
+        (self.bytes().first() == Some(&b'"')).then(|| self.at += 1)?;
+        loop {
+            self.at += plain(self.bytes());
+            match self.bytes() {
+                [b'"', ..] => {
+                    self.at += 1;
+                    return Some(());
+                }
+                [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => self.at += 2,
+                [b'\\', b'u', digits @ ..] if is_letter(digits.first_chunk()?) => self.at += 6,
+                _ => return None,
+            }
+        }
+    }
+
+    fn pass_number(&mut self) -> Option<()> {
+        let start = self.at;
+        if self.bytes().first() == Some(&b'-') {
+            self.at += 1;
+        }
+        // Nothing follows a zero in front.
+        let digits = digits(self.bytes());
+        self.at += if self.bytes().first() == Some(&b'0') { 1 } else { digits };
+        if let [b'.' | b'e' | b'E', ..] = self.bytes() {
+            let others = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+            self.at += self.bytes().iter().take_while(others).count();
+            let number: Result<f64, _> = serde_json::from_str(&self.text[start..self.at]);
+            return number.ok().map(drop);
+        }
+        (digits > 0 && self.at - start <= LONGEST_NUMBER).then_some(())
+    }
+
+    /// Passes this byte.
+    fn take(&mut self, byte: u8) -> Option<()> {
+        self.skip_space();
+        (self.bytes().first() == Some(&byte)).then(|| self.at += 1)
+    }
+
+    pub(super) fn skip_space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.bytes().first() {
+            self.at += 1;
+        }
+    }
+
+    fn bytes(&self) -> &'a [u8] {
+        &self.text.as_bytes()[self.at..]
+    }
+}
+
+fn digits(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+/// Whether these digits are the number of a letter, and not of half of one.
+fn is_letter(digits: &[u8; 4]) -> bool {
+    digits.iter().all(u8::is_ascii_hexdigit)
+        && !matches!(digits, [b'd' | b'D', b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F', ..])
+}
+
+/// In every byte a one.
+const ONES: u64 = u64::MAX / 0xff;
+
+/// How many bytes at the start of `bytes` stand for themselves in a text: neither a quote nor a backslash, and nothing
+/// below a space.
+fn plain(bytes: &[u8]) -> usize {
+    let (words, rest) = bytes.as_chunks();
+    for (count, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The highest bit of a byte is set where that is zero, and the lowest such bit is right.
+        let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
+        let quotes = zeros(word ^ (ONES * u64::from(b'"')));
+        let backslashes = zeros(word ^ (ONES * u64::from(b'\\')));
+        let low = word.wrapping_sub(ONES * u64::from(b' ')) & !word;
+        let found = (quotes | backslashes | low) & (ONES << 7);
+        if found != 0 {
+            return count * 8 + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let plain = rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | ..b' '));
+    words.len() * 8 + plain.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn passes(text: &str) -> bool {
+        let mut cursor = Cursor::new(text);
+        cursor.value().is_some() && cursor.is_at_end()
+    }
+
+    #[test]
+    fn what_is_json_is_passed_and_nothing_else() {
+        let right = [
+            r#"{"a":[1,-0,2.5e-3,{"b":{}}],"c":"d\"\u00e9\\","e":[]}"#,
+            r#" [ true , false , null , 0 , -17 , 1E9 , "" ] "#,
+            r#""0123456789abcdef\n0123456789""#,
+            "\"\u{e9}\u{1f600}\u{7f} and much more than eight bytes\"",
+        ];
+        let wrong = [
+            "",
+            "-",
+            "01",
+            "1.",
+            "1.e3",
+            "1e",
+            "1e999",
+            "+1",
+            "tru",
+            "\"",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"\\ud800\"",
+            "\"\u{1}\"",
+            "\"01234567\n\"",
+            "[1,]",
+            "[1 2]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{a:1}",
+            "{\"a\":1,}",
+            "[",
+            "nul",
+        ];
+        for text in right {
+            assert!(passes(text) && serde_json::from_str::<Value>(text).is_ok(), "{text}");
+        }
+        for text in wrong {
+            assert!(!passes(text) && serde_json::from_str::<Value>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn more_levels_than_anybody_writes_are_left_to_others() {
+        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(passes(&nested(64)));
+        assert!(!passes(&nested(65)));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_passed_can_be_read_as_a_tree(text in r#"[\[\]{}",:0-9a-fnrtuleDd.\\ \x01é+-]{0,24}"#) {
+            prop_assert!(!passes(&text) || serde_json::from_str::<Value>(&text).is_ok());
+        }
+    }
+}
