@@ -210,7 +210,7 @@ pub struct Delivery {
     /// Namespace and name of the service whose addresses it brings from the member.
     pub collected: Option<(String, String)>,
     /// The labels that it asks for.
-    pub labels: BTreeMap<String, String>,
+    pub labels: Arc<BTreeMap<String, String>>,
     /// Whether it is for a placement on record, rather than for every member.
     pub placed: bool,
     /// Whether it was written to the member; absent where nobody has tried.

@@ -11,6 +11,7 @@ mod observer;
 mod read;
 mod recall;
 mod split;
+mod tree;
 mod write;
 
 pub use entry::{CONTROL_PLANE, Entry, EventType, Kind, Mark};
@@ -19,4 +20,5 @@ pub use object::{Field, Object};
 pub use observer::Observer;
 pub use read::{LONGEST, Reader, VERSION, read};
 pub(crate) use recall::Recall;
+pub(crate) use tree::Tree;
 pub use write::Writer;

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::digest::{OFFSET, digest};
 use super::split::split;
+use super::tree::Tree;
 
 /// An object of the Kubernetes API, cheap to clone. Versions that are read one after another share the parts in which
 /// they are the same.
@@ -165,10 +166,19 @@ impl<'a> Field<'a> {
         self.digest
     }
 
-    /// The value.
-    #[must_use]
-    pub fn value(self) -> Value {
+    /// The value, as a tree of its own.
+    pub(crate) fn value(self) -> Value {
         serde_json::from_str(self.text).unwrap_or_default()
+    }
+
+    /// The value.
+    pub(crate) fn tree(self) -> Tree<'a> {
+        Tree::read(self.text)
+    }
+
+    /// The value as it is written.
+    pub(crate) fn json(self) -> &'a str {
+        self.text
     }
 
     /// The value, if it is text.

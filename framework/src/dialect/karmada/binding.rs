@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::quantity::quantities;
 use super::seen::{Last, Seen, conditions, list, replace, seconds, text, time, value};
 use super::{placement, task, wishes};
 use crate::facts::{
     Assignment, Instance, InstanceHealth, News, ObjectVersion, Toleration, Workload, WorkloadKey, World,
 };
-use crate::history::Field;
+use crate::history::{Field, Tree};
 
 /// The annotation with the placement that the scheduler last acted on, from which tolerations are taken.
 const APPLIED: &str = "policy.karmada.io/applied-placement";
@@ -90,18 +88,17 @@ impl Bindings {
             let tasks = list(seen.spec("gracefulEvictionTasks"));
             news = task::observe(entry, &tasks, now, first, &workload);
         }
-        let (policy, placement) = (entry.policy.clone(), spec_changed.then(|| entry.placement.clone()));
-        if known.read_wanted(entry, seen, spec_changed) {
+        let placed = spec_changed && known.read_placement(entry, seen);
+        if known.read_wanted(entry, seen, spec_changed) || placed {
             // What is there at first sight is no news to whoever chooses.
             if !first {
                 entry.wanted_since = now;
-                let same = placement.is_none_or(|placement| placement == entry.placement);
-                entry.placed_since = if same { entry.placed_since } else { now };
+                entry.placed_since = if placed { now } else { entry.placed_since };
             }
             news.push(News::Wanted(known.workload.clone()));
         }
-        if known.read_owner(entry, seen) {
-            news.push(News::Claimed { workload: workload.clone(), was: policy });
+        if let Some(was) = known.read_owner(entry, seen) {
+            news.push(News::Claimed { workload: workload.clone(), was });
         }
         if spec_changed && known.said.suspension.differs(seen.spec("suspension")) {
             let suspension = value(seen.spec("suspension"));
@@ -139,32 +136,43 @@ impl Known {
     fn read_workload(&mut self, seen: &Seen<'_>) -> WorkloadKey {
         if self.resource.differs(seen.spec("resource")) {
             let resource = value(seen.spec("resource"));
-            let text = |name: &str| resource[name].as_str().unwrap_or_default();
+            let text = |name: &str| resource[name].text();
             self.now_for = WorkloadKey::new(text("kind"), text("namespace"), text("name"));
         }
         self.now_for.clone()
     }
 
-    /// Takes over the policy that it belongs to. Answers whether that is another.
-    fn read_owner(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> bool {
+    /// Takes over the policy that it belongs to. Answers with the one before, where that was another.
+    fn read_owner(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> Option<String> {
         let marks = ["annotations", "labels"].map(|place| seen.metadata(place));
         let [annotations, labels] = &mut self.said.owner;
         if !annotations.differs(marks[0]) & !labels.differs(marks[1]) {
-            return false;
+            return None;
         }
-        replace(&mut entry.policy, wishes::owner(&marks.map(value)))
+        let was = std::mem::replace(&mut entry.policy, wishes::owner(&marks.map(value)));
+        (was != entry.policy).then_some(was)
     }
 
-    /// Takes over replicas, placement and tolerations. Until the scheduler has acted on a placement, its tolerations
-    /// count. Answers whether anything else is wanted than before.
+    /// Takes over the placement. Answers whether it is another.
+    fn read_placement(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> bool {
+        if !self.said.placement.differs(seen.spec("placement")) {
+            return false;
+        }
+        let (placement, tolerations) = seen.spec("placement").and_then(placement::read).unwrap_or_default();
+        self.said.tolerations = tolerations;
+        replace(&mut entry.placement, placement)
+    }
+
+    /// Takes over replicas and tolerations. Until the scheduler has acted on a placement, its tolerations count. Answers
+    /// whether anything else is wanted than before.
     fn read_wanted(&mut self, entry: &mut Workload, seen: &Seen<'_>, spec_changed: bool) -> bool {
         let mut changed = false;
         let annotations_changed = self.said.annotations.differs(seen.metadata("annotations"));
         if annotations_changed {
             let annotations = value(seen.metadata("annotations"));
-            let applied = annotations[APPLIED].as_str().unwrap_or_default();
+            let applied = annotations[APPLIED].text();
             if applied != self.applied.0 {
-                let read = serde_json::from_str(applied).ok().map(|value: Value| placement::read(&value).1);
+                let read = placement::read_text(applied).map(|(_, tolerations)| tolerations);
                 self.applied = (applied.to_owned(), read);
             }
         }
@@ -173,12 +181,6 @@ impl Known {
                 replace(&mut entry.replicas, seen.spec("replicas").and_then(Field::number).unwrap_or(0));
             changed |= replace(&mut entry.placeable, is_placeable(seen));
             changed |= replace(&mut self.rescheduled, text(seen.spec("rescheduleTriggeredAt")).into_owned());
-            if self.said.placement.differs(seen.spec("placement")) {
-                let read = seen.spec("placement").map(|field| placement::read(&field.value()));
-                let (placement, tolerations) = read.unwrap_or_default();
-                changed |= replace(&mut entry.placement, placement);
-                self.said.tolerations = tolerations;
-            }
         }
         if spec_changed || annotations_changed {
             let tolerations = self.applied.1.as_ref().unwrap_or(&self.said.tolerations);
@@ -201,12 +203,12 @@ impl Said {
     fn read_aside(&mut self, entry: &mut Workload, seen: &Seen<'_>) {
         let requirements = seen.spec("replicaRequirements");
         if self.requirements.differs(requirements) {
-            entry.request = quantities(value(requirements).get("resourceRequest"));
+            entry.request = quantities(&value(requirements)["resourceRequest"]);
         }
         entry.has_replicas = entry.replicas > 0 || requirements.is_some();
         if self.resource.differs(seen.spec("resource")) {
             let resource = value(seen.spec("resource"));
-            let text = |name: &str| resource[name].as_str().unwrap_or_default();
+            let text = |name: &str| resource[name].text();
             entry.served_as = format!("{}/{}", text("apiVersion"), text("kind"));
             text("resourceVersion").clone_into(&mut entry.template);
         }
@@ -214,9 +216,9 @@ impl Said {
         let lasts = &failover["application"]["decisionConditions"]["tolerationSeconds"];
         entry.leads = seen.spec("propagateDeps").is_some_and(Field::is_true);
         entry.unhealthy_for = lasts.as_u64().filter(|_| entry.leads).map(seconds);
-        let rules = failover["application"]["statePreservation"]["rules"].as_array();
-        let path = |rule: &Value| rule["jsonPath"].as_str().map(str::to_owned);
-        let hands_on = rules.into_iter().flatten().filter_map(path).collect();
+        let rules = failover["application"]["statePreservation"]["rules"].items();
+        let path = |rule: &Tree<'_>| rule["jsonPath"].as_str().map(str::to_owned);
+        let hands_on = rules.iter().filter_map(path).collect();
         if replace(&mut entry.hands_on, hands_on) {
             // The status is looked at for other things than before.
             self.instances = Last::default();
@@ -285,20 +287,20 @@ fn is_placeable(seen: &Seen<'_>) -> bool {
     placed && !suspended && matches!(&*text(seen.spec("schedulerName")), "" | "default-scheduler")
 }
 
-fn required_by(required: &[Value]) -> BTreeMap<String, BTreeSet<String>> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let read = |value: &Value| {
+fn required_by(required: &[Tree<'_>]) -> BTreeMap<String, BTreeSet<String>> {
+    let text = |value: &Tree<'_>| value.as_str().map(str::to_owned);
+    let read = |value: &Tree<'_>| {
         let (namespace, name) = (text(&value["namespace"]).unwrap_or_default(), text(&value["name"])?);
         let record = if namespace.is_empty() { name } else { format!("{namespace}/{name}") };
-        let members = value["clusters"].as_array().into_iter().flatten();
-        Some((record, members.filter_map(|member| text(&member["name"])).collect()))
+        let members = value["clusters"].items();
+        Some((record, members.iter().filter_map(|member| text(&member["name"])).collect()))
     };
     required.iter().filter_map(read).collect()
 }
 
-fn defects(clusters: &[Value]) -> Vec<String> {
+fn defects(clusters: &[Tree<'_>]) -> Vec<String> {
     let mut names = BTreeSet::new();
-    let defect = |value: &Value| {
+    let defect = |value: &Tree<'_>| {
         let Some(name) = value["name"].as_str() else { return Some("an entry has no name".to_owned()) };
         let negative = value["replicas"].as_i64().filter(|replicas| *replicas < 0);
         let twice = !names.insert(name.to_owned());
@@ -309,15 +311,15 @@ fn defects(clusters: &[Value]) -> Vec<String> {
     clusters.iter().filter_map(defect).collect()
 }
 
-fn assignment(clusters: &[Value]) -> Assignment {
-    let read = |value: &Value| {
+fn assignment(clusters: &[Tree<'_>]) -> Assignment {
+    let read = |value: &Tree<'_>| {
         Some((value["name"].as_str()?.to_owned(), value["replicas"].as_u64().unwrap_or_default()))
     };
     clusters.iter().filter_map(read).collect()
 }
 
 /// What is told of one member; with what its status `tells`, if that matters.
-fn instance(value: &Value, tells: bool) -> Option<(String, Instance)> {
+fn instance(value: &Tree<'_>, tells: bool) -> Option<(String, Instance)> {
     let health = match value["health"].as_str() {
         Some("Healthy") => InstanceHealth::Healthy,
         Some("Unhealthy") => InstanceHealth::Unhealthy,
@@ -333,8 +335,8 @@ fn instance(value: &Value, tells: bool) -> Option<(String, Instance)> {
 }
 
 /// The paths to all that `value` says, as `JSONPath` has them: `{.job.id}`. Lists are not looked into.
-fn paths(value: &Value, path: String, found: &mut BTreeSet<String>) {
-    for (key, value) in value.as_object().into_iter().flatten() {
+fn paths(value: &Tree<'_>, path: String, found: &mut BTreeSet<String>) {
+    for (key, value) in value.fields() {
         let path = format!("{path}.{key}");
         found.insert(format!("{{{path}}}"));
         paths(value, path, found);

@@ -4,13 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::digest::digest;
 use super::quantity::quantities;
 use super::seen::{Last, Seen, conditions, list, replace, text, time_in, value};
 use crate::facts::{Health, Member, News, Taint, TaintEffect, World};
-use crate::history::Field;
+use crate::history::{Field, Tree};
 
 /// So many different things that members tell of themselves are remembered.
 const REMEMBERED: usize = 1024;
@@ -93,9 +91,9 @@ impl Clusters {
         }
         let mut measured = false;
         if told && last.resources.differs(seen.status("resourceSummary")) {
-            let summary = seen.status("resourceSummary").map(Field::value);
+            let summary = seen.status("resourceSummary").map(Field::tree);
             measured = replace(&mut member.free, summary.as_ref().map(free));
-            member.modelled = summary.is_some_and(|summary| summary["allocatableModelings"].is_array());
+            member.modelled = summary.is_some_and(|summary| summary["allocatableModelings"].is_list());
         }
         if last.labels.differs(seen.metadata("labels")) {
             moved |= replace(&mut member.labels, labels(seen));
@@ -148,7 +146,7 @@ impl Told {
         let fields = seen.object.fields("status");
         let told = fields.filter(|(name, _)| *name != "conditions" && *name != "remedyActions");
         let one = |name: &str, field: Field<'_>| {
-            digest(&field.value()).wrapping_mul(digest(&Value::from(name)) | 1)
+            digest(&field.tree()).wrapping_mul(digest(&Tree::Text(name.into())) | 1)
         };
         told.fold(0, |sum, (name, field)| {
             let digest = self.digests.entry(field.digest()).or_insert_with(|| one(name, field));
@@ -166,26 +164,26 @@ impl Told {
     }
 }
 
-fn serves(enablements: &Value) -> Option<Arc<BTreeSet<String>>> {
-    let kinds = enablements.as_array()?.iter().flat_map(|group| {
-        let version = group["groupVersion"].as_str().unwrap_or_default();
-        let resources = group["resources"].as_array().into_iter().flatten();
+fn serves(enablements: &Tree<'_>) -> Option<Arc<BTreeSet<String>>> {
+    let kinds = enablements.items().iter().flat_map(|group| {
+        let version = group["groupVersion"].text();
+        let resources = group["resources"].items().iter();
         resources.filter_map(move |resource| Some(format!("{version}/{}", resource["kind"].as_str()?)))
     });
-    Some(Arc::new(kinds.collect()))
+    enablements.is_list().then(|| Arc::new(kinds.collect()))
 }
 
 /// Stands for how the control plane reaches the member.
 fn access(seen: &Seen<'_>) -> u64 {
     let told = ["apiEndpoint", "secretRef"].into_iter().filter_map(|name| seen.spec(name));
-    told.map(|field| digest(&field.value())).fold(0, u64::wrapping_add)
+    told.map(|field| digest(&field.tree())).fold(0, u64::wrapping_add)
 }
 
 /// What the member has, without what is taken and what is asked for.
-fn free(summary: &Value) -> Arc<BTreeMap<String, u64>> {
-    let mut free = quantities(summary.get("allocatable"));
+fn free(summary: &Tree<'_>) -> Arc<BTreeMap<String, u64>> {
+    let mut free = quantities(&summary["allocatable"]);
     for taken in ["allocated", "allocating"] {
-        for (resource, amount) in quantities(summary.get(taken)) {
+        for (resource, amount) in quantities(&summary[taken]) {
             free.entry(resource).and_modify(|left| *left = left.saturating_sub(amount));
         }
     }
@@ -193,7 +191,7 @@ fn free(summary: &Value) -> Arc<BTreeMap<String, u64>> {
 }
 
 /// The condition `Ready`; `None` where it was never reported.
-fn health(conditions: &[Value]) -> Option<Health> {
+fn health(conditions: &[Tree<'_>]) -> Option<Health> {
     let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
     Some(match ready["status"].as_str()? {
         "True" => Health::Ready,
@@ -207,9 +205,9 @@ fn same(one: &Taint, other: &Taint) -> bool {
     one.key == other.key && one.effect == other.effect && one.time_added == other.time_added
 }
 
-fn taints(now: Duration, taints: &[Value], was: &[Taint], inherited: bool) -> Vec<Taint> {
-    let read = |value: &Value| {
-        let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+fn taints(now: Duration, taints: &[Tree<'_>], was: &[Taint], inherited: bool) -> Vec<Taint> {
+    let read = |value: &Tree<'_>| {
+        let text = |key: &str| value[key].text().to_owned();
         let taint = Taint {
             key: text("key"),
             value: text("value"),
@@ -247,8 +245,7 @@ pub(super) fn effect(name: &str) -> Option<TaintEffect> {
 
 fn labels(seen: &Seen<'_>) -> BTreeMap<String, String> {
     let labels = value(seen.metadata("labels"));
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    labels.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
+    labels.fields().iter().map(|(key, value)| (key.to_string(), value.text().to_owned())).collect()
 }
 
 /// `zones` where there is such a list, else the older `zone`.
@@ -258,7 +255,7 @@ fn fields(seen: &Seen<'_>) -> BTreeMap<String, Vec<String>> {
         text => vec![text.to_owned()],
     };
     let zones = list(seen.spec("zones"));
-    let zones: Vec<_> = zones.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let zones: Vec<_> = zones.iter().filter_map(Tree::as_str).map(str::to_owned).collect();
     BTreeMap::from([
         ("provider".to_owned(), one("provider")),
         ("region".to_owned(), one("region")),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::content::content;
+use super::content::{self, PARTS};
 use super::seen::{Last, Seen, value};
 use super::works::forget;
 use crate::facts::{Content, News, Running, WorkloadKey, World};
@@ -82,14 +82,11 @@ impl Said {
         let differs =
             self.asked.iter_mut().zip(parts).fold(false, |any, (last, part)| last.differs(part) || any);
         if differs {
-            self.asks = Arc::new(content(&seen.object.value()));
+            self.asks = Arc::new(content::object(seen));
         }
         Arc::clone(&self.asks)
     }
 }
-
-/// Where an object says what it asks for.
-pub(super) const PARTS: [&str; 3] = ["spec", "data", "binaryData"];
 
 fn running(asks: Arc<Content>, by: Option<String>, seen: &Seen<'_>) -> Running {
     let number = |field: Option<Field<'_>>| field.and_then(Field::number);

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::cluster::effect;
 use crate::facts::{Affinity, Group, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
+use crate::history::Field;
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
@@ -91,9 +92,16 @@ struct RawWeight {
     weight: u64,
 }
 
-/// The placement in `value`, and the tolerations that it carries. What cannot be read asks for nothing.
-pub(super) fn read(value: &Value) -> (Placement, Vec<Toleration>) {
-    let raw = Raw::deserialize(value).unwrap_or_default();
+/// The placement in a field, and the tolerations that it carries.
+pub(super) fn read(field: Field<'_>) -> Option<(Placement, Vec<Toleration>)> {
+    read_text(field.json())
+}
+
+/// The same in a text; `None` where that is no JSON. What cannot be read asks for nothing.
+pub(super) fn read_text(text: &str) -> Option<(Placement, Vec<Toleration>)> {
+    // Of fields that are there twice a tree has the last.
+    let by_tree = |_| serde_json::from_str(text).map(|tree: Value| Raw::deserialize(tree).unwrap_or_default());
+    let raw: Raw = serde_json::from_str(text).or_else(by_tree).ok()?;
     let replicas = raw.replica_scheduling;
     let aggregated = |raw: &RawScheduling| raw.replica_division_preference == "Aggregated";
     let placement = Placement {
@@ -105,7 +113,7 @@ pub(super) fn read(value: &Value) -> (Placement, Vec<Toleration>) {
         weights: replicas.and_then(|raw| raw.weight_preference).map(weights).unwrap_or_default(),
         minds_others: raw.workload_affinity.is_some(),
     };
-    (placement, raw.cluster_tolerations.into_iter().map(toleration).collect())
+    Some((placement, raw.cluster_tolerations.into_iter().map(toleration).collect()))
 }
 
 fn group(raw: RawTerm) -> Group {

@@ -1,8 +1,9 @@
 //! Quantities of resources, in thousandths.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use crate::history::Tree;
 
 /// How many thousandths each suffix is.
 const SUFFIXES: [(&str, f64); 13] = [
@@ -23,7 +24,7 @@ const SUFFIXES: [(&str, f64); 13] = [
 
 /// A quantity as the Kubernetes API writes it (`2`, `500m`, `1.5Gi`), rounded down; `None` where it is none, or less
 /// than nothing.
-pub(super) fn milli(value: &Value) -> Option<u64> {
+pub(super) fn milli(value: &Tree<'_>) -> Option<u64> {
     let text = value.as_str().map(str::to_owned).or_else(|| value.as_number().map(ToString::to_string))?;
     let (number, each) = SUFFIXES
         .iter()
@@ -34,33 +35,31 @@ pub(super) fn milli(value: &Value) -> Option<u64> {
 }
 
 /// The quantities of an object, by resource.
-pub(super) fn quantities(value: Option<&Value>) -> BTreeMap<String, u64> {
-    let fields = value.and_then(Value::as_object).into_iter().flatten();
-    fields.filter_map(|(resource, amount)| Some((resource.clone(), milli(amount)?))).collect()
+pub(super) fn quantities(value: &Tree<'_>) -> BTreeMap<String, u64> {
+    let amount = |(resource, amount): &(Cow<'_, str>, Tree<'_>)| Some((resource.to_string(), milli(amount)?));
+    value.fields().iter().filter_map(amount).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn quantities_are_read_as_the_api_writes_them() {
         let cases = [
-            (json!("2"), Some(2_000)),
-            (json!("500m"), Some(500)),
-            (json!("1.5"), Some(1_500)),
-            (json!(3), Some(3_000)),
-            (json!("1Gi"), Some(1_073_741_824_000)),
-            (json!("1e3"), Some(1_000_000)),
-            (json!("4k"), Some(4_000_000)),
-            (json!("much"), None),
-            (json!("-1"), None),
-            (json!(null), None),
+            (r#""2""#, Some(2_000)),
+            (r#""500m""#, Some(500)),
+            (r#""1.5""#, Some(1_500)),
+            ("3", Some(3_000)),
+            (r#""1Gi""#, Some(1_073_741_824_000)),
+            (r#""1e3""#, Some(1_000_000)),
+            (r#""4k""#, Some(4_000_000)),
+            (r#""much""#, None),
+            (r#""-1""#, None),
+            ("null", None),
         ];
-        for (value, milli_units) in cases {
-            assert_eq!(milli(&value), milli_units, "{value}");
+        for (text, milli_units) in cases {
+            assert_eq!(milli(&Tree::read(text)), milli_units, "{text}");
         }
     }
 }

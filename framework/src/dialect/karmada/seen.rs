@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::facts::ObjectVersion;
-use crate::history::{EventType, Field, LONGEST, Object};
+use crate::history::{EventType, Field, LONGEST, Object, Tree};
 
 /// One version of one object, with what every kind has.
 pub(super) struct Seen<'a> {
@@ -22,7 +21,7 @@ pub(super) struct Seen<'a> {
     /// Being deleted.
     pub(super) leaving: bool,
     pub(super) witness: ObjectVersion,
-    conditions: OnceCell<Vec<Value>>,
+    conditions: OnceCell<Vec<Tree<'a>>>,
 }
 
 impl<'a> Seen<'a> {
@@ -48,7 +47,7 @@ impl<'a> Seen<'a> {
     }
 
     /// The conditions of the status.
-    pub(super) fn conditions(&self) -> &[Value] {
+    pub(super) fn conditions(&self) -> &[Tree<'a>] {
         self.conditions.get_or_init(|| list(self.status("conditions")))
     }
 
@@ -81,14 +80,14 @@ impl Last {
 }
 
 /// The value of a field; null where there is none.
-pub(super) fn value(field: Option<Field<'_>>) -> Value {
-    field.map(Field::value).unwrap_or_default()
+pub(super) fn value(field: Option<Field<'_>>) -> Tree<'_> {
+    field.map(Field::tree).unwrap_or_default()
 }
 
 /// The items of a field; none where it is no list.
-pub(super) fn list(field: Option<Field<'_>>) -> Vec<Value> {
+pub(super) fn list(field: Option<Field<'_>>) -> Vec<Tree<'_>> {
     match value(field) {
-        Value::Array(items) => items,
+        Tree::List(items) => items,
         _ => Vec::new(),
     }
 }
@@ -99,8 +98,8 @@ pub(super) fn text(field: Option<Field<'_>>) -> Cow<'_, str> {
 }
 
 /// Type and status of each of `conditions`.
-pub(super) fn conditions(conditions: &[Value]) -> BTreeMap<String, String> {
-    let read = |condition: &Value| {
+pub(super) fn conditions(conditions: &[Tree<'_>]) -> BTreeMap<String, String> {
+    let read = |condition: &Tree<'_>| {
         Some((condition["type"].as_str()?.to_owned(), condition["status"].as_str()?.to_owned()))
     };
     conditions.iter().filter_map(read).collect()
@@ -117,7 +116,7 @@ pub(super) fn time(field: Option<Field<'_>>) -> Option<Timestamp> {
 }
 
 /// A time stamp in a value, if it is one.
-pub(super) fn time_in(value: &Value) -> Option<Timestamp> {
+pub(super) fn time_in(value: &Tree<'_>) -> Option<Timestamp> {
     capsize_clock::parse_time(value.as_str()?)
 }
 

@@ -4,8 +4,9 @@ use serde::Deserialize;
 
 use super::cluster::effect;
 use super::placement::{RawAffinity, affinity};
-use super::seen::{Seen, text, value};
+use super::seen::{Seen, text};
 use crate::facts::{ConditionMatch, News, TaintPolicy, World};
+use crate::history::Field;
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
@@ -37,7 +38,8 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     if seen.gone {
         return world.taint_policies.remove(&name).map(|_| News::TaintPolicy(name)).into_iter().collect();
     }
-    let raw = Raw::deserialize(value(seen.object.whole("spec"))).unwrap_or_default();
+    let spec = seen.object.whole("spec").map(Field::value).unwrap_or_default();
+    let raw = Raw::deserialize(spec).unwrap_or_default();
     let matches = |raw: Vec<RawMatch>| raw.into_iter().map(condition).collect();
     let taints = raw.taints.into_iter().filter_map(|taint| Some((taint.key, effect(&taint.effect)?)));
     let now = TaintPolicy {

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::seen::{seconds, time_in};
 use crate::facts::{EvictionTask, News, Workload, WorkloadKey};
+use crate::history::Tree;
 
 /// What this version of a binding changes in its tasks. They are told apart by their member, and by their stamps where
 /// a member has more than one.
 pub(super) fn observe(
     entry: &mut Workload,
-    tasks: &[Value],
+    tasks: &[Tree<'_>],
     now: Duration,
     first: bool,
     key: &WorkloadKey,
@@ -55,10 +54,10 @@ fn difference(key: &WorkloadKey, was: EvictionTask, task: &EvictionTask) -> Opti
     (was != task).then_some(News::EvictionChanged { workload, was, task })
 }
 
-fn task(value: &Value, now: Duration, inherited: bool) -> EvictionTask {
-    let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+fn task(value: &Tree<'_>, now: Duration, inherited: bool) -> EvictionTask {
+    let text = |name: &str| value[name].text().to_owned();
     let created = time_in(&value["creationTimestamp"]);
-    let preserved = value["preservedLabelState"].as_object().into_iter().flatten();
+    let preserved = value["preservedLabelState"].fields().iter();
     EvictionTask {
         member: text("fromCluster"),
         by_taint: text("producer") == "TaintManager" || text("reason") == "TaintUntolerated",
@@ -73,7 +72,7 @@ fn task(value: &Value, now: Duration, inherited: bool) -> EvictionTask {
         keeps: value["purgeMode"] == "Never",
         replicas: value["replicas"].as_u64(),
         preserved: preserved
-            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+            .filter_map(|(key, value)| Some((key.to_string(), value.as_str()?.to_owned())))
             .collect(),
         suppress_deletion: value["suppressDeletion"].as_bool(),
     }

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
-use super::content::content;
-use super::copies::PARTS;
+use super::content::{self, PARTS};
 use super::seen::{Last, Seen, value};
 use crate::facts::{News, Template, WorkloadKey, World};
 
@@ -40,7 +37,7 @@ impl Templates {
         let known = world.templates.entry(key.clone()).or_default();
         let mut now = Template { leaving: seen.leaving, ..known.clone() };
         if differs {
-            now.content = content(&seen.object.value());
+            now.content = content::object(seen);
         }
         if *known == now && !first {
             return Vec::new();
@@ -56,7 +53,7 @@ fn namespace(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         return world.namespaces.remove(&name).map(|_| News::Namespace(name)).into_iter().collect();
     }
     let labels = value(seen.metadata("labels"));
-    let label = labels.get(KEPT_BACK).and_then(Value::as_str).unwrap_or_default();
+    let label = labels[KEPT_BACK].text();
     let own =
         matches!(&*name, "default" | "karmada-system" | "karmada-cluster") || name.starts_with("karmada-es-");
     let now = own || label.eq_ignore_ascii_case("true");

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use super::digest::digest;
 use super::placement::{self, RawAffinity, affinity};
-use super::seen::{Seen, list, value};
+use super::seen::{Seen, list, text, value};
 use crate::facts::{HeldBack, News, Override, OverridePolicy, Policy, World};
+use crate::history::{Field, Tree};
 
 /// What this version of a policy on placement changes.
 pub(super) fn policy(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
@@ -14,16 +15,17 @@ pub(super) fn policy(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     if seen.gone || seen.leaving {
         return world.policies.remove(&name).map(|_| News::Policy(name)).into_iter().collect();
     }
-    let (spec, selectors) = (value(seen.object.whole("spec")), list(seen.spec("resourceSelectors")));
+    let selectors = list(seen.spec("resourceSelectors"));
+    let says = |field: &str, word: &str| text(seen.spec(field)) == word;
     let was = world.policies.get(&name);
     let mut now = Policy {
-        placement: placement::read(&spec["placement"]).0,
-        lazy: spec["activationPreference"] == "Lazy",
-        preempts: spec["preemption"] == "Always",
-        priority: spec["priority"].as_i64().unwrap_or_default(),
+        placement: seen.spec("placement").and_then(placement::read).unwrap_or_default().0,
+        lazy: says("activationPreference", "Lazy"),
+        preempts: says("preemption", "Always"),
+        priority: value(seen.spec("priority")).as_i64().unwrap_or_default(),
         everywhere: seen.namespace.is_empty(),
         by_labels: selectors.iter().any(|selector| !selector["labelSelector"].is_null()),
-        selectors: digest(&spec["resourceSelectors"]),
+        selectors: digest(&value(seen.spec("resourceSelectors"))),
         changed: world.now,
     };
     if let Some(was) = was.filter(|was| was.selectors == now.selectors) {
@@ -42,7 +44,7 @@ pub(super) fn override_policy(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     if seen.gone || seen.leaving {
         return world.override_policies.remove(&name).map(|_| News::Overrides).into_iter().collect();
     }
-    let spec = value(seen.object.whole("spec"));
+    let spec = seen.object.whole("spec").map(Field::value).unwrap_or_default();
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
     let selector = |value: &Value| {
         // What labels choose may be anything of the kind.
@@ -56,7 +58,7 @@ pub(super) fn override_policy(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     };
     let now = OverridePolicy {
         namespace: (!seen.namespace.is_empty()).then(|| seen.namespace.to_string()),
-        selectors: list(seen.spec("resourceSelectors")).iter().map(selector).collect(),
+        selectors: spec["resourceSelectors"].as_array().into_iter().flatten().map(selector).collect(),
         rules,
     };
     let was = world.override_policies.insert(name.clone(), now);
@@ -86,15 +88,15 @@ fn change(members: &Value, overriders: &Value) -> Override {
 }
 
 /// What the suspension in a record holds back of what is written for members.
-pub(super) fn held_back(suspension: &Value) -> HeldBack {
-    let names = suspension["dispatchingOnClusters"]["clusterNames"].as_array();
-    let names = names.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+pub(super) fn held_back(suspension: &Tree<'_>) -> HeldBack {
+    let names = suspension["dispatchingOnClusters"]["clusterNames"].items().iter();
+    let names = names.filter_map(Tree::as_str).map(str::to_owned);
     HeldBack { all: suspension["dispatching"] == true, members: names.collect() }
 }
 
 /// The policy that a record belongs to: as from 1.8 annotations name it, before that labels do.
-pub(super) fn owner(marks: &[Value; 2]) -> String {
-    let named = |key: &str| marks.iter().find_map(|marks| marks.get(key)).and_then(Value::as_str);
+pub(super) fn owner(marks: &[Tree<'_>; 2]) -> String {
+    let named = |key: &str| marks.iter().find_map(|marks| marks.get(key)).and_then(Tree::as_str);
     match (named("propagationpolicy.karmada.io/namespace"), named("propagationpolicy.karmada.io/name")) {
         (Some(namespace), Some(name)) => format!("{namespace}/{name}"),
         _ => named("clusterpropagationpolicy.karmada.io/name").unwrap_or_default().to_owned(),

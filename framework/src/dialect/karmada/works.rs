@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::content::{content, refers_to};
+use super::content;
 use super::digest::digest;
 use super::seen::{Last, Seen, value};
 use crate::facts::{Content, Delivery, News, Workload, WorkloadKey, World};
-use crate::history::Field;
+use crate::history::{Field, Tree};
 
 /// What execution namespaces are called: this and the member.
 const EXECUTION_NAMESPACE: &str = "karmada-es-";
@@ -37,7 +35,7 @@ struct Manifest {
     workload: WorkloadKey,
     replicas: u64,
     content: u64,
-    labels: BTreeMap<String, String>,
+    labels: Arc<BTreeMap<String, String>>,
     asks: Arc<Content>,
     overridden: bool,
 }
@@ -63,9 +61,8 @@ impl Works {
 impl Said {
     fn read(&mut self, seen: &Seen<'_>) {
         if self.workload.differs(seen.spec("workload")) {
-            let manifests = value(seen.spec("workload"));
-            let manifests = manifests["manifests"].as_array().into_iter().flatten();
-            self.manifests = manifests.map(Manifest::read).collect();
+            let workload = value(seen.spec("workload"));
+            self.manifests = workload["manifests"].items().iter().map(Manifest::read).collect();
         }
         if self.annotations.differs(seen.metadata("annotations")) {
             let placed = ["resourcebinding.karmada.io/name", "clusterresourcebinding.karmada.io/name"];
@@ -75,7 +72,7 @@ impl Said {
         }
         if self.labels.differs(seen.metadata("labels")) {
             let labels = value(seen.metadata("labels"));
-            let label = |key: &str| labels.get(key).and_then(Value::as_str).map(str::to_owned);
+            let label = |key: &str| labels[key].as_str().map(str::to_owned);
             self.collected =
                 label("endpointslice.karmada.io/namespace").zip(label("endpointslice.karmada.io/name"));
         }
@@ -122,7 +119,7 @@ impl Said {
             asks: Arc::clone(&manifest.asks),
             overridden: self.overridden || manifest.overridden,
             collected: self.collected.clone(),
-            labels: manifest.labels.clone(),
+            labels: Arc::clone(&manifest.labels),
             placed: self.placed,
             applied: self.applied,
             suspended: is_true("suspendDispatching"),
@@ -132,29 +129,29 @@ impl Said {
 }
 
 impl Manifest {
-    fn read(manifest: &Value) -> Self {
+    fn read(manifest: &Tree<'_>) -> Self {
         let metadata = &manifest["metadata"];
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let labels = metadata["labels"].as_object().into_iter().flatten();
+        let labels = metadata["labels"].fields().iter();
         Self {
             workload: WorkloadKey::new(
-                text(&manifest["kind"]),
-                text(&metadata["namespace"]),
-                text(&metadata["name"]),
+                manifest["kind"].text(),
+                metadata["namespace"].text(),
+                metadata["name"].text(),
             ),
             replicas: manifest["spec"]["replicas"].as_u64().unwrap_or_default(),
             content: digest(manifest),
-            asks: Arc::new(Content { refers_to: refers_to(manifest), ..content(manifest) }),
+            asks: Arc::new(content::manifest(manifest)),
             overridden: is_overridden(&metadata["annotations"]),
             labels: labels
-                .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-                .collect(),
+                .filter_map(|(key, value)| Some((key.to_string(), value.as_str()?.to_owned())))
+                .collect::<BTreeMap<_, _>>()
+                .into(),
         }
     }
 }
 
 /// Whether an override policy has left its mark.
-fn is_overridden(annotations: &Value) -> bool {
+fn is_overridden(annotations: &Tree<'_>) -> bool {
     let marks = ["policy.karmada.io/applied-overrides", "policy.karmada.io/applied-cluster-overrides"];
     marks.iter().any(|mark| annotations.get(mark).is_some())
 }
