@@ -10,6 +10,7 @@ mod names;
 mod observers;
 mod placement;
 mod policy;
+mod topic;
 mod wishes;
 mod workload;
 mod world;
@@ -20,6 +21,7 @@ pub use member::{Census, Health, Member, Taint, TaintEffect, Zone};
 pub use observers::{Observers, Width};
 pub use placement::{Affinity, Group, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
 pub use policy::{ConditionMatch, TaintPolicy};
+pub use topic::{Topic, Topics};
 pub use wishes::{HeldBack, Override, OverridePolicy, Policy};
 pub use workload::{
     Assignment, Delivery, EvictionTask, Instance, InstanceHealth, Running, Workload, WorkloadKey, sum,

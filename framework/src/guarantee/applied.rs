@@ -1,9 +1,7 @@
 //! What is told of a workload's being applied: DELIVERY and LIVENESS.
 
-use std::time::Duration;
-
 use super::bounds;
-use super::court::{Court, Guarantee, Reason, Waits};
+use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use crate::facts::{Fact, News, Workload};
 
@@ -77,8 +75,15 @@ impl Guarantee for FullyApplied {
         self.rule
     }
 
+    fn topics(&self) -> Topics {
+        topics![Recorded, DeliveryTold, Recalled, DeliveryGone, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::Recorded(key)
             | News::DeliveryTold { workload: key, .. }
@@ -94,9 +99,5 @@ impl Guarantee for FullyApplied {
             News::WorkloadGone(key) => self.waits.cancel(&Subject::workload(key)),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }

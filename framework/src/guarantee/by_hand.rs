@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::court::{Charge, Court, Guarantee};
+use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::heals::Suspects;
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, Member, News};
@@ -35,6 +35,10 @@ impl Guarantee for Stays {
         &STAYS
     }
 
+    fn topics(&self) -> Topics {
+        topics![TaintRemoved]
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::TaintRemoved { member: name, taint } = &fact.news else { return };
         let world = court.world;
@@ -57,6 +61,10 @@ impl Guarantee for Stays {
         }
         let because = "no person takes it away".to_owned();
         self.suspects.suspect(Subject::member(name), fact, because, format!("{name} loses {taint}"));
+    }
+
+    fn due(&mut self) -> Duration {
+        self.suspects.due()
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
@@ -87,6 +95,10 @@ pub(super) struct Left {
 impl Guarantee for Left {
     fn rule(&self) -> &'static Rule {
         &LEFT
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Running, RunningGone, DeliveryGone]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::book::Book;
-use super::court::{Court, Guarantee};
+use super::court::{Court, Guarantee, NEVER};
 use super::log::Log;
 use super::{
     Outcome, Rule, Verdict, applied, by_hand, causes, choice, contents, copies, delivery, division,
@@ -12,14 +12,24 @@ use super::{
     silence, spared, suspended, taint, tasks, toleration, weighted,
 };
 use crate::dialect::Speaks;
-use crate::facts::{Fact, TaintEffect, World};
+use crate::facts::{Fact, News, TaintEffect, Topic, World};
 use crate::target::{Feature, Profile};
 
 /// All guarantees with their accounts.
 pub struct Catalogue {
     profile: Profile,
     log: Log,
-    guarantees: Vec<(Box<dyn Guarantee>, Book)>,
+    guarantees: Vec<Party>,
+    /// The places of those that look at each topic.
+    by_topic: Vec<Vec<usize>>,
+}
+
+/// A guarantee and its account.
+pub(super) struct Party {
+    guarantee: Box<dyn Guarantee>,
+    book: Book,
+    /// Until then time may pass without its being told.
+    due: Duration,
 }
 
 /// In the order in which they are told.
@@ -171,16 +181,31 @@ fn of_nodes() -> Vec<Box<dyn Guarantee>> {
     ]
 }
 
+/// Those that hold of what speaks this dialect.
+pub(super) fn of(dialect: Speaks) -> Vec<Box<dyn Guarantee>> {
+    match dialect {
+        Speaks::Karmada => all(),
+        Speaks::Nodes => shared().into_iter().chain(of_nodes()).collect(),
+    }
+}
+
 impl Catalogue {
     /// Every guarantee, for an implementation that promises what `profile` says.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        let guarantees = match profile.dialect {
-            Speaks::Karmada => all(),
-            Speaks::Nodes => shared().into_iter().chain(of_nodes()).collect(),
+        let guarantees = of(profile.dialect);
+        Self::with(guarantees, profile)
+    }
+
+    pub(super) fn with(guarantees: Vec<Box<dyn Guarantee>>, profile: Profile) -> Self {
+        let party = |guarantee| Party { guarantee, book: Book::default(), due: NEVER };
+        let guarantees: Vec<Party> = guarantees.into_iter().map(party).collect();
+        let looks_at = |topic: Topic| {
+            let parties = guarantees.iter().enumerate();
+            parties.filter(|(_, party)| party.guarantee.topics().has(topic)).map(|(place, _)| place).collect()
         };
-        let guarantees = guarantees.into_iter().map(|guarantee| (guarantee, Book::default())).collect();
-        Self { profile, log: Log::default(), guarantees }
+        let by_topic = Topic::ALL.iter().map(|topic| looks_at(*topic)).collect();
+        Self { profile, log: Log::default(), guarantees, by_topic }
     }
 
     /// Whose promises these are.
@@ -195,21 +220,31 @@ impl Catalogue {
         all().into_iter().chain(of_nodes()).map(|guarantee| guarantee.rule()).collect()
     }
 
-    /// Puts a fact to all of them. `world` is the state after it.
+    /// Puts a fact to all that look at its topic. `world` is the state after it.
     pub fn observe(&mut self, fact: &Fact, world: &World) {
         self.log.note(fact, world);
         let (profile, log) = (&self.profile, &self.log);
         let about = fact.news.workload().map(|key| (key, world.workloads.get(key)));
-        for (guarantee, book) in &mut self.guarantees {
+        if matches!(fact.news, News::FaultEnded { .. }) {
+            for Party { guarantee, book, .. } in &mut self.guarantees {
+                if let Some(waits) = guarantee.waits() {
+                    waits.observe(fact, &Court { world, profile, log, book, about });
+                }
+            }
+        }
+        for place in &self.by_topic[fact.news.topic() as usize] {
+            let Party { guarantee, book, due } = &mut self.guarantees[*place];
             guarantee.observe(fact, &mut Court { world, profile, log, book, about });
+            *due = guarantee.due();
         }
     }
 
-    /// Tells all of them that time has come to `now`, and that nothing has happened since the last fact.
+    /// Tells all that it concerns that time has come to `now`, and that nothing has happened since the last fact.
     pub fn pass(&mut self, now: Duration, world: &World) {
         let (profile, log) = (&self.profile, &self.log);
-        for (guarantee, book) in &mut self.guarantees {
+        for Party { guarantee, book, due } in self.guarantees.iter_mut().filter(|party| party.due < now) {
             guarantee.pass(now, &mut Court { world, profile, log, book, about: None });
+            *due = guarantee.due();
         }
     }
 
@@ -217,7 +252,7 @@ impl Catalogue {
     #[must_use]
     pub fn is_violated(&self, id: Option<&str>) -> bool {
         let counts = |rule: &Rule| id.is_none_or(|id| id == rule.id) && self.lacks(rule).is_none();
-        self.guarantees.iter().any(|(guarantee, book)| book.is_violated() && counts(guarantee.rule()))
+        self.guarantees.iter().any(|party| party.book.is_violated() && counts(party.guarantee.rule()))
     }
 
     /// What the target would have to do for it to be held to `rule`, and does not.
@@ -231,7 +266,7 @@ impl Catalogue {
         let guarantees = std::mem::take(&mut self.guarantees);
         guarantees
             .into_iter()
-            .map(|(guarantee, book)| {
+            .map(|Party { guarantee, book, .. }| {
                 let rule = guarantee.rule();
                 let outcome = self.lacks(rule).map_or_else(|| book.outcome(), Outcome::Skipped);
                 Verdict { rule, outcome }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::formula::EVICTION_WORKERS;
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, InstanceHealth, News, TaintEffect, WorkloadKey};
@@ -26,6 +26,10 @@ pub(super) struct SwitchedOff;
 impl Guarantee for SwitchedOff {
     fn rule(&self) -> &'static Rule {
         &SWITCHED_OFF
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintAdded, EvictionBegan]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -60,6 +64,10 @@ pub(super) struct Kept;
 impl Guarantee for Kept {
     fn rule(&self) -> &'static Rule {
         &KEPT
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, EvictionEnded, Recalled]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -115,8 +123,15 @@ impl Guarantee for Unhealthy {
         &UNHEALTHY
     }
 
+    fn topics(&self) -> Topics {
+        topics![InstanceHealth, Assigned, Wanted, EvictionBegan, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::InstanceHealth { workload, member } => self.look(workload, member, fact, court),
             News::Assigned { workload: key, was, now, .. } => {
@@ -140,10 +155,6 @@ impl Guarantee for Unhealthy {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 
@@ -217,6 +228,10 @@ pub(super) struct Paced {
 impl Guarantee for Paced {
     fn rule(&self) -> &'static Rule {
         &PACED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, FaultEnded]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

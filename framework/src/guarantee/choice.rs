@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::court::{Charge, Court, Guarantee};
+use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::feasible::{is_free_choice, is_settled, may_stay};
 use super::heals::Suspects;
 use super::{Bound, Rule, Subject};
@@ -28,6 +28,10 @@ pub(super) struct Forward(BTreeMap<WorkloadKey, (Vec<Group>, usize)>);
 impl Guarantee for Forward {
     fn rule(&self) -> &'static Rule {
         &FORWARD
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded, WorkloadGone]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -73,6 +77,10 @@ pub(super) struct Regions;
 impl Guarantee for Regions {
     fn rule(&self) -> &'static Rule {
         &REGIONS
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -127,6 +135,10 @@ impl Guarantee for NoFailback {
         &NO_FAILBACK
     }
 
+    fn topics(&self) -> Topics {
+        topics![Wanted, WorkloadGone, Assigned, TaintRemoved]
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::Wanted(key) => drop(self.changed.insert(key.clone())),
@@ -146,6 +158,10 @@ impl Guarantee for NoFailback {
             }
             _ => {}
         }
+    }
+
+    fn due(&mut self) -> Duration {
+        self.suspects.due()
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
@@ -203,6 +219,10 @@ pub(super) struct ByName;
 impl Guarantee for ByName {
     fn rule(&self) -> &'static Rule {
         &BY_NAME
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

@@ -1,10 +1,9 @@
 //! What a manifest asks for: that it is what the template asks for, in the member's share. DELIVERY.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use super::bounds;
-use super::court::{Court, Guarantee, Reason, Waits};
+use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use crate::facts::{
     Content, Delivery, Fact, Member, News, Override, Scheduling, Workload, WorkloadKey, World, sum,
@@ -29,8 +28,26 @@ impl Guarantee for Faithful {
         &FAITHFUL
     }
 
+    fn topics(&self) -> Topics {
+        topics![
+            Template,
+            Assigned,
+            EvictionEnded,
+            DeliveryGone,
+            Delivered,
+            Rewritten,
+            Overrides,
+            WorkloadGone,
+            MemberLeaving,
+            MemberGone
+        ]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::Template(key)
             | News::Assigned { workload: key, .. }
@@ -49,10 +66,6 @@ impl Guarantee for Faithful {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }
 

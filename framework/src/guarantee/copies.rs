@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Court, Guarantee, Reason, Waits};
+use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use crate::facts::{Fact, Health, News, Workload, WorkloadKey, World};
 
@@ -110,8 +110,28 @@ impl Guarantee for Reached {
         self.rule
     }
 
+    fn topics(&self) -> Topics {
+        topics![
+            Delivered,
+            DeliveryTold,
+            Rewritten,
+            Recalled,
+            DeliveryGone,
+            Running,
+            RunningGone,
+            FaultBegan,
+            Health,
+            FaultEnded,
+            MemberLeaving,
+            MemberGone
+        ]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::Delivered { workload, member, .. }
             | News::DeliveryTold { workload, member }
@@ -140,10 +160,6 @@ impl Guarantee for Reached {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 
@@ -209,8 +225,15 @@ impl Guarantee for Dangling {
         &DANGLING
     }
 
+    fn topics(&self) -> Topics {
+        topics![DeliveryGone, Delivered, Running, RunningGone, MemberLeaving, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::DeliveryGone { workload, member }
             | News::Delivered { workload, member, .. }
@@ -234,10 +257,6 @@ impl Guarantee for Dangling {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 

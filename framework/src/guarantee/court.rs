@@ -9,6 +9,7 @@ use super::book::Book;
 use super::log::Log;
 pub(super) use super::waits::{Left, Reason, Waits};
 use super::{Bound, Doubt, Evidence, Rule, Subject};
+pub(super) use crate::facts::Topics;
 use crate::facts::{Fact, ObjectVersion, Width, Workload, WorkloadKey, World};
 use crate::history::CONTROL_PLANE;
 use crate::target::{Profile, Timings};
@@ -18,12 +19,40 @@ pub(super) trait Guarantee: Send {
     /// What it says about itself.
     fn rule(&self) -> &'static Rule;
 
+    /// What the facts are about that it looks at; it is told of no others.
+    fn topics(&self) -> Topics;
+
+    /// What it waits for, if it waits for anything. That is told by itself when controllers are back.
+    fn waits(&mut self) -> Option<&mut Waits> {
+        None
+    }
+
     /// Takes the next fact; the court's world is the one after it.
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>);
 
+    /// Until then time may pass without its being told. It is asked after every fact that it was told.
+    fn due(&mut self) -> Duration {
+        self.waits().map_or(NEVER, |waits| waits.due())
+    }
+
     /// Time has come to `now`, and nothing has happened since the last fact.
-    fn pass(&mut self, _now: Duration, _court: &mut Court<'_>) {}
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        if let Some(waits) = self.waits() {
+            waits.pass(now, court);
+        }
+    }
 }
+
+/// A time that does not come.
+pub(super) const NEVER: Duration = Duration::MAX;
+
+/// The topics of these names.
+macro_rules! topics {
+    ($($name:ident),*) => {
+        $crate::facts::Topics::of(&[$($crate::facts::Topic::$name),*])
+    };
+}
+pub(super) use topics;
 
 /// What a guarantee is given.
 pub(super) struct Court<'a> {

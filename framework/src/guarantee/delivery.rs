@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, News, Workload, WorkloadKey, World};
 use crate::target::Timings;
@@ -92,8 +92,25 @@ impl Guarantee for Manifests {
         self.rule
     }
 
+    fn topics(&self) -> Topics {
+        topics![
+            Assigned,
+            Required,
+            EvictionEnded,
+            WorkloadGone,
+            DeliveryGone,
+            Delivered,
+            Recalled,
+            MemberLeaving,
+            MemberGone
+        ]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::Assigned { workload: key, .. }
             | News::Required(key)
@@ -113,10 +130,6 @@ impl Guarantee for Manifests {
             News::MemberGone(member) => self.waits.cancel_all(|subject| subject.is_on(member)),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 
@@ -165,6 +178,10 @@ pub(super) struct Once;
 impl Guarantee for Once {
     fn rule(&self) -> &'static Rule {
         &ONCE
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Delivered, DeliveredTwice]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

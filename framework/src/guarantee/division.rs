@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::court::{Charge, Court, Guarantee};
+use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::feasible::{is_free_choice, may_stay};
 use super::weighted::{by_largest_weight, by_seats, shares_in_words};
 use super::{Bound, Rule, Subject};
@@ -117,6 +117,10 @@ impl Division {
 impl Guarantee for Division {
     fn rule(&self) -> &'static Rule {
         self.rule
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Court, Guarantee, Reason, Waits};
+use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::feasible::{cannot_be_placed, is_free_choice, may_stay};
 use super::{Rule, Subject};
 use crate::facts::{Fact, Member, News, Scheduling, Workload, WorkloadKey, World};
@@ -54,8 +54,15 @@ impl Guarantee for Everywhere {
         &EVERYWHERE
     }
 
+    fn topics(&self) -> Topics {
+        topics![Wanted, Assigned, EvictionEnded, MemberChanged, MemberGone, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::Wanted(key)
             | News::Assigned { workload: key, .. }
@@ -86,10 +93,6 @@ impl Guarantee for Everywhere {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 
@@ -156,8 +159,15 @@ impl Guarantee for Refilled {
         &REFILLED
     }
 
+    fn topics(&self) -> Topics {
+        topics![Wanted, Assigned, EvictionEnded, MemberChanged, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::Wanted(key)
             | News::Assigned { workload: key, .. }
@@ -173,10 +183,6 @@ impl Guarantee for Refilled {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 

@@ -1,10 +1,9 @@
 //! Eviction tasks end when their work is done, or their time is over: EVICTION.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::bounds;
-use super::court::{Court, Guarantee, Reason, Waits};
+use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::tolerates::begun;
 use super::{Rule, Subject};
 use crate::facts::{EvictionTask, Fact, InstanceHealth, News, Workload, WorkloadKey};
@@ -48,8 +47,15 @@ impl Guarantee for Done {
         &DONE
     }
 
+    fn topics(&self) -> Topics {
+        topics![EvictionEnded, Recorded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::EvictionEnded { workload, task } => {
                 if let Some(left) = self.0.met(&Subject::on(workload, &task.member), fact) {
@@ -60,10 +66,6 @@ impl Guarantee for Done {
             News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }
 
@@ -109,8 +111,15 @@ impl Guarantee for TimedOut {
         &TIMED_OUT
     }
 
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, EvictionStamped, EvictionEnded, Recorded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::EvictionBegan { workload, task } | News::EvictionStamped { workload, task } => {
                 self.wait(workload, task, fact, court);
@@ -129,10 +138,6 @@ impl Guarantee for TimedOut {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee};
+use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::tolerates::{Tolerates, tolerates};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, Member, News};
@@ -30,6 +30,10 @@ pub(super) struct NotBack {
 impl Guarantee for NotBack {
     fn rule(&self) -> &'static Rule {
         &NOT_BACK
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, Assigned, TaintRemoved, MemberGone, WorkloadGone]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee};
+use super::court::{Charge, Court, Guarantee, NEVER, Topics};
 use super::tolerates::begun;
 use super::{Bound, Rule, Subject};
 use crate::facts::{EvictionTask, Fact, InstanceHealth, News, Workload, World};
@@ -33,6 +33,10 @@ pub(super) struct Graceful {
 impl Guarantee for Graceful {
     fn rule(&self) -> &'static Rule {
         &GRACEFUL
+    }
+
+    fn topics(&self) -> Topics {
+        Topics::ALL
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -70,6 +74,10 @@ impl Guarantee for Graceful {
             _ => {}
         }
         self.acquit(fact.at, court);
+    }
+
+    fn due(&mut self) -> Duration {
+        if self.suspects.is_empty() { NEVER } else { Duration::ZERO }
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {

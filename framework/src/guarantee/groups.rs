@@ -2,10 +2,9 @@
 //! PLACEMENT.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use super::bounds;
-use super::court::{Court, Guarantee, Reason, Waits};
+use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::feasible::{cannot_be_placed, is_free_choice};
 use super::{Rule, Subject};
 use crate::facts::{Fact, News, Scheduling, Workload, WorkloadKey, World};
@@ -51,8 +50,15 @@ impl Guarantee for Next {
         &NEXT
     }
 
+    fn topics(&self) -> Topics {
+        topics![Wanted, Assigned, EvictionEnded, MemberChanged, MemberGone, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::Wanted(key)
             | News::Assigned { workload: key, .. }
@@ -68,10 +74,6 @@ impl Guarantee for Next {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 
@@ -110,8 +112,15 @@ impl Guarantee for Meant {
         &MEANT
     }
 
+    fn topics(&self) -> Topics {
+        topics![Wanted, Assigned, Recorded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::Wanted(key) => {
                 let Some(workload) = court.workload(key) else { return };
@@ -128,10 +137,6 @@ impl Guarantee for Meant {
             News::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }
 

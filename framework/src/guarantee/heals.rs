@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::court::{Charge, Court, Reason, Waits};
+use super::court::{Charge, Court, NEVER, Reason, Waits};
 use super::{Bound, Subject};
 use crate::facts::Fact;
 
@@ -44,6 +44,11 @@ impl Suspects {
     /// `fact` looks wrong: it must never be.
     pub(super) fn suspect(&mut self, subject: Subject, fact: &Fact, because: String, seen: String) {
         self.0.entry(subject).or_insert(Suspect { fact: fact.clone(), because, seen });
+    }
+
+    /// Nothing is decided before that.
+    pub(super) fn due(&self) -> Duration {
+        self.0.values().map(|suspect| suspect.fact.at).min().unwrap_or(NEVER)
     }
 
     /// Time has come to `now`: those are charged that nothing has dispelled, unless they are `innocent` by now.

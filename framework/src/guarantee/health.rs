@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds::{self, Failing};
-use super::court::{Court, Guarantee, Reason, Waits};
+use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use crate::facts::{Fact, Health, News};
 use crate::report::text::{clock, span};
@@ -54,8 +54,15 @@ impl Guarantee for NotReady {
         &NOT_READY
     }
 
+    fn topics(&self) -> Topics {
+        topics![FaultBegan, FaultEnded, Access, Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
             News::FaultEnded { member: Some(member), .. } => self.ended(member, fact, court),
@@ -80,6 +87,10 @@ impl Guarantee for NotReady {
             }
             _ => {}
         }
+    }
+
+    fn due(&mut self) -> Duration {
+        if self.outages.is_empty() { self.waits.due() } else { Duration::ZERO }
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {

@@ -1,10 +1,9 @@
 //! What must come to an end: LIVENESS. That all is told to be applied is in `applied.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use super::bounds;
-use super::court::{Court, Guarantee, Reason, Waits};
+use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use crate::facts::{Fact, News, WorkloadKey};
 use crate::report::text::clock;
@@ -33,8 +32,24 @@ impl Guarantee for Removed {
         &REMOVED
     }
 
+    fn topics(&self) -> Topics {
+        topics![
+            EvictionBegan,
+            EvictionEnded,
+            Delivered,
+            DeliveryGone,
+            WorkloadGone,
+            MemberLeaving,
+            MemberGone,
+            Assigned
+        ]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::EvictionBegan { workload, task } => self.hold(&task.member, workload, true),
             News::EvictionEnded { workload, task } => self.release(&task.member, workload, true),
@@ -72,10 +87,6 @@ impl Guarantee for Removed {
             }
         }
     }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
-    }
 }
 
 impl Removed {
@@ -108,8 +119,15 @@ impl Guarantee for Forgotten {
         &FORGOTTEN
     }
 
+    fn topics(&self) -> Topics {
+        topics![MemberGone, Assigned, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::MemberGone(member) => {
                 let mut assigned = court.world.assigned_to(member).map(|(key, _)| key).peekable();
@@ -136,10 +154,6 @@ impl Guarantee for Forgotten {
             _ => {}
         }
     }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
-    }
 }
 
 static SCHEDULED: Rule = Rule {
@@ -161,8 +175,15 @@ impl Guarantee for Scheduled {
         &SCHEDULED
     }
 
+    fn topics(&self) -> Topics {
+        topics![Recorded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         let key = match &fact.news {
             News::Recorded(key) => key,
             News::WorkloadGone(key) => return self.0.cancel(&Subject::workload(key)),
@@ -180,9 +201,5 @@ impl Guarantee for Scheduled {
             missing: "the scheduler has not said what came of it".to_owned(),
         });
         self.0.heal(subject, fact, bounds::chosen(court.timings()), wrong, court);
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::bounds::{self, Failing};
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, FaultInForce, Health, News};
 use crate::report::text::{clock, span};
@@ -26,6 +26,10 @@ pub(super) struct Probed;
 impl Guarantee for Probed {
     fn rule(&self) -> &'static Rule {
         &PROBED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -71,8 +75,15 @@ impl Guarantee for Recovered {
         &RECOVERED
     }
 
+    fn topics(&self) -> Topics {
+        topics![FaultBegan, FaultEnded, Health, Access, MemberLeaving, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => self.began(member, court),
             News::FaultEnded { member: Some(member), fault } => self.ended(member, fault, fact, court),
@@ -91,10 +102,6 @@ impl Guarantee for Recovered {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 
@@ -191,6 +198,10 @@ pub(super) struct Silent;
 impl Guarantee for Silent {
     fn rule(&self) -> &'static Rule {
         &SILENT
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberTold]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

@@ -47,6 +47,8 @@ mod spared;
 mod suspended;
 mod taint;
 mod tasks;
+#[cfg(test)]
+mod told;
 mod tolerates;
 mod toleration;
 pub mod transition;

@@ -1,9 +1,7 @@
 //! That members have the namespaces of the control plane: DELIVERY.
 
-use std::time::Duration;
-
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, Member, News, WorkloadKey, World};
 use crate::target::Feature;
@@ -27,7 +25,11 @@ fn of(name: &str) -> WorkloadKey {
 
 /// Whether the control plane has the namespace, and not for itself alone.
 fn is_wanted(name: &str, world: &World) -> bool {
-    world.namespaces.get(name) == Some(&false) && !name.starts_with("kube-")
+    world.namespaces.get(name) == Some(&false) && !is_held_back(name)
+}
+
+fn is_held_back(name: &str) -> bool {
+    name.starts_with("kube-")
 }
 
 impl Guarantee for Everywhere {
@@ -35,8 +37,15 @@ impl Guarantee for Everywhere {
         &EVERYWHERE
     }
 
+    fn topics(&self) -> Topics {
+        topics![Namespace, Health, Delivered, MemberLeaving, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::Namespace(name) if !is_wanted(name, court.world) => self.0.cancel_of(&of(name), |_| true),
             News::Namespace(name) => {
@@ -47,8 +56,9 @@ impl Guarantee for Everywhere {
             }
             News::Health { member, first: true, .. } => {
                 // Most of a big fleet's namespaces are the control plane's own.
-                let wanted = court.world.namespaces.keys().filter(|name| is_wanted(name, court.world));
-                for name in wanted {
+                let wanted =
+                    court.world.namespaces.iter().filter(|(name, own)| !**own && !is_held_back(name));
+                for (name, _) in wanted {
                     self.look(&of(name), member, court.world.members.get(member), fact, court);
                 }
             }
@@ -66,10 +76,6 @@ impl Guarantee for Everywhere {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }
 

@@ -1,10 +1,9 @@
 //! That what the pods of a workload use comes to where the workload goes: DELIVERY.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use super::bounds;
-use super::court::{Court, Guarantee, Reason, Waits};
+use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use crate::facts::{Fact, News, WorkloadKey};
 use crate::target::Feature;
@@ -32,8 +31,26 @@ impl Guarantee for Needed {
         &NEEDED
     }
 
+    fn topics(&self) -> Topics {
+        topics![
+            Assigned,
+            Wanted,
+            Delivered,
+            Rewritten,
+            Recalled,
+            DeliveryGone,
+            Template,
+            WorkloadGone,
+            MemberLeaving,
+            MemberGone
+        ]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::Assigned { workload: key, .. } | News::Wanted(key) => self.look(key, fact, court),
             News::Delivered { workload: key, .. }
@@ -61,10 +78,6 @@ impl Guarantee for Needed {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::court::{Court, Guarantee};
+use super::court::{Court, Guarantee, Topics, topics};
 use super::feasible::{is_settled, repelled, serves};
 use super::heals::Suspects;
 use super::{Rule, Subject};
@@ -97,6 +97,10 @@ impl Guarantee for Newcomers {
         self.rule
     }
 
+    fn topics(&self) -> Topics {
+        topics![Assigned]
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
         let Some(workload) = court.workload(key) else { return };
@@ -116,6 +120,10 @@ impl Guarantee for Newcomers {
                 }
             }
         }
+    }
+
+    fn due(&mut self) -> Duration {
+        self.suspects.due()
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {

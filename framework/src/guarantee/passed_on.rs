@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::court::{Charge, Court, Guarantee};
+use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{EvictionTask, Fact, InstanceHealth, News, WorkloadKey};
 use crate::target::Feature;
@@ -22,6 +22,10 @@ pub(super) struct AsAsked;
 impl Guarantee for AsAsked {
     fn rule(&self) -> &'static Rule {
         &AS_ASKED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -57,6 +61,10 @@ pub(super) struct HandedOn {
 impl Guarantee for HandedOn {
     fn rule(&self) -> &'static Rule {
         &HANDED_ON
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, InstanceHealth, WorkloadGone]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, NEVER, Reason, Topics, Waits, topics};
 use super::tolerates::{Tolerates, tolerates};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Assignment, Fact, News, Scheduling, Workload, WorkloadKey};
@@ -29,8 +29,15 @@ impl Guarantee for NotBoth {
         &NOT_BOTH
     }
 
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, Assigned, EvictionEnded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         let (key, put_to_the_test) = match &fact.news {
             News::EvictionBegan { workload, .. } | News::Assigned { workload, .. } => (workload, true),
             News::EvictionEnded { workload, .. } => (workload, false),
@@ -57,10 +64,6 @@ impl Guarantee for NotBoth {
         }
         self.0.cancel_of(key, |subject| !subject.member.as_deref().is_some_and(both));
     }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
-    }
 }
 
 static KEPT: Rule = Rule {
@@ -84,6 +87,10 @@ pub(super) struct Kept {
 impl Guarantee for Kept {
     fn rule(&self) -> &'static Rule {
         &KEPT
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Wanted, WorkloadGone, MemberLeaving, MemberGone, Assigned]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -116,6 +123,10 @@ impl Guarantee for Kept {
             }
             _ => {}
         }
+    }
+
+    fn due(&mut self) -> Duration {
+        if self.suspects.is_empty() { NEVER } else { Duration::ZERO }
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
@@ -195,6 +206,10 @@ pub(super) struct Spread;
 impl Guarantee for Spread {
     fn rule(&self) -> &'static Rule {
         &SPREAD
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::silence::is_cut;
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, Health, Member, News, Taint, TaintEffect, World};
@@ -35,6 +35,10 @@ fn is_wished(taint: &Taint, member: &Member, court: &Court<'_>) -> bool {
 impl Guarantee for Wished {
     fn rule(&self) -> &'static Rule {
         &WISHED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, TaintAdded]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -95,8 +99,15 @@ impl Guarantee for Unreachable {
         &UNREACHABLE
     }
 
+    fn topics(&self) -> Topics {
+        topics![FaultBegan, FaultEnded, Health, MemberLeaving, MemberGone, TaintAdded]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => {
                 let again = self.began(member, fact, court);
@@ -145,10 +156,6 @@ impl Guarantee for Unreachable {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 
@@ -225,8 +232,15 @@ impl Guarantee for ByPolicy {
         &BY_POLICY
     }
 
+    fn topics(&self) -> Topics {
+        topics![Conditions, TaintAdded, TaintRemoved, TaintPolicy, MemberLeaving, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::Conditions(member) => self.look(member, fact, court),
             News::TaintAdded { member, .. } | News::TaintRemoved { member, .. }
@@ -242,10 +256,6 @@ impl Guarantee for ByPolicy {
             News::MemberLeaving(member) | News::MemberGone(member) => self.0.cancel(&Subject::member(member)),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }
 
@@ -283,8 +293,15 @@ impl Guarantee for NeverHeard {
         &NEVER_HEARD
     }
 
+    fn topics(&self) -> Topics {
+        topics![Health, MemberLeaving, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::Health { member, now: None, first: true, .. }
                 if court.world.members.get(member).is_some_and(|member| member.pulls) =>
@@ -305,9 +322,5 @@ impl Guarantee for NeverHeard {
             News::MemberLeaving(member) | News::MemberGone(member) => self.0.cancel(&Subject::member(member)),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }

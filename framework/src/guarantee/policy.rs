@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, News, Policy, Workload, WorkloadKey};
 use crate::target::Feature;
@@ -32,8 +32,15 @@ impl Guarantee for Followed {
         &FOLLOWED
     }
 
+    fn topics(&self) -> Topics {
+        topics![Wanted, Claimed, Policy, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::Wanted(key) | News::Claimed { workload: key, .. } => self.look(key, fact, court),
             News::Policy(name) => {
@@ -46,10 +53,6 @@ impl Guarantee for Followed {
             News::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }
 
@@ -87,6 +90,10 @@ pub(super) struct Stays;
 impl Guarantee for Stays {
     fn rule(&self) -> &'static Rule {
         &STAYS
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Claimed]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -133,6 +140,10 @@ pub(super) struct Lazy {
 impl Guarantee for Lazy {
     fn rule(&self) -> &'static Rule {
         &LAZY
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded, Wanted, FaultEnded, WorkloadGone]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

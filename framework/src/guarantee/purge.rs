@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::court::{Charge, Court, Guarantee};
+use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Assignment, Fact, News, Workload, WorkloadKey};
 use crate::report::text::clock;
@@ -29,6 +29,10 @@ pub(super) struct PurgedFirst {
 impl Guarantee for PurgedFirst {
     fn rule(&self) -> &'static Rule {
         &PURGED_FIRST
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Delivered, Assigned, WorkloadGone]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -89,17 +93,22 @@ impl Guarantee for Frozen {
         &FROZEN
     }
 
+    fn topics(&self) -> Topics {
+        topics![Rewritten, EvictionEnded]
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        let (News::Rewritten { workload: key, member }
-        | News::EvictionEnded { workload: key, task: crate::facts::EvictionTask { member, .. } }) =
-            &fact.news
-        else {
-            return;
+        let (key, member) = match &fact.news {
+            News::Rewritten { workload, member } => (workload, member),
+            News::EvictionEnded { workload, .. } => {
+                if court.workload(workload).is_some() {
+                    court.book.held();
+                }
+                return;
+            }
+            _ => return,
         };
         let Some(workload) = court.workload(key) else { return };
-        if matches!(fact.news, News::EvictionEnded { .. }) {
-            return court.book.held();
-        }
         let Some(task) = workload.eviction(member) else { return };
         let target = workload.targets().any(|target| target == member);
         let leaving = workload.deliveries.get(member).is_none_or(|delivery| delivery.leaving);
@@ -127,6 +136,10 @@ pub(super) struct Preserved;
 impl Guarantee for Preserved {
     fn rule(&self) -> &'static Rule {
         &PRESERVED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Delivered]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

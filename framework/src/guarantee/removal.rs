@@ -1,10 +1,8 @@
 //! What must come to an end without help from a member, or without anything that tells: LIVENESS.
 
-use std::time::Duration;
-
 use super::away::{Away, is_hit};
 use super::bounds;
-use super::court::{Court, Guarantee, Reason, Waits};
+use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use crate::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey};
 use crate::target::Feature;
@@ -27,8 +25,15 @@ impl Guarantee for Abandoned {
         &ABANDONED
     }
 
+    fn topics(&self) -> Topics {
+        topics![Recalled, DeliveryGone, MemberLeaving, Health, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::Recalled { workload, member } => self.look(workload, member, fact, court),
             News::DeliveryGone { workload, member } => {
@@ -48,10 +53,6 @@ impl Guarantee for Abandoned {
             News::MemberGone(member) => self.0.cancel_all(|subject| subject.is_on(member)),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }
 
@@ -114,8 +115,15 @@ impl Guarantee for Stateless {
         &STATELESS
     }
 
+    fn topics(&self) -> Topics {
+        topics![InstanceHealth, FaultBegan, FaultEnded, WorkloadGone, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         self.away.observe(fact, court);
         match &fact.news {
             News::InstanceHealth { workload, member } if STATELESS_KINDS.contains(&workload.kind()) => {
@@ -132,10 +140,6 @@ impl Guarantee for Stateless {
             News::WorkloadGone(key) => self.waits.cancel_of(key, |_| true),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 

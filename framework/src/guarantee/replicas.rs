@@ -1,9 +1,7 @@
 //! How many replicas the members are assigned, all together and each: REPLICAS.
 
-use std::time::Duration;
-
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::feasible::cannot_be_placed;
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, News, Scheduling, Workload, WorkloadKey, sum};
@@ -24,6 +22,10 @@ pub(super) struct WellFormed;
 impl Guarantee for WellFormed {
     fn rule(&self) -> &'static Rule {
         &WELL_FORMED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -160,8 +162,15 @@ impl Guarantee for Numbers {
         self.rule
     }
 
+    fn topics(&self) -> Topics {
+        topics![Wanted, Assigned, Recorded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::Wanted(key) | News::Assigned { workload: key, .. } | News::Recorded(key) => {
                 self.look(key, fact, court);
@@ -169,9 +178,5 @@ impl Guarantee for Numbers {
             News::WorkloadGone(key) => self.waits.cancel(&Subject::workload(key)),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }

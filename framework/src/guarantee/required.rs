@@ -1,10 +1,9 @@
 //! Where what a workload depends on is needed: DELIVERY.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use super::bounds;
-use super::court::{Court, Guarantee, Reason, Waits};
+use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use crate::facts::{Fact, News, Workload, WorkloadKey, World};
 use crate::target::Feature;
@@ -46,8 +45,15 @@ impl Guarantee for Required {
         &REQUIRED
     }
 
+    fn topics(&self) -> Topics {
+        topics![Required, Assigned, EvictionBegan, EvictionEnded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::Required(key) => {
                 let Some(workload) = court.workload(key) else { return };
@@ -75,10 +81,6 @@ impl Guarantee for Required {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 

@@ -1,6 +1,6 @@
 //! That the addresses of services outlast an outage: SERVICES.
 
-use super::court::{Charge, Court, Guarantee};
+use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, Health, News, WorkloadKey};
 use crate::target::Feature;
@@ -20,6 +20,10 @@ pub(super) struct Addresses;
 impl Guarantee for Addresses {
     fn rule(&self) -> &'static Rule {
         &ADDRESSES
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recalled, Rewritten, Delivered]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, FaultInForce, Health, News};
 use crate::report::text::{clock, span};
@@ -38,8 +38,15 @@ impl Guarantee for Silence {
         &SILENCE
     }
 
+    fn topics(&self) -> Topics {
+        topics![FaultBegan, FaultEnded, Health, MemberLeaving, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
             News::FaultEnded { member: Some(member), fault } if !is_cut(member, court) => {
@@ -62,6 +69,10 @@ impl Guarantee for Silence {
             }
             _ => {}
         }
+    }
+
+    fn due(&mut self) -> Duration {
+        if self.cut.is_empty() { self.waits.due() } else { Duration::ZERO }
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee};
+use super::court::{Charge, Court, Guarantee, NEVER, Topics, topics};
 use super::tolerates::{Tolerates, is_fresh, tolerates};
 use super::{Bound, Doubt, Rule, Subject};
 use crate::facts::{Fact, News, Taint, TaintEffect};
@@ -41,6 +41,10 @@ impl Guarantee for Spared {
         &SPARED
     }
 
+    fn topics(&self) -> Topics {
+        topics![TaintRemoved, TaintAdded, EvictionBegan, WorkloadGone, MemberGone]
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::TaintRemoved { member, taint } if taint.effect == TaintEffect::NoExecute => {
@@ -65,6 +69,10 @@ impl Guarantee for Spared {
             }
             _ => {}
         }
+    }
+
+    fn due(&mut self) -> Duration {
+        if self.suspects.is_empty() && self.deadlines.is_empty() { NEVER } else { Duration::ZERO }
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {

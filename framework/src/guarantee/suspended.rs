@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, News, Workload, WorkloadKey, World};
 use crate::target::Feature;
@@ -32,8 +32,15 @@ impl Guarantee for HeldBack {
         &HELD_BACK
     }
 
+    fn topics(&self) -> Topics {
+        topics![HeldBack, Delivered, DeliveryTold, Recalled, RunningGone, Running, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::HeldBack(key) => {
                 let members = court.workload(key).map(|workload| workload.deliveries.keys());
@@ -59,10 +66,6 @@ impl Guarantee for HeldBack {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 
@@ -133,6 +136,10 @@ fn reserved(workload: &Workload, world: &World) -> Option<String> {
 impl Guarantee for LeftAlone {
     fn rule(&self) -> &'static Rule {
         &LEFT_ALONE
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned, Wanted]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

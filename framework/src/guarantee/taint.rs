@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
 use crate::dialect::Speaks;
 use crate::facts::{Fact, Health, Member, News, Taint, TaintEffect};
@@ -37,8 +37,15 @@ impl Guarantee for NoSchedule {
         &NO_SCHEDULE
     }
 
+    fn topics(&self) -> Topics {
+        topics![Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         let (name, turned) = match &fact.news {
             News::Health { member, first: false, .. } => (member, true),
             News::TaintAdded { member, .. } | News::TaintRemoved { member, .. } => (member, false),
@@ -68,10 +75,6 @@ impl Guarantee for NoSchedule {
             court.book.held_by(court.timings().latency);
         }
     }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
-    }
 }
 
 static NO_EXECUTE: Rule = Rule {
@@ -95,8 +98,15 @@ impl Guarantee for NoExecute {
         &NO_EXECUTE
     }
 
+    fn topics(&self) -> Topics {
+        topics![Health, MemberLeaving, MemberGone, TaintAdded]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::Health { member, now: Some(Health::NotReady), was: Some(_), .. } => {
                 self.since.insert(member.clone(), fact.at);
@@ -116,10 +126,6 @@ impl Guarantee for NoExecute {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 
@@ -186,8 +192,15 @@ impl Guarantee for Untainted {
         if self.effect == TaintEffect::NoExecute { &UNTAINTED_NO_EXECUTE } else { &UNTAINTED }
     }
 
+    fn topics(&self) -> Topics {
+        topics![Health, TaintRemoved, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         let (name, turned) = match &fact.news {
             News::Health { member, first: false, .. } => (member, true),
             News::TaintRemoved { member, .. } => (member, false),
@@ -215,10 +228,6 @@ impl Guarantee for Untainted {
             self.waits.start(subject, fact, limit, reason);
         }
     }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
-    }
 }
 
 static EXCLUSIVE: Rule = Rule {
@@ -237,6 +246,10 @@ pub(super) struct Exclusive;
 impl Guarantee for Exclusive {
     fn rule(&self) -> &'static Rule {
         &EXCLUSIVE
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintAdded]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

@@ -1,10 +1,9 @@
 //! What an eviction task says, and that it goes on saying it: EVICTION.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Assignment, EvictionTask, Fact, News, WorkloadKey};
 use crate::target::Feature;
@@ -108,6 +107,10 @@ impl Guarantee for Begins {
         self.rule
     }
 
+    fn topics(&self) -> Topics {
+        topics![Assigned, WorkloadGone, EvictionBegan]
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::Assigned { workload, now, .. } => drop(self.had.insert(workload.clone(), now.clone())),
@@ -136,6 +139,10 @@ pub(super) struct Unchanged;
 impl Guarantee for Unchanged {
     fn rule(&self) -> &'static Rule {
         &UNCHANGED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionEnded, EvictionChanged]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -177,8 +184,15 @@ impl Guarantee for Stamped {
         &STAMPED
     }
 
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, EvictionStamped, EvictionChanged, EvictionEnded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::EvictionBegan { workload, task } => self.begun(workload, task, fact, court),
             News::EvictionStamped { workload, task } | News::EvictionChanged { workload, task, .. } => {
@@ -199,10 +213,6 @@ impl Guarantee for Stamped {
             News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
-use super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::tolerates::{Tolerates, is_fresh, tolerates, written_late};
 use super::{Bound, Rule, Subject};
 use crate::dialect::Speaks;
@@ -56,8 +56,15 @@ impl Guarantee for Deadline {
         &DEADLINE
     }
 
+    fn topics(&self) -> Topics {
+        topics![TaintAdded, TaintRemoved, EvictionBegan, Assigned, Wanted, WorkloadGone, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::TaintAdded { member, .. } => self.look_at_member(member, fact, false, court),
             News::TaintRemoved { member, .. } => self.look_at_member(member, fact, true, court),
@@ -80,10 +87,6 @@ impl Guarantee for Deadline {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::court::{Charge, Court};
+use super::court::{Charge, Court, NEVER};
 use super::{Bound, Doubt, Subject};
 use crate::facts::{Fact, News, Width, WorkloadKey};
 
@@ -130,7 +130,12 @@ impl Waits {
         self.waits.contains_key(subject)
     }
 
-    /// To be told every fact: when controllers are back, or no longer hindered, waits begin anew.
+    /// Nothing is over before that.
+    pub(super) fn due(&self) -> Duration {
+        if self.waits.is_empty() { NEVER } else { self.next }
+    }
+
+    /// To be told every end of a fault: when controllers are back, or no longer hindered, waits begin anew.
     pub(super) fn observe(&mut self, fact: &Fact, court: &Court<'_>) {
         if matches!(&fact.news, News::FaultEnded { member: None, .. }) {
             self.hindered = fact.at.max(court.world.hindered) + court.timings().takeover;

@@ -1,6 +1,6 @@
 //! How replicas are divided by fixed weights: REPLICAS.
 
-use super::court::{Charge, Court, Guarantee};
+use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::feasible::{is_free_choice, is_settled, may_stay, repelled, serves};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Assignment, Fact, Member, News, Scheduling, Workload, WorkloadKey};
@@ -22,6 +22,10 @@ pub(super) struct Weighted;
 impl Guarantee for Weighted {
     fn rule(&self) -> &'static Rule {
         &WEIGHTED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

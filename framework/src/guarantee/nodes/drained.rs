@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::super::bounds;
-use super::super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::super::{Bound, Rule, Subject};
 use super::heartbeat::never;
 use super::zone::{Pace, paces};
@@ -39,8 +39,15 @@ impl Guarantee for Drained {
         &DRAINED
     }
 
+    fn topics(&self) -> Topics {
+        topics![Health, MemberGone, FaultEnded, EvictionBegan]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::Health { member, now, .. } => {
                 if *now == Some(Health::Ready) {
@@ -69,10 +76,6 @@ impl Guarantee for Drained {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 
@@ -171,6 +174,10 @@ pub(in super::super) struct DrainedInTime {
 impl Guarantee for DrainedInTime {
     fn rule(&self) -> &'static Rule {
         &IN_TIME
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberGone, FaultEnded, EvictionBegan]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

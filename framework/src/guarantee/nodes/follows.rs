@@ -2,10 +2,9 @@
 //! same twice.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use super::super::bounds;
-use super::super::court::{Court, Guarantee, Reason, Waits};
+use super::super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::super::{Rule, Subject};
 use super::heartbeat::settle;
 use crate::facts::{Fact, Member, News, TaintEffect};
@@ -53,8 +52,15 @@ impl Guarantee for Follows {
         self.rule
     }
 
+    fn topics(&self) -> Topics {
+        topics![Conditions, MemberChanged, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         let name = match &fact.news {
             News::Conditions(name) | News::MemberChanged(name) => name,
             News::MemberGone(name) => return self.waits.cancel(&Subject::member(name)),
@@ -67,10 +73,6 @@ impl Guarantee for Follows {
         });
         let allowed = court.timings().latency;
         settle(&mut self.waits, Subject::member(name), fact, allowed, wrong, court);
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::bounds;
-use super::super::court::{Charge, Court, Guarantee, Reason, Waits};
+use super::super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::super::{Rule, Subject};
 use crate::facts::{Fact, Health, News};
 use crate::report::text::{clock, span};
@@ -27,8 +27,15 @@ impl Guarantee for Heartbeat {
         &HEARTBEAT
     }
 
+    fn topics(&self) -> Topics {
+        topics![SignOfLife, Health, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::SignOfLife(name) => self.heard(name, fact, court),
             News::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::bounds;
-use super::super::court::{Court, Guarantee};
+use super::super::court::{Court, Guarantee, Topics, topics};
 use super::super::{Rule, Subject};
 use super::heartbeat::never;
 use super::zone::{Pace, is_of_health, paces};
@@ -56,6 +56,10 @@ impl Guarantee for Others {
         &OTHERS
     }
 
+    fn topics(&self) -> Topics {
+        topics![TaintRemoved, TaintAdded]
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let (News::TaintRemoved { member: name, taint } | News::TaintAdded { member: name, taint, .. }) =
             &fact.news
@@ -99,6 +103,10 @@ pub(in super::super) struct Stays {
 impl Guarantee for Stays {
     fn rule(&self) -> &'static Rule {
         &STAYS
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberGone, TaintRemoved]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

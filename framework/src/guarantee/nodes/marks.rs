@@ -1,9 +1,7 @@
 //! The pods of a node that has fallen silent do not count as ready.
 
-use std::time::Duration;
-
 use super::super::bounds;
-use super::super::court::{Court, Guarantee, Reason, Waits};
+use super::super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::super::{Rule, Subject};
 use crate::facts::{Fact, Health, InstanceHealth, News};
 use crate::report::text::clock;
@@ -27,8 +25,15 @@ impl Guarantee for Marked {
         &MARKED
     }
 
+    fn topics(&self) -> Topics {
+        topics![Health, MemberGone, InstanceHealth, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::Health { member, was: Some(Health::Ready), now: Some(Health::Unknown), .. } => {
                 let limit = bounds::marked(court.timings());
@@ -57,9 +62,5 @@ impl Guarantee for Marked {
             News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::super::bounds;
-use super::super::court::{Court, Guarantee};
+use super::super::court::{Court, Guarantee, Topics, topics};
 use super::super::{Rule, Subject};
 use super::zone::{Pace, is_of_health, paces};
 use crate::facts::{Fact, Member, News, Zone};
@@ -43,6 +43,10 @@ struct Epoch {
 impl Guarantee for Paced {
     fn rule(&self) -> &'static Rule {
         &PACED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberGone, FaultEnded, TaintRemoved, TaintAdded]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

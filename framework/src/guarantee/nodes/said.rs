@@ -1,7 +1,7 @@
 //! A pod that is evicted for a taint says so before it goes.
 
 use super::super::bounds;
-use super::super::court::{Court, Guarantee};
+use super::super::court::{Court, Guarantee, Topics, topics};
 use super::super::tolerates::{Tolerates, tolerates};
 use super::super::{Rule, Subject};
 use super::heartbeat::never;
@@ -24,6 +24,10 @@ pub(in super::super) struct Said;
 impl Guarantee for Said {
     fn rule(&self) -> &'static Rule {
         &SAID
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::super::bounds;
-use super::super::court::{Court, Guarantee, Reason, Waits};
+use super::super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::super::{Rule, Subject};
 use super::heartbeat::never;
 use super::zone::{Pace, is_of_health, paces, waits};
@@ -43,8 +43,15 @@ impl Guarantee for Tainted {
         &TAINTED
     }
 
+    fn topics(&self) -> Topics {
+        topics![TaintAdded, Health, MemberGone, TaintRemoved]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::TaintAdded { member, taint, .. } if is_of_health(taint) => {
                 let left = self.waits.met(&Subject::member(member), fact);
@@ -56,10 +63,6 @@ impl Guarantee for Tainted {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 
@@ -162,8 +165,15 @@ impl Guarantee for Frozen {
         &FROZEN
     }
 
+    fn topics(&self) -> Topics {
+        topics![Health, MemberGone, TaintRemoved, TaintAdded]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.waits.observe(fact, court);
         match &fact.news {
             News::Health { member, .. } | News::MemberGone(member) => self.look(member, fact, court),
             News::TaintRemoved { member, taint } if is_of_health(taint) => {
@@ -184,10 +194,6 @@ impl Guarantee for Frozen {
             }
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
     }
 }
 
@@ -249,8 +255,15 @@ impl Guarantee for Told {
         &TOLD
     }
 
+    fn topics(&self) -> Topics {
+        topics![Health, TaintRemoved, TaintAdded, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         let name = match &fact.news {
             News::Health { member, .. }
             | News::TaintRemoved { member, .. }
@@ -272,9 +285,5 @@ impl Guarantee for Told {
         });
         let allowed = bounds::fits(court.timings());
         super::heartbeat::settle(&mut self.0, Subject::member(name), fact, allowed, wrong, court);
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::bounds;
-use super::super::court::{Court, Guarantee, Reason, Waits};
+use super::super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::super::{Rule, Subject};
 use super::heartbeat::never;
 use crate::facts::{Fact, Health, Member, News};
@@ -30,8 +30,15 @@ impl Guarantee for Starts {
         &STARTS
     }
 
+    fn topics(&self) -> Topics {
+        topics![Health, SignOfLife, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
         match &fact.news {
             News::Health { member, now: None, .. } => {
                 let Some((begins, grace)) = began(member, court) else { return };
@@ -55,10 +62,6 @@ impl Guarantee for Starts {
             News::Health { member, .. } | News::MemberGone(member) => self.0.cancel(&Subject::member(member)),
             _ => {}
         }
-    }
-
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
     }
 }
 
@@ -127,6 +130,10 @@ impl Written {
 impl Guarantee for Written {
     fn rule(&self) -> &'static Rule {
         self.rule
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, Conditions, MemberGone]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
