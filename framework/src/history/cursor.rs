@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use serde::Deserialize;
+
 /// The levels of what is passed.
 const DEEPEST: u8 = 64;
 
@@ -116,10 +118,10 @@ impl<'a> Cursor<'a> {
         Some(start..self.at)
     }
 
-    /// The number here.
-    pub(super) fn number(&mut self) -> Option<f64> {
-        let number = self.value()?;
-        serde_json::from_str(&self.text[number]).ok()
+    /// The value here.
+    pub(super) fn read<T: Deserialize<'a>>(&mut self) -> Option<T> {
+        let value = self.value()?;
+        serde_json::from_str(&self.text[value]).ok()
     }
 
     fn pass(&mut self, levels: u8) -> Option<()> {

@@ -2,6 +2,8 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
+use indexmap::IndexMap;
+
 /// Where a digest begins.
 pub(crate) const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 /// Odd, so that nothing is lost by multiplying with it; its bits are those of the golden ratio.
@@ -26,6 +28,9 @@ fn mix(state: u64, word: u64) -> u64 {
 
 /// Finds by digests: they are as good as hashes.
 pub(crate) type ByDigest = BuildHasherDefault<Digested>;
+
+/// What is found by its key. Its order is the same in every run, and means nothing.
+pub(crate) type Table<K, V> = IndexMap<K, V, ByDigest>;
 
 /// The last number that it was given.
 #[derive(Default)]

@@ -23,7 +23,7 @@ pub struct Object(Arc<[Arc<Part>]>);
 /// What an object has under one of its names.
 #[derive(Debug, PartialEq)]
 pub(super) struct Part {
-    pub(super) name: Box<str>,
+    pub(super) name: Arc<str>,
     pub(super) text: Box<str>,
     /// Of what has no fields, none.
     pub(super) places: Vec<Place>,
@@ -72,7 +72,9 @@ impl Object {
     /// A field of a part: `name` of `metadata`.
     #[must_use]
     pub fn field(&self, part: &str, name: &str) -> Option<Field<'_>> {
-        self.part(part)?.fields().find(|(each, _)| *each == name).map(|(_, field)| field)
+        let part = self.part(part)?;
+        let is_named = |place: &&Place| part.text.as_bytes()[place.name.clone()] == *name.as_bytes();
+        part.places.iter().find(is_named).map(|place| part.at(place))
     }
 
     /// The fields of a part, with their names.
@@ -113,20 +115,21 @@ impl Object {
 }
 
 impl Part {
-    pub(super) fn new(name: &str, text: &str, places: Vec<Place>) -> Self {
+    pub(super) fn new(name: Arc<str>, text: &str, places: Vec<Place>) -> Self {
         let sum = |state: u64, place: &Place| digest(state, &place.digest.to_le_bytes());
         let digest = match &places[..] {
             [] => digest(OFFSET, text.as_bytes()),
             places => places.iter().fold(OFFSET, sum),
         };
-        Self { name: name.into(), text: text.into(), places, digest }
+        Self { name, text: text.into(), places, digest }
     }
 
     fn fields(&self) -> impl Iterator<Item = (&str, Field<'_>)> {
-        self.places.iter().map(|place| {
-            let field = Field { text: &self.text[place.value.clone()], digest: place.digest };
-            (&self.text[place.name.clone()], field)
-        })
+        self.places.iter().map(|place| (&self.text[place.name.clone()], self.at(place)))
+    }
+
+    fn at(&self, place: &Place) -> Field<'_> {
+        Field { text: &self.text[place.value.clone()], digest: place.digest }
     }
 
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
@@ -185,7 +188,7 @@ impl<'a> Field<'a> {
     #[must_use]
     pub fn text(self) -> Option<Cow<'a, str>> {
         let plain = self.text.strip_prefix('"')?.strip_suffix('"')?;
-        if plain.contains('\\') {
+        if memchr::memchr(b'\\', plain.as_bytes()).is_some() {
             return serde_json::from_str(self.text).ok().map(Cow::Owned);
         }
         Some(Cow::Borrowed(plain))

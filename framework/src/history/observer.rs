@@ -42,13 +42,14 @@ impl Observer {
         let on = told["on"].as_str().ok_or("`observer` has no `on`, the name of a cluster")?.to_owned();
         let seconds = |name: &str| match &told[name] {
             Value::Null => Ok(0.0),
-            value => value.as_f64().ok_or(format!("`observer.{name}` is {value}, which is no number")),
+            value => {
+                value.as_f64().ok_or_else(|| format!("`observer.{name}` is {value}, which is no number"))
+            }
         };
         let length = |name: &str, seconds: f64| {
-            Duration::try_from_secs_f64(seconds)
-                .ok()
-                .filter(|length| *length <= super::LONGEST)
-                .ok_or(format!("`observer.{name}` is {seconds}, which is no length of time in seconds"))
+            Duration::try_from_secs_f64(seconds).ok().filter(|length| *length <= super::LONGEST).ok_or_else(
+                || format!("`observer.{name}` is {seconds}, which is no length of time in seconds"),
+            )
         };
         let latency = length("latency", seconds("latency")?)?;
         let clock_offset = length("clockOffset", seconds("clockOffset")?.abs())?;

@@ -1,14 +1,12 @@
 //! Reads the lines of events that are written as usual, with what was last said of the same object at hand.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::IndexSet;
 use memchr::memmem::Finder;
 
 use super::cursor::Cursor;
-use super::digest::{ByDigest, OFFSET, digest};
-use super::object::Part;
+use super::digest::{ByDigest, OFFSET, Table, digest};
 use super::read::Line;
 use super::{EventType, Object};
 
@@ -17,10 +15,10 @@ use super::{EventType, Object};
 /// Which object a line is about is guessed from the first name in it: a wrong guess costs time, and no truth.
 #[derive(Debug)]
 pub(crate) struct Recall {
-    objects: IndexMap<u64, Object, ByDigest>,
+    objects: Table<u64, Object>,
     /// The latest of each kind, for what is new to be held against.
-    kinds: IndexMap<u64, Object, ByDigest>,
-    clusters: BTreeSet<Arc<str>>,
+    kinds: Table<u64, Object>,
+    clusters: IndexSet<Arc<str>, ByDigest>,
     metadata: Finder<'static>,
     name: Finder<'static>,
 }
@@ -38,9 +36,9 @@ const MOST: usize = 1 << 15;
 impl Default for Recall {
     fn default() -> Self {
         Self {
-            objects: IndexMap::default(),
-            kinds: IndexMap::default(),
-            clusters: BTreeSet::new(),
+            objects: Table::default(),
+            kinds: Table::default(),
+            clusters: IndexSet::default(),
             metadata: Finder::new("\"metadata\":"),
             name: Finder::new("\"name\":"),
         }
@@ -48,19 +46,20 @@ impl Default for Recall {
 }
 
 impl Recall {
-    /// What `text` says; `None` where that is no event, or written in an unusual way.
+    /// What `text` says; `None` where it is written in an unusual way.
     pub(super) fn read(&mut self, text: &[u8]) -> Option<Line> {
         let mut cursor = Cursor::new(std::str::from_utf8(text).ok()?);
         let (mut line, mut guess) = (Line::default(), None);
         cursor.fields(|cursor, name| {
             match cursor.named(name) {
-                "at" if line.at.is_none() => line.at = Some(cursor.number()?),
+                "at" if line.at.is_none() => line.at = Some(cursor.read()?),
+                "mark" if line.mark.is_none() => line.mark = Some(cursor.read()?),
                 "on" if line.on.is_none() => line.on = Some(self.cluster(cursor.word()?)),
                 "event" if line.event.is_none() => line.event = Some(event_called(cursor.word()?)?),
                 "object" if line.object.is_none() => {
                     guess = self.guess(line.on.as_deref(), cursor.rest());
                     let likely = self.likely(guess);
-                    line.object = Some(cursor.object(|part| latest(&likely, part))?);
+                    line.object = Some(cursor.object(|part| likely.map(|object| object?.part(part)))?);
                 }
                 _ => return None,
             }
@@ -82,7 +81,7 @@ impl Recall {
                 "object" if object.is_none() => {
                     guess = self.guess(Some(on), cursor.rest());
                     let likely = self.likely(guess);
-                    object = Some(cursor.object(|part| latest(&likely, part))?);
+                    object = Some(cursor.object(|part| likely.map(|object| object?.part(part)))?);
                 }
                 _ => return None,
             }
@@ -146,11 +145,6 @@ fn event_called(name: &str) -> Option<EventType> {
         "DELETED" => Some(EventType::Deleted),
         _ => None,
     }
-}
-
-/// What a part said in the first of `objects` that has it.
-fn latest<'a>(objects: &[Option<&'a Object>], part: &str) -> Option<&'a Arc<Part>> {
-    objects.iter().flatten().find_map(|object| object.part(part))
 }
 
 #[cfg(test)]

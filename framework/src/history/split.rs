@@ -12,13 +12,17 @@ use super::object::{Object, Part, Place};
 /// The object that is all of `text`.
 pub(super) fn split(text: &str) -> Option<Object> {
     let mut cursor = Cursor::new(text);
-    let object = cursor.object(|_| None)?;
+    let object = cursor.object(|_| [None; 2])?;
     cursor.is_at_end().then_some(object)
 }
 
 impl Cursor<'_> {
-    /// The object here. What `before` says of a part by name is likely to be the same here, or nearly so.
-    pub(super) fn object<'p>(&mut self, before: impl Fn(&str) -> Option<&'p Arc<Part>>) -> Option<Object> {
+    /// The object here. What `before` says of a part by name is likely to be the same here, or nearly so; the first of the
+    /// two more so.
+    pub(super) fn object<'p>(
+        &mut self,
+        before: impl Fn(&str) -> [Option<&'p Arc<Part>>; 2],
+    ) -> Option<Object> {
         let mut parts: Vec<Arc<Part>> = Vec::with_capacity(5);
         self.fields(|cursor, name| {
             let name = cursor.named(name);
@@ -29,7 +33,9 @@ impl Cursor<'_> {
         Some(Object::new(parts))
     }
 
-    fn part(&mut self, name: &str, before: Option<&Arc<Part>>) -> Option<Arc<Part>> {
+    fn part(&mut self, name: &str, likely: [Option<&Arc<Part>>; 2]) -> Option<Arc<Part>> {
+        let before = likely[0].or(likely[1]);
+        let called = || before.map_or_else(|| name.into(), |before| Arc::clone(&before.name));
         self.skip_space();
         let start = self.place();
         let same = before.map_or(0, |before| common(self.rest().as_bytes(), before.text.as_bytes()));
@@ -39,7 +45,7 @@ impl Cursor<'_> {
         }
         if !self.rest().starts_with('{') {
             let value = self.value()?;
-            return Some(Arc::new(Part::new(name, self.named(value), Vec::new())));
+            return Some(Arc::new(Part::new(called(), self.named(value), Vec::new())));
         }
         let known = before.map_or(&[][..], |before| &before.places[..]);
         // Where a field and what follows it are the same, so is all before it.
@@ -48,7 +54,9 @@ impl Cursor<'_> {
         places.extend_from_slice(&known[..passed]);
         let behind = places.last().map(|last: &Place| start + last.value.end);
         let each = |cursor: &mut Self, name: Range<usize>| {
-            let place = match before.and_then(|part| cursor.same_place(part, places.len(), &name)) {
+            let next = places.len();
+            let same = likely.iter().flatten().find_map(|part| cursor.same_place(part, next, &name));
+            let place = match same {
                 Some(place) => place.moved(name.start - start),
                 None => {
                     let value = cursor.value()?;
@@ -68,7 +76,7 @@ impl Cursor<'_> {
             None => self.fields(each)?,
         }
         let text = self.named(start..self.place());
-        is_without_doubles(text, &places).then(|| Arc::new(Part::new(name, text, places)))
+        is_without_doubles(text, &places).then(|| Arc::new(Part::new(called(), text, places)))
     }
 
     /// The field of `part` that has this name, if it is the same. It is likely to be the `next`.

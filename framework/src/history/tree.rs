@@ -185,7 +185,10 @@ mod tests {
         assert_eq!(tree["a"], "x");
         assert_eq!(tree["c\n"], "d\n");
         let [one, two, more, yes, nothing] = tree["b"].items() else { panic!("{tree:?}") };
-        assert_eq!((one.as_u64(), two.as_u64(), two.as_i64(), more.as_i64()), (Some(1), None, Some(-2), None));
+        assert_eq!(
+            (one.as_u64(), two.as_u64(), two.as_i64(), more.as_i64()),
+            (Some(1), None, Some(-2), None)
+        );
         assert!(*yes == true && nothing.is_null() && tree["b"].is_list());
         assert!(tree["d"]["e"].is_null() && tree.get("d").is_none());
         assert!(Tree::read("{").is_null());
