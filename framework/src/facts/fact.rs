@@ -174,30 +174,30 @@ pub enum News {
         /// The workload.
         workload: WorkloadKey,
         /// The task.
-        task: EvictionTask,
+        task: Box<EvictionTask>,
     },
     /// An eviction task was stamped with its creation time.
     EvictionStamped {
         /// The workload.
         workload: WorkloadKey,
         /// The task, stamped.
-        task: EvictionTask,
+        task: Box<EvictionTask>,
     },
     /// An eviction task that goes on says something else than before, other than its stamp for the first time.
     EvictionChanged {
         /// The workload.
         workload: WorkloadKey,
         /// The task as it was.
-        was: EvictionTask,
+        was: Box<EvictionTask>,
         /// The task as it is.
-        task: EvictionTask,
+        task: Box<EvictionTask>,
     },
     /// An eviction task is gone.
     EvictionEnded {
         /// The workload.
         workload: WorkloadKey,
         /// The task as it was.
-        task: EvictionTask,
+        task: Box<EvictionTask>,
     },
     /// The health that the control plane tells of a workload in a member changed.
     InstanceHealth {
@@ -295,6 +295,38 @@ impl News {
             | Self::Running { workload, .. }
             | Self::RunningGone { workload, .. }
             | Self::WorkloadGone(workload) => Some(workload),
+            _ => None,
+        }
+    }
+
+    /// The member that it is about, if it is about one.
+    #[must_use]
+    pub fn member(&self) -> Option<&str> {
+        match self {
+            Self::FaultBegan { member, .. } | Self::FaultEnded { member, .. } => member.as_deref(),
+            Self::Health { member, .. }
+            | Self::TaintAdded { member, .. }
+            | Self::TaintRemoved { member, .. }
+            | Self::MemberChanged(member)
+            | Self::MemberTold { member, .. }
+            | Self::Conditions(member)
+            | Self::SignOfLife(member)
+            | Self::Access(member)
+            | Self::MemberLeaving(member)
+            | Self::MemberGone(member)
+            | Self::InstanceHealth { member, .. }
+            | Self::Delivered { member, .. }
+            | Self::Rewritten { member, .. }
+            | Self::DeliveryTold { member, .. }
+            | Self::DeliveredTwice { member, .. }
+            | Self::Recalled { member, .. }
+            | Self::DeliveryGone { member, .. }
+            | Self::Running { member, .. }
+            | Self::RunningGone { member, .. } => Some(member),
+            Self::EvictionBegan { task, .. }
+            | Self::EvictionStamped { task, .. }
+            | Self::EvictionChanged { task, .. }
+            | Self::EvictionEnded { task, .. } => Some(&task.member),
             _ => None,
         }
     }

@@ -1,26 +1,65 @@
 //! Names that belong together, held as one text: cheap to clone, and compared in one go.
 
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+
+use crate::history::digest::{OFFSET, digest};
 
 /// Between names: before every other character, so that texts are in the order of their names.
 const BETWEEN: char = '\0';
 
-/// Some names, always as many in the same place.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Names(Arc<str>);
+/// Three names.
+#[derive(Clone, Debug, Default, Eq)]
+pub(super) struct Names {
+    text: Arc<str>,
+    /// Stands for the text, to tell others apart at once.
+    digest: u64,
+    /// Where all but the last end.
+    ends: [usize; 2],
+}
 
 impl Names {
-    pub(super) fn new<const COUNT: usize>(names: [&str; COUNT]) -> Self {
+    pub(super) fn new(names: [&str; 3]) -> Self {
         let mut text = String::with_capacity(names.iter().map(|name| name.len() + 1).sum());
-        for (place, name) in names.iter().enumerate() {
-            text.extend((place > 0).then_some(BETWEEN));
-            text.push_str(name);
-        }
-        Self(text.into())
+        let [first, second, third] = names;
+        text.push_str(first);
+        text.push(BETWEEN);
+        text.push_str(second);
+        text.push(BETWEEN);
+        text.push_str(third);
+        let ends = [first.len(), first.len() + 1 + second.len()];
+        Self { digest: digest(OFFSET, text.as_bytes()), text: text.into(), ends }
     }
 
     pub(super) fn get(&self, place: usize) -> &str {
-        self.0.split(BETWEEN).nth(place).unwrap_or_default()
+        let [first, second] = self.ends;
+        let range = [0..first, first + 1..second, second + 1..self.text.len()].into_iter().nth(place);
+        range.and_then(|range| self.text.get(range)).unwrap_or_default()
+    }
+}
+
+impl PartialEq for Names {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest && self.text == other.text
+    }
+}
+
+impl Hash for Names {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.digest);
+    }
+}
+
+impl PartialOrd for Names {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Names {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if Arc::ptr_eq(&self.text, &other.text) { Ordering::Equal } else { self.text.cmp(&other.text) }
     }
 }
 

@@ -1,9 +1,12 @@
 //! How exactly moments are known: what the recorder says of its watches, and what its clock shows of itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use indexmap::IndexSet;
+
+use crate::history::digest::ByDigest;
 use crate::history::{Entry, Kind, Observer};
 
 /// Entries may be so far out of order; a clock that goes back farther was set.
@@ -42,7 +45,7 @@ pub struct Observers {
     widths: BTreeMap<String, Width>,
     /// The least exact of them, which is asked for all the time.
     widest: Width,
-    heard: BTreeSet<Arc<str>>,
+    heard: IndexSet<Arc<str>, ByDigest>,
     last: Duration,
     /// The recorder's clock was set back: times from before and after that cannot be compared.
     set_back: bool,

@@ -9,6 +9,7 @@ use super::{
     Assignment, Census, Health, Member, Observers, OverridePolicy, Policy, TaintPolicy, Template, Workload,
     WorkloadKey, Zone,
 };
+use crate::history::digest::Table;
 
 /// Everything known now.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +44,7 @@ pub struct World {
     /// How users want copies to differ, by the names of the policies.
     pub override_policies: BTreeMap<String, OverridePolicy>,
     /// The templates that the control plane shows.
-    pub templates: BTreeMap<WorkloadKey, Template>,
+    pub(crate) templates: Table<WorkloadKey, Template>,
     /// The namespaces of the control plane, and whether each is to be kept back from the members.
     pub namespaces: BTreeMap<String, bool>,
     /// The schedulers that run, as the recorder says; absent where it says nothing.
@@ -59,7 +60,7 @@ pub struct World {
     /// Whether a manifest for a placement on record was ever seen; a history may record none.
     pub manifests_shown: bool,
     /// The workloads by the names of their records.
-    pub records: BTreeMap<String, WorkloadKey>,
+    pub(crate) records: Table<String, WorkloadKey>,
     /// The workloads that are assigned to a member.
     assigned: BTreeMap<String, BTreeSet<WorkloadKey>>,
 }

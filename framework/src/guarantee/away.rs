@@ -1,19 +1,19 @@
 //! Members that faults keep out of reach, and how long after that those who wait for them may not have looked again.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
 use super::court::Court;
 use crate::facts::{Fact, News};
+use crate::history::digest::Table;
 
 /// What is known of it.
 #[derive(Debug, Default)]
 pub(super) struct Away {
     /// Since when faults hit a member.
-    hit: BTreeMap<String, Duration>,
+    hit: Table<String, Duration>,
     /// Until when somebody may not have looked again at one that nothing hits any more.
-    until: BTreeMap<String, Duration>,
+    until: Table<String, Duration>,
 }
 
 impl Away {
@@ -24,14 +24,14 @@ impl Away {
                 self.hit.entry(member.clone()).or_insert(fact.at);
             }
             News::FaultEnded { member: Some(member), .. } if !is_hit(member, court) => {
-                let since = self.hit.remove(member).unwrap_or(fact.at);
+                let since = self.hit.swap_remove(member).unwrap_or(fact.at);
                 let until = fact.at + bounds::reached(court.timings(), fact.at.saturating_sub(since));
                 let latest = self.until.entry(member.clone()).or_default();
                 *latest = until.max(*latest);
             }
             News::MemberGone(member) => {
-                self.hit.remove(member);
-                self.until.remove(member);
+                self.hit.swap_remove(member);
+                self.until.swap_remove(member);
             }
             _ => {}
         }

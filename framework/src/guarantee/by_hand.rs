@@ -70,7 +70,7 @@ impl Guarantee for Stays {
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
         let slack = court.timings().latency.max(court.disorder());
         self.suspects.pass(now, court, |subject, fact, court| {
-            let member = subject.member.as_ref().and_then(|name| court.world.members.get(name));
+            let member = subject.member.as_ref().and_then(|name| court.member(name));
             by_hand(member, fact, slack)
         });
     }

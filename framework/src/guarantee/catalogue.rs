@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::book::Book;
-use super::court::{Court, Guarantee, NEVER};
+use super::court::{About, Court, Guarantee, NEVER};
 use super::log::Log;
 use super::{
     Outcome, Rule, Verdict, applied, by_hand, causes, choice, contents, copies, delivery, division,
@@ -224,8 +224,8 @@ impl Catalogue {
     pub fn observe(&mut self, fact: &Fact, world: &World) {
         self.log.note(fact, world);
         let (profile, log) = (&self.profile, &self.log);
-        let about = fact.news.workload().map(|key| (key, world.workloads.get(key)));
-        if matches!(fact.news, News::FaultEnded { .. }) {
+        let about = About::of(&fact.news, world);
+        if matches!(fact.news, News::FaultEnded { member: None, .. }) {
             for Party { guarantee, book, .. } in &mut self.guarantees {
                 if let Some(waits) = guarantee.waits() {
                     waits.observe(fact, &Court { world, profile, log, book, about });
@@ -243,7 +243,7 @@ impl Catalogue {
     pub fn pass(&mut self, now: Duration, world: &World) {
         let (profile, log) = (&self.profile, &self.log);
         for Party { guarantee, book, due } in self.guarantees.iter_mut().filter(|party| party.due < now) {
-            guarantee.pass(now, &mut Court { world, profile, log, book, about: None });
+            guarantee.pass(now, &mut Court { world, profile, log, book, about: About::default() });
             *due = guarantee.due();
         }
     }

@@ -88,7 +88,7 @@ impl Guarantee for Kept {
                 let Some(workload) = court.workload(key).filter(|each| each.recorded) else {
                     return;
                 };
-                let stays = court.world.members.get(member).is_some_and(|member| !member.leaving);
+                let stays = court.member(member).is_some_and(|member| !member.leaving);
                 let kept = |task: &crate::facts::EvictionTask| task.suppress_deletion == Some(true);
                 if workload.eviction(member).is_some_and(kept) && stays {
                     let because = format!("the task that evicts from {member} keeps it");

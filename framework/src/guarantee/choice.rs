@@ -1,6 +1,6 @@
 //! Which members are chosen of those that may be: PLACEMENT.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::court::{Charge, Court, Guarantee, Topics, topics};
@@ -10,6 +10,7 @@ use super::{Bound, Rule, Subject};
 use crate::facts::{
     Assignment, Fact, Group, News, Scheduling, SpreadField, Workload, WorkloadKey, World, sum,
 };
+use crate::history::digest::Table;
 use crate::target::Feature;
 
 static FORWARD: Rule = Rule {
@@ -23,7 +24,7 @@ static FORWARD: Rule = Rule {
 
 /// L12: the group in use moves forward only.
 #[derive(Default)]
-pub(super) struct Forward(BTreeMap<WorkloadKey, (Vec<Group>, usize)>);
+pub(super) struct Forward(Table<WorkloadKey, (Vec<Group>, usize)>);
 
 impl Guarantee for Forward {
     fn rule(&self) -> &'static Rule {
@@ -37,7 +38,7 @@ impl Guarantee for Forward {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let key = match &fact.news {
             News::Recorded(key) => key,
-            News::WorkloadGone(key) => return drop(self.0.remove(key)),
+            News::WorkloadGone(key) => return drop(self.0.swap_remove(key)),
             _ => return,
         };
         let Some(workload) = court.workload(key) else { return };
@@ -96,7 +97,7 @@ impl Guarantee for Regions {
         let by =
             |field| placement.spread.iter().find(|spread| is_by(&spread.field, field)).map(|by| (field, by));
         let Some((field, spread)) = ["region", "zone", "provider"].into_iter().find_map(by) else { return };
-        let members = now.keys().filter_map(|name| court.world.members.get(name));
+        let members = now.keys().filter_map(|name| court.member(name));
         let groups: BTreeSet<_> = members.flat_map(|member| member.field(field)).collect();
         let (count, most) = (groups.len() as u64, spread.max.unwrap_or(u64::MAX));
         if count <= most && (count >= spread.min || !whole) {
@@ -150,7 +151,7 @@ impl Guarantee for NoFailback {
                     let divided = workload.placement.scheduling != Scheduling::Duplicated;
                     divided && workload.replicas > 0 && sum(&workload.assignment) == workload.replicas
                 };
-                if court.world.members.get(member).is_some_and(|member| member.taints.is_empty())
+                if court.member(member).is_some_and(|member| member.taints.is_empty())
                     && court.world.workloads.iter().take(MOST_LOOKED_AT).any(|entry| divided(&entry))
                 {
                     court.book.held();
@@ -199,7 +200,7 @@ impl NoFailback {
 
 /// Whether what is known of a member is not too new to have been acted on, nor may be old news.
 fn settled(name: &str, fact: &Fact, court: &Court<'_>) -> bool {
-    let member = court.world.members.get(name);
+    let member = court.member(name);
     member.is_some_and(|member| is_settled(member, fact.at, court))
 }
 

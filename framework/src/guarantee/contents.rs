@@ -81,7 +81,7 @@ impl Faithful {
         let purged = workload.evictions.iter().any(|task| task.directly);
         for member in asked {
             let subject = Subject::on(key, member);
-            let known = court.world.members.get(member).filter(|known| !known.leaving && !purged);
+            let known = court.member(member).filter(|known| !known.leaving && !purged);
             let delivery = workload.deliveries.get(member).filter(|it| it.placed && !it.leaving);
             let Some((known, delivery)) = known.zip(delivery) else {
                 self.0.cancel(&subject);

@@ -1,12 +1,13 @@
 //! What the members hold of what was written for them: DELIVERY and RECOVERY.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use crate::facts::{Fact, Health, News, Workload, WorkloadKey, World};
+use crate::history::digest::Table;
 
 static APPLIED: Rule = Rule {
     id: "DELIVERY-04",
@@ -46,11 +47,11 @@ pub(super) struct Reached {
     wrong: Wrong,
     waits: Waits,
     /// What is wrong in members that cannot be reached.
-    away: BTreeMap<String, BTreeSet<WorkloadKey>>,
+    away: Table<String, BTreeSet<WorkloadKey>>,
     /// Since when faults hit a member.
-    hit: BTreeMap<String, Duration>,
+    hit: Table<String, Duration>,
     /// Until when the agent of a member that is back may not have looked again.
-    unseen: BTreeMap<String, Duration>,
+    unseen: Table<String, Duration>,
 }
 
 impl Reached {
@@ -99,9 +100,9 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
 }
 
 /// Whether nothing is known that keeps the control plane from `member`.
-fn is_reachable(member: &str, world: &World) -> bool {
-    let known = world.members.get(member);
-    let hit = world.faults.iter().any(|fault| fault.member.as_deref() == Some(member));
+fn is_reachable(member: &str, court: &Court<'_>) -> bool {
+    let known = court.member(member);
+    let hit = court.world.faults.iter().any(|fault| fault.member.as_deref() == Some(member));
     !hit && known.is_some_and(|known| known.health == Some(Health::Ready) && !known.leaving)
 }
 
@@ -148,14 +149,14 @@ impl Guarantee for Reached {
             }
             News::Health { member, now, .. } if *now != Some(Health::Ready) => self.set_aside(member),
             News::FaultEnded { member: Some(member), .. } | News::Health { member, .. }
-                if is_reachable(member, court.world) =>
+                if is_reachable(member, court) =>
             {
                 self.back(member, fact, court);
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
-                self.away.remove(member);
-                self.hit.remove(member);
-                self.unseen.remove(member);
+                self.away.swap_remove(member);
+                self.hit.swap_remove(member);
+                self.unseen.swap_remove(member);
                 self.waits.cancel_all(|subject| subject.is_on(member));
             }
             _ => {}
@@ -168,7 +169,7 @@ impl Reached {
         let subject = Subject::on(key, member);
         let workload = court.workload(key);
         let wrong = workload.and_then(|workload| (self.wrong)(key, workload, member, court.world));
-        if wrong.is_some() && !is_reachable(member, court.world) {
+        if wrong.is_some() && !is_reachable(member, court) {
             self.away.entry(member.to_owned()).or_default().insert(key.clone());
             return self.waits.cancel(&subject);
         }
@@ -197,16 +198,16 @@ impl Reached {
 
     /// The member can be reached again.
     fn back(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let known = court.world.members.get(member);
+        let known = court.member(member);
         let told = known.map(|member| member.away).unwrap_or_default();
-        let hit = self.hit.remove(member).map(|since| fact.at.saturating_sub(since)).unwrap_or_default();
+        let hit = self.hit.swap_remove(member).map(|since| fact.at.saturating_sub(since)).unwrap_or_default();
         let away = told.max(hit);
         if known.is_some_and(|member| member.pulls) {
             let until = fact.at + bounds::reached(court.timings(), away);
             let unseen = self.unseen.entry(member.to_owned()).or_default();
             *unseen = until.max(*unseen);
         }
-        for key in self.away.remove(member).into_iter().flatten() {
+        for key in self.away.swap_remove(member).into_iter().flatten() {
             self.look(&key, member, away, fact, court);
         }
     }
@@ -217,7 +218,7 @@ impl Reached {
 pub(super) struct Dangling {
     waits: Waits,
     /// The name of the latest manifest of a copy.
-    by: BTreeMap<Subject, String>,
+    by: Table<Subject, String>,
 }
 
 impl Guarantee for Dangling {
@@ -244,7 +245,7 @@ impl Guarantee for Dangling {
                 self.by.extend(delivery.map(|delivery| (subject.clone(), delivery.by.clone())));
                 let gone = matches!(fact.news, News::DeliveryGone { .. });
                 if gone || self.waits.has(&subject) {
-                    let wrong = dangling(workload, member, self.by.get(&subject), court.world);
+                    let wrong = dangling(workload, member, self.by.get(&subject), court);
                     if gone && wrong.is_none() {
                         return court.book.held();
                     }
@@ -261,9 +262,9 @@ impl Guarantee for Dangling {
 }
 
 /// What is left of the copy that was there by the name of `by`. One that somebody has made his own is his.
-fn dangling(key: &WorkloadKey, member: &str, by: Option<&String>, world: &World) -> Option<Reason> {
-    let workload = world.workloads.get(key)?;
-    let stays = world.members.get(member).is_some_and(|member| !member.leaving);
+fn dangling(key: &WorkloadKey, member: &str, by: Option<&String>, court: &Court<'_>) -> Option<Reason> {
+    let workload = court.workload(key)?;
+    let stays = court.member(member).is_some_and(|member| !member.leaving);
     let copy = workload.running.get(member).filter(|running| running.managed && stays);
     let copy = copy.filter(|running| by.is_none_or(|by| *by == running.by));
     (copy.is_some() && !workload.deliveries.contains_key(member)).then(|| Reason {

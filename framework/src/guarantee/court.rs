@@ -10,7 +10,7 @@ use super::log::Log;
 pub(super) use super::waits::{Left, Reason, Waits};
 use super::{Bound, Doubt, Evidence, Rule, Subject};
 pub(super) use crate::facts::Topics;
-use crate::facts::{Fact, ObjectVersion, Width, Workload, WorkloadKey, World};
+use crate::facts::{Fact, Member, News, ObjectVersion, Width, Workload, WorkloadKey, World};
 use crate::history::CONTROL_PLANE;
 use crate::target::{Profile, Timings};
 
@@ -60,8 +60,24 @@ pub(super) struct Court<'a> {
     pub(super) profile: &'a Profile,
     pub(super) log: &'a Log,
     pub(super) book: &'a mut Book,
-    /// The workload that the fact is about, which nearly everyone looks for.
-    pub(super) about: Option<(&'a WorkloadKey, Option<&'a Workload>)>,
+    pub(super) about: About<'a>,
+}
+
+/// The workload and the member that a fact is about, which nearly everyone looks for.
+#[derive(Clone, Copy, Default)]
+pub(super) struct About<'a> {
+    workload: Option<(&'a WorkloadKey, Option<&'a Workload>)>,
+    member: Option<(&'a str, Option<&'a Member>)>,
+}
+
+impl<'a> About<'a> {
+    /// What `world` knows of them.
+    pub(super) fn of(news: &'a News, world: &'a World) -> Self {
+        Self {
+            workload: news.workload().map(|key| (key, world.workloads.get(key))),
+            member: news.member().map(|name| (name, world.members.get(name))),
+        }
+    }
 }
 
 /// What was seen, and what would have been allowed.
@@ -91,9 +107,17 @@ impl Charge {
 impl<'a> Court<'a> {
     /// What is known of a workload.
     pub(super) fn workload(&self, key: &WorkloadKey) -> Option<&'a Workload> {
-        match self.about {
+        match self.about.workload {
             Some((about, workload)) if about == key => workload,
             _ => self.world.workloads.get(key),
+        }
+    }
+
+    /// What is known of a member.
+    pub(super) fn member(&self, name: &str) -> Option<&'a Member> {
+        match self.about.member {
+            Some((about, member)) if about == name => member,
+            _ => self.world.members.get(name),
         }
     }
 

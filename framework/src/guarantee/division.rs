@@ -164,7 +164,7 @@ impl Change<'_> {
 
     /// How many more replicas fit into a member, if it told and whoever chose has seen that.
     fn room(&self, name: &str) -> Option<u64> {
-        let member = self.court.world.members.get(name)?;
+        let member = self.court.member(name)?;
         let settled = member.measured + self.court.timings().latency < self.at;
         room(self.workload, member).filter(|_| settled)
     }

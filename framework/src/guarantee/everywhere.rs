@@ -78,7 +78,7 @@ impl Guarantee for Everywhere {
                 }
             }
             News::MemberChanged(name) => {
-                let Some(member) = court.world.members.get(name) else { return };
+                let Some(member) = court.member(name) else { return };
                 let unlimited = std::mem::take(&mut self.unlimited);
                 for key in &unlimited {
                     let Some(workload) = court.workload(key) else { continue };

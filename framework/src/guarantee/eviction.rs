@@ -1,12 +1,11 @@
 //! Eviction tasks end when their work is done, or their time is over: EVICTION.
 
-use std::collections::BTreeMap;
-
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::tolerates::begun;
 use super::{Rule, Subject};
 use crate::facts::{EvictionTask, Fact, InstanceHealth, News, Workload, WorkloadKey};
+use crate::history::digest::Table;
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 
@@ -103,7 +102,7 @@ static TIMED_OUT: Rule = Rule {
 pub(super) struct TimedOut {
     waits: Waits,
     /// Whether all was healthy in the version before: a task that ends may end in that very version.
-    healthy: BTreeMap<WorkloadKey, bool>,
+    healthy: Table<WorkloadKey, bool>,
 }
 
 impl Guarantee for TimedOut {
@@ -133,7 +132,7 @@ impl Guarantee for TimedOut {
                 }
             }
             News::WorkloadGone(key) => {
-                self.healthy.remove(key);
+                self.healthy.swap_remove(key);
                 self.waits.cancel_of(key, |_| true);
             }
             _ => {}

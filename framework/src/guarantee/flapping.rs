@@ -1,6 +1,5 @@
 //! That a workload does not come and go: PLACEMENT.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
@@ -8,6 +7,7 @@ use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::tolerates::{Tolerates, tolerates};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, Member, News};
+use crate::history::digest::Table;
 use crate::report::text::clock;
 use crate::target::Feature;
 
@@ -24,7 +24,7 @@ static NOT_BACK: Rule = Rule {
 #[derive(Default)]
 pub(super) struct NotBack {
     /// When a workload last left a member for a taint.
-    left: BTreeMap<Subject, Duration>,
+    left: Table<Subject, Duration>,
 }
 
 impl Guarantee for NotBack {
@@ -45,9 +45,9 @@ impl Guarantee for NotBack {
             News::Assigned { workload: key, was, now, .. } => {
                 for name in now.keys().filter(|name| !was.contains_key(*name)) {
                     let subject = Subject::on(key, name);
-                    let Some(left) = self.left.remove(&subject) else { continue };
+                    let Some(left) = self.left.swap_remove(&subject) else { continue };
                     let workload = court.workload(key);
-                    let taints = court.world.members.get(name).map(Member::evicting_taints);
+                    let taints = court.member(name).map(Member::evicting_taints);
                     let same = taints.map(|taints| taints.filter(|taint| taint.seen <= left));
                     let now = workload.zip(same).and_then(|(workload, same)| tolerates(workload, same));
                     // What it left for was another, unless it had to leave for this one, too.
@@ -67,8 +67,7 @@ impl Guarantee for NotBack {
                 }
             }
             News::TaintRemoved { member, .. } | News::MemberGone(member) => {
-                let bare =
-                    court.world.members.get(member).is_none_or(|it| it.evicting_taints().next().is_none());
+                let bare = court.member(member).is_none_or(|it| it.evicting_taints().next().is_none());
                 self.left.retain(|subject, _| !(bare && subject.is_on(member)));
             }
             News::WorkloadGone(key) => self.left.retain(|subject, _| !subject.is_of(key)),

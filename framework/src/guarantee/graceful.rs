@@ -25,9 +25,9 @@ static GRACEFUL: Rule = Rule {
 #[derive(Default)]
 pub(super) struct Graceful {
     /// The last eviction of a workload from a member, until it is assigned there again.
-    tasks: BTreeMap<Subject, EvictionTask>,
+    tasks: BTreeMap<Subject, Box<EvictionTask>>,
     /// Deletions for which no reason is seen yet; another watch may still tell of it.
-    suspects: BTreeMap<Subject, (Fact, EvictionTask)>,
+    suspects: BTreeMap<Subject, (Fact, Box<EvictionTask>)>,
 }
 
 impl Guarantee for Graceful {
@@ -60,7 +60,7 @@ impl Guarantee for Graceful {
             }
             News::Recalled { workload, member } => {
                 let subject = Subject::on(workload, member);
-                let leaving = court.world.members.get(member).is_none_or(|member| member.leaving);
+                let leaving = court.member(member).is_none_or(|member| member.leaving);
                 let task = self.tasks.remove(&subject).filter(|task| !task.directly && !leaving);
                 let recorded = court.workload(workload).is_some_and(|each| each.recorded);
                 if let Some(task) = task.filter(|_| recorded) {

@@ -124,7 +124,7 @@ fn failing_now(member: &str, court: &Court<'_>) -> Option<Failing> {
 
 impl NotReady {
     fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
-        if court.world.members.get(member).is_some_and(|member| member.pulls) {
+        if court.member(member).is_some_and(|member| member.pulls) {
             return;
         }
         let first = Outage { began: fact.at, ..Outage::default() };
@@ -137,8 +137,7 @@ impl NotReady {
         outage.failing = failing.max(before);
         // What fails in a slower way than before may also be noticed later.
         let anew = failing.is_some() && (anew || outage.failing != before);
-        let ready =
-            court.world.members.get(member).is_some_and(|member| member.health == Some(Health::Ready));
+        let ready = court.member(member).is_some_and(|member| member.health == Some(Health::Ready));
         if anew && ready {
             self.wait(member, fact, court);
         }
@@ -146,7 +145,7 @@ impl NotReady {
 
     /// Probes may fail from now on, or need not; whether they do nobody tells.
     fn reached_otherwise(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
-        if court.world.members.get(member).is_some_and(|member| !member.pulls) {
+        if court.member(member).is_some_and(|member| !member.pulls) {
             let first = Outage { began: fact.at, ..Outage::default() };
             let outage = self.outages.entry(member.to_owned()).or_insert(first);
             (outage.otherwise, outage.ended) = (true, None);

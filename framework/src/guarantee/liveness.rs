@@ -1,11 +1,12 @@
 //! What must come to an end: LIVENESS. That all is told to be applied is in `applied.rs`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use crate::facts::{Fact, News, WorkloadKey};
+use crate::history::digest::Table;
 use crate::report::text::clock;
 use crate::target::Feature;
 
@@ -23,7 +24,7 @@ static REMOVED: Rule = Rule {
 pub(super) struct Removed {
     leaving: BTreeSet<String>,
     /// The workloads that are being evicted from a member, or written for it.
-    held_by: BTreeMap<String, BTreeSet<(WorkloadKey, bool)>>,
+    held_by: Table<String, BTreeSet<(WorkloadKey, bool)>>,
     waits: Waits,
 }
 
@@ -62,7 +63,7 @@ impl Guarantee for Removed {
             }
             News::MemberLeaving(member) => drop(self.leaving.insert(member.clone())),
             News::MemberGone(member) => {
-                self.held_by.remove(member);
+                self.held_by.swap_remove(member);
                 if self.leaving.remove(member)
                     && let Some(left) = self.waits.met(&Subject::member(member), fact)
                 {

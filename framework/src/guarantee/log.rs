@@ -1,10 +1,12 @@
 //! The last things that happened to each member and workload: the time line of a violation.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::hash::Hash;
 use std::time::Duration;
 
 use super::Subject;
 use crate::facts::{Fact, News, WorkloadKey, World};
+use crate::history::digest::Table;
 
 /// A violation is told with so many facts.
 const TOLD: usize = 6;
@@ -16,18 +18,16 @@ const REMEMBERED: u64 = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct Log {
     count: u64,
-    members: BTreeMap<String, Recent>,
-    workloads: BTreeMap<WorkloadKey, Recent>,
+    members: Table<String, Recent>,
+    workloads: Table<WorkloadKey, Recent>,
 }
 
 type Recent = VecDeque<(u64, Fact)>;
 
 /// What is kept of one of them. Its name is copied only where it is new.
-fn of<'a, Name: Clone + Ord>(all: &'a mut BTreeMap<Name, Recent>, name: &Name) -> &'a mut Recent {
-    if !all.contains_key(name) {
-        all.insert(name.clone(), Recent::new());
-    }
-    all.get_mut(name).expect("it is there now")
+fn of<'a, Name: Clone + Eq + Hash>(all: &'a mut Table<Name, Recent>, name: &Name) -> &'a mut Recent {
+    let place = all.get_index_of(name).unwrap_or_else(|| all.insert_full(name.clone(), Recent::new()).0);
+    &mut all[place]
 }
 
 impl Log {

@@ -1,12 +1,13 @@
 //! What is told of members, and when they are ready again: HEALTH.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::bounds::{self, Failing};
 use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, FaultInForce, Health, News};
+use crate::history::digest::Table;
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 
@@ -34,7 +35,7 @@ impl Guarantee for Probed {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::Health { member, now: Some(now), .. } = &fact.news else { return };
-        if court.world.members.get(member).is_none_or(|member| member.pulls) {
+        if court.member(member).is_none_or(|member| member.pulls) {
             return;
         }
         if *now != Health::Unknown {
@@ -60,9 +61,9 @@ static RECOVERED: Rule = Rule {
 #[derive(Default)]
 pub(super) struct Recovered {
     /// Since when no fault of a member keeps probes from succeeding.
-    ended: BTreeMap<String, Duration>,
+    ended: Table<String, Duration>,
     /// How slow a probe may be that is under way when the last fault ends; absent where none need have failed.
-    failed: BTreeMap<String, Failing>,
+    failed: Table<String, Failing>,
     waits: Waits,
     /// When the controllers last came back, whose first probe has no threshold.
     back: Option<Duration>,
@@ -97,7 +98,7 @@ impl Guarantee for Recovered {
                 self.waits.cancel(&Subject::member(member));
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
-                self.ended.remove(member);
+                self.ended.swap_remove(member);
                 self.waits.cancel(&Subject::member(member));
             }
             _ => {}
@@ -112,7 +113,7 @@ fn in_force<'a>(member: &'a str, court: &Court<'a>) -> impl Iterator<Item = &'a 
 
 /// Whether a person has just written the object of `member`.
 fn is_said_by_hand(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
-    let by_hand = court.world.members.get(member).and_then(|member| member.untainted_by_hand);
+    let by_hand = court.member(member).and_then(|member| member.untainted_by_hand);
     by_hand.is_some_and(|by_hand| fact.at <= by_hand + court.timings().latency)
 }
 
@@ -121,7 +122,7 @@ impl Recovered {
         self.waits.cancel(&Subject::member(member));
         let fails = in_force(member, court).any(|fault| bounds::failing(fault).is_some());
         if fails {
-            self.ended.remove(member);
+            self.ended.swap_remove(member);
         }
         let before = self.failed.get(member).copied();
         if fails || before.is_some() {
@@ -133,7 +134,7 @@ impl Recovered {
     }
 
     fn ended(&mut self, member: &str, fault: &str, fact: &Fact, court: &Court<'_>) {
-        let Some(known) = court.world.members.get(member).filter(|known| !known.pulls) else { return };
+        let Some(known) = court.member(member).filter(|known| !known.pulls) else { return };
         let fails = in_force(member, court).any(|fault| bounds::failing(fault).is_some());
         if bounds::failing_by(fault).is_some() && !fails {
             self.ended.insert(member.to_owned(), fact.at);
@@ -141,7 +142,8 @@ impl Recovered {
         if in_force(member, court).next().is_some() {
             return;
         }
-        let Some(failing) = self.failed.remove(member).filter(|_| !self.otherwise.contains(member)) else {
+        let Some(failing) = self.failed.swap_remove(member).filter(|_| !self.otherwise.contains(member))
+        else {
             return;
         };
         let limit =
@@ -162,7 +164,7 @@ impl Recovered {
     fn told(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::member(member);
         let left = self.waits.met(&subject, fact);
-        let Some(ended) = self.ended.remove(member) else { return };
+        let Some(ended) = self.ended.swap_remove(member) else { return };
         let timings = court.timings();
         let unsettled = |back: Duration| {
             let first_probe = timings.status_update_frequency + timings.takeover + timings.latency;
@@ -210,7 +212,7 @@ impl Guarantee for Silent {
             // An outage in which nothing else is told ends.
             News::Health { was, now: Some(Health::Ready), .. } if not_ready(*was) => court.book.held(),
             News::MemberTold { member, was } => {
-                let now = court.world.members.get(member).and_then(|member| member.health);
+                let now = court.member(member).and_then(|member| member.health);
                 if not_ready(*was) && not_ready(now) {
                     let because = format!("{member} is not Ready");
                     let seen = "something else is told of it than before".to_owned();

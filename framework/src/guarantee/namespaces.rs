@@ -59,7 +59,7 @@ impl Guarantee for Everywhere {
                 let wanted =
                     court.world.namespaces.iter().filter(|(name, own)| !**own && !is_held_back(name));
                 for (name, _) in wanted {
-                    self.look(&of(name), member, court.world.members.get(member), fact, court);
+                    self.look(&of(name), member, court.member(member), fact, court);
                 }
             }
             News::Delivered { workload, member, new } if workload.kind() == "Namespace" => {
@@ -69,7 +69,7 @@ impl Guarantee for Everywhere {
                     let subject = Subject::on(workload, member);
                     return court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
                 }
-                self.look(workload, member, court.world.members.get(member), fact, court);
+                self.look(workload, member, court.member(member), fact, court);
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.0.cancel_all(|subject| subject.is_on(member));

@@ -106,7 +106,7 @@ impl Guarantee for Newcomers {
         let Some(workload) = court.workload(key) else { return };
         let is_news = !workload.wanted_since.is_zero() && workload.wanted_since > court.seen_until(fact.at);
         for name in now.keys().filter(|name| !was.contains_key(*name)) {
-            let Some(member) = court.world.members.get(name) else { continue };
+            let Some(member) = court.member(name) else { continue };
             if workload.eviction(name).is_some() {
                 continue;
             }

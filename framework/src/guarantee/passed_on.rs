@@ -1,10 +1,9 @@
 //! What an eviction takes from the policy, and from the eviction before it: EVICTION.
 
-use std::collections::BTreeMap;
-
 use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{EvictionTask, Fact, InstanceHealth, News, WorkloadKey};
+use crate::history::digest::Table;
 use crate::target::Feature;
 
 static AS_ASKED: Rule = Rule {
@@ -55,7 +54,7 @@ static HANDED_ON: Rule = Rule {
 #[derive(Default)]
 pub(super) struct HandedOn {
     /// The last task that preserved anything, until a copy that came after it works.
-    last: BTreeMap<WorkloadKey, EvictionTask>,
+    last: Table<WorkloadKey, Box<EvictionTask>>,
 }
 
 impl Guarantee for HandedOn {
@@ -88,10 +87,10 @@ impl Guarantee for HandedOn {
                 let told = court.workload(key).and_then(|workload| workload.instances.get(member));
                 let works = told.is_some_and(|told| told.health == InstanceHealth::Healthy);
                 if works && self.last.get(key).is_some_and(|last| last.member != *member) {
-                    self.last.remove(key);
+                    self.last.swap_remove(key);
                 }
             }
-            News::WorkloadGone(key) => drop(self.last.remove(key)),
+            News::WorkloadGone(key) => drop(self.last.swap_remove(key)),
             _ => {}
         }
     }

@@ -177,7 +177,7 @@ fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
 
 /// Whether `member` may lose the workload for a reason of its own.
 fn may_go(workload: &Workload, member: &str, court: &Court<'_>) -> bool {
-    let state = court.world.members.get(member);
+    let state = court.member(member);
     // Without graceful eviction no task says that a taint has driven it out.
     let driven_out = !court.profile.has(Feature::GracefulEviction)
         && state.and_then(|state| tolerates(workload, state.taints.iter())).is_some_and(|tolerates| {

@@ -8,6 +8,7 @@ use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::silence::is_cut;
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, Health, Member, News, Taint, TaintEffect, World};
+use crate::history::digest::Table;
 use crate::report::text::clock;
 use crate::target::Feature;
 
@@ -50,14 +51,14 @@ impl Guarantee for Wished {
                 if *was != Health::Ready =>
             {
                 let untainted = |member: &Member| member.evicting_taints().next().is_none();
-                if court.world.members.get(member).is_some_and(untainted) {
+                if court.member(member).is_some_and(untainted) {
                     court.book.held();
                 }
             }
             News::TaintAdded { member: name, taint, first: false }
                 if taint.tells.is_some() && taint.effect == TaintEffect::NoExecute =>
             {
-                let Some(member) = court.world.members.get(name) else { return };
+                let Some(member) = court.member(name) else { return };
                 if is_wished(taint, member, court) {
                     return court.book.held();
                 }
@@ -82,7 +83,7 @@ static UNREACHABLE: Rule = Rule {
 /// T4b: the time counts from the last that was heard of the member, which is not long before it was cut off.
 #[derive(Default)]
 pub(super) struct Unreachable {
-    cut: BTreeMap<String, Cut>,
+    cut: Table<String, Cut>,
     waits: Waits,
 }
 
@@ -112,7 +113,7 @@ impl Guarantee for Unreachable {
             News::FaultBegan { member: Some(member), .. } => {
                 let again = self.began(member, fact, court);
                 let unknown = |it: &Member| it.health == Some(Health::Unknown) && !it.leaving;
-                if again && is_cut(member, court) && court.world.members.get(member).is_some_and(unknown) {
+                if again && is_cut(member, court) && court.member(member).is_some_and(unknown) {
                     let because = format!("{member} is Unknown, and cut off since {}", clock(fact.at));
                     self.expect(member, because, fact, court);
                 }
@@ -135,7 +136,7 @@ impl Guarantee for Unreachable {
                 self.waits.cancel(&Subject::member(member));
             }
             News::MemberGone(member) => {
-                self.cut.remove(member);
+                self.cut.swap_remove(member);
                 self.waits.cancel(&Subject::member(member));
             }
             News::TaintAdded { member, taint, .. }
@@ -143,7 +144,7 @@ impl Guarantee for Unreachable {
             {
                 let subject = Subject::member(member);
                 let Some(left) = self.waits.met(&subject, fact) else { return };
-                let by_hand = court.world.members.get(member).is_some_and(|it| it.tainted_by_hand.is_some());
+                let by_hand = court.member(member).is_some_and(|it| it.tainted_by_hand.is_some());
                 let cut = self.cut.get(member).filter(|cut| cut.ended.is_none() && !by_hand);
                 let Some(Cut { since: cut, .. }) = cut else { return court.book.held_by(left) };
                 let timings = court.timings();
@@ -261,7 +262,7 @@ impl Guarantee for ByPolicy {
 
 /// Whether it is known that no person has changed the taints of the member.
 fn is_nobodys(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
-    let known = court.world.members.get(member);
+    let known = court.member(member);
     let acts = known.map(|member| member.tainted_by_hand.max(member.untainted_by_hand));
     court.world.faults_are_marked
         && acts.is_some_and(|act| act.is_none_or(|act| act + court.timings().latency < fact.at))
@@ -269,7 +270,7 @@ fn is_nobodys(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
 
 impl ByPolicy {
     fn look(&mut self, name: &str, fact: &Fact, court: &mut Court<'_>) {
-        let Some(member) = court.world.members.get(name).filter(|member| !member.leaving) else { return };
+        let Some(member) = court.member(name).filter(|member| !member.leaving) else { return };
         let wrong = wrong(name, member, court.world);
         self.0.heal(Subject::member(name), fact, bounds::told(court.timings()), wrong, court);
     }
@@ -304,7 +305,7 @@ impl Guarantee for NeverHeard {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::Health { member, now: None, first: true, .. }
-                if court.world.members.get(member).is_some_and(|member| member.pulls) =>
+                if court.member(member).is_some_and(|member| member.pulls) =>
             {
                 let reason = Reason {
                     because: format!("{member} is known since {}", clock(fact.at)),

@@ -1,12 +1,12 @@
 //! That what policies say is what is done: POLICY.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, News, Policy, Workload, WorkloadKey};
+use crate::history::digest::Table;
 use crate::target::Feature;
 
 static FOLLOWED: Rule = Rule {
@@ -132,7 +132,7 @@ static LAZY: Rule = Rule {
 #[derive(Default)]
 pub(super) struct Lazy {
     /// The version of the template that a record was made of before.
-    made_of: BTreeMap<WorkloadKey, String>,
+    made_of: Table<WorkloadKey, String>,
     /// When the controllers last came back: who starts takes every template for a new one.
     back: Option<Duration>,
 }
@@ -154,7 +154,7 @@ impl Guarantee for Lazy {
                 if is_lazy(workload) {
                     self.made_of.insert(key.clone(), workload.template.clone());
                 } else {
-                    self.made_of.remove(key);
+                    self.made_of.swap_remove(key);
                 }
             }
             News::Wanted(key) => {
@@ -177,7 +177,7 @@ impl Guarantee for Lazy {
                 court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
             }
             News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
-            News::WorkloadGone(key) => drop(self.made_of.remove(key)),
+            News::WorkloadGone(key) => drop(self.made_of.swap_remove(key)),
             _ => {}
         }
     }

@@ -42,7 +42,7 @@ impl Guarantee for Abandoned {
                 }
             }
             News::MemberLeaving(member) | News::Health { member, .. } => {
-                let leaving = court.world.members.get(member).is_some_and(|member| member.leaving);
+                let leaving = court.member(member).is_some_and(|member| member.leaving);
                 let world = court.world;
                 for (key, _) in
                     world.workloads.iter().filter(|(_, it)| leaving && it.deliveries.contains_key(member))
@@ -59,7 +59,7 @@ impl Guarantee for Abandoned {
 impl Abandoned {
     fn look(&mut self, key: &WorkloadKey, name: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::on(key, name);
-        let away = court.world.members.get(name).is_some_and(|member| {
+        let away = court.member(name).is_some_and(|member| {
             member.leaving && member.health.is_some_and(|health| health != Health::Ready)
         });
         let delivery = court.workload(key).and_then(|workload| workload.deliveries.get(name));
@@ -92,17 +92,17 @@ pub(super) struct Stateless {
     away: Away,
 }
 
-/// Kinds of Kubernetes whose objects have no status.
+/// Kinds of Kubernetes whose objects have no status, in order.
 const STATELESS_KINDS: [&str; 9] = [
-    "ConfigMap",
-    "Secret",
-    "ServiceAccount",
-    "PriorityClass",
-    "StorageClass",
-    "Role",
-    "RoleBinding",
     "ClusterRole",
     "ClusterRoleBinding",
+    "ConfigMap",
+    "PriorityClass",
+    "Role",
+    "RoleBinding",
+    "Secret",
+    "ServiceAccount",
+    "StorageClass",
 ];
 
 fn untold(workload: &Workload, member: &str) -> bool {
@@ -133,8 +133,11 @@ impl Guarantee for Stateless {
                 self.waits.cancel_all(|subject| subject.is_on(member));
             }
             News::FaultEnded { member: Some(member), .. } => {
-                for key in court.world.workloads.keys().filter(|key| STATELESS_KINDS.contains(&key.kind())) {
-                    self.look(key, member, fact, court);
+                for kind in STATELESS_KINDS {
+                    let of_kind = court.world.workloads.range(WorkloadKey::new(kind, "", "")..);
+                    for (key, _) in of_kind.take_while(|(key, _)| key.kind() == kind) {
+                        self.look(key, member, fact, court);
+                    }
                 }
             }
             News::WorkloadGone(key) => self.waits.cancel_of(key, |_| true),

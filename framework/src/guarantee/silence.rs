@@ -103,7 +103,7 @@ impl Silence {
         if let News::FaultBegan { fault, .. } = &fact.news {
             self.set_clock(member, fault);
         }
-        let Some(known) = court.world.members.get(member).filter(|known| known.pulls) else { return };
+        let Some(known) = court.member(member).filter(|known| known.pulls) else { return };
         if !is_cut(member, court) {
             return;
         }
@@ -126,7 +126,7 @@ impl Silence {
         let subject = Subject::member(member);
         let left = self.waits.met(&subject, fact);
         // One that is probed is a matter of HEALTH-03.
-        if court.world.members.get(member).is_some_and(|member| !member.pulls) {
+        if court.member(member).is_some_and(|member| !member.pulls) {
             return;
         }
         if self.cut.contains_key(member) {

@@ -56,7 +56,7 @@ impl Guarantee for Spared {
             }
             News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 let subject = Subject::on(workload, &task.member);
-                let member = court.world.members.get(&task.member);
+                let member = court.member(&task.member);
                 if member.is_some_and(|member| member.evicting_taints().next().is_none() && !member.leaving) {
                     let spare = self.deadlines.remove(&subject);
                     self.suspects.insert(subject, (fact.clone(), spare));
@@ -91,7 +91,7 @@ impl Guarantee for Spared {
 
 impl Spared {
     fn removed(&mut self, member: &str, taint: &Taint, fact: &Fact, court: &Court<'_>) {
-        let Some(state) = court.world.members.get(member) else { return };
+        let Some(state) = court.member(member) else { return };
         if state.evicting_taints().next().is_some() {
             return;
         }
@@ -109,7 +109,7 @@ impl Spared {
 /// An eviction for a taint that is not there. One that came just before its taint went is no matter of this guarantee.
 fn accuse(subject: Subject, fact: &Fact, spare: Option<Spare>, court: &mut Court<'_>) {
     let name = subject.member.clone().unwrap_or_default();
-    let gone = court.world.members.get(&name).and_then(|member| member.untainted);
+    let gone = court.member(&name).and_then(|member| member.untainted);
     let width = fact.width.and(court.exactness(&subject));
     let earliest = fact.at.saturating_sub(width.early);
     let in_flight = gone.is_some_and(|gone| earliest <= gone + court.timings().latency);

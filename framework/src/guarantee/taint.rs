@@ -1,6 +1,5 @@
 //! A member's taints follow its health: TAINT.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds;
@@ -8,6 +7,7 @@ use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
 use crate::dialect::Speaks;
 use crate::facts::{Fact, Health, Member, News, Taint, TaintEffect};
+use crate::history::digest::Table;
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 
@@ -54,7 +54,7 @@ impl Guarantee for NoSchedule {
             }
             _ => return,
         };
-        let Some(member) = court.world.members.get(name) else { return };
+        let Some(member) = court.member(name) else { return };
         let subject = Subject::member(name);
         // A node that never reported is not tainted: nothing is known of it.
         let speaks = court.profile.dialect == Speaks::Karmada || member.health.is_some();
@@ -89,7 +89,7 @@ static NO_EXECUTE: Rule = Rule {
 /// T4a: `Ready` false for the eviction timeout brings the `NoExecute` taint.
 #[derive(Default)]
 pub(super) struct NoExecute {
-    since: BTreeMap<String, Duration>,
+    since: Table<String, Duration>,
     waits: Waits,
 }
 
@@ -118,7 +118,7 @@ impl Guarantee for NoExecute {
                 self.waits.restart(Subject::member(member), fact, fact.at + limit, limit, reason);
             }
             News::Health { member, .. } | News::MemberLeaving(member) | News::MemberGone(member) => {
-                self.since.remove(member);
+                self.since.swap_remove(member);
                 self.waits.cancel(&Subject::member(member));
             }
             News::TaintAdded { member, taint, .. } if tells(taint, TaintEffect::NoExecute) => {
@@ -133,7 +133,7 @@ impl NoExecute {
     fn tainted(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::member(member);
         let left = self.waits.met(&subject, fact);
-        let Some(since) = self.since.remove(member) else { return };
+        let Some(since) = self.since.swap_remove(member) else { return };
         if by_hand(member, fact.at, court) {
             return;
         }
@@ -148,7 +148,7 @@ impl NoExecute {
 
 /// Whether a person has just set a taint on the member, which may be the one that is seen now.
 fn by_hand(member: &str, at: Duration, court: &Court<'_>) -> bool {
-    let hand = court.world.members.get(member).and_then(|member| member.tainted_by_hand);
+    let hand = court.member(member).and_then(|member| member.tainted_by_hand);
     hand.is_some_and(|hand| at <= hand + court.timings().latency)
 }
 
@@ -207,7 +207,7 @@ impl Guarantee for Untainted {
             News::MemberGone(member) => return self.waits.cancel(&Subject::member(member)),
             _ => return,
         };
-        let Some(member) = court.world.members.get(name) else { return };
+        let Some(member) = court.member(name) else { return };
         let subject = Subject::member(name);
         if member.health != Some(Health::Ready) {
             return self.waits.cancel(&subject);
@@ -256,7 +256,7 @@ impl Guarantee for Exclusive {
         let News::TaintAdded { member: name, taint, .. } = &fact.news else { return };
         let policies =
             court.profile.has(Feature::ClusterTaintPolicies) && taint.effect == TaintEffect::NoExecute;
-        let member = court.world.members.get(name);
+        let member = court.member(name);
         let Some(member) = member.filter(|member| taint.tells.is_some() && member.tainted_by_hand.is_none())
         else {
             return;

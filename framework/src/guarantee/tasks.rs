@@ -1,11 +1,10 @@
 //! What an eviction task says, and that it goes on saying it: EVICTION.
 
-use std::collections::BTreeMap;
-
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Assignment, EvictionTask, Fact, News, WorkloadKey};
+use crate::history::digest::Table;
 use crate::target::Feature;
 
 static ONE: Rule = Rule {
@@ -61,12 +60,12 @@ pub(super) struct Begins {
     rule: &'static Rule,
     wrong: Wrong,
     /// The assignments before the latest version.
-    had: BTreeMap<WorkloadKey, Assignment>,
+    had: Table<WorkloadKey, Assignment>,
 }
 
 impl Begins {
     fn new(rule: &'static Rule, wrong: Wrong) -> Self {
-        Self { rule, wrong, had: BTreeMap::new() }
+        Self { rule, wrong, had: Table::default() }
     }
 
     /// S2.
@@ -114,7 +113,7 @@ impl Guarantee for Begins {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::Assigned { workload, now, .. } => drop(self.had.insert(workload.clone(), now.clone())),
-            News::WorkloadGone(key) => drop(self.had.remove(key)),
+            News::WorkloadGone(key) => drop(self.had.swap_remove(key)),
             News::EvictionBegan { workload: key, task } if !task.inherited => {
                 let Some(workload) = court.workload(key) else { return };
                 let of_member = workload.evictions.iter().filter(|each| each.member == task.member).count();

@@ -65,7 +65,7 @@ impl Outcome {
 }
 
 /// Whom it is about.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subject {
     /// The workload, if it is about one.
     pub workload: Option<WorkloadKey>,

@@ -98,6 +98,9 @@ impl Waits {
 
     /// Nothing need come any more of those for a workload that `which` picks.
     pub(super) fn cancel_of(&mut self, key: &WorkloadKey, which: impl Fn(&Subject) -> bool) {
+        if self.waits.is_empty() {
+            return;
+        }
         let first = Subject { workload: Some(key.clone()), member: None };
         let of_key = self.waits.range(first..).take_while(|(subject, _)| subject.is_of(key));
         let over: Vec<_> =
@@ -135,7 +138,7 @@ impl Waits {
         if self.waits.is_empty() { NEVER } else { self.next }
     }
 
-    /// To be told every end of a fault: when controllers are back, or no longer hindered, waits begin anew.
+    /// To be told every end of a fault of the control plane: when controllers are back, or no longer hindered, waits begin anew.
     pub(super) fn observe(&mut self, fact: &Fact, court: &Court<'_>) {
         if matches!(&fact.news, News::FaultEnded { member: None, .. }) {
             self.hindered = fact.at.max(court.world.hindered) + court.timings().takeover;

@@ -28,6 +28,8 @@ pub(super) struct Followed {
     pub(super) copies: Copies,
     /// The members that it has left.
     pub(super) left: BTreeSet<String>,
+    /// The members that it is assigned to, or runs in.
+    pub(super) on: BTreeSet<String>,
     since: Duration,
     ran: bool,
     state: State,

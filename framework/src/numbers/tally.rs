@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::copies::Followed;
 use super::{Copies, Move, Outage, Sheet};
 use crate::facts::{Fact, Health, News, Scheduling, TaintEffect, Workload, WorkloadKey, World};
+use crate::history::digest::Table;
 
 /// The fault that only makes a member slow is no outage.
 const SLOW: &str = "delay";
@@ -31,9 +32,9 @@ pub struct Tally {
     told: Vec<(u64, Outage)>,
     sheet: Sheet,
     begun: u64,
-    workloads: BTreeMap<WorkloadKey, Followed>,
+    workloads: Table<WorkloadKey, Followed>,
     /// The workloads assigned to each member, or running there.
-    on: BTreeMap<String, BTreeSet<WorkloadKey>>,
+    on: Table<String, BTreeSet<WorkloadKey>>,
 }
 
 /// An outage of which more is to come.
@@ -73,16 +74,17 @@ impl Tally {
                 self.evicted(workload, &task.member, fact.at, world);
             }
             News::Running { workload, member } => {
-                self.on.entry(member.clone()).or_default().insert(workload.clone());
+                self.is_on(workload, member);
                 self.progress(workload, fact.at, world);
             }
             News::RunningGone { workload, member } => {
                 self.moved(workload, member, |each| &mut each.gone, fact.at);
                 let assigned = |workload: &Workload| workload.assignment.contains_key(member);
                 if !world.workloads.get(workload).is_some_and(assigned)
-                    && let Some(on) = self.on.get_mut(member)
+                    && let Some(followed) = self.workloads.get_mut(workload)
+                    && followed.on.remove(member)
                 {
-                    on.remove(workload);
+                    self.off(workload, member);
                 }
                 self.progress(workload, fact.at, world);
                 self.close_if_over(member, world);
@@ -101,7 +103,7 @@ impl Tally {
         }
         self.told.sort_by_key(|(order, _)| *order);
         let mut workloads = BTreeMap::new();
-        for (key, mut followed) in self.workloads {
+        for (key, mut followed) in BTreeMap::from_iter(self.workloads) {
             followed.pass(now);
             self.sheet.copies.add(&followed.copies);
             workloads.insert(key, followed.copies);
@@ -180,11 +182,20 @@ impl Tally {
     }
 
     fn came<'a>(&mut self, workload: &WorkloadKey, members: impl Iterator<Item = &'a String>) {
-        let followed = self.workloads.entry(workload.clone()).or_default();
+        self.workloads.entry(workload.clone()).or_default();
         for member in members {
+            let followed = self.is_on(workload, member);
             followed.copies.undone_moves += u64::from(followed.left.remove(member));
-            self.on.entry(member.clone()).or_default().insert(workload.clone());
         }
+    }
+
+    /// A workload is assigned to a member, or runs there.
+    fn is_on(&mut self, workload: &WorkloadKey, member: &str) -> &mut Followed {
+        let followed = self.workloads.entry(workload.clone()).or_default();
+        if followed.on.insert(member.to_owned()) {
+            self.on.entry(member.to_owned()).or_default().insert(workload.clone());
+        }
+        followed
     }
 
     fn evicted(&mut self, workload: &WorkloadKey, member: &str, at: Duration, world: &World) {
@@ -228,15 +239,23 @@ impl Tally {
     }
 
     fn gone(&mut self, key: &WorkloadKey, at: Duration) {
-        if let Some(mut followed) = self.workloads.remove(key) {
-            followed.pass(at);
-            self.sheet.copies.add(&followed.copies);
+        let Some(mut followed) = self.workloads.swap_remove(key) else { return };
+        followed.pass(at);
+        self.sheet.copies.add(&followed.copies);
+        for member in &followed.on {
+            self.off(key, member);
         }
-        // Of members that carry nothing more nothing is kept: there may be ever new ones.
-        self.on.retain(|_, workloads| {
-            workloads.remove(key);
-            !workloads.is_empty()
-        });
+    }
+
+    /// A workload is neither assigned to a member nor runs there. Of members that carry nothing more nothing is kept: there
+    /// may be ever new ones.
+    fn off(&mut self, workload: &WorkloadKey, member: &str) {
+        if let Some(workloads) = self.on.get_mut(member) {
+            workloads.remove(workload);
+            if workloads.is_empty() {
+                self.on.swap_remove(member);
+            }
+        }
     }
 
     fn close_if_over(&mut self, member: &str, world: &World) {

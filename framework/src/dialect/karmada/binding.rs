@@ -8,6 +8,7 @@ use super::{placement, task, wishes};
 use crate::facts::{
     Assignment, Instance, InstanceHealth, News, ObjectVersion, Toleration, Workload, WorkloadKey, World,
 };
+use crate::history::digest::Table;
 use crate::history::{Field, Tree};
 
 /// The annotation with the placement that the scheduler last acted on, from which tolerations are taken.
@@ -15,7 +16,7 @@ const APPLIED: &str = "policy.karmada.io/applied-placement";
 
 /// What each binding said last.
 #[derive(Debug, Default)]
-pub(super) struct Bindings(BTreeMap<String, Known>);
+pub(super) struct Bindings(Table<String, Known>);
 
 /// What is known of a binding that the world has no room for.
 #[derive(Debug, Default)]
@@ -60,8 +61,8 @@ impl Bindings {
     pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         let name = seen.witness.name();
         if seen.gone || seen.leaving {
-            world.records.remove(name);
-            return self.0.remove(name).map(|known| forget(world, known.workload)).into_iter().collect();
+            world.records.swap_remove(name);
+            return self.0.swap_remove(name).map(|known| forget(world, known.workload)).into_iter().collect();
         }
         let first = !self.0.contains_key(name);
         let known = self.0.entry(name.to_owned()).or_default();

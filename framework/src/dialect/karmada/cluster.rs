@@ -8,6 +8,7 @@ use super::digest::digest;
 use super::quantity::quantities;
 use super::seen::{Last, Seen, conditions, list, replace, text, time_in, value};
 use crate::facts::{Health, Member, News, Taint, TaintEffect, World};
+use crate::history::digest::Table;
 use crate::history::{Field, Tree};
 
 /// So many different things that members tell of themselves are remembered.
@@ -16,7 +17,7 @@ const REMEMBERED: usize = 1024;
 /// What each Cluster said last.
 #[derive(Debug, Default)]
 pub(super) struct Clusters {
-    last: BTreeMap<String, Said>,
+    last: Table<String, Said>,
     told: Told,
 }
 
@@ -34,7 +35,7 @@ struct Said {
 /// What was read of what members tell, which is much, and mostly the same for all.
 #[derive(Debug, Default)]
 struct Told {
-    digests: BTreeMap<u64, u64>,
+    digests: Table<u64, u64>,
     enablements: Last,
     serves: Option<Arc<BTreeSet<String>>>,
 }
@@ -44,7 +45,7 @@ impl Clusters {
     pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         let (name, now) = (&*seen.name, world.now);
         if seen.gone {
-            self.last.remove(name);
+            self.last.swap_remove(name);
             let gone = world.members.remove(name);
             return gone.map(|_| News::MemberGone(name.to_owned())).into_iter().collect();
         }
@@ -156,9 +157,9 @@ impl Told {
 
     /// The kinds that the API of the member serves.
     fn serves(&mut self, seen: &Seen<'_>) -> Option<Arc<BTreeSet<String>>> {
-        let field = seen.status("apiEnablements");
-        if self.enablements.differs(field) {
-            self.serves = serves(&value(field));
+        let field = seen.status("apiEnablements")?;
+        if self.enablements.differs(Some(field)) {
+            self.serves = serves(&field.tree());
         }
         self.serves.clone()
     }

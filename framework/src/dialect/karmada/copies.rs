@@ -1,6 +1,5 @@
 //! Copies of workloads, as the members' own APIs show them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::content::{self, PARTS};
@@ -8,10 +7,11 @@ use super::seen::{Last, Seen, value};
 use super::works::forget;
 use crate::facts::{Content, News, Running, WorkloadKey, World};
 use crate::history::Field;
+use crate::history::digest::Table;
 
 /// What each object in a member said last.
 #[derive(Debug, Default)]
-pub(super) struct Copies(BTreeMap<String, BTreeMap<WorkloadKey, Said>>);
+pub(super) struct Copies(Table<String, Table<WorkloadKey, Said>>);
 
 #[derive(Debug, Default)]
 struct Said {
@@ -27,7 +27,7 @@ impl Copies {
     pub(super) fn observe(&mut self, world: &mut World, member: &str, seen: &Seen<'_>) -> Vec<News> {
         let workload = WorkloadKey::new(seen.witness.kind(), &*seen.namespace, &*seen.name);
         if !self.0.contains_key(member) {
-            self.0.insert(member.to_owned(), BTreeMap::new());
+            self.0.insert(member.to_owned(), Table::default());
         }
         let Some(of_member) = self.0.get_mut(member) else { return Vec::new() };
         let said = of_member.entry(workload.clone()).or_default();
@@ -35,9 +35,9 @@ impl Copies {
         let marked = by.is_some();
         let now = running(said.asks(seen), by, seen);
         if seen.gone {
-            of_member.remove(&workload);
+            of_member.swap_remove(&workload);
             if of_member.is_empty() {
-                self.0.remove(member);
+                self.0.swap_remove(member);
             }
         }
         // Its Work may be observed later than the copy, by another watch.

@@ -100,7 +100,8 @@ pub(super) fn read(field: Field<'_>) -> Option<(Placement, Vec<Toleration>)> {
 /// The same in a text; `None` where that is no JSON. What cannot be read asks for nothing.
 pub(super) fn read_text(text: &str) -> Option<(Placement, Vec<Toleration>)> {
     // Of fields that are there twice a tree has the last.
-    let by_tree = |_| serde_json::from_str(text).map(|tree: Value| Raw::deserialize(tree).unwrap_or_default());
+    let by_tree =
+        |_| serde_json::from_str(text).map(|tree: Value| Raw::deserialize(tree).unwrap_or_default());
     let raw: Raw = serde_json::from_str(text).or_else(by_tree).ok()?;
     let replicas = raw.replica_scheduling;
     let aggregated = |raw: &RawScheduling| raw.replica_division_preference == "Aggregated";

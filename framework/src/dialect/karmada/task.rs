@@ -35,23 +35,27 @@ pub(super) fn observe(
                 task.stamped = if old.created == task.created { old.stamped } else { task.stamped };
                 news.extend(difference(key, old, &task));
             }
-            None => news.push(News::EvictionBegan { workload: key.clone(), task: task.clone() }),
+            None => news.push(News::EvictionBegan { workload: key.clone(), task: Box::new(task.clone()) }),
         }
         entry.evictions.push(task);
     }
-    news.extend(was.into_iter().map(|task| News::EvictionEnded { workload: key.clone(), task }));
+    let ended = |task| News::EvictionEnded { workload: key.clone(), task: Box::new(task) };
+    news.extend(was.into_iter().map(ended));
     news
 }
 
 fn difference(key: &WorkloadKey, was: EvictionTask, task: &EvictionTask) -> Option<News> {
-    let (workload, task) = (key.clone(), task.clone());
+    if was == *task {
+        return None;
+    }
+    let (workload, task) = (key.clone(), Box::new(task.clone()));
     let stamped = was.created.is_none() && task.created.is_some();
     let same_but_for_the_stamp =
-        EvictionTask { created: task.created, stamped: task.stamped, ..was.clone() } == task;
+        EvictionTask { created: task.created, stamped: task.stamped, ..was.clone() } == *task;
     if stamped && same_but_for_the_stamp {
         return Some(News::EvictionStamped { workload, task });
     }
-    (was != task).then_some(News::EvictionChanged { workload, was, task })
+    Some(News::EvictionChanged { workload, was: Box::new(was), task })
 }
 
 fn task(value: &Tree<'_>, now: Duration, inherited: bool) -> EvictionTask {

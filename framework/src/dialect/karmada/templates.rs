@@ -1,17 +1,16 @@
 //! What the control plane shows beside Karmada's own objects: templates, and namespaces.
 
-use std::collections::BTreeMap;
-
 use super::content::{self, PARTS};
 use super::seen::{Last, Seen, value};
 use crate::facts::{News, Template, WorkloadKey, World};
+use crate::history::digest::Table;
 
 /// The label of a namespace that members are not to get.
 const KEPT_BACK: &str = "namespace.karmada.io/skip-auto-propagation";
 
 /// What each template said last.
 #[derive(Debug, Default)]
-pub(super) struct Templates(BTreeMap<WorkloadKey, [Last; 3]>);
+pub(super) struct Templates(Table<WorkloadKey, [Last; 3]>);
 
 impl Templates {
     /// What this version of an object changes, if it is of a kind that is looked at.
@@ -26,8 +25,8 @@ impl Templates {
     fn template(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         let key = WorkloadKey::new(seen.witness.kind(), &*seen.namespace, &*seen.name);
         if seen.gone {
-            self.0.remove(&key);
-            return world.templates.remove(&key).map(|_| News::Template(key)).into_iter().collect();
+            self.0.swap_remove(&key);
+            return world.templates.swap_remove(&key).map(|_| News::Template(key)).into_iter().collect();
         }
         let first = !self.0.contains_key(&key);
         let last = self.0.entry(key.clone()).or_default();

@@ -7,6 +7,7 @@ use super::content;
 use super::digest::digest;
 use super::seen::{Last, Seen, value};
 use crate::facts::{Content, Delivery, News, Workload, WorkloadKey, World};
+use crate::history::digest::Table;
 use crate::history::{Field, Tree};
 
 /// What execution namespaces are called: this and the member.
@@ -14,7 +15,7 @@ const EXECUTION_NAMESPACE: &str = "karmada-es-";
 
 /// What each Work said last.
 #[derive(Debug, Default)]
-pub(super) struct Works(BTreeMap<String, Said>);
+pub(super) struct Works(Table<String, Said>);
 
 #[derive(Debug, Default)]
 struct Said {
@@ -52,7 +53,7 @@ impl Works {
             news.extend(said.deliver(manifest, member, world, seen));
         }
         if seen.gone {
-            self.0.remove(seen.witness.name());
+            self.0.swap_remove(seen.witness.name());
         }
         news
     }

@@ -33,7 +33,7 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     if leaving && entry.evictions.is_empty() && !node.is_empty() {
         let task = task(seen, node, now, first);
         entry.evictions.push(task.clone());
-        news.push(News::EvictionBegan { workload: key.clone(), task });
+        news.push(News::EvictionBegan { workload: key.clone(), task: Box::new(task) });
     }
     let tolerations: Vec<Toleration> = seen.list("/spec/tolerations").iter().map(toleration).collect();
     let told = health(seen);
@@ -60,7 +60,8 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
 fn forget(world: &mut World, key: WorkloadKey) -> Vec<News> {
     let Some(was) = world.workloads.remove(&key) else { return Vec::new() };
     world.reassign(&key, &was.assignment, &Assignment::new());
-    let ended = was.evictions.into_iter().map(|task| News::EvictionEnded { workload: key.clone(), task });
+    let ended = |task| News::EvictionEnded { workload: key.clone(), task: Box::new(task) };
+    let ended = was.evictions.into_iter().map(ended);
     ended.chain([News::WorkloadGone(key.clone())]).collect()
 }
 

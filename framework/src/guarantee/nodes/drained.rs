@@ -226,8 +226,7 @@ impl DrainedInTime {
         if court.workload(workload).is_some_and(|workload| workload.everywhere) {
             return never(subject, fact, "it is a daemon's", seen, court);
         }
-        let (Some(since), Some(member)) = (ill_since(court.world, name), court.world.members.get(name))
-        else {
+        let (Some(since), Some(member)) = (ill_since(court.world, name), court.member(name)) else {
             return;
         };
         let timings = court.timings();

@@ -66,7 +66,7 @@ impl Guarantee for Follows {
             News::MemberGone(name) => return self.waits.cancel(&Subject::member(name)),
             _ => return,
         };
-        let Some(member) = court.world.members.get(name) else { return };
+        let Some(member) = court.member(name) else { return };
         let wrong = (self.wrong)(member, court.profile).map(|missing| Reason {
             because: format!("that is what {name} tells of itself"),
             missing: format!("{name} {missing}"),

@@ -74,7 +74,7 @@ impl Heartbeat {
     fn unknown(&mut self, name: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::member(name);
         let left = self.0.met(&subject, fact);
-        let heard = court.world.members.get(name).and_then(|member| member.sign_of_life);
+        let heard = court.member(name).and_then(|member| member.sign_of_life);
         let Some(heard) = heard else {
             return left.into_iter().for_each(|left| court.book.held_by(left));
         };

@@ -66,7 +66,7 @@ impl Guarantee for Others {
         else {
             return;
         };
-        let Some(member) = court.world.members.get(name) else { return };
+        let Some(member) = court.member(name) else { return };
         if is_own(taint) {
             if member.taints.iter().any(|taint| !is_own(taint)) {
                 court.book.held();
@@ -121,7 +121,7 @@ impl Guarantee for Stays {
                 }
             }
             News::TaintRemoved { member: name, taint } if is_of_health(taint) => {
-                let Some(member) = court.world.members.get(name) else { return };
+                let Some(member) = court.member(name) else { return };
                 let latency = court.timings().latency;
                 let excused = self.cut.is_some_and(|until| fact.at <= until)
                     || court.world.has_strangers()

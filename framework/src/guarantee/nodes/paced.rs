@@ -58,7 +58,7 @@ impl Guarantee for Paced {
                 self.untainted.insert(member.clone(), fact.at);
             }
             News::TaintAdded { member: name, taint, first: false } if is_of_health(taint) => {
-                let Some(member) = court.world.members.get(name) else { return };
+                let Some(member) = court.member(name) else { return };
                 // One in the place of the other takes no turn. Of one version, removals are told first.
                 let swapped = self.untainted.remove(name) == Some(fact.at)
                     || member.taints.iter().filter(|each| is_of_health(each)).count() > 1;

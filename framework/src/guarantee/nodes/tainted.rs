@@ -96,7 +96,7 @@ impl Tainted {
 
     /// Puts a member where it belongs of those that wait.
     fn file(&mut self, name: &String, court: &Court<'_>) {
-        let member = court.world.members.get(name).filter(|member| waits(member));
+        let member = court.member(name).filter(|member| waits(member));
         if member.is_none() {
             self.waits.cancel(&Subject::member(name));
             self.paces.remove(name);
@@ -114,7 +114,7 @@ impl Tainted {
 
     /// A member waits for its turn among so many at this pace, unless it did so already.
     fn tell(&mut self, name: &String, (pace, count): (Pace, usize), fact: &Fact, court: &Court<'_>) {
-        let Some(member) = court.world.members.get(name) else { return };
+        let Some(member) = court.member(name) else { return };
         let before = self.paces.insert(name.clone(), (pace, count));
         if before.is_some_and(|(was, others)| was == pace && count <= others) {
             return;
@@ -182,8 +182,7 @@ impl Guarantee for Frozen {
                 }
             }
             News::TaintAdded { member, taint, first: false } if is_of_health(taint) => {
-                let by_hand =
-                    court.world.members.get(member).is_some_and(|each| each.tainted_by_hand.is_some());
+                let by_hand = court.member(member).is_some_and(|each| each.tainted_by_hand.is_some());
                 let lag = bounds::zone_seen(court.timings());
                 let held_back = self.since.get(member).filter(|since| fact.at > **since + lag);
                 if let Some(since) = held_back.filter(|_| !by_hand) {
@@ -271,7 +270,7 @@ impl Guarantee for Told {
             News::MemberGone(member) => return self.0.cancel(&Subject::member(member)),
             _ => return,
         };
-        let Some(member) = court.world.members.get(name) else { return };
+        let Some(member) = court.member(name) else { return };
         // A node that never said anything asks for nothing.
         let stray = |taint: &&crate::facts::Taint| is_of_health(taint) && taint.tells != member.health;
         let stray = member.taints.iter().find(stray).filter(|_| member.health.is_some());

@@ -80,7 +80,7 @@ impl Starts {
 /// When the node was made, at the earliest, and how long it may take to start.
 fn began(member: &str, court: &Court<'_>) -> Option<(Duration, Duration)> {
     let grace = court.timings().startup_grace_period?;
-    let created = court.world.members.get(member)?.created?;
+    let created = court.member(member)?.created?;
     let since = created.duration_since(court.world.wall_start?);
     // The wall time of the start is known to the second.
     Some((Duration::try_from(since).unwrap_or_default().saturating_sub(bounds::STAMP), grace))
@@ -139,8 +139,7 @@ impl Guarantee for Written {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::Health { member: name, now: Some(Health::Unknown), first: false, .. } => {
-                let (Some(before), Some(member)) = (self.before.get(name), court.world.members.get(name))
-                else {
+                let (Some(before), Some(member)) = (self.before.get(name), court.member(name)) else {
                     return;
                 };
                 match (self.wrong)(before, member) {
@@ -152,7 +151,7 @@ impl Guarantee for Written {
                 }
             }
             News::Conditions(name) => {
-                if let Some(member) = court.world.members.get(name) {
+                if let Some(member) = court.member(name) {
                     self.before.insert(name.clone(), member.conditions.clone());
                 }
             }
