@@ -118,6 +118,13 @@ impl<'a> Cursor<'a> {
         Some(start..self.at)
     }
 
+    /// The number here, as near as whoever reads trees comes to it: exactly where it has few digits.
+    pub(super) fn number(&mut self) -> Option<f64> {
+        let number = &self.text[self.value()?];
+        let plain = number.len() <= 16 && number.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.'));
+        if plain { number.parse().ok() } else { serde_json::from_str(number).ok() }
+    }
+
     /// The value here.
     pub(super) fn read<T: Deserialize<'a>>(&mut self) -> Option<T> {
         let value = self.value()?;
@@ -188,15 +195,19 @@ impl<'a> Cursor<'a> {
             self.at += 1;
         }
         // Nothing follows a zero in front.
-        let digits = digits(self.bytes());
-        self.at += if self.bytes().first() == Some(&b'0') { 1 } else { digits };
-        if let [b'.' | b'e' | b'E', ..] = self.bytes() {
+        let whole = digits(self.bytes());
+        self.at += if self.bytes().first() == Some(&b'0') { 1 } else { whole };
+        if self.bytes().first() == Some(&b'.') {
+            let fraction = digits(&self.bytes()[1..]);
+            (fraction > 0).then(|| self.at += 1 + fraction)?;
+        }
+        if let [b'e' | b'E', ..] = self.bytes() {
             let others = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
             self.at += self.bytes().iter().take_while(others).count();
             let number: Result<f64, _> = serde_json::from_str(&self.text[start..self.at]);
             return number.ok().map(drop);
         }
-        (digits > 0 && self.at - start <= LONGEST_NUMBER).then_some(())
+        (whole > 0 && self.at - start <= LONGEST_NUMBER).then_some(())
     }
 
     /// Passes this byte.
@@ -310,6 +321,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_number_is_the_one_that_a_tree_has(text in r"-?(0|[1-9][0-9]{0,18})(\.[0-9]{1,9})?([eE][+-]?[0-9]{1,2})?") {
+            prop_assert_eq!(Cursor::new(&text).number(), serde_json::from_str(&text).ok());
+        }
+
         #[test]
         fn whatever_is_passed_can_be_read_as_a_tree(text in r#"[\[\]{}",:0-9a-fnrtuleDd.\\ \x01é+-]{0,24}"#) {
             prop_assert!(!passes(&text) || serde_json::from_str::<Value>(&text).is_ok());

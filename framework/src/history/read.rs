@@ -46,19 +46,14 @@ pub(super) struct Line {
     pub(super) object: Option<Object>,
 }
 
-/// What a line of the file is.
-enum Told {
-    Blank,
-    Line(Box<Line>),
-}
-
-/// What `text` says. A line that is unusual in any way is read whole, and then it is known what is wrong with it.
-fn told(recall: &mut Recall, text: &[u8]) -> Result<Told, serde_json::Error> {
+/// What `text` says; `None` where it is blank. A line that is unusual in any way is read whole, and then it is known what
+/// is wrong with it.
+fn told(recall: &mut Recall, text: &[u8]) -> Result<Option<Line>, serde_json::Error> {
     let text = text.trim_ascii_end();
     if text.is_empty() {
-        return Ok(Told::Blank);
+        return Ok(None);
     }
-    recall.read(text).map_or_else(|| serde_json::from_slice(text), Ok).map(|line| Told::Line(Box::new(line)))
+    recall.read(text).map_or_else(|| serde_json::from_slice(text), Ok).map(Some)
 }
 
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Object>, D::Error> {
@@ -104,14 +99,10 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn step(&mut self) -> Result<Option<Entry>, HistoryError> {
-        let line = loop {
-            self.line += 1;
-            match self.line()? {
-                Some(Told::Blank) => {}
-                Some(Told::Line(line)) => break *line,
-                None if self.begun => return Ok(None),
-                None => return Err(self.error(1, "the history is empty", HEADER_HELP)),
-            }
+        let line = match self.line()? {
+            Some(line) => line,
+            None if self.begun => return Ok(None),
+            None => return Err(self.error(1, "the history is empty", HEADER_HELP)),
         };
         let entry = self.entry(line)?;
         if !self.begun {
@@ -121,28 +112,36 @@ impl<R: BufRead> Reader<R> {
         Ok(Some(entry))
     }
 
-    /// What the next line says; `None` where there is none.
-    fn line(&mut self) -> Result<Option<Told>, HistoryError> {
-        // Most are in the buffer as a whole, and read where they are.
-        if let Ok(buffer) = self.input.fill_buf()
-            && let Some(end) = memchr::memchr(b'\n', buffer)
-        {
-            let told = told(&mut self.recall, &buffer[..end]);
-            self.input.consume(end + 1);
-            return told.map(Some).map_err(|error| self.bad_json(&error, true));
+    /// What the next line says that says anything; `None` where there is none.
+    fn line(&mut self) -> Result<Option<Line>, HistoryError> {
+        loop {
+            self.line += 1;
+            // Most are in the buffer as a whole, and read where they are.
+            let (told, whole) = if let Ok(buffer) = self.input.fill_buf()
+                && let Some(end) = memchr::memchr(b'\n', buffer)
+            {
+                let told = told(&mut self.recall, &buffer[..end]);
+                self.input.consume(end + 1);
+                (told, true)
+            } else if self.read_on()? == 0 {
+                return Ok(None);
+            } else {
+                (told(&mut self.recall, &self.text), self.text.ends_with(b"\n"))
+            };
+            if let Some(line) = told.map_err(|error| self.bad_json(&error, whole))? {
+                return Ok(Some(line));
+            }
         }
+    }
+
+    /// Takes a line that is longer than the buffer, and answers with how long it is.
+    fn read_on(&mut self) -> Result<usize, HistoryError> {
         self.text.clear();
-        let read =
-            self.input.read_until(b'\n', &mut self.text).map_err(|error| HistoryError::Unreadable {
-                path: self.path.clone(),
-                reason: error.to_string(),
-                help: "see whether the file can be read to its end".into(),
-            })?;
-        if read == 0 {
-            return Ok(None);
-        }
-        let told = told(&mut self.recall, &self.text);
-        told.map(Some).map_err(|error| self.bad_json(&error, self.text.ends_with(b"\n")))
+        self.input.read_until(b'\n', &mut self.text).map_err(|error| HistoryError::Unreadable {
+            path: self.path.clone(),
+            reason: error.to_string(),
+            help: "see whether the file can be read to its end".into(),
+        })
     }
 
     fn bad_json(&self, error: &serde_json::Error, whole: bool) -> HistoryError {

@@ -30,7 +30,7 @@ struct Guess {
     object: u64,
 }
 
-/// So many objects are kept in mind at most; should there be more, each is new again now and then.
+/// So many objects, and names of clusters, are kept in mind at most; should there be more, each is new again now and then.
 const MOST: usize = 1 << 15;
 
 impl Default for Recall {
@@ -52,7 +52,7 @@ impl Recall {
         let (mut line, mut guess) = (Line::default(), None);
         cursor.fields(|cursor, name| {
             match cursor.named(name) {
-                "at" if line.at.is_none() => line.at = Some(cursor.read()?),
+                "at" if line.at.is_none() => line.at = Some(cursor.number()?),
                 "mark" if line.mark.is_none() => line.mark = Some(cursor.read()?),
                 "on" if line.on.is_none() => line.on = Some(self.cluster(cursor.word()?)),
                 "event" if line.event.is_none() => line.event = Some(event_called(cursor.word()?)?),
@@ -117,6 +117,9 @@ impl Recall {
     fn cluster(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.clusters.get(name) {
             return Arc::clone(known);
+        }
+        if self.clusters.len() >= MOST {
+            self.clusters.clear();
         }
         let name: Arc<str> = name.into();
         self.clusters.insert(Arc::clone(&name));
