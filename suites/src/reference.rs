@@ -9,9 +9,7 @@ use capsize_clock::Seed;
 use capsize_clusters::{Admission, Fleet, SyncMode};
 use capsize_controllers::Write;
 use capsize_controllers::rules::{EvictsBy, Gates, Reference as ReferenceRules, Release, Rules, UnknownBug};
-use capsize_controllers::{
-    Agent, Controllers, MemberClients, Metrics, Settings, admit, api, bounded,
-};
+use capsize_controllers::{Agent, Controllers, MemberClients, Metrics, Settings, admit, api, bounded};
 use capsize_framework::run::{Implementation, Nature, Site, StartError, Started};
 use capsize_framework::target::{Feature, Profile, Timings};
 use futures::future::{LocalBoxFuture, ready};

@@ -19,19 +19,20 @@ const FIRST_RETRY: Duration = Duration::from_millis(200);
 /// The longest delay after a failure.
 const LAST_RETRY: Duration = Duration::from_secs(7);
 
-/// Renews the Lease of `cluster`, for ever.
-pub(super) async fn keep(context: Arc<Context>, cluster: Arc<Cluster>) {
+/// Renews the Lease of the cluster called `name`, for ever. It is of the Cluster that there is: one that is made again owns it
+/// anew.
+pub(super) async fn keep(context: Arc<Context>, name: String) {
     let settings = &context.settings;
     let interval = settings.cluster_lease_duration.mul_f64(settings.cluster_lease_renew_interval_fraction);
     let mut retry = FIRST_RETRY;
     loop {
-        let pause = match renew(&context, &cluster).await {
+        let pause = match renew(&context, &name).await {
             Ok(()) => {
                 retry = FIRST_RETRY;
                 interval
             }
             Err(error) => {
-                tracing::debug!(cluster = cluster.name_any(), %error, "a lease was not renewed");
+                tracing::debug!(cluster = name, %error, "a lease was not renewed");
                 let pause = retry;
                 retry = LAST_RETRY.min(retry * 2);
                 pause
@@ -41,18 +42,19 @@ pub(super) async fn keep(context: Arc<Context>, cluster: Arc<Cluster>) {
     }
 }
 
-async fn renew(context: &Context, cluster: &Cluster) -> Result<(), Error> {
+async fn renew(context: &Context, name: &str) -> Result<(), Error> {
     let leases = Api::<Lease>::namespaced(context.client.clone(), NAMESPACE_CLUSTER_LEASES);
     // `metav1.MicroTime`: six decimals, always.
     let now = format!("{:.6}", context.clock.now());
     let renewal = Patch::Merge(json!({ "spec": { "renewTime": now } }));
-    match leases.patch(&cluster.name_any(), &PatchParams::default(), &renewal).await {
+    match leases.patch(name, &PatchParams::default(), &renewal).await {
         Err(kube::Error::Api(status)) if status.is_not_found() => {}
         outcome => return Ok(outcome.map(drop)?),
     }
+    let Some(cluster) = context.clusters.get("", name) else { return Ok(()) };
     ensure_namespace(context).await?;
     let seconds = context.settings.cluster_lease_duration.as_secs();
-    let lease = serde_json::from_value(lease(cluster, seconds, &now))?;
+    let lease = serde_json::from_value(lease(&cluster, seconds, &now))?;
     leases.create(&PostParams::default(), &lease).await?;
     Ok(())
 }

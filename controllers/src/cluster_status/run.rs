@@ -64,7 +64,7 @@ async fn probe_loop(context: Arc<Context>, name: String, forward: Arc<Notify>) {
         context.metrics.status_synced(&name, context.clock.elapsed().saturating_sub(start));
         let healthy = run.is_some_and(|run| run.ready);
         if context.is_agent() && healthy && lease.is_empty() {
-            lease.spawn(lease::keep(Arc::clone(&context), cluster));
+            lease.spawn(lease::keep(Arc::clone(&context), name.clone()));
         }
         if let Err(error) = outcome {
             tracing::debug!(cluster = name, %error, "the status of a cluster could not be written");

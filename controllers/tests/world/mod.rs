@@ -13,9 +13,7 @@ use capsize_clock::{Clock, Seed, Simulation, simulate};
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_controllers::api::{Cluster, PropagationPolicy, ResourceBinding, Work, crds};
 use capsize_controllers::rules::{Reference, Rules};
-use capsize_controllers::{
-    Controllers, MemberClients, Metrics, Running, Settings, Write, admit, bounded,
-};
+use capsize_controllers::{Controllers, MemberClients, Metrics, Running, Settings, Write, admit, bounded};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams, PostParams};

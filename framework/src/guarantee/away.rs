@@ -25,7 +25,7 @@ impl Away {
             }
             News::FaultEnded { member: Some(member), .. } if !is_hit(member, court) => {
                 let since = self.hit.swap_remove(member).unwrap_or(fact.at);
-                let until = fact.at + bounds::reached(court.timings(), fact.at.saturating_sub(since));
+                let until = fact.at + bounds::seen_again(court.timings(), fact.at.saturating_sub(since));
                 let latest = self.until.entry(member.clone()).or_default();
                 *latest = until.max(*latest);
             }

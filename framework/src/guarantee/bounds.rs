@@ -257,6 +257,15 @@ pub(super) fn reached(timings: &Timings, away: Duration) -> Duration {
     timings.latency + away.min(LONGEST_BACK_OFF)
 }
 
+/// The longest that a watch waits until it is begun again: client-go's (`tools/cache/reflector.go`) wait from 800 ms on twice
+/// as long each time, up to 30 s, and by chance up to as long again.
+const LONGEST_WATCH_BACK_OFF: Duration = Duration::from_secs(60);
+
+/// From a member's being back after it was `away` for so long to everybody's seeing what is in it, at most.
+pub(super) fn seen_again(timings: &Timings, away: Duration) -> Duration {
+    reached(timings, away).max(timings.latency + (away * 2).min(LONGEST_WATCH_BACK_OFF))
+}
+
 pub(super) const GONE: &str = "at most latency after the manifest is gone";
 
 /// From a manifest's being gone to its copy's being gone, at most.

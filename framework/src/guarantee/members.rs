@@ -62,6 +62,8 @@ static RECOVERED: Rule = Rule {
 pub(super) struct Recovered {
     /// Since when no fault of a member keeps probes from succeeding.
     ended: Table<String, Duration>,
+    /// Since when one does, and what was known before that.
+    failing: Table<String, (Duration, Option<Duration>)>,
     /// How slow a probe may be that is under way when the last fault ends; absent where none need have failed.
     failed: Table<String, Failing>,
     waits: Waits,
@@ -86,7 +88,7 @@ impl Guarantee for Recovered {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
-            News::FaultBegan { member: Some(member), .. } => self.began(member, court),
+            News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
             News::FaultEnded { member: Some(member), fault } => self.ended(member, fault, fact, court),
             News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
             News::Health { member, was: Some(Health::NotReady), now: Some(Health::Ready), .. } => {
@@ -99,6 +101,7 @@ impl Guarantee for Recovered {
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.ended.swap_remove(member);
+                self.failing.swap_remove(member);
                 self.waits.cancel(&Subject::member(member));
             }
             _ => {}
@@ -118,11 +121,12 @@ fn is_said_by_hand(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
 }
 
 impl Recovered {
-    fn began(&mut self, member: &str, court: &Court<'_>) {
+    fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
         self.waits.cancel(&Subject::member(member));
         let fails = in_force(member, court).any(|fault| bounds::failing(fault).is_some());
         if fails {
-            self.ended.swap_remove(member);
+            let before = self.ended.swap_remove(member);
+            self.failing.entry(member.to_owned()).or_insert((fact.at, before));
         }
         let before = self.failed.get(member).copied();
         if fails || before.is_some() {
@@ -137,7 +141,10 @@ impl Recovered {
         let Some(known) = court.member(member).filter(|known| !known.pulls) else { return };
         let fails = in_force(member, court).any(|fault| bounds::failing(fault).is_some());
         if bounds::failing_by(fault).is_some() && !fails {
-            self.ended.insert(member.to_owned(), fact.at);
+            let (since, before) = self.failing.swap_remove(member).unwrap_or((Duration::ZERO, None));
+            // One that is over before the next probe may have been met by none.
+            let unmet = fact.at.saturating_sub(since) < court.timings().status_update_frequency;
+            self.ended.insert(member.to_owned(), before.filter(|_| unmet).unwrap_or(fact.at));
         }
         if in_force(member, court).next().is_some() {
             return;

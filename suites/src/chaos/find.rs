@@ -27,8 +27,10 @@ impl Find {
     /// where it takes faults, a plan that fails without any fails for another reason.
     pub(super) fn of(seed: u64, style: Style, drawn: Plan, target: Target<'_>, alarm: &Alarm) -> Self {
         let fails = |plan: &Plan| still_fails(plan, target, alarm);
-        let undisturbed = fails(&drawn.undisturbed());
-        let fails = |plan: &Plan| fails(plan) && (undisturbed || !fails(&plan.undisturbed()));
+        // Of a plan of nothing but faults nothing is left.
+        let fails_alone = |plan: Plan| plan.case().is_ok() && fails(&plan);
+        let undisturbed = fails_alone(drawn.undisturbed());
+        let fails = |plan: &Plan| fails(plan) && (undisturbed || !fails_alone(plan.undisturbed()));
         let smallest = shrink(&drawn, TRIES, fails);
         let outcome = run(&smallest, target, (true, Until::End));
         let mut case = outcome.case;
