@@ -291,13 +291,14 @@ pub(super) fn removed(timings: &Timings) -> Duration {
     timings.recheck * 2 + timings.latency
 }
 
-pub(super) const ABANDONED: &str =
-    "at most silentProbe + 2 x recheck + latency after the member is told to be away";
+pub(super) const ABANDONED: &str = "at most 2 x recheck + latency after the member is told to be away; silentProbe more where its \
+     packets vanish";
 
-/// From a member's being told to be away while it is being removed to the end of what was written for it, at most: who is
-/// asking it just then gives up as late as who probes it. `None` where nothing ends that.
-pub(super) fn abandoned(timings: &Timings) -> Option<Duration> {
-    timings.silent_probe.map(|probe| probe + removed(timings))
+/// From a member's being told to be away while it is being removed to the end of what was written for it, at most: where
+/// its packets vanish, who is asking it just then gives up as late as who probes it. `None` where nothing ends that.
+pub(super) fn abandoned(timings: &Timings, silent: bool) -> Option<Duration> {
+    let asking = if silent { timings.silent_probe? } else { Duration::ZERO };
+    Some(asking + removed(timings))
 }
 
 pub(super) const UNREACHABLE: &str = "not before failoverEvictionTimeout - monitorGracePeriod after the member is cut off; at \

@@ -1,10 +1,10 @@
 //! What must come to an end without help from a member, or without anything that tells: LIVENESS.
 
 use super::away::{Away, is_hit};
-use super::bounds;
+use super::bounds::{self, Failing};
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
-use crate::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey};
+use crate::facts::{Fact, FaultInForce, Health, InstanceHealth, News, Workload, WorkloadKey};
 use crate::target::Feature;
 
 static ABANDONED: Rule = Rule {
@@ -66,7 +66,11 @@ impl Abandoned {
         if !away || !delivery.is_some_and(|delivery| delivery.leaving) {
             return self.0.cancel(&subject);
         }
-        let Some(limit) = bounds::abandoned(court.timings()) else { return };
+        let vanishes = |fault: &FaultInForce| {
+            fault.member.as_deref() == Some(name) && bounds::failing(fault) == Some(Failing::Silent)
+        };
+        let silent = court.world.faults.iter().any(vanishes);
+        let Some(limit) = bounds::abandoned(court.timings(), silent) else { return };
         let reason = Reason {
             because: format!("{name} is being removed, and cannot be asked"),
             missing: format!("the manifest of {key} for it is still there"),

@@ -391,13 +391,19 @@ fn a_member_that_is_reached_otherwise_has_the_threshold_too() {
 #[test]
 fn what_is_written_for_a_member_that_is_removed_while_away_goes() {
     let leaving = json!({"metadata": {"deletionTimestamp": STAMP}});
-    let removed = || {
-        let story = Story::new().fault("refuse", "m3", "begin").at(14.0).ready("m3", "False");
+    let removed = |story: Story, fault: &str| {
+        let story = story.fault(fault, "m3", "begin").at(14.0).ready("m3", "False");
         let story = story.taint("m3", "not-ready", "NoSchedule").work("m3", &leaving).at(15.0);
         story.member("m3", leaving.clone())
     };
-    holds("LIVENESS-05", &removed().at(20.0).work_gone("m3").leaves("m3").until(21.0));
-    shows("LIVENESS-05", &removed().until(36.1));
+    let refused = || removed(Story::new(), "refuse");
+    holds("LIVENESS-05", &refused().at(20.0).work_gone("m3").leaves("m3").until(21.0));
+    shows("LIVENESS-05", &refused().until(36.1));
+    // Who is asking it waits as long as for a probe.
+    let others = || Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
+    let vanished = || removed(others(), "partition");
+    holds("LIVENESS-05", &vanished().at(67.9).work_gone("m3").leaves("m3").until(69.0));
+    breaks("LIVENESS-05", &vanished().until(68.1));
 }
 
 #[test]
