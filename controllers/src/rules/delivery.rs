@@ -107,17 +107,11 @@ fn is_empty(value: &Value) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::api::ANNOTATION_MANAGED_LABELS;
-    use crate::rules::Reference;
-
-    static NOTHING: BTreeMap<String, String> = BTreeMap::new();
-
-    fn to_m1<'a>(template: &'a Value, (namespace, name): (&'a str, &'a str)) -> Delivery<'a> {
-        Delivery {
+impl<'a> Delivery<'a> {
+    /// What goes of `template` to m1 for a binding without an id, and nothing is changed on the way.
+    pub(super) fn to_m1(template: &'a Value, (namespace, name): (&'a str, &'a str)) -> Self {
+        static NOTHING: BTreeMap<String, String> = BTreeMap::new();
+        Self {
             template,
             binding: Some(BindingRef { namespace, name, id: "" }),
             work_id: "",
@@ -129,6 +123,15 @@ mod tests {
             conflicts: None,
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::ANNOTATION_MANAGED_LABELS;
+    use crate::rules::Reference;
 
     #[test]
     fn overrides_have_the_last_word_but_on_the_marks() {
@@ -142,7 +145,7 @@ mod tests {
         let delivery = Delivery {
             replicas: Some(5),
             overriders: &[&overriders],
-            ..to_m1(&template, ("default", "web-deployment"))
+            ..Delivery::to_m1(&template, ("default", "web-deployment"))
         };
         let made = manifest(&Reference, &delivery).unwrap();
         assert_eq!(made["spec"]["replicas"], 1);
@@ -154,8 +157,11 @@ mod tests {
     fn a_job_has_its_share_of_pods_and_completions() {
         let template = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum"},
             "spec": {"parallelism": 4, "completions": 8}});
-        let share =
-            Delivery { replicas: Some(1), completions: Some(2), ..to_m1(&template, ("default", "sum-job")) };
+        let share = Delivery {
+            replicas: Some(1),
+            completions: Some(2),
+            ..Delivery::to_m1(&template, ("default", "sum-job"))
+        };
         let made = manifest(&Reference, &share).unwrap();
         assert_eq!(made["spec"], json!({"parallelism": 1, "completions": 2}));
     }
@@ -164,7 +170,7 @@ mod tests {
     fn a_new_copy_is_told_of_the_old_one_by_labels() {
         let template = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "web"}});
         let state = BTreeMap::from([("job-id".to_owned(), "a1".to_owned())]);
-        let told = Delivery { state: &state, ..to_m1(&template, ("default", "web-thing")) };
+        let told = Delivery { state: &state, ..Delivery::to_m1(&template, ("default", "web-thing")) };
         let made = manifest(&Reference, &told).unwrap();
         assert_eq!(made["metadata"]["labels"]["job-id"], "a1");
         let managed = made["metadata"]["annotations"][ANNOTATION_MANAGED_LABELS].as_str().unwrap();

@@ -171,24 +171,12 @@ fn keys(map: &Map<String, Value>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::rules::{Reference, Release, manifest};
 
     fn to_m1<'a>(template: &'a Value, namespace: &'a str, name: &'a str) -> Delivery<'a> {
-        static NOTHING: BTreeMap<String, String> = BTreeMap::new();
-        Delivery {
-            template,
-            binding: Some(BindingRef { namespace, name, id: "7258" }),
-            work_id: "619d",
-            cluster: "m1",
-            replicas: None,
-            completions: None,
-            overriders: &[],
-            state: &NOTHING,
-            conflicts: None,
-        }
+        let binding = Some(BindingRef { namespace, name, id: "7258" });
+        Delivery { binding, work_id: "619d", ..Delivery::to_m1(template, (namespace, name)) }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::rules::{BindingRef, Delivery, Gates, Neighbours, Owner, Scene, ScheduleError};
+use crate::rules::{Delivery, Gates, Neighbours, Owner, Scene, ScheduleError};
 
 fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
@@ -374,22 +374,6 @@ fn what_a_release_does_without_is_left_as_it_is() {
     assert_eq!(newest.default_tolerations(&toleration, Duration::ZERO, Duration::ZERO), toleration);
 }
 
-/// What m1 is to have of a template.
-fn to_m1(template: &Value) -> Delivery<'_> {
-    static NOTHING: BTreeMap<String, String> = BTreeMap::new();
-    Delivery {
-        template,
-        binding: Some(BindingRef { namespace: "default", name: "web", id: "" }),
-        work_id: "",
-        cluster: "m1",
-        replicas: None,
-        completions: None,
-        overriders: &[],
-        state: &NOTHING,
-        conflicts: None,
-    }
-}
-
 #[test]
 fn a_release_is_made_with_its_bugs_or_with_one() {
     assert_eq!(Release::with_bugs_of("1.5").bugs, Bug::of("1.5"));
@@ -436,7 +420,12 @@ fn what_depends_on_the_release_is_asked_of_it() {
         let nowhere = Scene { clusters: &[], neighbours: Neighbours::default(), now: at(1) };
         assert!(rules.schedule(&web, &BindingStatus::default(), &nowhere).is_err());
         assert_eq!(
-            rules.manifest(&to_m1(&json!({"kind": "ConfigMap", "metadata": {"name": "web"}}))).unwrap()["kind"],
+            rules
+                .manifest(&Delivery::to_m1(
+                    &json!({"kind": "ConfigMap", "metadata": {"name": "web"}}),
+                    ("default", "web")
+                ))
+                .unwrap()["kind"],
             "ConfigMap"
         );
         let elsewhere = parsed(json!({"apiVersion": "v9", "kind": "Thing", "name": "web"}));
