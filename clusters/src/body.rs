@@ -9,7 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, BodyStream};
 use tower::BoxError;
 
-use crate::link::{Link, LinkError};
+use crate::link::{Birth, Link, LinkError};
 
 /// How many events may be on their way at once before the sender has to wait.
 const EVENTS_UNDER_WAY: usize = 1024;
@@ -25,7 +25,7 @@ enum Passage {
 }
 
 impl LinkBody {
-    pub(crate) fn new<B>(link: Link, body: B) -> Self
+    pub(crate) fn new<B>(link: Link, birth: Birth, body: B) -> Self
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
@@ -33,19 +33,19 @@ impl LinkBody {
         if body.size_hint().exact().is_some() {
             return Self(Passage::Whole(Box::pin(body.map_err(Into::into))));
         }
-        Self(Passage::Events(events(link, body)))
+        Self(Passage::Events(events(link, birth, body)))
     }
 }
 
 /// The frames of `body` as they come over. A reset ends them with an error.
-fn events<B>(link: Link, body: B) -> BoxStream<'static, Result<Frame<Bytes>, BoxError>>
+fn events<B>(link: Link, birth: Birth, body: B) -> BoxStream<'static, Result<Frame<Bytes>, BoxError>>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let (watched, resets) = (link.clone(), link.resets());
+    let watched = link.clone();
     let reset = async move {
-        watched.broken(resets).await;
+        watched.broken(birth).await;
         Err(LinkError::Reset.into())
     };
     let frames = BodyStream::new(body).map(move |frame| {
@@ -53,7 +53,7 @@ where
         let frame = frame.map_err(Into::into);
         let bytes = frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Bytes::len);
         async move {
-            link.carry_event(bytes as u64).await?;
+            link.carry_event(birth, bytes as u64).await?;
             frame
         }
     });

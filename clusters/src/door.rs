@@ -1,26 +1,16 @@
 //! A link for programs of their own: TCP connections that come in here go on to a server, as far as the link lets them.
 //!
-//! It knows nothing of what is said on them. What is wrong with the link is said in `link.rs`.
+//! It knows nothing of what is said on them. What is wrong with the link is said in `link.rs`; `pump.rs` carries what is said.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use capsize_clock::Clock;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::link::{End, Link};
-
-/// So much is read at once.
-const CHUNK: usize = 64 * 1024;
-
-/// So many chunks may be under way in each direction of a connection.
-const UNDER_WAY: usize = 64;
+use crate::pump::Pump;
 
 /// How long it waits when the machine has no room for one more connection.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -72,77 +62,34 @@ async fn accept(listener: TcpListener, link: Link, server: SocketAddr) {
 }
 
 /// Carries one connection until either end closes it, or the link is refused.
-async fn pass(link: Link, client: TcpStream, server: SocketAddr) {
-    let resets_so_far = link.resets();
-    // A reset in the place of an orderly end, should the link break: the other end sees it at once.
-    let resets = |stream: &TcpStream| stream.set_zero_linger().is_ok() && stream.set_nodelay(true).is_ok();
-    if !link.lets_in() || !resets(&client) {
-        return;
-    }
-    let Ok(server) = TcpStream::connect(server).await else { return };
-    if !resets(&server) {
-        return;
-    }
-    let (from_client, to_client) = client.into_split();
-    let (from_server, to_server) = server.into_split();
-    let there = pump(&link, from_client, to_server, End::Member);
-    let back = pump(&link, from_server, to_client, End::ControlPlane);
-    tokio::select! {
-        biased;
-        () = link.broken(resets_so_far) => {}
+async fn pass(link: Link, mut client: TcpStream, server: SocketAddr) {
+    let birth = link.birth();
+    let mut onward = None;
+    let carried = async {
+        if !link.lets_in() {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        link.answers_new().await;
+        let server = onward.insert(TcpStream::connect(server).await?);
+        client.set_nodelay(true)?;
+        server.set_nodelay(true)?;
+        let (from_client, to_client) = client.split();
+        let (from_server, to_server) = server.split();
+        let there = Pump { link: &link, birth, from: from_client, to: to_server, end: End::Member };
+        let back = Pump { link: &link, birth, from: from_server, to: to_client, end: End::ControlPlane };
         // One end that has said all does not keep the other from answering.
-        _ = async { tokio::try_join!(there, back) } => {}
-    }
-}
-
-/// Carries what goes to one end.
-async fn pump(link: &Link, from: OwnedReadHalf, to: OwnedWriteHalf, end: End) -> io::Result<()> {
-    let (under_way, arriving) = mpsc::channel(UNDER_WAY);
-    tokio::try_join!(take(link, from, under_way), hand_over(link, arriving, to, end)).map(drop)
-}
-
-/// When something is there at the earliest, by the time since the start of the clock.
-type Parcel = (Duration, Bytes);
-
-async fn take(link: &Link, mut from: OwnedReadHalf, under_way: mpsc::Sender<Parcel>) -> io::Result<()> {
-    loop {
-        let mut chunk = BytesMut::with_capacity(CHUNK);
-        match from.read_buf(&mut chunk).await {
-            Ok(1..) => {}
-            ended => {
-                link.tells_ends().await;
-                return ended.map(drop);
-            }
+        tokio::try_join!(there.run(), back.run()).map(drop)
+    };
+    let ended = tokio::select! {
+        biased;
+        () = link.broken(birth) => Err(io::ErrorKind::ConnectionReset.into()),
+        ended = carried => ended,
+    };
+    if ended.is_err() {
+        // A reset in the place of an orderly end: the other end sees it at once.
+        for stream in std::iter::once(&client).chain(&onward) {
+            let _gone = stream.set_zero_linger();
         }
-        let parcel = (link.clock().elapsed() + link.delay(), chunk.freeze());
-        if under_way.send(parcel).await.is_err() {
-            return Ok(());
-        }
-    }
-}
-
-async fn hand_over(
-    link: &Link,
-    mut arriving: mpsc::Receiver<Parcel>,
-    mut to: OwnedWriteHalf,
-    end: End,
-) -> io::Result<()> {
-    // When what came before has got through.
-    let mut free = Duration::ZERO;
-    while let Some((due, chunk)) = arriving.recv().await {
-        free = due.max(free) + link.takes(chunk.len() as u64);
-        wait_until(link.clock(), free).await;
-        link.passable(end).await;
-        to.write_all(&chunk).await?;
-    }
-    link.passable(end).await;
-    to.shutdown().await
-}
-
-async fn wait_until(clock: Clock, due: Duration) {
-    let left = due.saturating_sub(clock.elapsed());
-    if !left.is_zero() {
-        clock.sleep(left).await;
     }
 }
 
@@ -151,6 +98,7 @@ mod tests {
     use std::future::Future;
 
     use capsize_clock::{Seed, live};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::time::timeout;
 
     use super::*;
@@ -198,7 +146,8 @@ mod tests {
 
     /// Whether a new connection is good for anything.
     async fn answers(door: &Door) -> bool {
-        let mut stream = TcpStream::connect(door.address()).await.unwrap();
+        // It may be reset before it is known to be made.
+        let Ok(mut stream) = TcpStream::connect(door.address()).await else { return false };
         let _reset = stream.write_all(b"ahoy").await;
         answer(&mut stream).await.is_ok()
     }
@@ -259,16 +208,86 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_not_told_while_the_link_is_half_open() {
+    fn what_is_half_open_is_silent_until_it_is_reset_and_what_is_new_works() {
         with_link(|link| async move {
             let (door, _server) = twice(&link).await;
-            let mut stream = open(&door).await;
+            let (mut said, mut ended) = (open(&door).await, open(&door).await);
             let fault = link.apply(LinkFault::HalfOpen);
-            stream.shutdown().await.unwrap();
-            let told = timeout(SILENCE, stream.read(&mut [0])).await;
-            assert!(told.is_err(), "{told:?}");
+            said.write_all(b"land").await.unwrap();
+            ended.shutdown().await.unwrap();
+            let mut new = open(&door).await;
+            for stream in [&mut said, &mut ended] {
+                let told = timeout(SILENCE, stream.read(&mut [0])).await;
+                assert!(told.is_err(), "{told:?}");
+            }
             drop(fault);
-            assert_eq!(timeout(PATIENCE, stream.read(&mut [0])).await.unwrap().unwrap(), 0);
+            for stream in [&mut said, &mut ended] {
+                assert!(timeout(PATIENCE, stream.read(&mut [0])).await.unwrap().is_err());
+            }
+            new.write_all(b"land").await.unwrap();
+            assert_eq!(answer(&mut new).await.unwrap(), "landland");
+        });
+    }
+
+    #[test]
+    fn new_connections_wait_for_an_answer_and_the_old_stay() {
+        with_link(|link| async move {
+            let (door, _server) = twice(&link).await;
+            let mut old = open(&door).await;
+            let fault = link.apply(LinkFault::DropNew);
+            let mut new = TcpStream::connect(door.address()).await.unwrap();
+            new.write_all(b"ahoy").await.unwrap();
+            let told = timeout(SILENCE, new.read(&mut [0])).await;
+            assert!(told.is_err(), "{told:?}");
+            old.write_all(b"land").await.unwrap();
+            assert_eq!(answer(&mut old).await.unwrap(), "landland");
+            drop(fault);
+            assert_eq!(answer(&mut new).await.unwrap(), "ahoyahoy");
+        });
+    }
+
+    /// What is under way when a fault comes and goes is neither lost nor told twice, and nothing overtakes it.
+    #[test]
+    fn much_that_is_said_comes_through_whatever_begins_and_ends_meanwhile() {
+        const ALL: usize = 48 << 20;
+        let number = |at: usize| (at / 4 % (1 << 24)) as u32;
+        with_link(|link| async move {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+            let door = Door::open(link.clone(), listener.local_addr().unwrap()).await.unwrap();
+            let mut stream = TcpStream::connect(door.address()).await.unwrap();
+            let (mut taken, _) = listener.accept().await.unwrap();
+            let said: Vec<u8> = (0..ALL).step_by(4).flat_map(|at| number(at).to_le_bytes()).collect();
+            let mut saying = JoinSet::new();
+            saying.spawn(async move {
+                stream.write_all(&said).await.unwrap();
+                stream.shutdown().await.unwrap();
+                // Until the other end has read all.
+                let _ended = stream.read(&mut [0]).await;
+            });
+            let faults = [
+                LinkFault::Delay(Duration::from_millis(1)),
+                LinkFault::BlackHole { direction: Direction::Both },
+                LinkFault::Jitter(Duration::from_millis(2)),
+            ];
+            let (mut faults, mut fault, mut next) = (faults.into_iter().cycle(), None, 1 << 20);
+            let (mut buffer, mut read, mut heard) = (vec![0; 256 << 10], 0, Vec::with_capacity(ALL));
+            loop {
+                // What is swallowed comes when the fault has ended.
+                match timeout(Duration::from_millis(20), taken.read(&mut buffer)).await {
+                    Ok(Ok(0)) => break,
+                    Ok(more) => read = more.unwrap(),
+                    Err(_) => (fault, next) = (None, heard.len() + (1 << 20)),
+                }
+                heard.extend_from_slice(&buffer[..std::mem::take(&mut read)]);
+                if heard.len() > next {
+                    next += 1 << 20;
+                    fault = fault.is_none().then(|| link.apply(faults.next().unwrap()));
+                }
+            }
+            drop(fault);
+            assert_eq!(heard.len(), ALL);
+            let mut words = heard.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
+            assert!((0..ALL).step_by(4).all(|at| words.next() == Some(number(at))));
         });
     }
 
@@ -286,6 +305,25 @@ mod tests {
             for word in &words {
                 assert_eq!(answer(&mut stream).await.unwrap(), word.repeat(2));
             }
+        });
+    }
+
+    #[test]
+    fn what_is_said_last_arrives_although_its_sender_has_gone() {
+        const LAST: usize = 1 << 20;
+        with_link(|link| async move {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+            let door = Door::open(link, listener.local_addr().unwrap()).await.unwrap();
+            let mut stream = TcpStream::connect(door.address()).await.unwrap();
+            let (mut server, _) = listener.accept().await.unwrap();
+            stream.shutdown().await.unwrap();
+            assert_eq!(server.read(&mut [0]).await.unwrap(), 0);
+            let mut saying = JoinSet::new();
+            saying.spawn(async move { server.write_all(&vec![7; LAST]).await.unwrap() });
+            saying.join_next().await.unwrap().unwrap();
+            let mut heard = Vec::new();
+            stream.read_to_end(&mut heard).await.unwrap();
+            assert_eq!(heard.len(), LAST);
         });
     }
 
@@ -328,13 +366,9 @@ mod tests {
             answer(&mut open).await.unwrap();
             let fault = link.apply(LinkFault::Refuse);
             assert!(answer(&mut open).await.is_err());
-            let mut new = TcpStream::connect(door.address()).await.unwrap();
-            let _reset = new.write_all(b"ahoy").await;
-            assert!(answer(&mut new).await.is_err());
+            assert!(!answers(&door).await);
             drop(fault);
-            let mut healed = TcpStream::connect(door.address()).await.unwrap();
-            healed.write_all(b"ahoy").await.unwrap();
-            assert_eq!(answer(&mut healed).await.unwrap(), "ahoyahoy");
+            assert!(answers(&door).await);
         });
     }
 

@@ -15,7 +15,7 @@ use crate::gate::Gate;
 use crate::inside::{self, StartUp, StartUpSetting};
 use crate::link::Link;
 use crate::nodes;
-use crate::outside::{Foreign, Machine, Provider, ProviderError};
+use crate::outside::{Foreign, Inside, Machine, Provider, ProviderError};
 
 /// Admission in the control plane, in process: `Ok(Some(object))` changes what was sent, `Err` refuses it.
 pub type Admission = Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
@@ -46,6 +46,9 @@ pub struct MemberSpec {
     pub start_up: StartUp,
     /// Who reaches out to whom.
     pub sync: SyncMode,
+    /// Whether what the control plane asks of it passes a gate, so that its API server may be in trouble. Where that takes
+    /// sockets, somebody then reads on the way what is said, in the place of passing it on.
+    pub gated: bool,
 }
 
 /// Who reaches out to whom, of the control plane and a member.
@@ -71,6 +74,7 @@ impl MemberSpec {
             nodes: 1,
             start_up: StartUp::After(Duration::from_millis(1500)),
             sync: SyncMode::Push,
+            gated: false,
         }
     }
 }
@@ -122,10 +126,15 @@ impl Fleet {
         let mut members = BTreeMap::new();
         for (spec, outside) in spec.members.iter().zip(started) {
             let link = Link::new(run.clock, seed_of(run, spec).stream("link"));
-            let start_up = StartUpSetting::new(spec.start_up);
-            let foreign = Foreign::reach(outside, &link, start_up.clone()).await?;
+            let (gate, start_up) = (Gate::new(run.clock), StartUpSetting::new(spec.start_up));
+            let inside = match provider.are_bare() {
+                true => Inside::Ours(run, spec, start_up.clone()),
+                false => Inside::Theirs(start_up.clone()),
+            };
+            let passed = spec.gated.then_some(&gate);
+            let foreign = Foreign::reach(outside, &link, passed, inside).await?;
             let place = Place::Outside(Box::new(foreign));
-            members.insert(spec.name.clone(), Member { spec: spec.clone(), link, start_up, place });
+            members.insert(spec.name.clone(), Member { spec: spec.clone(), link, gate, start_up, place });
         }
         Ok(Self { members, ..fleet })
     }
@@ -176,6 +185,7 @@ impl Fleet {
 pub struct Member {
     spec: MemberSpec,
     link: Link,
+    gate: Gate,
     start_up: StartUpSetting,
     place: Place,
 }
@@ -196,9 +206,11 @@ impl Member {
         let api = set_up(ApiServer::builder(run.clock, seed_of(run, spec).stream("api")).name(&spec.name));
         let link = Link::new(run.clock, seed_of(run, spec).stream("link"));
         let (api, start_up) = (api.build(), StartUpSetting::new(spec.start_up));
-        let remote = link.wrap(api.service()).client();
+        let gate = Gate::new(run.clock);
+        let remote = link.wrap(gate.wrap(api.service())).client();
         let inside = run_inside(run, spec, &api.client(), start_up.clone());
-        Self { spec: spec.clone(), link, start_up, place: Place::Embedded { api, remote, _inside: inside } }
+        let place = Place::Embedded { api, remote, _inside: inside };
+        Self { spec: spec.clone(), link, gate, start_up, place }
     }
 
     /// Its name.
@@ -251,7 +263,13 @@ impl Member {
         &self.link
     }
 
-    /// A client that reaches it as the control plane does, through the link.
+    /// The gate of its API server, as the control plane passes it; nobody does where it was not made `gated`.
+    #[must_use]
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// A client that reaches it as the control plane does, through the link and the gate.
     #[must_use]
     pub fn remote_client(&self) -> Client {
         match &self.place {

@@ -1,10 +1,10 @@
-//! The gate of the control plane's API server: where it is in trouble, as its controllers see it.
+//! The gate of an API server: where it is in trouble, as those see it who come through the gate. That of the control plane is
+//! passed by its controllers, that of a member by the control plane.
 //!
 //! Faults are data ([`ServerFault`]) and hold as long as their guard lives. Whoever looks without the gate (the recorder,
 //! people) sees what is there. How the body of a watch passes is in `gate_body.rs`.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,16 +12,17 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use capsize_apiserver::{ApiBody, ApiService};
 use capsize_clock::Clock;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
+use http_body_util::Full;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::Notify;
 use tower::{BoxError, Service};
 
 use crate::gate_body::GateBody;
+use crate::verb::Verb;
 
 /// What can be wrong with an API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +39,13 @@ pub enum ServerFault {
         /// Every how many writes.
         every: u32,
     },
-    /// Every request takes this much longer.
-    Slow(Duration),
+    /// Requests take longer.
+    Slow {
+        /// How much.
+        by: Duration,
+        /// Those with this verb; all where nothing is said.
+        verb: Option<Verb>,
+    },
     /// Every event of a watch comes this much later: who watches sees an old past.
     Lag(Duration),
     /// Watches end instead of telling every so many events; and one that goes on from where it was is told that this is
@@ -53,6 +59,12 @@ pub enum ServerFault {
         /// Every how many events.
         every: u32,
     },
+    /// Lists show what there was at this revision: they come from a cache that is behind. What a watch tells from there on is
+    /// what has happened since. After [`STALE_AT_MOST`] the cache is as good as new.
+    Stale {
+        /// The sequence number of the last change that the cache has seen.
+        revision: u64,
+    },
     /// Who makes this many writes dies of the last: see [`Gate::struck`].
     Crash {
         /// Which write, from 1.
@@ -61,6 +73,9 @@ pub enum ServerFault {
         done: bool,
     },
 }
+
+/// For so long lists may be stale: a little less than a server keeps what there was.
+pub const STALE_AT_MOST: Duration = Duration::from_secs(240);
 
 /// With what an API server in trouble answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,8 +106,15 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Faults {
     next: u64,
-    /// Each with how often it was met.
-    in_force: BTreeMap<u64, (ServerFault, u32)>,
+    in_force: BTreeMap<u64, InForce>,
+}
+
+#[derive(Debug)]
+struct InForce {
+    fault: ServerFault,
+    /// How often it was met.
+    met: u32,
+    since: Duration,
 }
 
 /// What becomes of a request.
@@ -102,6 +124,8 @@ struct Fate {
     refused: Option<StatusCode>,
     /// It is the last that its sender does, and whether it is done.
     last: Option<bool>,
+    /// It is answered with what there was at this revision.
+    as_of: Option<u64>,
 }
 
 impl Gate {
@@ -117,7 +141,7 @@ impl Gate {
         let mut faults = self.faults();
         let id = faults.next;
         faults.next += 1;
-        faults.in_force.insert(id, (fault, 0));
+        faults.in_force.insert(id, InForce { fault, met: 0, since: self.clock.elapsed() });
         self.shared.troubled.store(true, Ordering::Relaxed);
         GateGuard { gate: self.clone(), id }
     }
@@ -129,12 +153,17 @@ impl Gate {
 
     /// The API server as those see it who come through the gate.
     #[must_use]
-    pub fn wrap(&self, service: ApiService) -> GateService {
+    pub fn wrap<S>(&self, service: S) -> GateService<S> {
         GateService { gate: self.clone(), inner: service }
     }
 
     fn faults(&self) -> std::sync::MutexGuard<'_, Faults> {
         self.shared.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The clock of the run.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
     }
 
     fn is_troubled(&self) -> bool {
@@ -146,8 +175,8 @@ impl Gate {
         if !self.is_troubled() {
             return Duration::ZERO;
         }
-        let lag = |(fault, _): &(ServerFault, u32)| match fault {
-            ServerFault::Lag(by) => *by,
+        let lag = |each: &InForce| match each.fault {
+            ServerFault::Lag(by) => by,
             _ => Duration::ZERO,
         };
         self.faults().in_force.values().map(lag).sum()
@@ -164,17 +193,28 @@ impl Gate {
             && self.faults().meet(|fault| matches!(fault, ServerFault::Repeat { .. })).is_some()
     }
 
-    fn fate(&self, method: &Method, query: &str) -> Fate {
+    fn fate(&self, verb: Verb, uri: &Uri) -> Fate {
         let mut faults = self.faults();
-        let writes = !matches!(*method, Method::GET | Method::HEAD);
-        let resumes = query.contains("watch=") && query.contains("resourceVersion=");
+        let query = uri.query().unwrap_or_default();
+        let writes = verb.writes();
+        let resumes = verb == Verb::Watch && query.contains("resourceVersion=");
         let cut = |fault: &ServerFault| matches!(fault, ServerFault::Cut { .. });
-        let slow = |(fault, _): &(ServerFault, u32)| match fault {
-            ServerFault::Slow(by) => *by,
+        let slow = |each: &InForce| match each.fault {
+            ServerFault::Slow { by, verb: slow } if slow.is_none_or(|slow| slow == verb) => by,
             _ => Duration::ZERO,
         };
+        let now = self.clock.elapsed();
+        let stale = |each: &InForce| match each.fault {
+            ServerFault::Stale { revision } if now.saturating_sub(each.since) < STALE_AT_MOST => {
+                Some(revision)
+            }
+            _ => None,
+        };
         let mut fate = Fate { late: faults.in_force.values().map(slow).sum(), ..Fate::default() };
-        if resumes && faults.in_force.values().any(|(fault, _)| cut(fault)) {
+        if verb == Verb::List && is_open(query) {
+            fate.as_of = faults.in_force.values().filter_map(stale).min();
+        }
+        if resumes && faults.in_force.values().any(|each| cut(&each.fault)) {
             fate.refused = Some(StatusCode::GONE);
         }
         if let Some(ServerFault::Fail { status, .. }) =
@@ -199,15 +239,15 @@ impl Faults {
     /// Counts one more for each fault that `concerns`, and answers with the first that strikes now.
     fn meet(&mut self, concerns: impl Fn(&ServerFault) -> bool) -> Option<ServerFault> {
         let mut strikes = None;
-        for (fault, count) in self.in_force.values_mut().filter(|(fault, _)| concerns(fault)) {
-            *count += 1;
+        for InForce { fault, met, .. } in self.in_force.values_mut().filter(|each| concerns(&each.fault)) {
+            *met += 1;
             let now = match *fault {
                 ServerFault::Fail { every, .. }
                 | ServerFault::Conflict { every }
                 | ServerFault::Cut { every }
-                | ServerFault::Repeat { every } => count.is_multiple_of(every.max(1)),
-                ServerFault::Crash { write, .. } => *count == write,
-                ServerFault::Slow(_) | ServerFault::Lag(_) => false,
+                | ServerFault::Repeat { every } => met.is_multiple_of(every.max(1)),
+                ServerFault::Crash { write, .. } => *met == write,
+                ServerFault::Slow { .. } | ServerFault::Lag(_) | ServerFault::Stale { .. } => false,
             };
             strikes = strikes.or(now.then_some(*fault));
         }
@@ -243,43 +283,53 @@ impl Drop for GateGuard {
 
 /// The tower service of what comes through a gate.
 #[derive(Clone, Debug)]
-pub struct GateService {
+pub struct GateService<S> {
     gate: Gate,
-    inner: ApiService,
+    inner: S,
 }
 
-impl<B> Service<Request<B>> for GateService
+impl<S, B, R> Service<Request<B>> for GateService<S>
 where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
+    S: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
+    S::Future: Send + 'static,
+    B: Send + 'static,
+    R: http_body::Body<Data = Bytes> + Send + Unpin,
+    R::Error: Into<BoxError>,
 {
-    type Response = Response<GateBody>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+    type Response = Response<GateBody<R>>;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Self::Response, S::Error>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (gate, mut inner) = (self.gate.clone(), self.inner.clone());
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let (gate, clone) = (self.gate.clone(), self.inner.clone());
+        let mut inner = std::mem::replace(&mut self.inner, clone);
         Box::pin(async move {
+            let verb = Verb::of(request.method(), request.uri());
             let fate = match gate.is_troubled() {
-                true => gate.fate(request.method(), request.uri().query().unwrap_or_default()),
+                true => gate.fate(verb, request.uri()),
                 false => Fate::default(),
             };
+            if let Some(uri) = fate.as_of.and_then(|revision| as_of(request.uri(), revision)) {
+                *request.uri_mut() = uri;
+            }
             if !fate.late.is_zero() {
                 gate.clock.sleep(fate.late).await;
             }
-            let response = match fate {
+            match fate {
                 Fate { last: Some(false), .. } => return gate.strike().await,
-                Fate { refused: Some(status), last: None, .. } => refusal(status),
-                _ => inner.call(request).await?,
-            };
+                Fate { refused: Some(status), last: None, .. } => return Ok(refusal(status)),
+                _ => {}
+            }
+            let response = inner.call(request).await?;
             if fate.last.is_some() {
                 return gate.strike().await;
             }
-            Ok(response.map(|body| GateBody::new(gate, body)))
+            let watch = (verb == Verb::Watch && response.status().is_success()).then_some(gate);
+            Ok(response.map(|body| GateBody::new(watch, body)))
         })
     }
 }
@@ -292,17 +342,34 @@ impl Gate {
     }
 }
 
-fn refusal(status: StatusCode) -> Response<ApiBody> {
+/// Whether a list is asked for from its beginning, and it is left open of which state.
+fn is_open(query: &str) -> bool {
+    ["continue=", "resourceVersion="].iter().all(|given| !query.contains(given))
+}
+
+/// The same list, as it was at `revision`.
+fn as_of(uri: &Uri, revision: u64) -> Option<Uri> {
+    let query = uri.query().map(|query| format!("{query}&")).unwrap_or_default();
+    format!("{}?{query}resourceVersion={revision}&resourceVersionMatch=Exact", uri.path()).parse().ok()
+}
+
+/// The answer of an API server that does not do what it is asked.
+pub(crate) fn refusal<B>(status: StatusCode) -> Response<GateBody<B>> {
     let reason = match status {
         StatusCode::CONFLICT => "Conflict",
         StatusCode::GONE => "Expired",
         StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",
         StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
+        StatusCode::NOT_IMPLEMENTED => "NotImplemented",
         _ => "InternalError",
     };
+    let message = match status {
+        StatusCode::NOT_IMPLEMENTED => "what turns a connection into another does not pass a gate",
+        _ => "the server is in trouble",
+    };
     let body = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": "the server is in trouble", "reason": reason, "code": status.as_u16()});
-    let mut response = Response::new(ApiBody::Whole(Some(body.to_string().into_bytes().into())));
+        "message": message, "reason": reason, "code": status.as_u16()});
+    let mut response = Response::new(GateBody::refused(Full::from(body.to_string())));
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);

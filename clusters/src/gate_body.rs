@@ -1,22 +1,22 @@
 //! How the body of an answer passes the gate of an API server: whole, or event by event for a watch.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use capsize_apiserver::ApiBody;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::{Either, Full};
 use tokio::time::{Instant, sleep_until};
+use tower::BoxError;
 
 use crate::gate::Gate;
 
-/// A body that passes a gate.
-pub struct GateBody {
-    inner: ApiBody,
+/// A body that passes a gate, or what the gate says in its place.
+pub struct GateBody<B> {
+    inner: Either<B, Full<Bytes>>,
     /// Of a watch, the gate and what is on its way.
     watch: Option<Watch>,
 }
@@ -29,21 +29,28 @@ struct Watch {
     ended: bool,
 }
 
-impl GateBody {
-    pub(crate) fn new(gate: Gate, inner: ApiBody) -> Self {
-        let is_watch = matches!(inner, ApiBody::Watch(_));
-        let watch = || Watch { gate, late: VecDeque::new(), due: None, ended: false };
-        Self { watch: is_watch.then(watch), inner }
+impl<B> GateBody<B> {
+    /// That of an answer, event by event where it is a watch's.
+    pub(crate) fn new(watch: Option<Gate>, inner: B) -> Self {
+        let watch = watch.map(|gate| Watch { gate, late: VecDeque::new(), due: None, ended: false });
+        Self { watch, inner: Either::Left(inner) }
+    }
+
+    pub(crate) fn refused(said: Full<Bytes>) -> Self {
+        Self { watch: None, inner: Either::Right(said) }
     }
 }
 
 impl Watch {
     /// Takes in what there is, and gives out what has come through.
-    fn poll(
+    fn poll<B>(
         &mut self,
-        inner: &mut ApiBody,
+        inner: &mut B,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>>
+    where
+        B: Body<Data = Bytes, Error = BoxError> + Unpin,
+    {
         while !self.ended {
             let Poll::Ready(next) = Pin::new(&mut *inner).poll_frame(context) else { break };
             let repeated = |frame| if self.gate.repeats() { last_twice(frame) } else { frame };
@@ -53,7 +60,7 @@ impl Watch {
                     return Poll::Ready(Some(Ok(frame)));
                 }
                 Some(Ok(frame)) => self.late.push_back((Instant::now() + self.gate.lag(), frame)),
-                Some(Err(never)) => match never {},
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => self.ended = true,
             }
         }
@@ -78,14 +85,18 @@ fn last_twice(frame: Frame<Bytes>) -> Frame<Bytes> {
     })
 }
 
-impl Body for GateBody {
+impl<B> Body for GateBody<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<BoxError>,
+{
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let Self { inner, watch } = &mut *self;
         match watch {
             Some(watch) => watch.poll(inner, context),

@@ -14,6 +14,8 @@ use capsize_clock::Stream;
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 use kube::api::{Patch, PatchParams};
+use kube::runtime::WatchStreamExt;
+use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, ResourceExt};
 use rand::RngExt;
@@ -23,6 +25,9 @@ use tokio::time::Instant;
 
 /// How long a Deployment takes to look at a change of its spec: the Deployment controller and the kubelet.
 const OBSERVED_AFTER: Duration = Duration::from_millis(100);
+
+/// After so long it is tried again what the API server did not do. Those in this process do everything.
+pub(crate) const AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// How long new replicas take from being seen to being ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +136,8 @@ impl Step {
 /// Keeps the status of every Deployment of a member. Never ends.
 pub(crate) async fn run_deployments(client: Client, setting: StartUpSetting, mut chance: Stream) {
     let deployments: Api<Deployment> = Api::all(client.clone());
-    let mut events = pin!(watcher::watcher(deployments, watcher::Config::default()));
+    let events = watcher::watcher(deployments, watcher::Config::default()).backoff(Steady);
+    let mut events = pin!(events);
     let mut known: BTreeMap<(String, String), Known> = BTreeMap::new();
     loop {
         let due = known.iter().filter_map(|(key, one)| Some((one.next.due()?, key.clone()))).min();
@@ -211,11 +217,29 @@ async fn step(client: &Client, one: &mut Known, ready_at: impl FnOnce() -> Optio
     let api: Api<Deployment> =
         Api::namespaced(client.clone(), &one.deployment.namespace().unwrap_or_default());
     let patch = json!({ "status": status });
-    // A Deployment that went away meanwhile has no status to keep.
-    let _ = api
-        .patch_status(&one.deployment.name_any(), &PatchParams::default(), &Patch::Merge(patch))
-        .await
-        .inspect(|deployment| one.deployment = deployment.clone());
+    let name = one.deployment.name_any();
+    match api.patch_status(&name, &PatchParams::default(), &Patch::Merge(patch)).await {
+        Ok(deployment) => one.deployment = deployment,
+        // A Deployment that went away meanwhile has no status to keep.
+        Err(kube::Error::Api(status)) if status.is_not_found() => {}
+        // An API server that is away is asked again.
+        Err(_) => one.next = Step::Observe(Instant::now() + AGAIN_AFTER),
+    }
+}
+
+/// A watch that broke off is begun again after always the same time, however long the API server was away.
+pub(crate) struct Steady;
+
+impl Iterator for Steady {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(AGAIN_AFTER)
+    }
+}
+
+impl Backoff for Steady {
+    fn reset(&mut self) {}
 }
 
 /// A Deployment's status with `ready` of `wanted` replicas ready. Zero is said as null: real controllers leave
@@ -243,7 +267,38 @@ fn status(generation: Option<i64>, wanted: i32, ready: i32) -> serde_json::Value
 
 #[cfg(test)]
 mod tests {
+    use capsize_apiserver::ApiServer;
+    use capsize_clock::{Seed, simulate};
+    use kube::api::PostParams;
+
     use super::*;
+    use crate::link::{Link, LinkFault};
+
+    #[test]
+    fn replicas_become_ready_though_the_api_server_was_away_when_they_should_have() {
+        simulate(Seed(1), |run| async move {
+            let api = ApiServer::builder(run.clock, run.seed.stream("api")).build();
+            let link = Link::new(run.clock, run.seed.stream("link"));
+            let setting = StartUpSetting::new(StartUp::After(Duration::from_secs(1)));
+            let (client, chance) = (link.wrap(api.service()).client(), run.seed.stream("start-up"));
+            let mut tasks = tokio::task::JoinSet::new();
+            tasks.spawn(run_deployments(client, setting, chance));
+            let deployments: Api<Deployment> = Api::namespaced(api.client(), "default");
+            let labels = json!({"app": "web"});
+            let template = json!({"metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "web", "image": "web:1"}]}});
+            let spec = json!({"selector": {"matchLabels": labels}, "template": template});
+            let web = serde_json::from_value(json!({"metadata": {"name": "web"}, "spec": spec})).unwrap();
+            deployments.create(&PostParams::default(), &web).await.unwrap();
+            run.clock.sleep(OBSERVED_AFTER * 2).await;
+            let away = link.apply(LinkFault::Refuse);
+            run.clock.sleep(Duration::from_secs(60)).await;
+            drop(away);
+            run.clock.sleep(Duration::from_secs(3)).await;
+            let status = deployments.get_status("web").await.unwrap().status.unwrap();
+            assert_eq!(status.ready_replicas, Some(1));
+        });
+    }
 
     #[test]
     fn a_start_up_time_is_read_as_it_is_written() {

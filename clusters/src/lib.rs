@@ -1,7 +1,8 @@
 //! Fleets of member clusters, the links to them, and what goes on inside a member.
 //!
 //! The link is where the network is broken: every request and every watch between the control plane and a
-//! member passes it, whoever of the two asks. The gate is where the control plane's API server is in trouble. What runs in a fleet (controllers) and what it must keep (guarantees) is left to others.
+//! member passes it, whoever of the two asks. The gate is where an API server is in trouble:
+//! the control plane's, or a member's. What runs in a fleet (controllers) and what it must keep (guarantees) is left to others.
 
 mod body;
 mod door;
@@ -10,21 +11,28 @@ mod gate;
 mod gate_body;
 mod inside;
 mod link;
+mod namespaces;
 mod nodes;
 mod outside;
+mod proxy;
+mod pump;
 mod serve;
 mod site;
 mod sockets;
+#[cfg(target_os = "linux")]
+mod splice;
+mod verb;
 
 pub use body::LinkBody;
-pub use capsize_apiserver::{Builder, Keys, ListenError, Listening, Quantity};
+pub use capsize_apiserver::{Builder, Identity, Keys, ListenError, Listening, Quantity, User};
 pub use door::Door;
 pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, SyncMode};
-pub use gate::{ErrorStatus, Gate, GateGuard, GateService, ServerFault};
+pub use gate::{ErrorStatus, Gate, GateGuard, GateService, STALE_AT_MOST, ServerFault};
 pub use gate_body::GateBody;
 pub use inside::{NoStartUp, StartUp};
 pub use link::{Direction, Link, LinkError, LinkFault, LinkGuard, LinkService};
-pub use outside::{Breakdown, Machine, Outside, Provider, ProviderError, tell_start_up};
+pub use outside::{Breakdown, Machine, Outside, Provider, ProviderError, administrator, tell_start_up};
 pub use serve::{Served, Standing};
 pub use site::{Cluster, ClusterSpec, Delay, Kubelet, KubeletGuard, NodeFault, NodeSpec, Stages};
 pub use sockets::{Reached, Sockets};
+pub use verb::Verb;

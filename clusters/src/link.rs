@@ -61,7 +61,11 @@ pub enum LinkFault {
     Lose(u8),
     /// New connections are refused, and those that are open stay. In this process requests pass on those.
     RefuseNew,
-    /// That a connection ends is not told to its other end. In this process nothing ends without being told.
+    /// New connections get no answer, and those that are open stay. In this process requests pass on those.
+    DropNew,
+    /// One end of what is open when it begins has gone without a word: nothing passes on it any more, nor is its end told, until
+    /// it is reset at the end of the fault. What is opened meanwhile works. In this process a watch stays open, and
+    /// each request opens anew.
     HalfOpen,
 }
 
@@ -87,12 +91,42 @@ struct Condition {
     bandwidth: Option<NonZeroU32>,
     loses: u8,
     refuses_new: bool,
+    drops_new: bool,
     half_open: bool,
-    /// How often what was open was reset. It only grows.
-    resets: u64,
+    past: Past,
 }
 
+/// What has become of connections so far. It only grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Past {
+    /// How often what was open was reset.
+    resets: u64,
+    /// How often an end of what was open was gone.
+    lost_ends: u64,
+}
+
+/// When something was opened: what had become of others by then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Birth(Past);
+
 impl Condition {
+    /// Whether what is open since `birth` is open no more.
+    fn has_broken(self, birth: Birth) -> bool {
+        self.refused || self.past.resets != birth.0.resets || (self.has_lost_an_end(birth) && !self.half_open)
+    }
+
+    /// Whether nobody is at the other end of what is open since `birth`.
+    fn has_lost_an_end(self, birth: Birth) -> bool {
+        self.past.lost_ends != birth.0.lost_ends
+    }
+
+    /// Whether all passes at once on what is open since `birth`.
+    fn is_clear(self, birth: Birth) -> bool {
+        let Self { swallows_to_member, swallows_from_member, delay, jitter, bandwidth, .. } = self;
+        let is_late = !(delay + jitter).is_zero() || bandwidth.is_some();
+        !(swallows_to_member || swallows_from_member || is_late || self.has_lost_an_end(birth))
+    }
+
     fn swallows(self, to: End) -> bool {
         match to {
             End::Member => self.swallows_to_member,
@@ -144,8 +178,8 @@ impl Shared {
     fn change(&self, change: impl FnOnce(&mut Faults)) {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut faults);
-        let resets = faults.condition.resets;
-        faults.condition = Condition { resets, ..sum(faults.in_force.values()) };
+        let past = faults.condition.past;
+        faults.condition = Condition { past, ..sum(faults.in_force.values()) };
         drop(faults);
         self.changed.notify_waiters();
     }
@@ -185,6 +219,7 @@ fn sum<'a>(faults: impl Iterator<Item = &'a LinkFault>) -> Condition {
             LinkFault::Reset => {}
             LinkFault::Lose(percent) => sum.loses = sum.loses.max(percent),
             LinkFault::RefuseNew => sum.refuses_new = true,
+            LinkFault::DropNew => sum.drops_new = true,
             LinkFault::HalfOpen => sum.half_open = true,
         }
     }
@@ -207,7 +242,8 @@ impl Link {
             id = faults.next;
             faults.next += 1;
             faults.in_force.insert(id, fault);
-            faults.condition.resets += u64::from(fault == LinkFault::Reset);
+            faults.condition.past.resets += u64::from(fault == LinkFault::Reset);
+            faults.condition.past.lost_ends += u64::from(fault == LinkFault::HalfOpen);
         });
         LinkGuard { shared: Arc::clone(&self.shared), id }
     }
@@ -225,36 +261,41 @@ impl Link {
     }
 
     /// Ends when a request has come over, or with an error when the connection broke under it.
-    async fn carry_request(&self, to: End) -> Result<(), LinkError> {
+    async fn carry_request(&self, to: End, birth: Birth) -> Result<(), LinkError> {
         if self.is_refused() {
             return Err(LinkError::Refused);
         }
         if self.loses() {
             return Err(LinkError::Reset);
         }
-        self.carry(0, |condition| condition.swallows(to)).await
+        self.carry(0, birth, |condition| condition.swallows(to)).await
     }
 
     /// As [`Self::carry_request`], for what comes back, on a connection that is open.
-    async fn carry_answer(&self, to: End, bytes: u64) -> Result<(), LinkError> {
-        self.carry(bytes, |condition| condition.swallows(to)).await
+    async fn carry_answer(&self, to: End, birth: Birth, bytes: u64) -> Result<(), LinkError> {
+        self.carry(bytes, birth, |condition| condition.swallows(to)).await
     }
 
     /// Ends when a message on an open stream has come over. TCP needs both ways for that: without the
     /// acknowledgements the sender stops.
-    pub(crate) async fn carry_event(&self, bytes: u64) -> Result<(), LinkError> {
-        self.carry(bytes, |condition| condition.swallows_from_member || condition.swallows_to_member).await
+    pub(crate) async fn carry_event(&self, birth: Birth, bytes: u64) -> Result<(), LinkError> {
+        let swallows = |condition: &Condition| condition.swallows_from_member || condition.swallows_to_member;
+        self.carry(bytes, birth, swallows).await
     }
 
-    async fn carry(&self, bytes: u64, swallows: impl Fn(&Condition) -> bool) -> Result<(), LinkError> {
-        let since = self.resets();
+    async fn carry(
+        &self,
+        bytes: u64,
+        birth: Birth,
+        swallows: impl Fn(&Condition) -> bool,
+    ) -> Result<(), LinkError> {
         let delay = self.delay() + self.takes(bytes);
         if !delay.is_zero() {
             self.clock.sleep(delay).await;
         }
-        let broken = |now: &Condition| now.refused || now.resets != since;
-        let passable = self.shared.wait_for(|now| broken(now) || !swallows(now)).await;
-        if broken(&passable) { Err(LinkError::Reset) } else { Ok(()) }
+        let passes = |now: &Condition| !swallows(now) && !now.has_lost_an_end(birth);
+        let passable = self.shared.wait_for(|now| now.has_broken(birth) || passes(now)).await;
+        if passable.has_broken(birth) { Err(LinkError::Reset) } else { Ok(()) }
     }
 
     /// Whether connections are refused now.
@@ -293,19 +334,34 @@ impl Link {
         draw(&mut self.shared.chance.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How often what was open was reset so far.
-    pub(crate) fn resets(&self) -> u64 {
-        self.shared.condition().resets
+    /// What is opened now is open since then.
+    pub(crate) fn birth(&self) -> Birth {
+        Birth(self.shared.condition().past)
+    }
+
+    /// Ends when a new connection is answered.
+    pub(crate) async fn answers_new(&self) {
+        self.shared.wait_for(|now| !now.drops_new).await;
     }
 
     /// Ends when the end of a connection is told to its other end.
-    pub(crate) async fn tells_ends(&self) {
-        self.shared.wait_for(|now| !now.half_open).await;
+    pub(crate) async fn tells_ends(&self, birth: Birth) {
+        self.shared.wait_for(|now| !now.has_lost_an_end(birth)).await;
     }
 
     /// Ends when what goes `to` that end comes through.
-    pub(crate) async fn passable(&self, to: End) {
-        self.shared.wait_for(|now| !now.swallows(to)).await;
+    pub(crate) async fn passable(&self, to: End, birth: Birth) {
+        self.shared.wait_for(|now| !now.swallows(to) && !now.has_lost_an_end(birth)).await;
+    }
+
+    /// Ends when all passes at once.
+    pub(crate) async fn clear(&self, birth: Birth) {
+        self.shared.wait_for(|now| now.is_clear(birth)).await;
+    }
+
+    /// Ends when not all passes at once any more.
+    pub(crate) async fn hindered(&self, birth: Birth) {
+        self.shared.wait_for(|now| !now.is_clear(birth)).await;
     }
 
     /// The clock of the run.
@@ -313,9 +369,9 @@ impl Link {
         self.clock
     }
 
-    /// Ends when what was open after so many resets is open no more.
-    pub(crate) async fn broken(&self, resets: u64) {
-        self.shared.wait_for(|now| now.refused || now.resets != resets).await;
+    /// Ends when what is open since `birth` is open no more.
+    pub(crate) async fn broken(&self, birth: Birth) {
+        self.shared.wait_for(|now| now.has_broken(birth)).await;
     }
 }
 
@@ -384,14 +440,15 @@ where
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         Box::pin(async move {
-            link.carry_request(at).await?;
+            let birth = link.birth();
+            link.carry_request(at, birth).await?;
             let response = match inner.call(request).await {
                 Ok(response) => response,
                 Err(never) => match never {},
             };
             let bytes = response.body().size_hint().exact().unwrap_or_default();
-            link.carry_answer(at.other(), bytes).await?;
-            Ok(response.map(|body| LinkBody::new(link, body)))
+            link.carry_answer(at.other(), birth, bytes).await?;
+            Ok(response.map(|body| LinkBody::new(link, birth, body)))
         })
     }
 }

@@ -11,8 +11,11 @@ use kube::{Client, Error};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::inside::AGAIN_AFTER;
+
 /// How often a kubelet renews its Lease: a quarter of the 40 s that it lasts (`nodeLeaseDurationSeconds`).
 const RENEWED_EVERY: Duration = Duration::from_secs(10);
+
 const LEASE_SECONDS: u32 = 40;
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
@@ -21,35 +24,52 @@ pub(crate) async fn run_nodes(client: Client, clock: Clock, names: Vec<String>) 
     let nodes: Api<Node> = Api::all(client.clone());
     let leases: Api<Lease> = Api::namespaced(client, LEASE_NAMESPACE);
     for name in &names {
-        create(&nodes, &node(name, clock.now())).await;
-        // Admission taints a new Node; the node lifecycle controller takes that away from one that is ready.
-        let untaint = json!({ "spec": { "taints": null } });
-        let _ = nodes.patch(name, &PatchParams::default(), &Patch::Merge(untaint)).await;
-        create(&leases, &lease(name, clock.now())).await;
+        register(&nodes, &leases, clock, name).await;
     }
     loop {
         clock.sleep(RENEWED_EVERY).await;
         for name in &names {
             let renewal = json!({ "spec": { "renewTime": micro_time(clock.now()) } });
-            // An API server that is away now is asked again at the next renewal, as a kubelet does.
-            let _ = leases.patch(name, &PatchParams::default(), &Patch::Merge(renewal)).await;
+            match leases.patch(name, &PatchParams::default(), &Patch::Merge(renewal)).await {
+                // An API server outside of this process may have forgotten everything.
+                Err(Error::Api(status)) if status.is_not_found() => {
+                    register(&nodes, &leases, clock, name).await;
+                }
+                // One that is away now is asked again at the next renewal, as a kubelet does.
+                _ => {}
+            }
         }
     }
 }
 
+/// Makes a Node that is ready, and its Lease.
+async fn register(nodes: &Api<Node>, leases: &Api<Lease>, clock: Clock, name: &str) {
+    create(nodes, clock, || node(name, clock.now())).await;
+    // Admission taints a new Node; the node lifecycle controller takes that away from one that is ready.
+    let untaint = json!({ "spec": { "taints": null } });
+    while let Err(error) = nodes.patch(name, &PatchParams::default(), &Patch::Merge(&untaint)).await {
+        // Somebody has deleted it meanwhile.
+        if matches!(&error, Error::Api(status) if status.is_not_found()) {
+            return;
+        }
+        clock.sleep(AGAIN_AFTER).await;
+    }
+    create(leases, clock, || lease(name, clock.now())).await;
+}
+
 /// Creates what is not there yet.
-async fn create<K>(api: &Api<K>, object: &Value)
+async fn create<K>(api: &Api<K>, clock: Clock, object: impl Fn() -> Value)
 where
     K: kube::Resource + Clone + std::fmt::Debug + DeserializeOwned + serde::Serialize,
 {
-    let object: K = serde_json::from_value(object.clone()).expect("written below in the kind's own shape");
-    match api.create(&PostParams::default(), &object).await {
-        Ok(_) => {}
-        Err(Error::Api(status)) if status.is_already_exists() => {}
-        // The runtime is stopping, and the client with it.
-        Err(Error::Service(_)) => {}
-        // The objects are ours and so is the server: no input of a user leads here.
-        Err(error) => panic!("an embedded API server refuses a Node or its Lease: {error}"),
+    loop {
+        let object: K = serde_json::from_value(object()).expect("written below in the kind's own shape");
+        match api.create(&PostParams::default(), &object).await {
+            Ok(_) => return,
+            Err(Error::Api(status)) if status.is_already_exists() => return,
+            // An API server that begins has no namespaces yet, and may be away for a while.
+            Err(_) => clock.sleep(AGAIN_AFTER).await,
+        }
     }
 }
 
@@ -91,4 +111,31 @@ fn lease(name: &str, now: Timestamp) -> Value {
 /// `metav1.MicroTime`: six decimals, always.
 fn micro_time(time: Timestamp) -> String {
     format!("{time:.6}")
+}
+
+#[cfg(test)]
+mod tests {
+    use capsize_apiserver::ApiServer;
+    use capsize_clock::{Seed, simulate};
+    use kube::api::DeleteParams;
+
+    use super::*;
+
+    #[test]
+    fn a_node_is_there_again_when_the_api_server_has_forgotten_it() {
+        simulate(Seed(1), |run| async move {
+            let api = ApiServer::builder(run.clock, run.seed.stream("api")).build();
+            let mut tasks = tokio::task::JoinSet::new();
+            tasks.spawn(run_nodes(api.client(), run.clock, vec!["n1".into()]));
+            run.clock.sleep(AGAIN_AFTER).await;
+            let (nodes, leases) =
+                (Api::<Node>::all(api.client()), Api::<Lease>::namespaced(api.client(), LEASE_NAMESPACE));
+            nodes.delete("n1", &DeleteParams::default()).await.unwrap();
+            leases.delete("n1", &DeleteParams::default()).await.unwrap();
+            run.clock.sleep(RENEWED_EVERY + AGAIN_AFTER).await;
+            let node = nodes.get("n1").await.unwrap();
+            assert!(node.spec.and_then(|spec| spec.taints).unwrap_or_default().is_empty());
+            leases.get("n1").await.unwrap();
+        });
+    }
 }

@@ -4,24 +4,26 @@
 //! breaks things do not.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use capsize_clock::Simulation;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, Patch, PatchParams};
+use capsize_clock::{Clock, Simulation};
+use k8s_openapi::api::core::v1::{Namespace, Node};
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::{Client, Config};
 use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::door::Door;
-use crate::fleet::MemberSpec;
+use crate::fleet::{MemberSpec, run_inside};
+use crate::gate::Gate;
 use crate::inside::{StartUp, StartUpSetting};
-use crate::link::Link;
+use crate::link::{Direction, Link};
+use crate::namespaces::run_namespaces;
+use crate::proxy::Proxy;
 
 /// Why a member cannot be had, or what was to be done to it cannot be done.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +43,21 @@ pub trait Provider: Send + Sync {
     /// but what an implementation does to its members; faults strike the way to them.
     fn makes_members(&self) -> bool {
         true
+    }
+
+    /// Whether its members are API servers and nothing else, so that what goes on inside of them is simulated from here.
+    fn are_bare(&self) -> bool {
+        false
+    }
+
+    /// What its machines would need to break down in this way, if they cannot.
+    fn spares(&self, _how: Breakdown) -> Option<&'static str> {
+        None
+    }
+
+    /// Hears how the run has ended, and answers where those may look who want to know why, if anything is kept for them.
+    fn ended(&self, _well: bool) -> Option<String> {
+        None
     }
 
     /// Whether what goes on inside of its members is simulated, so that it is said how long replicas take to become ready.
@@ -70,8 +87,7 @@ pub struct Outside {
 }
 
 /// What can happen to the machine of a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breakdown {
     /// All that runs there stands still, and goes on where it stood.
     Pause,
@@ -81,6 +97,18 @@ pub enum Breakdown {
     Stop,
     /// It loses power. What it held in memory is lost.
     Crash,
+    /// Its API server is shut down in good order, and nothing else.
+    ApiServer,
+    /// The kubelets of its nodes are shut down in good order, and nothing else.
+    Kubelet,
+    /// What keeps its objects is shut down in good order, and nothing else.
+    Etcd,
+    /// Packets between it and the rest of the world vanish.
+    Vanish(Direction),
+    /// Of a hundred packets that it sends, so many are lost.
+    LosePackets(u8),
+    /// The packets that it sends are late by this.
+    LatePackets(Duration),
 }
 
 impl Breakdown {
@@ -92,6 +120,12 @@ impl Breakdown {
             Self::Disconnect => "disconnect",
             Self::Stop => "stop",
             Self::Crash => "crash",
+            Self::ApiServer => "api-server",
+            Self::Kubelet => "kubelet",
+            Self::Etcd => "etcd",
+            Self::Vanish(_) => "black-hole",
+            Self::LosePackets(_) => "lose-packets",
+            Self::LatePackets(_) => "late-packets",
         }
     }
 }
@@ -116,9 +150,39 @@ pub trait Machine: Send + Sync {
 pub(crate) struct Foreign {
     outside: Outside,
     door: Door,
+    /// What is behind the door, where its gate is passed.
+    proxy: Option<Proxy>,
     direct: Client,
     remote: Client,
     _tasks: JoinSet<()>,
+}
+
+/// Who simulates what goes on inside of a member, with the time that its replicas take to become ready.
+pub(crate) enum Inside<'a> {
+    /// Whoever started it, or nobody, where it is real.
+    Theirs(StartUpSetting),
+    /// This process: it is an API server and nothing else.
+    Ours(Simulation, &'a MemberSpec, StartUpSetting),
+}
+
+/// Waits until all Nodes of the member are there: who sees it earlier takes it for one without room.
+async fn has_nodes(client: &Client, clock: Clock, spec: &MemberSpec) -> Result<(), ProviderError> {
+    let (nodes, since) = (Api::<Node>::all(client.clone()), clock.elapsed());
+    loop {
+        let listed = nodes.list_metadata(&ListParams::default()).await;
+        let there = listed.as_ref().map_or(0, |listed| listed.items.len());
+        if there >= spec.nodes {
+            return Ok(());
+        }
+        if clock.elapsed().saturating_sub(since) > PATIENCE {
+            let why = listed.err().map(|error| format!(": {error}")).unwrap_or_default();
+            let (name, wanted, seconds) = (&spec.name, spec.nodes, PATIENCE.as_secs());
+            return Err(ProviderError(format!(
+                "{name} has {there} of {wanted} nodes after {seconds} s{why}"
+            )));
+        }
+        clock.sleep(LOOK).await;
+    }
 }
 
 impl Foreign {
@@ -126,19 +190,35 @@ impl Foreign {
     pub(crate) async fn reach(
         outside: Outside,
         link: &Link,
-        start_up: StartUpSetting,
+        gate: Option<&Gate>,
+        inside: Inside<'_>,
     ) -> Result<Self, ProviderError> {
-        let failed = |error: io::Error| ProviderError(format!("no door can be opened: {error}"));
-        let door = Door::open(link.clone(), outside.address).await.map_err(failed)?;
+        let failed = |error: &dyn std::error::Error| ProviderError(format!("no door can be opened: {error}"));
+        let proxy = Proxy::of(gate, outside.address, &outside.authority).await;
+        let proxy = proxy.map_err(|error| failed(&error))?;
+        let behind = proxy.as_ref().map_or(outside.address, Proxy::address);
+        let door = Door::open(link.clone(), behind).await.map_err(|error| failed(&error))?;
         let direct = outside.client(outside.address).await?;
-        let remote = outside.client(door.address()).await?;
+        let authority = proxy.as_ref().map_or(&*outside.authority, Proxy::authority);
+        let remote = outside.client_by(door.address(), authority).await?;
         remote.apiserver_version().await.map_err(|error| {
             let why = "the certificate of its API server has to be good for 127.0.0.1, where the door is";
             ProviderError(format!("{} is not reached through a door ({why}): {error}", outside.address))
         })?;
-        let mut tasks = JoinSet::new();
-        tasks.spawn(publish(direct.clone(), start_up));
-        Ok(Self { outside, door, direct, remote, _tasks: tasks })
+        let tasks = match inside {
+            Inside::Theirs(setting) => {
+                let mut tasks = JoinSet::new();
+                tasks.spawn(publish(direct.clone(), setting));
+                tasks
+            }
+            Inside::Ours(run, spec, setting) => {
+                let mut tasks = run_inside(run, spec, &direct, setting);
+                tasks.spawn(run_namespaces(direct.clone()));
+                has_nodes(&direct, run.clock, spec).await?;
+                tasks
+            }
+        };
+        Ok(Self { outside, door, proxy, direct, remote, _tasks: tasks })
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -158,9 +238,10 @@ impl Foreign {
         self.door.address()
     }
 
-    /// The certificate of its authority, and an administrator's token.
+    /// The certificate of the authority of who is behind the door, and an administrator's token.
     pub(crate) fn credentials(&self) -> (String, String) {
-        (self.outside.authority.clone(), self.outside.token.clone())
+        let authority = self.proxy.as_ref().map_or(&*self.outside.authority, Proxy::authority);
+        (authority.to_owned(), self.outside.token.clone())
     }
 }
 
@@ -170,23 +251,40 @@ impl Outside {
     /// # Errors
     /// When what it is to be reached by is not good for that.
     pub async fn client(&self, address: SocketAddr) -> Result<Client, ProviderError> {
-        let wrong = |error: &dyn std::error::Error| ProviderError(format!("no client of {address}: {error}"));
-        let cluster = json!({
-            "server": format!("https://{address}"),
-            "certificate-authority-data": STANDARD.encode(&self.authority),
-        });
-        let kubeconfig = json!({
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "member", "cluster": cluster}],
-            "users": [{"name": "member", "user": {"token": self.token}}],
-            "contexts": [{"name": "member", "context": {"cluster": "member", "user": "member"}}],
-            "current-context": "member",
-        });
-        let kubeconfig = serde_json::from_value(kubeconfig).map_err(|error| wrong(&error))?;
-        let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await;
-        Client::try_from(config.map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))
+        self.client_by(address, &self.authority).await
     }
+
+    /// As [`Self::client`], where a certificate of that authority is shown.
+    async fn client_by(&self, address: SocketAddr, authority: &str) -> Result<Client, ProviderError> {
+        administrator(address, authority, &self.token).await
+    }
+}
+
+/// A client of the API server at `address` that trusts `authority` (PEM), and is known by a bearer token.
+///
+/// # Errors
+/// When these are not good for that.
+pub async fn administrator(
+    address: SocketAddr,
+    authority: &str,
+    token: &str,
+) -> Result<Client, ProviderError> {
+    let wrong = |error: &dyn std::error::Error| ProviderError(format!("no client of {address}: {error}"));
+    let cluster = json!({
+        "server": format!("https://{address}"),
+        "certificate-authority-data": STANDARD.encode(authority),
+    });
+    let kubeconfig = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "member", "cluster": cluster}],
+        "users": [{"name": "member", "user": {"token": token}}],
+        "contexts": [{"name": "member", "context": {"cluster": "member", "user": "member"}}],
+        "current-context": "member",
+    });
+    let kubeconfig = serde_json::from_value(kubeconfig).map_err(|error| wrong(&error))?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await;
+    Client::try_from(config.map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))
 }
 
 /// The namespace whose annotation tells a member how long replicas take in it to become ready.
@@ -194,6 +292,10 @@ pub(crate) const SETTINGS: &str = "kube-system";
 
 /// That annotation.
 pub(crate) const START_UP: &str = "capsize/start-up";
+
+/// How long the Nodes of a member may take to be there, and from one look to the next.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// From one attempt to tell a member something to the next.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -216,4 +318,79 @@ pub async fn tell_start_up(client: &Client, takes: StartUp) -> kube::Result<()> 
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let patch = json!({"metadata": {"annotations": {START_UP: takes.to_string()}}});
     namespaces.patch(SETTINGS, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use capsize_apiserver::Server;
+    use capsize_clock::{Seed, live};
+    use futures::StreamExt;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::api::{ListParams, PostParams, WatchEvent, WatchParams};
+
+    use super::*;
+    use crate::gate::{ErrorStatus, ServerFault};
+    use crate::verb::Verb;
+
+    struct Idle;
+
+    #[async_trait]
+    impl Machine for Idle {
+        async fn break_down(&self, _how: Breakdown) -> Result<(), ProviderError> {
+            Ok(())
+        }
+
+        async fn mend(&self, _how: Breakdown) -> Result<(), ProviderError> {
+            Ok(())
+        }
+    }
+
+    async fn create(maps: &Api<ConfigMap>, name: &str) -> Result<(), u16> {
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some(name.to_owned());
+        match maps.create(&PostParams::default(), &map).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) => Err(status.code),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn the_api_server_of_a_member_outside_is_in_trouble_for_the_control_plane_alone() {
+        live(Seed(1), 1.0, |run| async move {
+            let server = Server::builder().authentication(true).build().listen("127.0.0.1:0").await.unwrap();
+            let (authority, token) = (server.authority().unwrap().pem(), server.token().unwrap());
+            let outside = Outside { address: server.address(), authority, token, machine: Box::new(Idle) };
+            let (link, gate) = (Link::new(run.clock, run.seed.stream("link")), Gate::new(run.clock));
+            let start_up = StartUpSetting::new(StartUp::Never);
+            let foreign = Foreign::reach(outside, &link, Some(&gate), Inside::Theirs(start_up)).await.unwrap();
+            let direct: Api<ConfigMap> = Api::default_namespaced(foreign.client());
+            let remote: Api<ConfigMap> = Api::default_namespaced(foreign.remote_client());
+
+            let mut events = Box::pin(remote.watch(&WatchParams::default(), "0").await.unwrap());
+            create(&remote, "a").await.unwrap();
+            let is_of = |event: &kube::Result<WatchEvent<ConfigMap>>, name: &str| {
+                matches!(event, Ok(WatchEvent::Added(map)) if map.metadata.name.as_deref() == Some(name))
+            };
+            while !is_of(&events.next().await.unwrap(), "a") {}
+
+            let fault = gate.apply(ServerFault::Fail { status: ErrorStatus::InternalError, every: 1 });
+            assert_eq!(create(&remote, "b").await, Err(500));
+            assert_eq!(create(&direct, "b").await, Ok(()));
+            assert!(is_of(&events.next().await.unwrap(), "b"), "what is open goes on");
+            drop(fault);
+
+            let by = Duration::from_millis(300);
+            let fault = gate.apply(ServerFault::Slow { by, verb: Some(Verb::List) });
+            let before = run.clock.elapsed();
+            assert!(remote.list(&ListParams::default()).await.unwrap().items.len() >= 2);
+            assert!(run.clock.elapsed() - before >= by);
+            drop(fault);
+
+            let _fault = gate.apply(ServerFault::Cut { every: 1 });
+            create(&direct, "c").await.unwrap();
+            assert!(!events.next().await.is_some_and(|event| is_of(&event, "c")));
+        })
+        .unwrap();
+    }
 }

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::pin::pin;
 
-use capsize_apiserver::{ApiServer, Keys, ListenError, Listening, User};
+use capsize_apiserver::{ApiServer, Identity, Keys, ListenError, Listening, User};
 use capsize_clock::Simulation;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Namespace;
@@ -24,8 +24,21 @@ pub struct Standing {
     pub keys: Option<Keys>,
     /// Host names and addresses by which it is reached, beside those that every server has.
     pub names: Vec<String>,
-    /// The token by which machines join it.
-    pub join_token: Option<String>,
+    /// The certificate that it shows, and no other.
+    pub identity: Option<Identity>,
+    /// Who shows which bearer token.
+    pub tokens: Vec<(String, User)>,
+    /// It is an API server and nothing else: no controllers, and no inside. Who may do what is for RBAC to say.
+    pub is_bare: bool,
+}
+
+impl Standing {
+    /// With a token by which machines join it.
+    #[must_use]
+    pub fn join_token(mut self, token: Option<String>) -> Self {
+        self.tokens.extend(token.map(|token| (token, User::new(JOINING.0, [JOINING.1]))));
+        self
+    }
 }
 
 /// Who shows such a token.
@@ -49,20 +62,24 @@ impl Served {
         standing: Standing,
     ) -> Result<Self, ListenError> {
         let api = ApiServer::builder(run.clock, seed_of(run, spec).stream("api")).name(&spec.name);
-        let api = api.track_updates(true).authentication(true).service_account_controllers(true);
-        let api = match standing.join_token {
-            Some(token) => api.token(token, User::new(JOINING.0, [JOINING.1])),
-            None => api,
-        };
-        let api = api.build();
-        let setting = StartUpSetting::new(spec.start_up);
-        let mut inside = run_inside(run, spec, &api.client(), setting.clone());
-        inside.spawn(follow_setting(api.client(), setting));
-        let listener = api.listener().names(standing.names);
-        let listener = match standing.keys {
-            Some(keys) => listener.keys(keys),
-            None => listener,
-        };
+        let has_controllers = !standing.is_bare;
+        let api = api.track_updates(true).authentication(true).rbac(standing.is_bare);
+        let api = api.service_account_controllers(has_controllers).garbage_collector(has_controllers);
+        let api = api.namespace_controller(has_controllers);
+        let api = standing.tokens.into_iter().fold(api, |api, (token, user)| api.token(token, user)).build();
+        let mut inside = JoinSet::new();
+        if has_controllers {
+            let setting = StartUpSetting::new(spec.start_up);
+            inside = run_inside(run, spec, &api.client(), setting.clone());
+            inside.spawn(follow_setting(api.client(), setting));
+        }
+        let mut listener = api.listener().names(standing.names);
+        if let Some(keys) = standing.keys {
+            listener = listener.keys(keys);
+        }
+        if let Some(identity) = standing.identity {
+            listener = listener.identity(identity);
+        }
         Ok(Self { listening: listener.bind(address).await?, _inside: inside })
     }
 

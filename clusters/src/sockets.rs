@@ -7,6 +7,7 @@ use capsize_apiserver::{ListenError, Listening};
 
 use crate::door::Door;
 use crate::fleet::{Fleet, Member};
+use crate::proxy::Proxy;
 
 /// The sockets of a fleet. Dropping them cuts all connections.
 pub struct Sockets {
@@ -20,7 +21,7 @@ pub struct Reached {
     authority: String,
     token: String,
     /// What stands behind a member of this process.
-    _open: Option<(Listening, Door)>,
+    _open: Option<(Listening, Option<Proxy>, Door)>,
 }
 
 impl Sockets {
@@ -58,10 +59,14 @@ impl Reached {
             return Ok(Self { endpoint: foreign.door(), authority, token, _open: None });
         };
         let server = api.listen((Ipv4Addr::LOCALHOST, 0)).await?;
-        let door = Door::open(member.link().clone(), server.address()).await?;
         let authority = server.authority().map(capsize_apiserver::Authority::pem).unwrap_or_default();
+        let gate = member.spec().gated.then_some(member.gate());
+        let proxy = Proxy::of(gate, server.address(), &authority).await?;
+        let behind = proxy.as_ref().map_or(server.address(), Proxy::address);
+        let door = Door::open(member.link().clone(), behind).await?;
+        let authority = proxy.as_ref().map_or(authority, |proxy| proxy.authority().to_owned());
         let token = server.token().unwrap_or_default();
-        Ok(Self { endpoint: door.address(), authority, token, _open: Some((server, door)) })
+        Ok(Self { endpoint: door.address(), authority, token, _open: Some((server, proxy, door)) })
     }
 
     /// The address of its API server, through the link.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::{Seed, Simulation, simulate};
-use capsize_clusters::{Fleet, FleetSpec, LinkFault, MemberSpec, StartUp};
+use capsize_clusters::{ErrorStatus, Fleet, FleetSpec, LinkFault, MemberSpec, ServerFault, StartUp};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
@@ -15,6 +15,7 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 const MOMENT: Duration = Duration::from_millis(10);
+const SECOND: Duration = Duration::from_secs(1);
 
 fn fleet(run: Simulation, start_up: StartUp) -> Fleet {
     let member = MemberSpec { start_up, ..MemberSpec::named("m1") };
@@ -43,6 +44,20 @@ async fn deploy(api: &Api<Deployment>, replicas: i32) {
 
 async fn status(api: &Api<Deployment>) -> DeploymentStatus {
     api.get_status("web").await.unwrap().status.unwrap_or_default()
+}
+
+#[test]
+fn the_control_plane_alone_sees_the_trouble_of_an_api_server() {
+    simulate(Seed(1), |run| async move {
+        let fleet = fleet(run, StartUp::After(SECOND));
+        let (api, member) = (deployments(&fleet), fleet.member("m1").unwrap());
+        deploy(&api, 1).await;
+        let _fault = member.gate().apply(ServerFault::Fail { status: ErrorStatus::InternalError, every: 1 });
+        assert!(api.get("web").await.is_err());
+        run.clock.sleep(2 * SECOND).await;
+        let inside: Api<Deployment> = Api::namespaced(member.client(), "default");
+        assert_eq!(status(&inside).await.ready_replicas, Some(1));
+    });
 }
 
 #[test]

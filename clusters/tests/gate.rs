@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use capsize_apiserver::ApiServer;
 use capsize_clock::{Clock, Seed};
-use capsize_clusters::{ErrorStatus, Gate, ServerFault};
+use capsize_clusters::{ErrorStatus, Gate, STALE_AT_MOST, ServerFault, Verb};
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{PostParams, WatchEvent, WatchParams};
@@ -60,7 +60,7 @@ async fn writes_meet_others_and_reads_do_not() {
 #[tokio::test(start_paused = true)]
 async fn requests_are_slow_and_events_late() {
     let (gate, inside, through) = server();
-    let slow = gate.apply(ServerFault::Slow(SECOND));
+    let slow = gate.apply(ServerFault::Slow { by: SECOND, verb: None });
     let before = Instant::now();
     create(&through, "a").await.unwrap();
     assert_eq!(before.elapsed(), SECOND);
@@ -79,6 +79,18 @@ async fn requests_are_slow_and_events_late() {
     while events.next().now_or_never().is_some() {}
     create(&inside, "c").await.unwrap();
     assert!(matches!(events.next().now_or_never(), Some(Some(Ok(WatchEvent::Added(_))))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_with_one_verb_are_slow() {
+    let (gate, _, through) = server();
+    let _slow = gate.apply(ServerFault::Slow { by: SECOND, verb: Some(Verb::List) });
+    let before = Instant::now();
+    create(&through, "a").await.unwrap();
+    through.get("a").await.unwrap();
+    assert_eq!(before.elapsed(), Duration::ZERO);
+    assert_eq!(names(&through).await, ["a"]);
+    assert_eq!(before.elapsed(), SECOND);
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,6 +120,26 @@ async fn events_come_twice() {
         assert!(matches!(event, WatchEvent::Added(map) if map.metadata.name.as_deref() == Some("a")));
     }
     assert!(events.next().now_or_never().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_show_an_old_past_from_which_watches_go_on() {
+    let (gate, inside, through) = server();
+    create(&inside, "a").await.unwrap();
+    let seen = inside.list(&Default::default()).await.unwrap().metadata.resource_version.unwrap();
+    let guard = gate.apply(ServerFault::Stale { revision: seen.parse().unwrap() });
+    create(&inside, "b").await.unwrap();
+    inside.delete("a", &Default::default()).await.unwrap();
+    let old = through.list(&Default::default()).await.unwrap();
+    assert_eq!(old.metadata.resource_version.as_deref(), Some(&*seen));
+    assert_eq!(names(&through).await, ["a"]);
+    assert!(through.get_opt("a").await.unwrap().is_none(), "a single object is not asked of the cache");
+    let mut events = Box::pin(through.watch(&WatchParams::default(), &seen).await.unwrap());
+    assert!(matches!(events.next().await, Some(Ok(WatchEvent::Added(_)))));
+    assert!(matches!(events.next().await, Some(Ok(WatchEvent::Deleted(_)))));
+    tokio::time::sleep(STALE_AT_MOST).await;
+    assert_eq!(names(&through).await, ["b"], "after a while the cache has caught up");
+    drop(guard);
 }
 
 #[tokio::test(start_paused = true)]

@@ -180,3 +180,18 @@ async fn healing_one_fault_leaves_the_others_in_force() {
     drop(hole);
     assert_eq!(ask(&link, &seen).await, Ok(Bytes::from("ok")));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_whose_other_end_has_gone_is_silent_until_it_is_reset_and_new_requests_pass() {
+    let (link, seen) = (link(), Arc::default());
+    let (events, mut body) = watch(&link).await;
+    let guard = link.apply(LinkFault::HalfOpen);
+    send(&events, "one");
+    assert!(timeout(600 * SECOND, next(&mut body)).await.is_err());
+    assert_eq!(ask(&link, &seen).await, Ok(Bytes::from("ok")));
+    let (new_events, mut new_body) = watch(&link).await;
+    drop(guard);
+    assert_eq!(next(&mut body).await, Some(Err("connection reset by peer".into())));
+    send(&new_events, "two");
+    assert_eq!(next(&mut new_body).await, Some(Ok(Bytes::from("two"))));
+}

@@ -183,6 +183,23 @@ fn a_cluster_that_is_removed_hands_over_before_it_goes() {
 }
 
 #[test]
+fn a_cluster_is_removed_while_a_deleted_workload_waits_for_another() {
+    world(7, |world| async move {
+        world.deploy(2, two_of_four()).await;
+        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        let _fault = world.member("m1").link().apply(LinkFault::Refuse);
+        let deployments =
+            kube::Api::<k8s_openapi::api::apps::v1::Deployment>::namespaced(world.client.clone(), "default");
+        deployments.delete("web", &Default::default()).await.unwrap();
+        let clusters = kube::Api::<capsize_controllers::api::Cluster>::all(world.client.clone());
+        clusters.delete("m2", &Default::default()).await.unwrap();
+        // It looks every ten seconds: once for the workloads, once for what was written.
+        world.until("m2 is gone", 21, || async { world.cluster("m2").await.is_none() }).await;
+        assert!(world.binding().await.is_some(), "what was written for m1 is waited for still");
+    });
+}
+
+#[test]
 fn controllers_that_crash_and_come_back_finish_what_was_begun() {
     world(7, |mut world| async move {
         world.deploy(2, two_of_four()).await;

@@ -211,7 +211,7 @@ fn works_say_what_was_recorded() {
             history.of("control-plane", "ResourceBinding").map(typed).collect();
         let mut judged = 0;
         for work in history.of("control-plane", "Work").map(typed::<Work>) {
-            let recorded = Value::Object(work.spec.workload.manifests[0].0.clone());
+            let recorded = Value::Object(work.spec.workload.manifests[0].tree().unwrap());
             let name = recorded["metadata"]["name"].as_str().unwrap();
             let cluster = cluster_of(work.metadata.namespace.as_deref().unwrap()).unwrap();
             let its = bindings.iter().filter(|binding| binding.spec.resource.name == name);

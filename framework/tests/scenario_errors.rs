@@ -34,6 +34,8 @@ fn a_mistake_of_shape_is_told_with_its_place() {
     for (rest, why) in cases {
         is_told(&format!("scenario: case\nabout: a test\n{rest}"), why);
     }
+    let down = "scenario: case\nabout: a\nfleet: {members: 1}\nwhen:\n  - down: {cluster: m1, by: §{losePackets: 101}}\n";
+    is_told(down, "at most a hundred are lost");
     is_told("scenario: §case\nabout: a\n", "say what it runs on: `fleet` or `cluster`");
 }
 

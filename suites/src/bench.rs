@@ -16,7 +16,7 @@ use miette::miette;
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
 use crate::{
-    bench_api, bench_containers, bench_door, bench_https, bench_judge, bench_nodes, bench_scale, conformance,
+    bench_api, bench_door, bench_https, bench_judge, bench_members, bench_nodes, bench_scale, conformance,
     output, targets,
 };
 
@@ -82,7 +82,7 @@ fn rows(long: bool) -> Vec<Row> {
         rows.extend(bench_judge::ROWS);
         rows.extend(bench_scale::ROWS);
         rows.extend(bench_nodes::ROWS);
-        rows.push(bench_containers::ROW);
+        rows.extend(bench_members::ROWS);
     }
     rows
 }

@@ -69,6 +69,7 @@ fn name(deed: &Deed) -> String {
         Deed::Volume(name) => format!("the volume {name}"),
         Deed::Container(name) => format!("the container {name}"),
         Deed::Copies(copies) => format!("what was placed on {}", copies.context),
+        Deed::Programs(label) => format!("the processes of {label}"),
         Deed::Folder(path) => format!("the folder {}", path.display()),
     }
 }

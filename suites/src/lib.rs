@@ -3,11 +3,11 @@
 
 pub mod bench;
 mod bench_api;
-mod bench_containers;
 mod bench_door;
 mod bench_history;
 mod bench_https;
 mod bench_judge;
+mod bench_members;
 mod bench_nodes;
 mod bench_scale;
 pub mod budget;

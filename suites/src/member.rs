@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use capsize_clock::{Seed, Simulation, Stop, live};
-use capsize_clusters::{Keys, MemberSpec, Served, Standing, StartUp};
+use capsize_clusters::{Identity, Keys, MemberSpec, Served, Standing, StartUp, User};
 use clap::Args;
 use miette::miette;
 
@@ -40,6 +40,18 @@ pub struct MemberCommand {
     /// Write an administrator's kubeconfig there once it listens
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    /// The certificate that it shows, in PEM, in the place of one that its own authority signs
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    tls_cert_file: Option<PathBuf>,
+    /// The key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    tls_private_key_file: Option<PathBuf>,
+    /// Who shows which bearer token, as kube-apiserver reads it: lines of token,user,uid,"group1,group2"
+    #[arg(long, value_name = "FILE")]
+    token_auth_file: Option<PathBuf>,
+    /// Be an API server and nothing else: no controllers, no Nodes, and nothing becomes ready
+    #[arg(long)]
+    bare: bool,
     /// What all chance of the fleet comes from
     #[arg(long, default_value_t = Seed(1))]
     seed: Seed,
@@ -62,7 +74,14 @@ impl MemberCommand {
         let mut spec = MemberSpec::named(&self.name);
         (spec.nodes, spec.start_up) = (self.nodes, self.start_up);
         let keys = self.keys.as_deref().map(keys).transpose()?;
-        let standing = Standing { keys, names: self.hosts.clone(), join_token: self.join_token.clone() };
+        let standing = Standing {
+            keys,
+            names: self.hosts.clone(),
+            identity: self.identity()?,
+            tokens: self.token_auth_file.as_deref().map(tokens).transpose()?.unwrap_or_default(),
+            is_bare: self.bare,
+        };
+        let standing = standing.join_token(self.join_token.clone());
         let served = Served::start(run, &spec, self.listen, standing).await;
         let served = served.map_err(|error| Trouble::Environment(miette!("{}: {error}", self.listen)))?;
         if let Some(path) = &self.kubeconfig {
@@ -72,6 +91,17 @@ impl MemberCommand {
         stop.asked().await;
         served.stop().await;
         Ok(Verdict::Conforms)
+    }
+
+    /// The certificate that it is given, if it is given one.
+    fn identity(&self) -> Result<Option<Identity>, Trouble> {
+        let (Some(certificate), Some(key)) = (&self.tls_cert_file, &self.tls_private_key_file) else {
+            return Ok(None);
+        };
+        let read = |path: &Path| {
+            fs::read_to_string(path).map_err(|error| Trouble::Input(miette!("{}: {error}", path.display())))
+        };
+        Ok(Some(Identity { certificate: read(certificate)?, key: read(key)? }))
     }
 }
 
@@ -91,4 +121,18 @@ fn keys(path: &Path) -> Result<Keys, Trouble> {
             serde_json::from_slice(&text).map_err(|_| wrong("these are no keys"))
         }
     }
+}
+
+/// Who shows which token, as the file at `path` says. Its uids are of no use here.
+fn tokens(path: &Path) -> Result<Vec<(String, User)>, Trouble> {
+    // The message must not quote what is secret.
+    let wrong = |what: &str| Trouble::Input(miette!("--token-auth-file {}: {what}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
+    let lines = text.lines().map(|line| line.splitn(4, ',').map(|field| field.trim_matches('"')).collect());
+    let read = |fields: Vec<&str>| match fields[..] {
+        [token, user, _] => Ok((token.to_owned(), User::new(user, [""; 0]))),
+        [token, user, _, groups] => Ok((token.to_owned(), User::new(user, groups.split(',')))),
+        _ => Err(wrong("a line is not like token,user,uid,\"group1,group2\"")),
+    };
+    lines.map(read).collect()
 }

@@ -9,7 +9,7 @@ use std::thread;
 
 use capsize_clock::{Clock, Interrupt, Seed};
 use capsize_framework::dialect::Speaks;
-use capsize_framework::report::{self, Report};
+use capsize_framework::report::{self, Report, Status};
 use capsize_framework::run::{Implementation, Options, Outcome, Target, run_cases};
 use capsize_framework::scenario::{self, Case};
 use capsize_framework::target::{Profile, Start};
@@ -99,12 +99,16 @@ impl Run {
             }));
         }
         progress.finish_and_clear();
+        let broken: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome.broken.as_deref()).collect();
+        let is_well =
+            broken.is_empty() && outcomes.iter().all(|outcome| outcome.case.status != Status::Failed);
+        let kept = parties.iter().filter_map(|party| party.implementation.nature().provider?.ended(is_well));
+        let kept: String = kept.map(|kept| kept + "\n").collect();
         if let Some(asked) = interrupt.asked() {
             return Err(Trouble::Interrupted(asked));
         }
-        let broken: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome.broken.as_deref()).collect();
         if !broken.is_empty() {
-            return Err(Trouble::Environment(miette!("{}", broken.join("\n"))));
+            return Err(Trouble::Environment(miette!("{}\n{kept}", broken.join("\n"))));
         }
         if let Some(writer) = &mut writer {
             outcomes.iter().try_for_each(|outcome| writer.history(outcome))?;
@@ -119,7 +123,7 @@ impl Run {
         if let Some(writer) = writer {
             writer.report(&report)?;
         }
-        output::say(&(canaries + &report::summary(&report)))?;
+        output::say(&(canaries + &report::summary(&report) + &kept))?;
         Ok(if report.conforms() { Verdict::Conforms } else { Verdict::Violated })
     }
 

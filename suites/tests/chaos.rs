@@ -164,6 +164,7 @@ fn the_control_plane_gets_into_trouble_and_out_again() {
         ("{lag: {by: 5s}}", "lag"),
         ("{cut: {every: 2}}", "cut"),
         ("{repeat: {every: 1}}", "repeat"),
+        ("{stale: controllers}", "stale"),
         ("{crash: {write: 2, done: true}}", "kill"),
         ("{crash: {write: 1}}", "kill"),
         ("{rival: controllers}", "rival"),

@@ -9,11 +9,15 @@ use capsize_clock::Clock;
 
 use crate::docker::{Engine, EngineError, clear};
 use crate::journal::{Deed, Left, at_work};
-use crate::kubeconfig;
+use crate::{kubeconfig, process};
 
 /// What Docker has may take so long to be gone, and is looked for so often.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// After so many looks at which nothing was there, nothing comes any more: a busy Docker was seen to take over half a second
+/// for a network that a killed run had asked for.
+const LOOKS_IN_VAIN: u32 = 12;
 
 /// What was done.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -60,6 +64,7 @@ async fn undo(deed: &Deed, engine: &mut Option<Engine>) -> Result<(), String> {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.to_string()),
             _ => Ok(()),
         },
+        Deed::Programs(label) => process::end(label).await,
         Deed::Copies(copies) => kubeconfig::undo(copies).await.map_err(|error| error.to_string()),
         Deed::Network(_) | Deed::Volume(_) | Deed::Container(_) => {
             let engine = match engine {
@@ -76,7 +81,7 @@ async fn sweep(folder: &Path, healed: &mut Healed) -> io::Result<()> {
     let Ok(engine) = Engine::find().await else { return Ok(()) };
     let (label, clock) = (folder.display().to_string(), Clock::real());
     // What a killed run asked for last may be under way, and cannot be removed before it is there.
-    let mut looks_in_vain = if healed.undone.is_empty() { 1 } else { 0 };
+    let mut looks_in_vain = if healed.undone.is_empty() { LOOKS_IN_VAIN - 1 } else { 0 };
     loop {
         let Ok(ours) = engine.ours(&label).await else { return Ok(()) };
         // Looked at after what there is: a run that begins now has made nothing of that.
@@ -92,7 +97,7 @@ async fn sweep(folder: &Path, healed: &mut Healed) -> io::Result<()> {
             }
         }
         looks_in_vain = if over.is_empty() { looks_in_vain + 1 } else { 0 };
-        if looks_in_vain > 1 {
+        if looks_in_vain >= LOOKS_IN_VAIN {
             return Ok(());
         }
         if clock.elapsed() > PATIENCE {

@@ -24,7 +24,9 @@ pub enum Deed {
     Volume(String),
     /// A container, by its name.
     Container(String),
-    /// A folder with keys in it.
+    /// Programs whose environment says that they are of this member.
+    Programs(String),
+    /// A folder with keys or logs in it.
     Folder(PathBuf),
     /// What an implementation puts into a cluster that exists.
     Copies(Copies),

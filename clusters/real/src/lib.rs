@@ -1,5 +1,5 @@
-//! Members that run outside of the process, in containers, as clusters of kind's, or as clusters that exist, and what is done to the machine for that: all of it is written
-//! into a journal first, so that the next start can undo what a crash has left.
+//! Members that run outside of the process, in containers, as clusters of kind's, as processes, or as clusters that exist, and what is
+//! done to the machine for that: all of it is written into a journal first, so that the next start can undo what a crash has left.
 //!
 //! What a member is, and how faults strike the way to it, is left to `capsize-clusters`.
 
@@ -9,6 +9,7 @@ mod journal;
 mod kind;
 mod kubeconfig;
 mod ports;
+mod process;
 
 pub use docker::{Containers, Engine, EngineError, Image, Known};
 pub use heal::{Healed, heal};
@@ -16,3 +17,4 @@ pub use journal::{Deed, Journal, at_work, state_folder};
 pub use kind::{Kind, NodeImage, Privilege};
 pub use kubeconfig::{Allowed, Cluster, Copies, Existing, NotAllowed};
 pub use ports::free_port;
+pub use process::{Asset, Assets, NoAsset, Processes, Starter};

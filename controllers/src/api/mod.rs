@@ -12,6 +12,7 @@ mod names;
 mod override_policy;
 mod placement;
 mod policy;
+mod raw;
 mod rebalancer;
 mod service;
 mod taint_policy;
@@ -43,9 +44,10 @@ pub use placement::{
     SpreadConstraint, StaticWeight, WeightPreference, WorkloadAffinity, WorkloadAffinityTerm,
 };
 pub use policy::{ClusterPropagationPolicy, PropagationPolicy, PropagationPolicySpec, ResourceSelector};
+pub use raw::{Identity, Manifest, RawObject};
 pub use rebalancer::{
     ObservedWorkload, WorkloadRebalancer, WorkloadRebalancerSpec, WorkloadRebalancerStatus, WorkloadReference,
 };
 pub use service::{ImportedPort, ServiceImport, ServiceImportSpec};
 pub use taint_policy::{ClusterTaintPolicy, ClusterTaintPolicySpec, MatchCondition, PolicyTaint};
-pub use work::{Manifest, ManifestIdentifier, ManifestStatus, Work, WorkSpec, WorkStatus, WorkloadTemplate};
+pub use work::{ManifestIdentifier, ManifestStatus, Work, WorkSpec, WorkStatus, WorkloadTemplate};

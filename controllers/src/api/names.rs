@@ -40,6 +40,10 @@ pub const FINALIZER_CLUSTER_BINDING: &str = "karmada.io/cluster-resource-binding
 pub const FINALIZER_WORK: &str = "karmada.io/execution-controller";
 /// Finalizer of a Work that brings an `EndpointSlice` from its member.
 pub const FINALIZER_ENDPOINT_SLICE: &str = "karmada.io/endpointslice-controller";
+/// Finalizer of a policy; as from 1.10.
+pub const FINALIZER_POLICY: &str = "karmada.io/propagation-policy-controller";
+/// Finalizer of a cluster-scoped policy; as from 1.10.
+pub const FINALIZER_CLUSTER_POLICY: &str = "karmada.io/cluster-propagation-policy-controller";
 
 /// On template and binding: the namespace of the policy that claimed them. A label, and as from 1.8 an annotation.
 pub const POLICY_NAMESPACE: &str = "propagationpolicy.karmada.io/namespace";

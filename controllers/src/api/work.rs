@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Health;
+use super::{Health, Manifest};
 
 /// What is to run in the member.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,10 +33,6 @@ pub struct WorkloadTemplate {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub manifests: Vec<Manifest>,
 }
-
-/// A whole object, of any kind.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Manifest(#[schemars(schema_with = "free_form")] pub Map<String, Value>);
 
 /// What became of the manifests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

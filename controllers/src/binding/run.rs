@@ -99,7 +99,7 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     let Ok(Some((kind, template))) = context.templates.get(&binding.spec().resource) else {
         return Ok(Action::await_change());
     };
-    let template = serde_json::to_value(&*template)?;
+    let template = template.tree()?;
     let start = context.clock.elapsed();
     let ensured = ensure(&context, &*binding, &works, &template).await;
     context.metrics.works_synced(ensured.is_ok(), context.clock.elapsed().saturating_sub(start));

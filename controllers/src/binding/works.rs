@@ -171,7 +171,7 @@ fn wanted(
         name: work_name(&resource.kind, &resource.namespace, &resource.name),
         annotations,
         spec: WorkSpec {
-            workload: WorkloadTemplate { manifests: vec![Manifest(manifest)] },
+            workload: WorkloadTemplate { manifests: vec![Manifest::of(&manifest)?] },
             suspend_dispatching: context.rules.is_dispatch_suspended(spec.suspension.as_ref(), share.cluster),
             preserve_resources_on_deletion: spec.preserve_resources_on_deletion == Some(true),
         },
@@ -193,18 +193,14 @@ async fn write(
             let lead_back = binding_annotations(&named.namespace, &named.name).into_iter();
             annotations.extend(lead_back.map(|(key, value)| (key.to_owned(), json!(value))));
             let (label, key) = context.rules.binding_mark(named.as_ref());
-            let work: Work = serde_json::from_value(json!({
-                "apiVersion": "work.karmada.io/v1alpha1",
-                "kind": "Work",
-                "metadata": {
-                    "name": name,
-                    "namespace": namespace,
-                    "labels": { label: key },
-                    "annotations": annotations,
-                    "finalizers": [FINALIZER_WORK],
-                },
-                "spec": spec,
-            }))?;
+            let metadata = json!({
+                "name": name,
+                "namespace": namespace,
+                "labels": { label: key },
+                "annotations": annotations,
+                "finalizers": [FINALIZER_WORK],
+            });
+            let work = Work { metadata: serde_json::from_value(metadata)?, spec, status: None };
             api.create(&PostParams::default(), &work).await?;
         }
         Some(work) if work.metadata.deletion_timestamp.is_some() => {}

@@ -1,12 +1,13 @@
 //! The binding of something that others depend on: made and kept by those that require it.
 
 use kube::ResourceExt;
-use kube::api::{DynamicObject, PostParams};
+use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use super::run::said;
 use crate::api::{
-    BindingSnapshot, FINALIZER_BINDING, ResourceBinding, ResourceSelector, binding_name, depended_by_label,
+    BindingSnapshot, FINALIZER_BINDING, RawObject, ResourceBinding, ResourceSelector, binding_name,
+    depended_by_label,
 };
 use crate::machinery::{Binding, Context, Error, patch};
 
@@ -15,7 +16,7 @@ pub(super) async fn attach(
     context: &Context,
     by: &ResourceBinding,
     dependency: &ResourceSelector,
-    object: &DynamicObject,
+    object: &RawObject,
 ) -> Result<(), Error> {
     let namespace = by.namespace().unwrap_or_default();
     let snapshot = context.rules.snapshot(&namespace, &by.name_any(), &by.spec);
@@ -45,7 +46,7 @@ async fn create(
     context: &Context,
     name: &str,
     dependency: &ResourceSelector,
-    object: &DynamicObject,
+    object: &RawObject,
     snapshot: BindingSnapshot,
 ) -> Result<(), Error> {
     let ResourceSelector { api_version, kind, namespace, .. } = dependency;
@@ -96,7 +97,7 @@ pub(super) async fn release(context: &Context, binding: &ResourceBinding) -> Res
 /// The template of a binding, as far as it tells what depends on it.
 fn object(context: &Context, binding: &ResourceBinding) -> Result<Option<Value>, Error> {
     let template = context.templates.get(&binding.spec.resource).ok().flatten();
-    Ok(template.map(|(_, template)| serde_json::to_value(&*template)).transpose()?)
+    Ok(template.map(|(_, template)| template.tree()).transpose()?)
 }
 
 /// Whether the binding of a snapshot still depends on the object. Where it says that it depends on something, an object

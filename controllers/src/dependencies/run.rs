@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use kube::ResourceExt;
-use kube::api::DynamicObject;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::{Map, Value, json};
 
 use super::attached::{attach, release};
-use crate::api::{ANNOTATION_DEPENDENCIES, ResourceBinding, ResourceSelector, binding_name};
+use crate::api::{ANNOTATION_DEPENDENCIES, RawObject, ResourceBinding, ResourceSelector, binding_name};
 use crate::machinery::{Action, Binding, Context, Error, Queue, erase, patch_guarded, run as run_queue};
 use crate::rules::Write;
 
@@ -95,14 +94,14 @@ pub(crate) fn dependencies_of(binding: &ResourceBinding) -> Vec<String> {
 }
 
 /// The objects on the control plane that a dependency means, as far as its kind is known.
-pub(super) fn meant(context: &Context, dependency: &ResourceSelector) -> Vec<Arc<DynamicObject>> {
+pub(super) fn meant(context: &Context, dependency: &ResourceSelector) -> Vec<Arc<RawObject>> {
     let key = (dependency.api_version.clone(), dependency.kind.clone());
     let Some((_, store)) = context.templates.of_kind(&key) else { return Vec::new() };
     if !dependency.name.is_empty() {
         return store.get(&dependency.namespace, &dependency.name).into_iter().collect();
     }
-    let is_meant = |object: &Arc<DynamicObject>| {
-        serde_json::to_value(&**object).is_ok_and(|object| context.rules.is_meant(dependency, &object))
+    let is_meant = |object: &Arc<RawObject>| {
+        object.tree().is_ok_and(|object| context.rules.is_meant(dependency, &object))
     };
     store.list().into_iter().filter(is_meant).collect()
 }
@@ -119,7 +118,7 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
     let Ok(Some((kind, template))) = context.templates.get(&binding.spec.resource) else {
         return Ok(Action::await_change());
     };
-    let dependencies = context.rules.dependencies(&kind.kind, &serde_json::to_value(&*template)?);
+    let dependencies = context.rules.dependencies(&kind.kind, &template.tree()?);
     if dependencies != said(&binding) {
         tell(&context, &binding, &dependencies).await?;
         // The change of it comes back here.

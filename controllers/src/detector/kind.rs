@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::{Stream, StreamExt, stream};
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::ApiResource;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Config;
 use kube::{Api, ResourceExt};
@@ -12,20 +12,22 @@ use kube::{Api, ResourceExt};
 use super::candidates::{Candidates, PolicyKey};
 use super::sync::reconcile;
 use super::templates::KindKey;
-use crate::api::{ClusterResourceBinding, PropagationPolicySpec, ResourceBinding, ResourceSelector};
+use crate::api::{
+    ClusterResourceBinding, PropagationPolicySpec, RawObject, ResourceBinding, ResourceSelector,
+};
 use crate::machinery::{Binding, Change, Context, Informer, Queue, run as run_queue};
 
 /// What is known of a kind beside its templates.
 pub(super) struct Kind {
     pub(super) resource: ApiResource,
     pub(super) candidates: Candidates,
-    store: Informer<DynamicObject>,
+    store: Informer<RawObject>,
     touched: Mutex<BTreeSet<(String, String)>>,
 }
 
 impl Kind {
     /// With the policies that there are: a template must not seem to be nobody's only because its policy was not told of.
-    fn new(context: &Context, resource: ApiResource, store: Informer<DynamicObject>) -> Self {
+    fn new(context: &Context, resource: ApiResource, store: Informer<RawObject>) -> Self {
         let kind = Self { resource, candidates: Candidates::default(), store, touched: Mutex::default() };
         for policy in context.policies.list() {
             let key = (policy.namespace(), policy.name_any());
@@ -54,7 +56,7 @@ impl Kind {
         self.touched.lock().unwrap_or_else(PoisonError::into_inner).insert((namespace, name));
     }
 
-    fn reference(&self, template: &DynamicObject) -> ObjectRef<DynamicObject> {
+    fn reference(&self, template: &RawObject) -> ObjectRef<RawObject> {
         ObjectRef::from_obj_with(template, self.resource.clone())
     }
 
@@ -68,7 +70,7 @@ impl Kind {
     }
 
     /// The templates that selectors may mean. Labels are not looked at: they change.
-    fn meant(&self, policy: &PolicyKey, selectors: &[&ResourceSelector]) -> Vec<ObjectRef<DynamicObject>> {
+    fn meant(&self, policy: &PolicyKey, selectors: &[&ResourceSelector]) -> Vec<ObjectRef<RawObject>> {
         let mut meant = BTreeSet::new();
         for selector in selectors {
             let namespace =
@@ -97,7 +99,7 @@ impl Kind {
         policy: &PolicyKey,
         before: Option<&PropagationPolicySpec>,
         after: Option<&PropagationPolicySpec>,
-    ) -> Vec<ObjectRef<DynamicObject>> {
+    ) -> Vec<ObjectRef<RawObject>> {
         let (before, after) = (self.selectors(before), self.selectors(after));
         self.candidates.change(policy, &before, &after);
         self.meant(policy, &[before, after].concat())
@@ -124,7 +126,7 @@ pub(super) async fn watch(context: Arc<Context>, key: KindKey, resource: ApiReso
     run_queue(context, queue, move |context, template| reconcile(context, Arc::clone(&kind), template)).await;
 }
 
-type Reference = ObjectRef<DynamicObject>;
+type Reference = ObjectRef<RawObject>;
 
 fn by_policy(context: &Context, kind: &Arc<Kind>) -> impl Stream<Item = Reference> + Send + use<> {
     let kind = Arc::clone(kind);

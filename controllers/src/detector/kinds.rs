@@ -16,13 +16,23 @@ use kube::core::gvk::GroupVersion;
 use tokio::task::JoinSet;
 
 use super::kind::watch;
+use super::policies;
 use super::templates::KindKey;
-use crate::api::{PropagationPolicySpec, ResourceSelector};
+use crate::api::{ClusterPropagationPolicy, PropagationPolicy, PropagationPolicySpec, ResourceSelector};
 use crate::machinery::{Context, is_absent};
+
+/// Looks after templates, and after policies that are being deleted.
+pub(crate) async fn run(context: Arc<Context>) {
+    futures::join!(
+        watch_kinds(Arc::clone(&context)),
+        policies::run::<PropagationPolicy>(Arc::clone(&context)),
+        policies::run::<ClusterPropagationPolicy>(context),
+    );
+}
 
 /// Watches each kind that is asked for from the moment that it is served until it is served no more. Those that are
 /// asked for the first time are looked for at once, all others every `discovery_period`.
-pub(crate) async fn run(context: Arc<Context>) {
+async fn watch_kinds(context: Arc<Context>) {
     let mut watches: BTreeMap<KindKey, Option<JoinSet<()>>> = BTreeMap::new();
     let asked = asked_for(&context).map(Some);
     let rounds = rounds(context.clock, context.settings.discovery_period).map(|()| None);

@@ -4,6 +4,7 @@ mod candidates;
 mod kind;
 mod kinds;
 mod owner;
+mod policies;
 mod sync;
 mod templates;
 

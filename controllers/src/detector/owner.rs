@@ -1,12 +1,11 @@
 //! Which policy has a template, and what it says.
 
 use kube::ResourceExt;
-use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
 use super::candidates::PolicyKey;
 use super::kind::Kind;
-use crate::api::{LABEL_CLUSTER_POLICY_ID, LABEL_POLICY_ID, PropagationPolicySpec};
+use crate::api::{LABEL_CLUSTER_POLICY_ID, LABEL_POLICY_ID, PropagationPolicySpec, RawObject};
 use crate::machinery::Context;
 use crate::rules::{Claim, Owner};
 
@@ -14,7 +13,7 @@ use crate::rules::{Claim, Owner};
 pub(super) fn owner(
     context: &Context,
     kind: &Kind,
-    template: &DynamicObject,
+    template: &RawObject,
     object: &Value,
 ) -> Option<(Owner, PropagationPolicySpec)> {
     let namespace = template.namespace().unwrap_or_default();

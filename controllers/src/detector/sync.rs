@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use kube::api::{DynamicObject, PostParams};
+use kube::api::PostParams;
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
 use super::owner::{marks_of, overrides_present, owner};
 use crate::api::{
-    ClusterResourceBinding, DispatchSuspension, ObjectReference, PropagationPolicySpec, ResourceBinding,
-    ResourceBindingSpec, Suspension, binding_name,
+    ClusterResourceBinding, DispatchSuspension, ObjectReference, PropagationPolicySpec, RawObject,
+    ResourceBinding, ResourceBindingSpec, Suspension, binding_name,
 };
 use crate::machinery::{Action, Binding, Context, Error, dynamic_api, erase, patch};
 use crate::rules::Owner;
@@ -19,7 +19,7 @@ use crate::rules::Owner;
 pub(super) async fn reconcile(
     context: Arc<Context>,
     kind: Arc<Kind>,
-    template: Arc<DynamicObject>,
+    template: Arc<RawObject>,
 ) -> Result<Action, Error> {
     let (namespace, name) = (template.namespace().unwrap_or_default(), template.name_any());
     let skipped = &context.settings.skipped_propagating_namespaces;
@@ -36,8 +36,8 @@ pub(super) async fn reconcile(
     Ok(Action::await_change())
 }
 
-async fn bind<B: Binding>(context: &Context, kind: &Kind, template: &DynamicObject) -> Result<(), Error> {
-    let object = serde_json::to_value(template)?;
+async fn bind<B: Binding>(context: &Context, kind: &Kind, template: &RawObject) -> Result<(), Error> {
+    let object = template.tree()?;
     let (namespace, name) = (template.namespace().unwrap_or_default(), template.name_any());
     let present = B::all(context).get(&namespace, &binding_name(&kind.resource.kind, &name));
     let start = context.clock.elapsed();
@@ -58,7 +58,7 @@ async fn bind<B: Binding>(context: &Context, kind: &Kind, template: &DynamicObje
 async fn apply<B: Binding>(
     context: &Context,
     kind: &Kind,
-    (template, object): (&DynamicObject, &Value),
+    (template, object): (&RawObject, &Value),
     (owner, policy): (Owner, PropagationPolicySpec),
     present: Option<Arc<B>>,
 ) -> Result<(), Error> {
@@ -114,7 +114,7 @@ async fn apply<B: Binding>(
 async fn release<B: Binding>(
     context: &Context,
     kind: &Kind,
-    template: &DynamicObject,
+    template: &RawObject,
     binding: Option<&B>,
 ) -> Result<(), Error> {
     let marks = context.rules.claim_marks(None);
@@ -138,7 +138,7 @@ fn suspension(policy: Option<&DispatchSuspension>, present: Option<&Suspension>)
 }
 
 /// Marks the template as what a policy has, or as nobody's.
-async fn mark(context: &Context, kind: &Kind, template: &DynamicObject, marks: &Value) -> Result<(), Error> {
+async fn mark(context: &Context, kind: &Kind, template: &RawObject, marks: &Value) -> Result<(), Error> {
     let namespace = template.namespace().unwrap_or_default();
     let api = dynamic_api(context.client.clone(), &namespace, &kind.resource);
     patch(&api, template, json!({ "metadata": marks })).await?;

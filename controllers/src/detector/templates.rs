@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::{Stream, StreamExt, stream};
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::ApiResource;
 
-use crate::api::{ObjectReference, binding_name};
+use crate::api::{ObjectReference, RawObject, binding_name};
 use crate::machinery::Informer;
 
 /// API version and kind.
@@ -16,7 +16,7 @@ pub(crate) type KindKey = (String, String);
 /// The stores of templates, and who is told of changes in them.
 #[derive(Default)]
 pub(crate) struct Templates {
-    kinds: Mutex<BTreeMap<KindKey, (ApiResource, Informer<DynamicObject>)>>,
+    kinds: Mutex<BTreeMap<KindKey, (ApiResource, Informer<RawObject>)>>,
     bindings: Mutex<Vec<UnboundedSender<(String, String)>>>,
     asked_for: Mutex<AskedFor>,
 }
@@ -34,14 +34,20 @@ impl Templates {
     pub(crate) fn get(
         &self,
         resource: &ObjectReference,
-    ) -> Result<Option<(ApiResource, Arc<DynamicObject>)>, ()> {
+    ) -> Result<Option<(ApiResource, Arc<RawObject>)>, ()> {
         let (kind, store) = self.of_kind(&(resource.api_version.clone(), resource.kind.clone())).ok_or(())?;
         Ok(store.get(&resource.namespace, &resource.name).map(|template| (kind, template)))
     }
 
     /// All templates of a kind, with what it is called in paths; `None` where they are not known yet.
-    pub(crate) fn of_kind(&self, key: &KindKey) -> Option<(ApiResource, Informer<DynamicObject>)> {
+    pub(crate) fn of_kind(&self, key: &KindKey) -> Option<(ApiResource, Informer<RawObject>)> {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    /// The templates of all kinds that are known.
+    pub(crate) fn all(&self) -> Vec<Arc<RawObject>> {
+        let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        kinds.values().flat_map(|(_, store)| store.list()).collect()
     }
 
     /// The bindings whose template changes, by namespace (empty for a cluster-scoped one) and name.
@@ -67,7 +73,7 @@ impl Templates {
         stream::iter(asked.kinds.clone()).chain(receiver)
     }
 
-    pub(super) fn insert(&self, key: KindKey, kind: ApiResource, store: Informer<DynamicObject>) {
+    pub(super) fn insert(&self, key: KindKey, kind: ApiResource, store: Informer<RawObject>) {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (kind, store));
     }
 

@@ -2,39 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams, Preconditions};
+use kube::api::{ApiResource, DeleteParams, GroupVersionKind, PostParams, Preconditions};
 use kube::core::gvk::GroupVersion;
 use kube::{Client, ResourceExt};
 use serde_json::{Map, Value, json};
 
-use crate::api::{ANNOTATION_CONFLICT_RESOLUTION, Cluster, Work, is_mark};
+use crate::api::{ANNOTATION_CONFLICT_RESOLUTION, Cluster, Identity, Manifest, RawObject, Work, is_mark};
 use crate::machinery::{Context, Error, dynamic_api, is_absent, patch};
 use crate::rules::Done;
 
 /// The manifest of a Work, and what its kind is called in the member's paths. `None` where the Work has no manifest,
 /// or the member does not serve the kind.
-pub(crate) fn manifest_kind<'a>(
-    work: &'a Work,
-    cluster: &Cluster,
-) -> Option<(&'a Map<String, Value>, ApiResource)> {
-    let manifest = &work.spec.workload.manifests.first()?.0;
-    let api_version = manifest.get("apiVersion")?.as_str()?;
+pub(crate) fn manifest_kind<'a>(work: &'a Work, cluster: &Cluster) -> Option<(&'a Manifest, ApiResource)> {
+    let manifest = work.spec.workload.manifests.first()?;
+    let (api_version, kind) = (&manifest.identity().api_version, &manifest.identity().kind);
     let version: GroupVersion = api_version.parse().ok()?;
-    let kind = manifest.get("kind")?.as_str()?;
     let enablements = cluster.status.iter().flat_map(|status| &status.api_enablements);
     let mut resources = enablements
-        .filter(|enablement| enablement.group_version == api_version)
+        .filter(|enablement| enablement.group_version == *api_version)
         .flat_map(|enablement| &enablement.resources);
-    let plural = &resources.find(|resource| resource.kind == kind)?.name;
+    let plural = &resources.find(|resource| resource.kind == *kind)?.name;
     let wanted = GroupVersionKind::gvk(&version.group, &version.version, kind);
     let kind = ApiResource::from_gvk_with_plural(&wanted, plural);
     Some((manifest, kind))
-}
-
-/// The namespace (empty for cluster-scoped objects) and name of a manifest.
-pub(crate) fn manifest_name(manifest: &Map<String, Value>) -> (&str, &str) {
-    let text = |field: &str| manifest.get("metadata")?.get(field)?.as_str();
-    (text("namespace").unwrap_or_default(), text("name").unwrap_or_default())
 }
 
 /// Makes the member have what the manifest says, and notes of which version that is seen. Where it is `new`, it is written even if the member has all of that:
@@ -43,20 +33,19 @@ pub(super) async fn apply(
     context: &Context,
     client: Client,
     work: &Work,
-    (manifest, kind): &(&Map<String, Value>, ApiResource),
+    (manifest, kind): &(&Manifest, ApiResource),
     new: bool,
 ) -> Result<Done, Error> {
-    let (namespace, name) = manifest_name(manifest);
+    let Identity { namespace, name, .. } = manifest.identity();
     let api = dynamic_api(client, namespace, kind);
     let Some(present) = api.get_opt(name).await? else {
-        let wanted: DynamicObject = serde_json::from_value(Value::Object((*manifest).clone()))?;
-        let created = api.create(&PostParams::default(), &wanted).await?;
+        let created = api.create(&PostParams::default(), &manifest.object()?).await?;
         context.copies.seen(work, created.resource_version().as_deref());
         return Ok(Done::Created);
     };
     let version = present.resource_version();
-    let present = serde_json::to_value(&present)?;
-    let wanted = Value::Object(context.rules.retained(manifest, &present));
+    let present = present.tree()?;
+    let mut wanted = Value::Object(context.rules.retained(&manifest.tree()?, &present));
     let is_its = context.rules.belongs_to_work(
         &present,
         work.metadata.namespace.as_deref().unwrap_or_default(),
@@ -72,9 +61,8 @@ pub(super) async fn apply(
         context.copies.seen(work, version.as_deref());
         return Ok(Done::Nothing);
     }
-    let mut wanted: DynamicObject = serde_json::from_value(wanted)?;
-    wanted.metadata.resource_version = version;
-    let written = api.replace(name, &PostParams::default(), &wanted).await?;
+    wanted["metadata"]["resourceVersion"] = json!(version);
+    let written = api.replace(name, &PostParams::default(), &RawObject::of(&wanted)?).await?;
     context.copies.seen(work, written.resource_version().as_deref());
     Ok(Done::Updated)
 }
@@ -93,17 +81,17 @@ pub(super) async fn part(
     context: &Context,
     client: Client,
     work: &Work,
-    (manifest, kind): &(&Map<String, Value>, ApiResource),
+    (manifest, kind): &(&Manifest, ApiResource),
     parting: Parting,
 ) -> Result<(), Error> {
-    let (namespace, name) = manifest_name(manifest);
+    let Identity { namespace, name, .. } = manifest.identity();
     let api = dynamic_api(client, namespace, kind);
     let present = match api.get(name).await {
         // The kind may be gone as well.
         Err(error) if is_absent(&error) => return Ok(()),
         present => present?,
     };
-    let object = serde_json::to_value(&present)?;
+    let object = present.tree()?;
     if !context.rules.belongs_to_work(&object, &work.namespace().unwrap_or_default(), &work.name_any()) {
         return Ok(());
     }

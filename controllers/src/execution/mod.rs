@@ -3,5 +3,5 @@
 mod member;
 mod run;
 
-pub(crate) use member::{manifest_kind, manifest_name};
+pub(crate) use member::manifest_kind;
 pub(crate) use run::run;

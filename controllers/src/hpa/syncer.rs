@@ -40,7 +40,7 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
     };
     let generation = binding.metadata.generation.unwrap_or_default();
     let status = binding.status.clone().unwrap_or_default();
-    let object = serde_json::to_value(&*template)?;
+    let object = template.tree()?;
     if let Some(replicas) = context.rules.replicas_to_sync(&object, generation, &binding.spec, &status) {
         let api = dynamic_api(context.client.clone(), &resource.namespace, &kind);
         patch(&api, &*template, json!({ "spec": { "replicas": replicas } })).await?;

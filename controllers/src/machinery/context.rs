@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use capsize_clock::Clock;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, ResourceExt};
 
@@ -139,12 +140,14 @@ impl Context {
         false
     }
 
-    /// What every binding says, of either kind.
+    /// What every binding says, of either kind, but for those that are being deleted: their Works go, each in its own time.
     pub(crate) fn placed(&self) -> Vec<ResourceBindingSpec> {
-        let namespaced = self.bindings.list().into_iter().map(|binding| binding.spec.clone());
+        let stays = |meta: &ObjectMeta| meta.deletion_timestamp.is_none();
+        let namespaced = self.bindings.list().into_iter().filter(|binding| stays(&binding.metadata));
         let cluster_scoped =
-            self.cluster_bindings.list().into_iter().map(|binding| binding.spec.binding.clone());
-        namespaced.chain(cluster_scoped).collect()
+            self.cluster_bindings.list().into_iter().filter(|binding| stays(&binding.metadata));
+        let namespaced = namespaced.map(|binding| binding.spec.clone());
+        namespaced.chain(cluster_scoped.map(|binding| binding.spec.binding.clone())).collect()
     }
 
     /// A client for a member, with a bound on each request; `None` where there are no credentials.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::{Stream, StreamExt};
-use kube::api::{ApiResource, DynamicObject, TypeMeta};
+use kube::api::{ApiResource, TypeMeta};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch};
 use kube::{Api, Resource};
@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 
 use super::index::Keys;
 use super::store::{Change, Store};
+use crate::api::RawObject;
 
 /// A store and its watch. Clones share both; the watch ends with the last of them.
 pub(crate) struct Informer<K> {
@@ -119,11 +120,11 @@ where
     }
 }
 
-impl Informer<DynamicObject> {
+impl Informer<RawObject> {
     /// Starts the watch of a kind known at run time. Its objects say what they are, which a list leaves out.
-    pub(crate) fn dynamic(api: Api<DynamicObject>, config: watcher::Config, kind: &ApiResource) -> Self {
+    pub(crate) fn dynamic(api: Api<RawObject>, config: watcher::Config, kind: &ApiResource) -> Self {
         let types = TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
-        Self::lean(api, config, move |object| object.types = Some(types.clone()))
+        Self::lean(api, config, move |object| object.set_types(types.clone()))
     }
 }
 

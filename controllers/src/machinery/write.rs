@@ -2,13 +2,14 @@
 
 use std::fmt::Debug;
 
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, Request};
+use kube::api::{ApiResource, Patch, PatchParams, Request};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::Error;
+use crate::api::RawObject;
 
 /// Patches `object`, provided that nobody else has changed it since: two controllers that write the same list would
 /// undo each other's work otherwise (#7290, #7346).
@@ -85,7 +86,7 @@ async fn send<K: Resource + Clone>(
 }
 
 /// Where objects of a kind known at run time are written. The namespace is empty for cluster-scoped ones.
-pub(crate) fn dynamic_api(client: Client, namespace: &str, kind: &ApiResource) -> Api<DynamicObject> {
+pub(crate) fn dynamic_api(client: Client, namespace: &str, kind: &ApiResource) -> Api<RawObject> {
     if namespace.is_empty() {
         Api::all_with(client, kind)
     } else {

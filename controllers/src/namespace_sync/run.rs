@@ -72,7 +72,7 @@ async fn ensure(context: &Context, namespace: &Namespace, cluster: &Cluster) -> 
         state: &BTreeMap::new(),
         conflicts: None,
     });
-    let manifest = manifest.map(Manifest).map_err(Error::NotYet)?;
+    let manifest = Manifest::of(&manifest.map_err(Error::NotYet)?)?;
     let annotations = overrides.annotations()?.map(|(key, value)| (key.to_owned(), value));
     let mut annotations = Map::from_iter(annotations);
     let spec = json!({ "workload": { "manifests": [manifest] } });

@@ -6,10 +6,9 @@
 use std::collections::BTreeMap;
 
 use kube::ResourceExt;
-use kube::api::DynamicObject;
 use serde_json::Value;
 
-use crate::api::LABEL_SKIP_PROPAGATION;
+use crate::api::{LABEL_SKIP_PROPAGATION, RawObject};
 
 /// Whether a policy with this activation preference is put into effect for a template: a lazy one only if somebody has
 /// `touched` the template since, any other at once. The claim itself is never lazy.
@@ -21,26 +20,28 @@ pub fn activates(preference: &str, touched: bool) -> bool {
 /// Whether a template is new, or changed otherwise than by the control plane, which writes its status and labels and
 /// annotations of its own.
 #[must_use]
-pub fn touched(before: Option<&DynamicObject>, after: &DynamicObject) -> bool {
+pub fn touched(before: Option<&RawObject>, after: &RawObject) -> bool {
     let Some(before) = before else { return true };
-    let metadata = |template: &DynamicObject| {
+    let metadata = |template: &RawObject| {
         let metadata = &template.metadata;
         let owners = metadata.owner_references.clone();
         (owners, metadata.finalizers.clone(), metadata.deletion_timestamp.clone(), metadata.uid.clone())
     };
-    !same(&before.data, &after.data)
+    !same(before, after)
         || !users(before.labels()).eq(users(after.labels()))
         || !users(before.annotations()).eq(users(after.annotations()))
         || metadata(before) != metadata(after)
 }
 
 /// Whether two templates say the same beside their status.
-fn same(before: &Value, after: &Value) -> bool {
-    let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else { return before == after };
-    let among = |one: &serde_json::Map<String, Value>, other: &serde_json::Map<String, Value>| {
-        one.iter().all(|(field, value)| field == "status" || other.get(field) == Some(value))
-    };
-    among(before, after) && among(after, before)
+fn same(before: &RawObject, after: &RawObject) -> bool {
+    let (mut before, mut after) = (before.fields(), after.fields());
+    before.remove("status");
+    after.remove("status");
+    let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let unchanged = |before: &str, after: &str| before == after || read(before) == read(after);
+    before.keys().eq(after.keys())
+        && before.values().zip(after.values()).all(|(before, after)| unchanged(before.get(), after.get()))
 }
 
 /// The labels or annotations that are not the control plane's: those without its name, and one that is for users to set.
@@ -99,7 +100,7 @@ mod tests {
             ("the spec", with("/spec", json!({"replicas": 2})), true),
             ("a field more", with("/data", json!({})), true),
         ];
-        let parse = |object: Value| -> DynamicObject { serde_json::from_value(object).unwrap() };
+        let parse = |object: Value| -> RawObject { serde_json::from_value(object).unwrap() };
         for (about, after, expected) in cases {
             assert_eq!(touched(Some(&parse(base.clone())), &parse(after)), expected, "{about}");
         }

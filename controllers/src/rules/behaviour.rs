@@ -19,6 +19,9 @@ pub struct Behaviour {
     /// Template and binding name their policy in annotations and carry its permanent id as a label; as from 1.8
     /// (`pkg/detector/claim.go`). Before, the names were labels. Bindings and Works have ids of their own, too.
     pub permanent_ids: bool,
+    /// A policy that is deleted stays until nothing says any more that it belongs to it; as from 1.10 (#4836). Before, it
+    /// went at once, and what became of the marks was lost where no controller saw it go.
+    pub policies_part: bool,
     /// Works and copies say which generation of the template they are of, and the template what all copies have caught up
     /// with; as from 1.10 (`resourcetemplate.karmada.io/generation`).
     pub tells_generation: bool,
@@ -105,6 +108,7 @@ impl Behaviour {
             grouping: if release >= (1, 6) { Grouping::WithinLimits } else { Grouping::Fewest },
             ranks_by_room: release >= (1, 6),
             permanent_ids: release >= (1, 8),
+            policies_part: release >= (1, 10),
             tells_generation: release >= (1, 10),
             tells_dispatching: release >= (1, 11),
             resolves_conflicts: release >= (1, 7),
@@ -143,6 +147,7 @@ mod tests {
             grouping: Grouping::Fewest,
             ranks_by_room: false,
             permanent_ids: false,
+            policies_part: false,
             tells_generation: false,
             tells_dispatching: false,
             resolves_conflicts: false,
@@ -157,7 +162,7 @@ mod tests {
         let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
         let telling = Behaviour { tells_reasons: true, resolves_conflicts: true, ..ranked };
         let identified = Behaviour { permanent_ids: true, ..telling };
-        let counted = Behaviour { tells_generation: true, ..identified };
+        let counted = Behaviour { tells_generation: true, policies_part: true, ..identified };
         let dispatching = Behaviour { tells_dispatching: true, ..counted };
         let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..dispatching };
         let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..graciously };

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::Behaviour;
 use crate::api::{
-    CLUSTER_POLICY_NAME, LABEL_CLUSTER_POLICY_ID, LABEL_POLICY_ID, POLICY_NAME, POLICY_NAMESPACE,
-    ResourceBindingSpec,
+    CLUSTER_POLICY_NAME, FINALIZER_CLUSTER_POLICY, FINALIZER_POLICY, LABEL_CLUSTER_POLICY_ID,
+    LABEL_POLICY_ID, POLICY_NAME, POLICY_NAMESPACE, ResourceBindingSpec,
 };
 
 /// A policy, as those that it has name it.
@@ -58,6 +58,18 @@ pub fn claimed_by<'a>(
     named(POLICY_NAME, true).or_else(|| named(CLUSTER_POLICY_NAME, false))
 }
 
+/// The finalizer of a kind of policy, which keeps it until nothing says any more that it belongs to it; as from 1.10
+/// (#4836, `pkg/detector/detector.go`, `ReconcilePropagationPolicy`).
+#[must_use]
+pub fn policy_finalizer(behaviour: Behaviour, kind: &str) -> Option<&'static str> {
+    let finalizer = match kind {
+        "PropagationPolicy" => FINALIZER_POLICY,
+        "ClusterPropagationPolicy" => FINALIZER_CLUSTER_POLICY,
+        _ => return None,
+    };
+    behaviour.policies_part.then_some(finalizer)
+}
+
 /// Whether a new binding gets a finalizer: each does, so that it stays until what it placed is gone, whoever deletes it
 /// and whether a controller is there to see it (#708).
 #[must_use]
@@ -68,6 +80,20 @@ pub fn has_finalizer(_spec: &ResourceBindingSpec) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn policies_have_a_finalizer_as_from_release_1_10() {
+        let of = |release: &str, kind: &str| policy_finalizer(Behaviour::of(release), kind);
+        let cases = [
+            ("1.9", "PropagationPolicy", None),
+            ("1.10", "PropagationPolicy", Some("karmada.io/propagation-policy-controller")),
+            ("1.18", "ClusterPropagationPolicy", Some("karmada.io/cluster-propagation-policy-controller")),
+            ("1.18", "OverridePolicy", None),
+        ];
+        for (release, kind, expected) in cases {
+            assert_eq!(of(release, kind), expected, "{release} {kind}");
+        }
+    }
 
     #[test]
     fn what_a_policy_has_names_it_and_nobody_else() {

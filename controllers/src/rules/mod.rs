@@ -73,7 +73,7 @@ pub use autoscale::{replicas_to_sync, scales};
 pub use behaviour::{Behaviour, Division, Grouping, Removal, UnservedTargets};
 pub use bugs::{Bug, UnknownBug};
 pub use capacity::{add_quantities, milli};
-pub use claim::{Owner, claim_marks, claimed_by, has_finalizer};
+pub use claim::{Owner, claim_marks, claimed_by, has_finalizer, policy_finalizer};
 pub use components::{free_sets, is_set, with_room_for_a_set};
 pub use delivery::{Delivery, covers, is_as_said, manifest, template_replicas};
 pub use dependencies::{dependencies, is_meant};
@@ -134,7 +134,7 @@ pub use targets::{
 };
 pub use template_status::template_status;
 pub use toleration::{Due, eviction_due, eviction_pause, takes_a_turn, tolerates};
-pub use trigger::{asked_anew, concerns, is_for_scheduler, needs_scheduling, observed_generation};
+pub use trigger::{Lost, asked_anew, concerns, is_for_scheduler, needs_scheduling, observed_generation};
 pub use webhook::{
     default_failover, default_placement, default_selectors, default_tolerations, needs_dependencies,
     validate_cluster_name, validate_overrides, validate_policy, validate_policy_name,

@@ -10,7 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::Value;
 
 use super::{
-    Behaviour, Bug, Division, Done, Due, Probe, Ready, Refusal, Rules, UnhealthySince, UnservedTargets, Write,
+    Behaviour, Bug, Division, Done, Due, Lost, Probe, Ready, Refusal, Rules, UnhealthySince, UnservedTargets,
+    Write,
 };
 use crate::api::{
     AggregatedStatus, BindingSnapshot, BindingStatus, CONDITION_APPLIED, Cluster, ClusterTaintPolicy,
@@ -145,13 +146,13 @@ impl Rules for Release {
         spec: &ResourceBindingSpec,
         status: &BindingStatus,
         applied: Option<&Placement>,
-        target_removed: bool,
+        lost: Lost,
     ) -> bool {
         let mut spec = spec.clone();
         if let Some(suspension) = &mut spec.suspension {
             suspension.scheduling &= !self.has(Bug::SuspensionIgnored);
         }
-        super::needs_scheduling(self.behaviour.removal, &spec, status, applied, target_removed)
+        super::needs_scheduling(self.behaviour.removal, &spec, status, applied, lost)
     }
 
     fn is_for_scheduler(&self, spec: &ResourceBindingSpec, name: &str) -> bool {

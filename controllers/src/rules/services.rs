@@ -7,18 +7,16 @@ use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
 use crate::api::{
-    Cluster, LABEL_COLLECTED_SERVICE_NAME, LABEL_COLLECTED_SERVICE_NAMESPACE, LABEL_SERVICE_NAME,
+    Cluster, Identity, LABEL_COLLECTED_SERVICE_NAME, LABEL_COLLECTED_SERVICE_NAMESPACE, LABEL_SERVICE_NAME,
     ServiceImport, WORK_NAME, WORK_NAMESPACE, Work, derived_service_name, imported_slice_name,
 };
 
 /// The Service that a Work exports from its member, by namespace and name.
 #[must_use]
 pub fn exported_service(work: &Work) -> Option<(&str, &str)> {
-    let manifest = &work.spec.workload.manifests.first()?.0;
-    let version = manifest.get("apiVersion")?.as_str()?;
-    let is_export = version.starts_with("multicluster.x-k8s.io/") && manifest.get("kind")? == "ServiceExport";
-    let metadata = manifest.get("metadata").filter(|_| is_export)?;
-    Some((metadata.get("namespace")?.as_str()?, metadata.get("name")?.as_str()?))
+    let Identity { api_version, kind, namespace, name } = work.spec.workload.manifests.first()?.identity();
+    let is_export = api_version.starts_with("multicluster.x-k8s.io/") && kind == "ServiceExport";
+    (is_export && !namespace.is_empty() && !name.is_empty()).then_some((namespace, name))
 }
 
 /// The Service whose addresses a Work brings from its member, by namespace and name.
@@ -70,7 +68,7 @@ pub fn keeps_slices(_cluster: &Cluster) -> bool {
 #[must_use]
 pub fn imported_slice(work: &Work, cluster: &str) -> Option<Value> {
     let (namespace, service) = collected_service(work)?;
-    let mut slice = Value::Object(work.spec.workload.manifests.first()?.0.clone());
+    let mut slice = Value::Object(work.spec.workload.manifests.first()?.tree().ok()?);
     let name = imported_slice_name(cluster, slice.pointer("/metadata/name")?.as_str()?);
     slice["metadata"] = json!({
         "name": name,

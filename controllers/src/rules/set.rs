@@ -10,7 +10,6 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{Namespace, Taint, Toleration};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList, Condition};
-use kube::api::DynamicObject;
 use serde_json::{Map, Value};
 
 // Every type of the rules and of their objects is named here.
@@ -172,7 +171,7 @@ pub trait Rules: Send + Sync {
             versions: &'a [APIResourceList], kind: &str,
         ) -> Option<(&'a str, &'a APIResource)>;
         fn activates(preference: &str, touched: bool) -> bool;
-        fn touched(before: Option<&DynamicObject>, after: &DynamicObject) -> bool;
+        fn touched(before: Option<&RawObject>, after: &RawObject) -> bool;
         fn has_finalizer(spec: &ResourceBindingSpec) -> bool;
         fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector>;
         fn is_meant(dependency: &ResourceSelector, object: &Value) -> bool;
@@ -188,6 +187,10 @@ pub trait Rules: Send + Sync {
 
     fn claim_marks(&self, owner: Option<&Owner>) -> Value {
         super::claim_marks(self.behaviour(), owner)
+    }
+
+    fn policy_finalizer(&self, kind: &str) -> Option<&'static str> {
+        super::policy_finalizer(self.behaviour(), kind)
     }
 
     fn claimed_by<'a>(
@@ -237,9 +240,9 @@ pub trait Rules: Send + Sync {
         spec: &ResourceBindingSpec,
         status: &BindingStatus,
         applied: Option<&Placement>,
-        target_removed: bool,
+        lost: Lost,
     ) -> bool {
-        super::needs_scheduling(self.behaviour().removal, spec, status, applied, target_removed)
+        super::needs_scheduling(self.behaviour().removal, spec, status, applied, lost)
     }
 
     fn schedule(

@@ -6,17 +6,29 @@ use super::schedule::is_duplicated;
 use super::{Removal, affinity_matches};
 use crate::api::{BindingStatus, Cluster, DEFAULT_SCHEDULER, Placement, ResourceBindingSpec};
 
+/// What has become of the clusters of a binding's targets: of the worst of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lost {
+    /// All are there.
+    #[default]
+    Nothing,
+    /// One is being removed.
+    Leaving,
+    /// One is there no more.
+    Gone,
+}
+
 /// Whether an event makes the scheduler work the binding out anew: a changed placement; a call for it; for what is
 /// duplicated, or has no replicas, any event; for what is divided, only a sum of replicas that is not the one asked
-/// for, or, where removal is the scheduler's, a target that is being removed. So a divided workload does not move back
-/// when a cluster recovers. Never while scheduling is suspended (as from 1.13), whatever the event (#6356).
+/// for, a target that is gone (nobody else takes it away), or, where removal is the scheduler's, one that is being removed. So a
+/// divided workload does not move back when a cluster recovers. Never while scheduling is suspended (as from 1.13), whatever the event (#6356).
 #[must_use]
 pub fn needs_scheduling(
     removal: Removal,
     spec: &ResourceBindingSpec,
     status: &BindingStatus,
     applied: Option<&Placement>,
-    target_removed: bool,
+    lost: Lost,
 ) -> bool {
     let Some(placement) = &spec.placement else { return false };
     let suspended = spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling);
@@ -26,7 +38,8 @@ pub fn needs_scheduling(
             || is_duplicated(placement)
             || spec.replicas == 0
             || assigned != i64::from(spec.replicas)
-            || (target_removed && removal == Removal::Scheduling)
+            || lost == Lost::Gone
+            || (lost == Lost::Leaving && removal == Removal::Scheduling)
             || asked_anew(spec, status))
 }
 
@@ -90,7 +103,7 @@ mod tests {
     use crate::rules::samples::{binding, one_to_two, two_of_four};
 
     fn needed(spec: &ResourceBindingSpec, status: &BindingStatus, applied: Option<&Placement>) -> bool {
-        needs_scheduling(Removal::Scheduling, spec, status, applied, false)
+        needs_scheduling(Removal::Scheduling, spec, status, applied, Lost::Nothing)
     }
 
     type Terms<'a> = &'a [(&'a str, &'a [&'a str])];
@@ -139,7 +152,9 @@ mod tests {
         let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
         for (removal, expected) in [(Removal::Tainting, false), (Removal::Scheduling, true)] {
             let (status, applied) = (BindingStatus::default(), divided.placement.as_ref());
-            assert_eq!(needs_scheduling(removal, &divided, &status, applied, true), expected, "{removal:?}");
+            let needed = |lost| needs_scheduling(removal, &divided, &status, applied, lost);
+            assert_eq!(needed(Lost::Leaving), expected, "{removal:?}");
+            assert!(needed(Lost::Gone), "{removal:?}");
         }
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
+use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use crate::api::{
@@ -15,7 +15,7 @@ use crate::api::{
 use crate::machinery::{
     Action, Binding, Change, Context, Error, Queue, patch_guarded, patch_status, refs, run as run_queue,
 };
-use crate::rules::{Neighbours, Scene, Schedule, ScheduleError, Write, asked_anew, neighbours};
+use crate::rules::{Lost, Neighbours, Scene, Schedule, ScheduleError, Write, asked_anew, neighbours};
 
 /// Reconciles every binding: when it changes, and when a cluster that it may mean does.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -60,7 +60,7 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     let applied = applied_placement(&*binding);
     let found = binding.meta().generation.unwrap_or_default();
     let observed = status.scheduler_observed_generation;
-    if !rules.needs_scheduling(spec, &status, applied.as_ref(), has_target_removed(&context, spec)) {
+    if !rules.needs_scheduling(spec, &status, applied.as_ref(), lost(&context, spec).await?) {
         if !spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling) {
             status.scheduler_observed_generation = rules.observed_generation(observed, found, None);
             write(&context, &*binding, status).await?;
@@ -110,10 +110,20 @@ fn around<B: Binding>(context: &Context, spec: &ResourceBindingSpec) -> Neighbou
     neighbours(spec, all.iter().map(|binding| binding.spec()))
 }
 
-/// Whether a cluster that carries the workload is being removed.
-fn has_target_removed(context: &Context, spec: &ResourceBindingSpec) -> bool {
-    let cluster = |target: &TargetCluster| context.clusters.get("", &target.name);
-    spec.clusters.iter().filter_map(cluster).any(|cluster| cluster.metadata.deletion_timestamp.is_some())
+/// What has become of the clusters that carry the workload. One that has just joined may not be in the store yet.
+async fn lost(context: &Context, spec: &ResourceBindingSpec) -> Result<Lost, Error> {
+    let mut worst = Lost::Nothing;
+    for TargetCluster { name, .. } in &spec.clusters {
+        worst = worst.max(match context.clusters.get("", name) {
+            Some(cluster) if cluster.metadata.deletion_timestamp.is_some() => Lost::Leaving,
+            Some(_) => Lost::Nothing,
+            None => match Api::<Cluster>::all(context.client.clone()).get_opt(name).await? {
+                Some(_) => Lost::Nothing,
+                None => Lost::Gone,
+            },
+        });
+    }
+    Ok(worst)
 }
 
 fn applied_placement(binding: &impl Binding) -> Option<Placement> {

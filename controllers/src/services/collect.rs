@@ -133,7 +133,7 @@ async fn bring(
     let name = work_name("EndpointSlice", service.0, &slice.name_any());
     let namespace = execution_namespace(member);
     let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
-    let manifests = vec![Manifest(context.rules.collected_slice(slice))];
+    let manifests = vec![Manifest::of(&context.rules.collected_slice(slice))?];
     match context.works.get(&namespace, &name) {
         Some(present) if present.metadata.deletion_timestamp.is_some() => {
             return Err(Error::NotYet("the Work of a slice that was there before is not gone yet".into()));

@@ -62,7 +62,8 @@ pub(super) fn mutate(
             let name = write.object.pointer("/metadata/name").and_then(Value::as_str);
             rules.validate_policy_name(write.kind, name.unwrap_or_default())?;
             let filled = changed(write.object, |policy| fill_in(settings, rules, write.namespace, policy))?;
-            Ok(identified(rules, write, filled.as_ref().unwrap_or(write.object)).or(filled))
+            let filled = identified(rules, write, filled.as_ref().unwrap_or(write.object)).or(filled);
+            Ok(kept(rules, write.kind, filled.as_ref().unwrap_or(write.object)).or(filled))
         }
         ("CREATE", "ResourceBinding" | "ClusterResourceBinding" | "Work") => {
             Ok(identified(rules, write, write.object))
@@ -89,6 +90,19 @@ fn identified(rules: &dyn Rules, write: Write<'_>, object: &Value) -> Option<Val
     let mut identified = object.clone();
     rules.identify(write.kind, &mut identified, write.id);
     (identified != *object).then_some(identified)
+}
+
+/// The policy with its finalizer; `None` if it has it, gets none, or is being deleted.
+fn kept(rules: &dyn Rules, kind: &str, policy: &Value) -> Option<Value> {
+    let finalizer = rules.policy_finalizer(kind)?;
+    let metadata = &policy["metadata"];
+    let finalizers = metadata["finalizers"].as_array().cloned().unwrap_or_default();
+    if finalizers.iter().any(|one| one == finalizer) || !metadata["deletionTimestamp"].is_null() {
+        return None;
+    }
+    let mut kept = policy.clone();
+    kept["metadata"]["finalizers"] = [finalizers, vec![finalizer.into()]].concat().into();
+    Some(kept)
 }
 
 fn fill_in(settings: &Settings, rules: &dyn Rules, namespace: &str, policy: &mut PropagationPolicySpec) {
@@ -207,8 +221,15 @@ mod tests {
             admitted["metadata"]["labels"],
             json!({"clusterpropagationpolicy.karmada.io/permanent-id": "a1"})
         );
+        let finalizers = json!(["karmada.io/cluster-propagation-policy-controller"]);
+        assert_eq!(admitted["metadata"]["finalizers"], finalizers);
         let again = Write { operation: "UPDATE", object: &admitted, id: "b2", ..write };
         assert_eq!(admit(&Settings::default(), &Release::of("1.18"), again), Ok(None));
+        let mut going = admitted.clone();
+        going["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z".into();
+        going["metadata"]["finalizers"] = json!([]);
+        let last = Write { operation: "UPDATE", object: &going, ..again };
+        assert_eq!(admit(&Settings::default(), &Release::of("1.18"), last), Ok(None));
     }
 
     #[test]

@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use futures::channel::mpsc::unbounded;
 use futures::{StreamExt, stream};
-use kube::api::DynamicObject;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::watches::Watches;
 use crate::api::{
-    CONDITION_APPLIED, Cluster, ManifestIdentifier, ManifestStatus, Work, cluster_of, execution_namespace,
-    is_true,
+    CONDITION_APPLIED, Cluster, Identity, Manifest, ManifestIdentifier, ManifestStatus, RawObject, Work,
+    cluster_of, execution_namespace, is_true,
 };
-use crate::execution::{manifest_kind, manifest_name};
+use crate::execution::manifest_kind;
 use crate::machinery::{
     Action, BY_NAMESPACE, Context, Error, Notes, Queue, put_status, refs, run as run_queue,
 };
@@ -75,7 +74,7 @@ async fn reconcile(
     let Some(store) = watches.store(&context, &cluster.name_any(), &kind, client) else {
         return Ok(Action::await_change());
     };
-    let (object_namespace, object_name) = manifest_name(manifest);
+    let Identity { namespace: object_namespace, name: object_name, .. } = manifest.identity();
     let was_applied =
         work.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_APPLIED));
     let object = store.get(object_namespace, object_name);
@@ -118,13 +117,13 @@ struct Found {
 fn look(
     context: &Context,
     work: &Work,
-    manifest: &Map<String, Value>,
-    object: Option<&DynamicObject>,
+    manifest: &Manifest,
+    object: Option<&RawObject>,
 ) -> Result<Found, Error> {
-    let Some(object) = object.map(serde_json::to_value).transpose()? else {
+    let Some(object) = object.map(RawObject::tree).transpose()? else {
         return Ok(Found { as_it_says: false, says: None });
     };
-    let wanted = Value::Object(context.rules.retained(manifest, &object));
+    let wanted = Value::Object(context.rules.retained(&manifest.tree()?, &object));
     let as_it_says = context.rules.is_as_said(&object, &wanted);
     let namespace = work.metadata.namespace.as_deref().unwrap_or_default();
     let is_its = context.rules.belongs_to_work(&object, namespace, &work.name_any());
@@ -137,21 +136,12 @@ fn told_on(work: &Work) -> &[ManifestStatus] {
 }
 
 /// What a Work is to say of its object.
-fn status_of(context: &Context, manifest: &Map<String, Value>, object: &Value) -> ManifestStatus {
-    let text = |field: &str| manifest.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let (namespace, name) = manifest_name(manifest);
+fn status_of(context: &Context, manifest: &Manifest, object: &Value) -> ManifestStatus {
+    let Identity { api_version, kind, namespace, name } = manifest.identity().clone();
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     let (status, health) = (context.rules.reflected_status(&kind, object), context.rules.health(object));
     let (group, version) = (group.to_owned(), version.to_owned());
-    let identifier = ManifestIdentifier {
-        ordinal: 0,
-        group,
-        version,
-        kind,
-        resource: String::new(),
-        namespace: namespace.into(),
-        name: name.into(),
-    };
+    let identifier =
+        ManifestIdentifier { ordinal: 0, group, version, kind, resource: String::new(), namespace, name };
     ManifestStatus { identifier, status, health }
 }

@@ -5,17 +5,17 @@ use std::sync::{Mutex, PoisonError};
 
 use futures::StreamExt;
 use futures::channel::mpsc::UnboundedSender;
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::ApiResource;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, ResourceExt};
 use tokio::task::JoinSet;
 
-use crate::api::{WORK_NAME, WORK_NAMESPACE, Work};
+use crate::api::{RawObject, WORK_NAME, WORK_NAMESPACE, Work};
 use crate::machinery::{Context, Informer};
 
 /// A store of a member's objects, and what tells the Works of changes in it.
 struct Watch {
-    store: Informer<DynamicObject>,
+    store: Informer<RawObject>,
     _telling: JoinSet<()>,
 }
 
@@ -41,7 +41,7 @@ impl Watches {
         member: &str,
         kind: &ApiResource,
         client: impl FnOnce() -> Option<Client>,
-    ) -> Option<Informer<DynamicObject>> {
+    ) -> Option<Informer<RawObject>> {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         let watches = watches.entry(member.to_owned()).or_default();
         let key = (kind.api_version.clone(), kind.kind.clone());
@@ -62,7 +62,7 @@ impl Watches {
     }
 }
 
-async fn tell(store: Informer<DynamicObject>, changed: UnboundedSender<ObjectRef<Work>>) {
+async fn tell(store: Informer<RawObject>, changed: UnboundedSender<ObjectRef<Work>>) {
     let mut changes = std::pin::pin!(store.changes());
     while let Some(change) = changes.next().await {
         // A mark may have been taken away by hand: the Work is the one that it was of.
@@ -75,7 +75,7 @@ async fn tell(store: Informer<DynamicObject>, changed: UnboundedSender<ObjectRef
     }
 }
 
-fn work_of(object: &DynamicObject) -> Option<ObjectRef<Work>> {
+fn work_of(object: &RawObject) -> Option<ObjectRef<Work>> {
     let mark = |key: &str| object.annotations().get(key).or_else(|| object.labels().get(key));
     Some(ObjectRef::new(mark(WORK_NAME)?).within(mark(WORK_NAMESPACE)?))
 }

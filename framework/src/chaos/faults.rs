@@ -16,7 +16,7 @@ pub(super) type Kind = fn(&mut Stream, &Fleet) -> Value;
 const KINDS: [Kind; 8] = [refuse, partition, delay, disturb, kill, taint, start_up, scale];
 
 /// Those of the control plane itself, which only a target in this process is struck by.
-const INSIDE: [Kind; 8] = [fail, conflict, slow, lag, cut, repeat, crash, rival];
+const INSIDE: [Kind; 9] = [fail, conflict, slow, lag, cut, repeat, stale, crash, rival];
 
 /// The kinds that may strike `fleet`.
 fn kinds(fleet: &Fleet) -> Vec<Kind> {
@@ -88,10 +88,18 @@ fn delay(chance: &mut Stream, fleet: &Fleet) -> Value {
 }
 
 fn disturb(chance: &mut Stream, fleet: &Fleet) -> Value {
-    let by =
-        one_of(chance, &[json!({"jitter": "3s"}), json!({"lose": 30}), json!({"lose": 90}), json!("cut")])
-            .clone();
-    json!({"disturb": {"cluster": victim(chance, fleet), "by": by}})
+    let ways = [
+        json!({"jitter": "3s"}),
+        json!({"lose": 30}),
+        json!({"lose": 90}),
+        json!("cut"),
+        json!("halfOpen"),
+        json!({"fail": {"with": "InternalError", "every": 1}}),
+        json!({"fail": {"with": "TooManyRequests", "every": 3}}),
+        json!({"slow": {"by": "8s"}}),
+        json!({"cutWatches": {"every": 3}}),
+    ];
+    json!({"disturb": {"cluster": victim(chance, fleet), "by": one_of(chance, &ways)}})
 }
 
 pub(super) fn kill(_: &mut Stream, _: &Fleet) -> Value {
@@ -139,6 +147,10 @@ fn cut(chance: &mut Stream, _: &Fleet) -> Value {
 
 fn repeat(chance: &mut Stream, _: &Fleet) -> Value {
     json!({"repeat": {"every": chance.random_range(1..=3)}})
+}
+
+fn stale(_: &mut Stream, _: &Fleet) -> Value {
+    json!({"stale": "controllers"})
 }
 
 pub(super) fn crash(chance: &mut Stream, _: &Fleet) -> Value {

@@ -80,7 +80,7 @@ pub struct FaultInForce {
 
 /// Faults of the control plane under which controllers go on, with what fails tried again at ever longer intervals. Those
 /// that are killed begin anew.
-const HINDERING: [&str; 7] = ["fail", "conflict", "slow", "lag", "cut", "repeat", "rival"];
+const HINDERING: [&str; 8] = ["fail", "conflict", "slow", "lag", "cut", "repeat", "stale", "rival"];
 
 impl FaultInForce {
     /// Whether it is one of the control plane under which controllers go on.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::bounds;
 use super::court::Court;
-use crate::facts::{Fact, News};
+use crate::facts::{Fact, FaultInForce, News};
 use crate::history::digest::Table;
 
 /// What is known of it.
@@ -43,7 +43,12 @@ impl Away {
     }
 }
 
-/// Whether any fault hits `member` now.
+/// The faults that hit `member` now.
+pub(super) fn in_force<'a>(member: &'a str, court: &Court<'a>) -> impl Iterator<Item = &'a FaultInForce> {
+    court.world.faults.iter().filter(move |fault| fault.member.as_deref() == Some(member))
+}
+
+/// Whether any does.
 pub(super) fn is_hit(member: &str, court: &Court<'_>) -> bool {
-    court.world.faults.iter().any(|fault| fault.member.as_deref() == Some(member))
+    in_force(member, court).next().is_some()
 }

@@ -13,8 +13,8 @@ use crate::target::Timings;
 /// What cutting a time stamp to whole seconds takes off at most.
 pub(super) const STAMP: Duration = Duration::from_secs(1);
 
-pub(super) const NOT_READY: &str =
-    "from the beginning of the fault, by its kind; never before failureThreshold";
+pub(super) const NOT_READY: &str = "from the beginning of the fault, by its kind; never before failureThreshold. Where probes are \
+     refused for a while of a silence, statusUpdateFrequency + silentProbe + failureThreshold + latency after the first that fails";
 
 /// How the probes of a member fail, by the kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,10 +34,10 @@ pub(super) fn failing(fault: &FaultInForce) -> Option<Failing> {
 pub(super) fn failing_by(fault: &str) -> Option<Failing> {
     match fault {
         "refuse" | "reset" | "power-off" => Some(Failing::Refused),
-        // An address where no machine is any more answers nothing either.
-        "partition" | "black-hole" | "silent" | "pause" | "disconnect" | "stop" | "crash" => {
-            Some(Failing::Silent)
-        }
+        // An address where no machine is any more answers nothing either, and who is told to come back later may ask until
+        // its time is over. What is asked to end answers until it has ended.
+        "fail-all" | "partition" | "black-hole" | "silent" | "pause" | "disconnect" | "stop" | "crash"
+        | "api-server" => Some(Failing::Silent),
         _ => None,
     }
 }
@@ -54,6 +54,15 @@ pub(super) fn probe(timings: &Timings, failing: Failing) -> Option<Duration> {
 pub(super) fn not_ready(timings: &Timings, silent: bool) -> Option<Duration> {
     let transition = if silent { &transition::SILENT_NOT_READY } else { &transition::REFUSED_NOT_READY };
     transition.upper.of(timings)
+}
+
+/// The same for a silence of which `after` has passed when probes are refused for a while: where one is, a silent one may begin
+/// just before the threshold is full.
+pub(super) fn not_ready_mixed(timings: &Timings, after: Duration) -> Option<Duration> {
+    let silent = timings.status_update_frequency + timings.silent_probe?;
+    let first = silent.min(after + timings.status_update_frequency + timings.refused_probe);
+    let mixed = first + timings.failure_threshold + silent + timings.latency;
+    not_ready(timings, true).map(|unmixed| mixed.max(unmixed))
 }
 
 /// The value of a formula that names nothing that a target may lack.
@@ -291,10 +300,10 @@ pub(super) fn removed(timings: &Timings) -> Duration {
     timings.recheck * 2 + timings.latency
 }
 
-pub(super) const ABANDONED: &str = "at most 2 x recheck + latency after the member is told to be away; silentProbe more where its \
-     packets vanish";
+pub(super) const ABANDONED: &str = "at most 2 x recheck + latency after the member is told to be away and no workload is assigned \
+     to it or evicted from it; silentProbe more where its packets vanish";
 
-/// From a member's being told to be away while it is being removed to the end of what was written for it, at most: where
+/// From a member's being told to be away while it is being removed, and its workloads' having left it, to the end of what was written for it, at most: where
 /// its packets vanish, who is asking it just then gives up as late as who probes it. `None` where nothing ends that.
 pub(super) fn abandoned(timings: &Timings, silent: bool) -> Option<Duration> {
     let asking = if silent { timings.silent_probe? } else { Duration::ZERO };

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::away::is_hit;
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
@@ -102,8 +103,7 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
 /// Whether nothing is known that keeps the control plane from `member`.
 fn is_reachable(member: &str, court: &Court<'_>) -> bool {
     let known = court.member(member);
-    let hit = court.world.faults.iter().any(|fault| fault.member.as_deref() == Some(member));
-    !hit && known.is_some_and(|known| known.health == Some(Health::Ready) && !known.leaving)
+    !is_hit(member, court) && known.is_some_and(|known| known.health == Some(Health::Ready) && !known.leaving)
 }
 
 impl Guarantee for Reached {

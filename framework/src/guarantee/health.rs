@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::away::{in_force, is_hit};
 use super::bounds::{self, Failing};
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
@@ -38,6 +39,10 @@ struct Outage {
     otherwise: bool,
     /// Whether it was slow already when probes began to fail.
     slow: bool,
+    /// Since when the bound from above counts.
+    anew: Duration,
+    /// After how much of that a silence was broken by refusals, if it was.
+    broken: Option<Duration>,
 }
 
 static NOT_READY: Rule = Rule {
@@ -77,7 +82,9 @@ impl Guarantee for NotReady {
             News::TaintAdded { member, .. } | News::TaintRemoved { member, .. } => {
                 // A change of the member may bring a probe forward, and shift those that follow.
                 let subject = Subject::member(member);
-                if self.waits.has(&subject) {
+                if let Some(outage) = self.outages.get_mut(member).filter(|_| self.waits.has(&subject)) {
+                    let broken = is_refused(member, court).then_some(Duration::ZERO);
+                    (outage.anew, outage.broken) = (fact.at, broken);
                     self.wait(member, fact, court);
                 }
             }
@@ -118,8 +125,12 @@ fn settled_after(timings: &Timings, failing: Option<Failing>) -> Option<Duration
 
 /// How probes of the member fail by the faults in force.
 fn failing_now(member: &str, court: &Court<'_>) -> Option<Failing> {
-    let faults = court.world.faults.iter().filter(|fault| fault.member.as_deref() == Some(member));
-    faults.filter_map(bounds::failing).max()
+    in_force(member, court).filter_map(bounds::failing).max()
+}
+
+/// Whether some of those fail at once.
+fn is_refused(member: &str, court: &Court<'_>) -> bool {
+    in_force(member, court).any(|fault| bounds::failing(fault) == Some(Failing::Refused))
 }
 
 impl NotReady {
@@ -131,14 +142,22 @@ impl NotReady {
         let outage = self.outages.entry(member.to_owned()).or_insert(first);
         let anew = outage.ended.take().is_some() || outage.began == fact.at;
         let before = outage.failing;
-        let mut beside = court.world.faults.iter().filter(|fault| fault.member.as_deref() == Some(member));
-        outage.slow |= beside.any(|fault| bounds::failing(fault).is_none());
+        outage.slow |= in_force(member, court).any(|fault| bounds::failing(fault).is_none());
         let failing = failing_now(member, court);
         outage.failing = failing.max(before);
-        // What fails in a slower way than before may also be noticed later.
-        let anew = failing.is_some() && (anew || outage.failing != before);
+        // What fails in a slower way than before may also be noticed later; and something else may go on while probes succeed.
+        let waited = self.waits.has(&Subject::member(member));
+        let anew = failing.is_some() && (anew || outage.failing != before || !waited);
+        if anew {
+            (outage.anew, outage.broken) = (fact.at, None);
+        }
+        let breaks =
+            is_refused(member, court) && outage.failing == Some(Failing::Silent) && outage.broken.is_none();
+        if breaks {
+            outage.broken = Some(fact.at.saturating_sub(outage.anew));
+        }
         let ready = court.member(member).is_some_and(|member| member.health == Some(Health::Ready));
-        if anew && ready {
+        if (anew || breaks) && ready {
             self.wait(member, fact, court);
         }
     }
@@ -164,23 +183,25 @@ impl NotReady {
     fn wait(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
         let Some(outage) = self.outages.get(member) else { return };
         let silent = outage.failing == Some(Failing::Silent);
-        let limit = bounds::not_ready(court.timings(), silent).filter(|_| outage.failing.is_some());
+        let limit = match outage.broken.filter(|_| silent) {
+            Some(after) => bounds::not_ready_mixed(court.timings(), after),
+            None => bounds::not_ready(court.timings(), silent).filter(|_| outage.failing.is_some()),
+        };
         // What else a slow member is asked may be cut off as well.
         let asked = court.timings().silent_probe.filter(|_| silent && outage.slow).unwrap_or_default();
         let Some(limit) = limit.map(|limit| limit + asked) else { return };
         let reason = Reason {
-            because: format!("{member} failed at {}, and {} is the longest", clock(fact.at), span(limit)),
+            because: format!("{member} failed at {}, and {} is the longest", clock(outage.anew), span(limit)),
             missing: format!("{member} is still Ready"),
         };
-        self.waits.restart(Subject::member(member), fact, fact.at + limit, limit, reason);
+        self.waits.restart(Subject::member(member), fact, outage.anew + limit, limit, reason);
     }
 
     fn ended(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
         if failing_now(member, court).is_none() {
             self.waits.cancel(&Subject::member(member));
         }
-        let still = court.world.faults.iter().any(|fault| fault.member.as_deref() == Some(member));
-        if let (false, Some(outage)) = (still, self.outages.get_mut(member)) {
+        if let (false, Some(outage)) = (is_hit(member, court), self.outages.get_mut(member)) {
             outage.ended = (!outage.otherwise).then_some(fact.at);
         }
     }

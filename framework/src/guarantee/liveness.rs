@@ -23,9 +23,44 @@ static REMOVED: Rule = Rule {
 #[derive(Default)]
 pub(super) struct Removed {
     leaving: BTreeSet<String>,
-    /// The workloads that are being evicted from a member, or written for it.
-    held_by: Table<String, BTreeSet<(WorkloadKey, bool)>>,
+    evicting: Held,
+    written: Held,
     waits: Waits,
+}
+
+/// The workloads that hold up the removal of a member, by its name.
+#[derive(Debug, Default)]
+pub(super) struct Held(Table<String, BTreeSet<WorkloadKey>>);
+
+impl Held {
+    /// `key` holds `member` up.
+    pub(super) fn hold(&mut self, member: &str, key: &WorkloadKey) {
+        self.0.entry(member.to_owned()).or_default().insert(key.clone());
+    }
+
+    /// It does not any more.
+    pub(super) fn release(&mut self, member: &str, key: &WorkloadKey) {
+        if let Some(held) = self.0.get_mut(member) {
+            held.remove(key);
+        }
+    }
+
+    /// It holds nobody up any more.
+    pub(super) fn release_all(&mut self, key: &WorkloadKey) {
+        for held in self.0.values_mut() {
+            held.remove(key);
+        }
+    }
+
+    /// The member is gone.
+    pub(super) fn forget(&mut self, member: &str) {
+        self.0.swap_remove(member);
+    }
+
+    /// Whether any workload holds `member` up.
+    pub(super) fn any(&self, member: &str) -> bool {
+        self.0.get(member).is_some_and(|held| !held.is_empty())
+    }
 }
 
 impl Guarantee for Removed {
@@ -52,18 +87,15 @@ impl Guarantee for Removed {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
-            News::EvictionBegan { workload, task } => self.hold(&task.member, workload, true),
-            News::EvictionEnded { workload, task } => self.release(&task.member, workload, true),
-            News::Delivered { workload, member, .. } => self.hold(member, workload, false),
-            News::DeliveryGone { workload, member } => self.release(member, workload, false),
-            News::WorkloadGone(key) => {
-                for held in self.held_by.values_mut() {
-                    held.remove(&(key.clone(), true));
-                }
-            }
+            News::EvictionBegan { workload, task } => self.evicting.hold(&task.member, workload),
+            News::EvictionEnded { workload, task } => self.evicting.release(&task.member, workload),
+            News::Delivered { workload, member, .. } => self.written.hold(member, workload),
+            News::DeliveryGone { workload, member } => self.written.release(member, workload),
+            News::WorkloadGone(key) => self.evicting.release_all(key),
             News::MemberLeaving(member) => drop(self.leaving.insert(member.clone())),
             News::MemberGone(member) => {
-                self.held_by.swap_remove(member);
+                self.evicting.forget(member);
+                self.written.forget(member);
                 if self.leaving.remove(member)
                     && let Some(left) = self.waits.met(&Subject::member(member), fact)
                 {
@@ -74,7 +106,8 @@ impl Guarantee for Removed {
             _ => return,
         }
         for member in &self.leaving {
-            let held = self.held_by.get(member).is_some_and(|held| !held.is_empty())
+            let held = self.evicting.any(member)
+                || self.written.any(member)
                 || court.world.assigned_to(member).next().is_some();
             let subject = Subject::member(member);
             if held {
@@ -86,18 +119,6 @@ impl Guarantee for Removed {
                 };
                 self.waits.start(subject, fact, bounds::removed(court.timings()), reason);
             }
-        }
-    }
-}
-
-impl Removed {
-    fn hold(&mut self, member: &str, key: &WorkloadKey, evicting: bool) {
-        self.held_by.entry(member.to_owned()).or_default().insert((key.clone(), evicting));
-    }
-
-    fn release(&mut self, member: &str, key: &WorkloadKey, evicting: bool) {
-        if let Some(held) = self.held_by.get_mut(member) {
-            held.remove(&(key.clone(), evicting));
         }
     }
 }

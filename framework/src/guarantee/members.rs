@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::away::{in_force, is_hit};
 use super::bounds::{self, Failing};
 use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
-use crate::facts::{Fact, FaultInForce, Health, News};
+use crate::facts::{Fact, Health, News};
 use crate::history::digest::Table;
 use crate::report::text::{clock, span};
-use crate::target::Feature;
+use crate::target::{Feature, Timings};
 
 static PROBED: Rule = Rule {
     id: "HEALTH-03",
@@ -62,8 +63,8 @@ static RECOVERED: Rule = Rule {
 pub(super) struct Recovered {
     /// Since when no fault of a member keeps probes from succeeding.
     ended: Table<String, Duration>,
-    /// Since when one does, and what was known before that.
-    failing: Table<String, (Duration, Option<Duration>)>,
+    /// Where one does.
+    failing: Table<String, Fails>,
     /// How slow a probe may be that is under way when the last fault ends; absent where none need have failed.
     failed: Table<String, Failing>,
     waits: Waits,
@@ -71,6 +72,39 @@ pub(super) struct Recovered {
     back: Option<Duration>,
     /// Those that are reached otherwise than before: until one is told to be ready nobody knows whether it answers.
     otherwise: BTreeSet<String>,
+}
+
+/// A time in which faults keep probes from succeeding.
+#[derive(Default)]
+struct Fails {
+    since: Duration,
+    /// Since when none did before that.
+    before: Option<Duration>,
+    /// Since when probes fail at once, where they do.
+    refused_since: Option<Duration>,
+    /// For how long they did before.
+    refused: Duration,
+}
+
+impl Fails {
+    /// At `now`, probes fail at once, or do not.
+    fn turn(&mut self, refused: bool, now: Duration) {
+        match (refused, self.refused_since) {
+            (true, None) => self.refused_since = Some(now),
+            (false, Some(since)) => {
+                self.refused += now.saturating_sub(since);
+                self.refused_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether it is over at `now` without any probe's having failed, perhaps: none need have begun while they fail at once,
+    /// and one that waits gets its answer.
+    fn may_be_unmet(&self, now: Duration, timings: &Timings) -> bool {
+        let waits = timings.silent_probe.unwrap_or(Duration::MAX);
+        self.refused < timings.status_update_frequency && now.saturating_sub(self.since) < waits
+    }
 }
 
 impl Guarantee for Recovered {
@@ -109,11 +143,6 @@ impl Guarantee for Recovered {
     }
 }
 
-/// The faults that hit `member` now.
-fn in_force<'a>(member: &'a str, court: &Court<'a>) -> impl Iterator<Item = &'a FaultInForce> {
-    court.world.faults.iter().filter(move |fault| fault.member.as_deref() == Some(member))
-}
-
 /// Whether a person has just written the object of `member`.
 fn is_said_by_hand(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
     let by_hand = court.member(member).and_then(|member| member.untainted_by_hand);
@@ -123,11 +152,7 @@ fn is_said_by_hand(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
 impl Recovered {
     fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
         self.waits.cancel(&Subject::member(member));
-        let fails = in_force(member, court).any(|fault| bounds::failing(fault).is_some());
-        if fails {
-            let before = self.ended.swap_remove(member);
-            self.failing.entry(member.to_owned()).or_insert((fact.at, before));
-        }
+        let fails = self.turn(member, fact, court);
         let before = self.failed.get(member).copied();
         if fails || before.is_some() {
             // What probes survive may make them as slow as silence does.
@@ -137,16 +162,26 @@ impl Recovered {
         }
     }
 
+    /// Notes how the faults in force let probes of `member` fail. Answers whether any does.
+    fn turn(&mut self, member: &str, fact: &Fact, court: &Court<'_>) -> bool {
+        let how: Vec<_> = in_force(member, court).filter_map(bounds::failing).collect();
+        if !how.is_empty() || self.failing.contains_key(member) {
+            let before = self.ended.swap_remove(member);
+            let first = || Fails { since: fact.at, before, ..Fails::default() };
+            let fails = self.failing.entry(member.to_owned()).or_insert_with(first);
+            fails.turn(how.contains(&Failing::Refused), fact.at);
+        }
+        !how.is_empty()
+    }
+
     fn ended(&mut self, member: &str, fault: &str, fact: &Fact, court: &Court<'_>) {
         let Some(known) = court.member(member).filter(|known| !known.pulls) else { return };
-        let fails = in_force(member, court).any(|fault| bounds::failing(fault).is_some());
-        if bounds::failing_by(fault).is_some() && !fails {
-            let (since, before) = self.failing.swap_remove(member).unwrap_or((Duration::ZERO, None));
-            // One that is over before the next probe may have been met by none.
-            let unmet = fact.at.saturating_sub(since) < court.timings().status_update_frequency;
-            self.ended.insert(member.to_owned(), before.filter(|_| unmet).unwrap_or(fact.at));
+        if bounds::failing_by(fault).is_some() && !self.turn(member, fact, court) {
+            let fails = self.failing.swap_remove(member).unwrap_or_default();
+            let before = fails.before.filter(|_| fails.may_be_unmet(fact.at, court.timings()));
+            self.ended.insert(member.to_owned(), before.unwrap_or(fact.at));
         }
-        if in_force(member, court).next().is_some() {
+        if is_hit(member, court) {
             return;
         }
         let Some(failing) = self.failed.swap_remove(member).filter(|_| !self.otherwise.contains(member))

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, NEVER, Reason, Topics, Waits, topics};
 use super::tolerates::{Tolerates, tolerates};
+use super::weighted::divisions;
 use super::{Bound, Rule, Subject};
 use crate::facts::{Assignment, Fact, News, Scheduling, Workload, WorkloadKey};
 use crate::report::text::clock;
@@ -75,7 +76,8 @@ static KEPT: Rule = Rule {
     source: "Karmada pkg/scheduler/framework/plugins/{tainttoleration,clusterlocality}",
 };
 
-/// L1: of the members assigned before, those stay that nothing speaks against.
+/// L1: of the members assigned before, those stay that nothing speaks against. Of what is divided by weight, a
+/// share may come to nothing.
 #[derive(Default)]
 pub(super) struct Kept {
     /// Workloads whose replicas or placement changed since they were last scheduled.
@@ -153,7 +155,10 @@ impl Kept {
     ) {
         let (kept, lost): (Vec<_>, Vec<_>) =
             was.keys().partition(|member| workload.assignment.contains_key(*member));
-        let wronged: Vec<_> = lost.into_iter().filter(|member| !may_go(workload, member, court)).collect();
+        let goes = |member: &String| {
+            may_go(workload, member, court) || may_get_nothing(workload, member, was, fact, court)
+        };
+        let wronged: Vec<_> = lost.into_iter().filter(|member| !goes(member)).collect();
         if wronged.is_empty() && !kept.is_empty() {
             court.book.held();
         }
@@ -173,6 +178,19 @@ fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
         Scheduling::DividedByStaticWeight => !joined,
         Scheduling::DividedByCapacity => !constrained,
     }
+}
+
+/// Whether the share of `member` by its weight may have come to nothing: those of others grow where one of them leaves.
+fn may_get_nothing(
+    workload: &Workload,
+    member: &String,
+    was: &Assignment,
+    fact: &Fact,
+    court: &Court<'_>,
+) -> bool {
+    let nothing = |allowed: Vec<Assignment>| allowed.iter().any(|shares| !shares.contains_key(member));
+    workload.placement.scheduling == Scheduling::DividedByStaticWeight
+        && divisions(workload, was, fact, court).is_none_or(nothing)
 }
 
 /// Whether `member` may lose the workload for a reason of its own.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::away::is_hit;
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
-use super::silence::is_cut;
+use super::silence::{is_cut, is_lossy};
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, Health, Member, News, Taint, TaintEffect, World};
 use crate::history::digest::Table;
@@ -119,16 +120,21 @@ impl Guarantee for Unreachable {
                 }
             }
             News::FaultEnded { member: Some(member), .. } => {
-                let still = |fault: &crate::facts::FaultInForce| fault.member.as_ref() == Some(member);
-                if !court.world.faults.iter().any(still) {
-                    if let Some(cut) = self.cut.get_mut(member) {
-                        cut.ended = Some(fact.at);
-                    }
-                    // It may be heard of again, though not for long enough to be Ready.
+                if !is_hit(member, court)
+                    && let Some(cut) = self.cut.get_mut(member)
+                {
+                    cut.ended = Some(fact.at);
+                }
+                // It may be heard of again, though not for long enough to be Ready.
+                if !is_cut(member, court) {
                     self.waits.cancel(&Subject::member(member));
                 }
             }
             News::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
+                // Of what it says some may arrive, each time anew.
+                if is_lossy(member, court) && !is_cut(member, court) {
+                    return;
+                }
                 let because = format!("{member} is Unknown since {}", clock(fact.at));
                 self.expect(member, because, fact, court);
             }
@@ -178,6 +184,11 @@ impl Unreachable {
     }
 
     fn expect(&mut self, member: &str, because: String, fact: &Fact, court: &Court<'_>) {
+        let tells = |taint: &&Taint| taint.tells == Some(Health::Unknown);
+        // The taint of an earlier silence stays until it is Ready.
+        if court.member(member).is_some_and(|it| it.evicting_taints().any(|taint| tells(&taint))) {
+            return;
+        }
         let missing = format!("{member} has no NoExecute taint for it");
         let limit = bounds::no_execute(court.timings());
         self.waits.start(Subject::member(member), fact, limit, Reason { because, missing });

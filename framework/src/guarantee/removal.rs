@@ -1,10 +1,13 @@
 //! What must come to an end without help from a member, or without anything that tells: LIVENESS.
 
-use super::away::{Away, is_hit};
+use std::collections::BTreeSet;
+
+use super::away::{Away, in_force, is_hit};
 use super::bounds::{self, Failing};
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use super::liveness::Held;
 use super::{Rule, Subject};
-use crate::facts::{Fact, FaultInForce, Health, InstanceHealth, News, Workload, WorkloadKey};
+use crate::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey};
 use crate::target::Feature;
 
 static ABANDONED: Rule = Rule {
@@ -16,9 +19,14 @@ static ABANDONED: Rule = Rule {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeExecutionSpace",
 };
 
-/// E3: a manifest that is being deleted does not wait for a member that is both away and being removed.
+/// E3: a manifest that is being deleted does not wait for a member that is both away and being removed, once no workload is
+/// assigned to it or being evicted from it.
 #[derive(Default)]
-pub(super) struct Abandoned(Waits);
+pub(super) struct Abandoned {
+    leaving: BTreeSet<String>,
+    evicting: Held,
+    waits: Waits,
+}
 
 impl Guarantee for Abandoned {
     fn rule(&self) -> &'static Rule {
@@ -26,56 +34,94 @@ impl Guarantee for Abandoned {
     }
 
     fn topics(&self) -> Topics {
-        topics![Recalled, DeliveryGone, MemberLeaving, Health, MemberGone]
+        topics![
+            Recalled,
+            DeliveryGone,
+            MemberLeaving,
+            Health,
+            MemberGone,
+            Assigned,
+            EvictionBegan,
+            EvictionEnded,
+            WorkloadGone
+        ]
     }
 
     fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.0)
+        Some(&mut self.waits)
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::Recalled { workload, member } => self.look(workload, member, fact, court),
             News::DeliveryGone { workload, member } => {
-                if let Some(left) = self.0.met(&Subject::on(workload, member), fact) {
+                if let Some(left) = self.waits.met(&Subject::on(workload, member), fact) {
                     court.book.held_by(left);
                 }
             }
-            News::MemberLeaving(member) | News::Health { member, .. } => {
-                let leaving = court.member(member).is_some_and(|member| member.leaving);
-                let world = court.world;
-                for (key, _) in
-                    world.workloads.iter().filter(|(_, it)| leaving && it.deliveries.contains_key(member))
-                {
-                    self.look(key, member, fact, court);
-                }
+            News::MemberLeaving(member) => {
+                self.leaving.insert(member.clone());
+                self.look_all(Some(member), fact, court);
             }
-            News::MemberGone(member) => self.0.cancel_all(|subject| subject.is_on(member)),
+            News::MemberGone(member) => {
+                self.leaving.remove(member);
+                self.evicting.forget(member);
+                self.waits.cancel_all(|subject| subject.is_on(member));
+            }
+            News::Health { member, .. } => self.look_all(Some(member), fact, court),
+            News::Assigned { was, now, .. } => self.look_all(was.keys().chain(now.keys()), fact, court),
+            News::EvictionBegan { workload, task } => {
+                self.evicting.hold(&task.member, workload);
+                self.look_all(Some(&task.member), fact, court);
+            }
+            News::EvictionEnded { workload, task } => {
+                self.evicting.release(&task.member, workload);
+                self.look_all(Some(&task.member), fact, court);
+            }
+            News::WorkloadGone(key) => {
+                self.evicting.release_all(key);
+                let leaving = self.leaving.clone();
+                self.look_all(&leaving, fact, court);
+            }
             _ => {}
         }
     }
 }
 
 impl Abandoned {
+    /// Looks at all that is written for those of `members` that are being removed.
+    fn look_all<'a>(
+        &mut self,
+        members: impl IntoIterator<Item = &'a String>,
+        fact: &Fact,
+        court: &mut Court<'_>,
+    ) {
+        let leaving: Vec<_> = members.into_iter().filter(|member| self.leaving.contains(*member)).collect();
+        for member in leaving {
+            let world = court.world;
+            for (key, _) in world.workloads.iter().filter(|(_, it)| it.deliveries.contains_key(member)) {
+                self.look(key, member, fact, court);
+            }
+        }
+    }
+
     fn look(&mut self, key: &WorkloadKey, name: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::on(key, name);
         let away = court.member(name).is_some_and(|member| {
             member.leaving && member.health.is_some_and(|health| health != Health::Ready)
         });
         let delivery = court.workload(key).and_then(|workload| workload.deliveries.get(name));
-        if !away || !delivery.is_some_and(|delivery| delivery.leaving) {
-            return self.0.cancel(&subject);
+        let held = self.evicting.any(name) || court.world.assigned_to(name).next().is_some();
+        if !away || held || !delivery.is_some_and(|delivery| delivery.leaving) {
+            return self.waits.cancel(&subject);
         }
-        let vanishes = |fault: &FaultInForce| {
-            fault.member.as_deref() == Some(name) && bounds::failing(fault) == Some(Failing::Silent)
-        };
-        let silent = court.world.faults.iter().any(vanishes);
+        let silent = in_force(name, court).any(|fault| bounds::failing(fault) == Some(Failing::Silent));
         let Some(limit) = bounds::abandoned(court.timings(), silent) else { return };
         let reason = Reason {
             because: format!("{name} is being removed, and cannot be asked"),
             missing: format!("the manifest of {key} for it is still there"),
         };
-        self.0.start(subject, fact, limit, reason);
+        self.waits.start(subject, fact, limit, reason);
     }
 }
 

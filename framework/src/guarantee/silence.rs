@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::away::in_force;
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
@@ -10,16 +11,16 @@ use crate::facts::{Fact, FaultInForce, Health, News};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 
-/// T2: a member is Unknown in time once its agent is cut off, and not otherwise.
+/// T2: a member is Unknown in time once its agent is cut off, and not otherwise; where connections are lost by chance, its
+/// renewals may be among them or not.
 ///
 /// When the agent was last heard of before that is not known, so that there is no bound from below. Where faults are not
 /// marked, nobody knows what was cut off.
 #[derive(Default)]
 pub(super) struct Silence {
-    /// The members whose agent is cut off, or was until that time.
+    /// The members whose agent need not be heard of, or needed not until that time.
     cut: BTreeMap<String, Option<Duration>>,
-    /// Those whose clock was set, until they are heard of: while it is behind what they said before, what they say is nothing
-    /// new.
+    /// Those whose clock was set: while it is behind what they said before, what they say is nothing new.
     turned_back: BTreeSet<String>,
     waits: Waits,
 }
@@ -49,22 +50,14 @@ impl Guarantee for Silence {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
-            News::FaultEnded { member: Some(member), fault } if !is_cut(member, court) => {
-                self.set_clock(member, fault);
-                if let Some(ended) = self.cut.get_mut(member) {
-                    *ended = Some(fact.at);
-                }
-                self.waits.cancel(&Subject::member(member));
-            }
+            News::FaultEnded { member: Some(member), fault } => self.ended(member, fault, fact, court),
             News::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 self.unknown(member, fact, court);
-            }
-            News::Health { member, .. } => {
-                self.turned_back.remove(member);
             }
             News::MemberLeaving(member) => self.waits.cancel(&Subject::member(member)),
             News::MemberGone(member) => {
                 self.cut.remove(member);
+                self.turned_back.remove(member);
                 self.waits.cancel(&Subject::member(member));
             }
             _ => {}
@@ -83,12 +76,26 @@ impl Guarantee for Silence {
     }
 }
 
-/// Whether nothing that the agent says arrives: where only what goes to the member is lost, its renewals do.
+/// Whether nothing that the agent says arrives: where only what goes to the member is lost, or answered by its API server with
+/// errors, its renewals do.
 pub(super) fn is_cut(member: &str, court: &Court<'_>) -> bool {
     let cuts = |fault: &FaultInForce| {
-        bounds::failing(fault).is_some() && fault.direction.as_deref() != Some("toMember")
+        let one_way = fault.direction.as_deref() == Some("toMember") || fault.fault == "fail-all";
+        bounds::failing(fault).is_some() && !one_way
     };
-    court.world.faults.iter().any(|fault| fault.member.as_deref() == Some(member) && cuts(fault))
+    in_force(member, court).any(cuts)
+}
+
+/// Whether what the agent says arrives by chance, if at all.
+pub(super) fn is_lossy(member: &str, court: &Court<'_>) -> bool {
+    is_cut(member, court) || in_force(member, court).any(|fault| fault.fault == "lose")
+}
+
+/// Whether nothing new was heard of `member` for the grace period, as far as the history tells.
+fn is_silent(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
+    let timings = court.timings();
+    let heard = court.member(member).and_then(|member| member.sign_of_life);
+    heard.is_none_or(|heard| heard + timings.monitor_grace_period <= fact.at + timings.skew)
 }
 
 impl Silence {
@@ -104,11 +111,10 @@ impl Silence {
             self.set_clock(member, fault);
         }
         let Some(known) = court.member(member).filter(|known| known.pulls) else { return };
-        if !is_cut(member, court) {
-            return;
+        if is_lossy(member, court) {
+            self.cut.insert(member.to_owned(), None);
         }
-        self.cut.insert(member.to_owned(), None);
-        if !matches!(known.health, None | Some(Health::Unknown)) {
+        if is_cut(member, court) && !matches!(known.health, None | Some(Health::Unknown)) {
             let limit = bounds::silence(court.timings());
             let reason = Reason {
                 because: format!(
@@ -122,6 +128,18 @@ impl Silence {
         }
     }
 
+    fn ended(&mut self, member: &str, fault: &str, fact: &Fact, court: &Court<'_>) {
+        if !is_cut(member, court) {
+            self.set_clock(member, fault);
+            self.waits.cancel(&Subject::member(member));
+        }
+        if !is_lossy(member, court)
+            && let Some(ended) = self.cut.get_mut(member).filter(|ended| ended.is_none())
+        {
+            *ended = Some(fact.at);
+        }
+    }
+
     fn unknown(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::member(member);
         let left = self.waits.met(&subject, fact);
@@ -132,7 +150,7 @@ impl Silence {
         if self.cut.contains_key(member) {
             return court.book.held_by(left.unwrap_or_default());
         }
-        if self.turned_back.contains(member) {
+        if self.turned_back.contains(member) && is_silent(member, fact, court) {
             return;
         }
         if !court.world.faults_are_marked || court.controllers_are_hindered(fact.at) {

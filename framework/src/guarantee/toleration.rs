@@ -139,11 +139,12 @@ impl Deadline {
         if now.as_ref() == self.known.get(&subject) {
             return;
         }
-        // Where nodes are the members, a time that is set does not move (kubernetes/kubernetes#102993).
+        // Where nodes are the members, a time that is set does not move (kubernetes/kubernetes#102993), unless something is not
+        // tolerated at all.
         if court.profile.dialect == Speaks::Nodes
-            && let (Some(Tolerates::Until(..)), Some(Tolerates::Until(until, taint))) =
+            && let (Some(Tolerates::Until(..)), Some(Tolerates::Until(_, taint))) =
                 (self.known.get(&subject), &now)
-            && *until > taint.seen
+            && workload.is_some_and(|workload| workload.tolerations.iter().any(|each| each.tolerates(taint)))
         {
             return;
         }

@@ -32,18 +32,7 @@ impl Guarantee for Weighted {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
         let gains = now.iter().any(|(name, replicas)| was.get(name).is_none_or(|had| had < replicas));
         let Some(workload) = court.workload(key).filter(|_| gains) else { return };
-        let placement = &workload.placement;
-        let weighted = placement.scheduling == Scheduling::DividedByStaticWeight
-            && (1..=MOST).contains(&workload.replicas);
-        if !weighted || placement.is_grouped() || placement.minds_others {
-            return;
-        }
-        // A history that begins late may have shown some members only in assignments.
-        if now.keys().any(|name| !court.world.members.contains_key(name)) {
-            return;
-        }
-        let Some(candidates) = candidates(workload, was, fact, court) else { return };
-        let allowed = shares(workload, &candidates, court.profile.has(Feature::MonotoneWeights));
+        let Some(allowed) = divisions(workload, was, fact, court) else { return };
         let positive: Assignment = now
             .iter()
             .filter(|(_, replicas)| **replicas > 0)
@@ -54,6 +43,27 @@ impl Guarantee for Weighted {
         }
         accuse(key, workload, &allowed[0], now, fact, court);
     }
+}
+
+/// The divisions that the weights allow to who chose at `fact`, where the assignment was `was` before; `None` where that cannot
+/// be told.
+pub(super) fn divisions(
+    workload: &Workload,
+    was: &Assignment,
+    fact: &Fact,
+    court: &Court<'_>,
+) -> Option<Vec<Assignment>> {
+    let placement = &workload.placement;
+    let weighted =
+        placement.scheduling == Scheduling::DividedByStaticWeight && (1..=MOST).contains(&workload.replicas);
+    // A history that begins late may have shown some members only in assignments.
+    let known = |name| court.world.members.contains_key(name);
+    if !weighted || placement.is_grouped() || placement.minds_others || !workload.assignment.keys().all(known)
+    {
+        return None;
+    }
+    let candidates = candidates(workload, was, fact, court)?;
+    Some(shares(workload, &candidates, court.profile.has(Feature::MonotoneWeights)))
 }
 
 fn accuse(

@@ -4,11 +4,12 @@ use std::any::Any;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use capsize_clusters::{Direction, Link, LinkFault};
+use capsize_clusters::{Direction, ErrorStatus, Gate, Link, LinkFault, ServerFault, Verb};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::fault_mark;
+use super::trouble::describe;
 use crate::history::Mark;
 
 /// What can be wrong between the control plane and a member.
@@ -46,8 +47,37 @@ pub enum Fault {
     },
     /// New connections are refused; open ones stay.
     RefuseNew,
-    /// That a connection ends is not told to its other end.
+    /// New connections get no answer; open ones stay.
+    DropNew,
+    /// What is open when it begins has lost its other end, and is not told; new connections work.
     HalfOpen,
+    /// The member's API server answers requests with an error, and does not do what they ask.
+    Fail {
+        /// The error.
+        with: ErrorStatus,
+        /// Every how many requests.
+        every: u32,
+    },
+    /// It takes its time.
+    Slow {
+        /// How much longer.
+        by: Duration,
+        /// For requests with this verb; for all where nothing is said.
+        verb: Option<Verb>,
+    },
+    /// Watches of it break off.
+    CutWatches {
+        /// In the place of every how many events.
+        every: u32,
+    },
+}
+
+/// What a fault strikes, and how.
+enum Blow {
+    /// The way to the member.
+    Link(LinkFault),
+    /// Its API server, as the control plane sees it.
+    Server(ServerFault),
 }
 
 impl Fault {
@@ -63,46 +93,69 @@ impl Fault {
             Self::Cut => "cut",
             Self::Lose { .. } => "lose",
             Self::RefuseNew => "refuse-new",
+            Self::DropNew => "drop-new",
             Self::HalfOpen => "half-open",
+            // A member of which nothing can be had is another matter.
+            Self::Fail { every: 1, .. } => "fail-all",
+            Self::Fail { .. } => "fail",
+            Self::Slow { .. } => "slow",
+            Self::CutWatches { .. } => "cut-watches",
         }
     }
 
-    /// Lets the fault strike the `link` to `member` until the guard is dropped. `record` is given the mark of its
-    /// beginning now and the mark of its end then.
-    pub fn begin(self, member: &str, link: &Link, record: impl Fn(Mark) + Send + 'static) -> FaultGuard {
+    /// Lets the fault strike the `link` to `member` or its `gate` until the guard is dropped. `record` is given the mark of
+    /// its beginning now and the mark of its end then.
+    pub fn begin(
+        self,
+        member: &str,
+        (link, gate): (&Link, &Gate),
+        record: impl Fn(Mark) + Send + 'static,
+    ) -> FaultGuard {
         record(self.mark(member, "begin"));
         let end = self.mark(member, "end");
-        FaultGuard::new(link.apply(self.into()), end, record)
+        match self.into() {
+            Blow::Link(fault) => FaultGuard::new(link.apply(fault), end, record),
+            Blow::Server(fault) => FaultGuard::new(gate.apply(fault), end, record),
+        }
     }
 
     fn mark(self, member: &str, state: &str) -> Mark {
         let mut mark = fault_mark(self.kind(), Some(("cluster", member)), state);
         match self {
-            Self::Refuse | Self::Cut | Self::RefuseNew | Self::HalfOpen => {}
+            Self::Refuse | Self::Cut | Self::RefuseNew | Self::DropNew | Self::HalfOpen => {}
             Self::Partition { direction } => drop(mark.insert("direction".into(), json!(direction))),
             Self::Delay { by } | Self::Jitter { by } => {
                 mark.insert("seconds".into(), json!(by.as_secs_f64()));
             }
             Self::Bandwidth { rate } => drop(mark.insert("bytesASecond".into(), json!(rate))),
             Self::Lose { percent } => drop(mark.insert("percent".into(), json!(percent))),
+            Self::Fail { .. } | Self::Slow { .. } | Self::CutWatches { .. } => {
+                if let Blow::Server(fault) = self.into() {
+                    describe(&mut mark, fault);
+                }
+            }
         }
         mark
     }
 }
 
-impl From<Fault> for LinkFault {
+impl From<Fault> for Blow {
     fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Refuse => Self::Refuse,
-            Fault::Partition { direction } => Self::BlackHole { direction },
-            Fault::Delay { by } => Self::Delay(by),
-            Fault::Jitter { by } => Self::Jitter(by),
-            Fault::Bandwidth { rate } => Self::Bandwidth(rate),
-            Fault::Cut => Self::Reset,
-            Fault::Lose { percent } => Self::Lose(percent),
-            Fault::RefuseNew => Self::RefuseNew,
-            Fault::HalfOpen => Self::HalfOpen,
-        }
+        Self::Link(match fault {
+            Fault::Refuse => LinkFault::Refuse,
+            Fault::Partition { direction } => LinkFault::BlackHole { direction },
+            Fault::Delay { by } => LinkFault::Delay(by),
+            Fault::Jitter { by } => LinkFault::Jitter(by),
+            Fault::Bandwidth { rate } => LinkFault::Bandwidth(rate),
+            Fault::Cut => LinkFault::Reset,
+            Fault::Lose { percent } => LinkFault::Lose(percent),
+            Fault::RefuseNew => LinkFault::RefuseNew,
+            Fault::DropNew => LinkFault::DropNew,
+            Fault::HalfOpen => LinkFault::HalfOpen,
+            Fault::Fail { with, every } => return Self::Server(ServerFault::Fail { status: with, every }),
+            Fault::Slow { by, verb } => return Self::Server(ServerFault::Slow { by, verb }),
+            Fault::CutWatches { every } => return Self::Server(ServerFault::Cut { every }),
+        })
     }
 }
 

@@ -8,6 +8,6 @@ mod node;
 mod trouble;
 
 pub use fault::{Fault, FaultGuard};
-pub use mark::fault_mark;
+pub use mark::{breakdown_mark, fault_mark};
 pub use node::break_node;
 pub use trouble::trouble;

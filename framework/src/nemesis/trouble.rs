@@ -21,6 +21,12 @@ pub fn trouble(
 
 fn mark(kind: &str, fault: ServerFault, state: &str) -> Mark {
     let mut mark = fault_mark(kind, None, state);
+    describe(&mut mark, fault);
+    mark
+}
+
+/// Says how bad it is.
+pub(super) fn describe(mark: &mut Mark, fault: ServerFault) {
     let mut say = |key: &str, value: Value| drop(mark.insert(key.to_owned(), value));
     match fault {
         ServerFault::Fail { status, every } => {
@@ -30,11 +36,17 @@ fn mark(kind: &str, fault: ServerFault, state: &str) -> Mark {
         ServerFault::Conflict { every } | ServerFault::Cut { every } | ServerFault::Repeat { every } => {
             say("every", every.into());
         }
-        ServerFault::Slow(by) | ServerFault::Lag(by) => say("seconds", by.as_secs_f64().into()),
+        ServerFault::Lag(by) => say("seconds", by.as_secs_f64().into()),
+        ServerFault::Slow { by, verb } => {
+            say("seconds", by.as_secs_f64().into());
+            if let Some(verb) = verb {
+                say("verb", json!(verb));
+            }
+        }
+        ServerFault::Stale { revision } => say("revision", revision.to_string().into()),
         ServerFault::Crash { write, done } => {
             say("write", write.into());
             say("done", done.into());
         }
     }
-    mark
 }

@@ -1,6 +1,6 @@
 //! The steps that do something.
 
-use capsize_clusters::{Breakdown, Machine, NodeFault, StartUp};
+use capsize_clusters::{Machine, NodeFault, StartUp};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::{Api, ResourceExt};
@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use super::driver::{Driver, Miss};
 use super::log::Log;
 use crate::dialect::{node_objects, objects};
-use crate::nemesis::{Fault, FaultGuard, break_node, fault_mark};
-use crate::scenario::{self, Flap, Nuisance, Override, Scale, StartUpTime, Taint, Workload};
+use crate::nemesis::{Fault, FaultGuard, break_node, breakdown_mark, fault_mark};
+use crate::scenario::{self, Flap, How, Nuisance, Override, Scale, StartUpTime, Taint, Workload};
 
 impl Driver<'_> {
     pub(super) async fn workload(&mut self, workload: &Workload) -> Result<(), Miss> {
@@ -106,16 +106,21 @@ impl Driver<'_> {
             Nuisance::Cut => Fault::Cut,
             Nuisance::Lose(percent) => Fault::Lose { percent: *percent },
             Nuisance::RefuseNew => Fault::RefuseNew,
+            Nuisance::DropNew => Fault::DropNew,
             Nuisance::HalfOpen => Fault::HalfOpen,
+            Nuisance::Fail(it) => Fault::Fail { with: it.with, every: it.every.value },
+            Nuisance::Slow(it) => Fault::Slow { by: self.length(&it.by)?, verb: it.verb },
+            Nuisance::CutWatches(it) => Fault::CutWatches { every: it.every.value },
         })
     }
 
     /// Lets the machines of all of `members` break down, as [`Self::strike`].
-    pub(super) async fn break_down(&mut self, members: &[String], how: Breakdown) -> Result<(), Miss> {
+    pub(super) async fn break_down(&mut self, members: &[String], how: &How) -> Result<(), Miss> {
+        let how = how.breakdown(|length| self.length(length))?;
         self.some_moment().await;
         self.ask_leave(members).await?;
         for member in members {
-            self.log.mark(fault_mark(how.name(), Some(("cluster", member)), "begin"));
+            self.log.mark(breakdown_mark(how, member, "begin"));
             let broken = self.machine(member)?.break_down(how).await;
             broken.map_err(|error| Miss::Broken(error.to_string()))?;
             self.broken_down.push((member.clone(), how));
@@ -131,7 +136,7 @@ impl Driver<'_> {
         for (member, how) in mended.iter().rev() {
             let whole = self.machine(member)?.mend(*how).await;
             whole.map_err(|error| Miss::Broken(error.to_string()))?;
-            self.log.mark(fault_mark(how.name(), Some(("cluster", member)), "end"));
+            self.log.mark(breakdown_mark(*how, member, "end"));
         }
         Ok(mended.len())
     }
@@ -141,10 +146,10 @@ impl Driver<'_> {
         self.member(member)?.machine().ok_or_else(none)
     }
 
-    /// Lets `fault` strike the link to `member` at once.
+    /// Lets `fault` strike the link to `member`, or its gate, at once.
     pub(super) fn break_link(&self, member: &str, fault: Fault) -> Result<FaultGuard, Miss> {
-        let log = self.log.clone();
-        Ok(fault.begin(member, self.member(member)?.link(), move |mark| log.mark(mark)))
+        let (log, struck) = (self.log.clone(), self.member(member)?);
+        Ok(fault.begin(member, (struck.link(), struck.gate()), move |mark| log.mark(mark)))
     }
 
     pub(super) async fn flap(&mut self, flap: &Flap) -> Result<(), Miss> {
@@ -162,8 +167,9 @@ impl Driver<'_> {
                 })
             }
             None => {
-                let link = self.member(&name)?.link().clone();
-                Box::new(move |log| Fault::Refuse.begin(&member, &link, move |mark| log.mark(mark)))
+                let flapping = self.member(&name)?;
+                let (link, gate) = (flapping.link().clone(), flapping.gate().clone());
+                Box::new(move |log| Fault::Refuse.begin(&member, (&link, &gate), move |mark| log.mark(mark)))
             }
         };
         let (mut task, flapping) = (JoinSet::new(), name.clone());

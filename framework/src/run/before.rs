@@ -23,12 +23,13 @@ pub(super) struct Before {
 const CLAIMS: [&str; 2] = ["propagationpolicy.karmada.io/", "clusterpropagationpolicy.karmada.io/"];
 
 impl Driver<'_> {
-    /// The object that is meant, as it is.
+    /// The object that is meant, as it is. One that is being deleted is as good as gone.
     pub(super) async fn before(&self, place: &Place, object: &Manifest) -> Result<Before, Miss> {
         let asked = self.asked(place, object)?;
         let was = asked.api.get_opt(&asked.name).await;
         let was = was.map_err(|error| refused(&asked, "is looked at", &error))?;
         let is_a_copy = matches!(place, Place::Member(_)) && was.is_some();
+        let was = was.filter(|was| was.metadata.deletion_timestamp.is_none());
         Ok(Before { asked, was, is_a_copy })
     }
 

@@ -297,6 +297,7 @@ fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, Miss> {
         if fleet.pull.iter().any(|pull| pull.value == member.name) {
             member.sync = SyncMode::Pull;
         }
+        member.gated = case.scenario.troubles_members();
         member.nodes = fleet.nodes.get(&member.name).map_or(member.nodes, |nodes| nodes.value);
         member
     };

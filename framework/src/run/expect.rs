@@ -47,7 +47,7 @@ impl Driver<'_> {
             }
             Step::Down(down) => {
                 let members = self.victims(&down.cluster.value, down.alias.as_ref())?;
-                self.break_down(&members, down.by).await
+                self.break_down(&members, &down.by.value).await
             }
             Step::Flap(flap) => self.flap(flap).await,
             Step::Heal(members) => {

@@ -145,7 +145,7 @@ impl Driver<'_> {
         fault: &Disturbance,
         shared: &mut BTreeMap<String, (usize, Undo)>,
     ) -> Result<Option<InForce>, Miss> {
-        if let Some(guard) = self.trouble(fault)? {
+        if let Some(guard) = self.trouble(fault).await? {
             return Ok(Some(InForce::Guards { _guards: vec![guard] }));
         }
         if let Disturbance::Crash(crash) = fault {

@@ -25,6 +25,16 @@ pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
     if breaks_down && provider.is_none() {
         return Some("members on machines of their own".into());
     }
+    let spared = case.scenario.steps().find_map(|step| match step.value.act() {
+        Step::Down(down) => {
+            let how = down.by.value.breakdown(|length| length.resolve(&profile.timings).ok_or(()));
+            provider.as_ref()?.spares(how.ok()?)
+        }
+        _ => None,
+    });
+    if let Some(lacks) = spared {
+        return Some(lacks.into());
+    }
     let strangers = provider.as_ref().is_some_and(|provider| !provider.makes_members());
     if strangers && touches_members(case) {
         return Some("members that were made for the run".into());

@@ -1,6 +1,9 @@
 //! Disturbances of the control plane itself: its API server in trouble, controllers that die of a write, two leaders.
 
 use capsize_clusters::{GateGuard, ServerFault};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use kube::api::ListParams;
 
 use super::driver::{Driver, Miss};
 use crate::nemesis::{FaultGuard, fault_mark, trouble};
@@ -8,20 +11,30 @@ use crate::scenario::{Crash, Disturbance};
 
 impl Driver<'_> {
     /// Lets the API server be in trouble, if that is what `fault` asks for.
-    pub(super) fn trouble(&self, fault: &Disturbance) -> Result<Option<FaultGuard>, Miss> {
+    pub(super) async fn trouble(&self, fault: &Disturbance) -> Result<Option<FaultGuard>, Miss> {
         let strikes = match fault {
             Disturbance::Fail(it) => ServerFault::Fail { status: it.with, every: it.every.value },
             Disturbance::Conflict(it) => ServerFault::Conflict { every: it.every.value },
-            Disturbance::Slow(it) => ServerFault::Slow(self.length(&it.by)?),
+            Disturbance::Slow(it) => ServerFault::Slow { by: self.length(&it.by)?, verb: it.verb },
             Disturbance::Lag(it) => ServerFault::Lag(self.length(&it.by)?),
             Disturbance::Cut(it) => ServerFault::Cut { every: it.every.value },
             Disturbance::Repeat(it) => ServerFault::Repeat { every: it.every.value },
+            Disturbance::Stale(_) => ServerFault::Stale { revision: self.revision().await? },
             _ => return Ok(None),
         };
         self.is_inside(fault)?;
         let log = self.log.clone();
         let begun = trouble(self.fleet.gate(), fault.kind(), strikes, move |mark| log.mark(mark));
         Ok(Some(begun))
+    }
+
+    /// The sequence number of the control plane's latest change.
+    async fn revision(&self) -> Result<u64, Miss> {
+        let namespaces = Api::<Namespace>::all(self.client.clone());
+        let all = namespaces.list_metadata(&ListParams::default()).await;
+        let all = all.map_err(|error| Miss::Broken(format!("namespaces cannot be listed: {error}")))?;
+        let revision = all.metadata.resource_version.unwrap_or_default();
+        revision.parse().map_err(|_| Miss::Broken(format!("`{revision}` is no number of a change")))
     }
 
     /// Lets the controllers die of a write to come. Nothing is recorded until they do.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_saphyr::{Location, Spanned};
 
 use super::check_cluster::{check_cluster, fits};
-use super::check_faults::loses_at_most_all;
+use super::check_faults::possible;
 use super::document::{FleetShape, Scenario, Scheduling, Workload};
 use super::object::{Manifest, Place};
 use super::reference::{MemberRef, Victims};
@@ -154,10 +154,10 @@ impl<'a> Scope<'a> {
             Step::Partition(partition) => self.strikes(&partition.cluster, partition.alias.as_ref()),
             Step::Delay(delay) => self.strikes(&delay.cluster, delay.alias.as_ref()),
             Step::Disturb(disturb) => {
-                loses_at_most_all(&disturb.by)?;
+                possible(&disturb.by)?;
                 self.strikes(&disturb.cluster, disturb.alias.as_ref())
             }
-            Step::Down(down) => self.strikes(&down.cluster, down.alias.as_ref()),
+            Step::Down(down) => self.down(down),
             Step::Flap(flap) => self.flap(flap),
             Step::Heal(member) => self.heal(member),
             Step::Kill(party) => self.runs(party, false),

@@ -3,6 +3,7 @@
 use serde_saphyr::Spanned;
 
 use super::check::{Checked, Scope, wrong};
+use super::down::{Down, How};
 use super::faults::{Disturbance, Window};
 use super::object::Subresource;
 use super::reference::Victims;
@@ -26,7 +27,7 @@ impl Scope<'_> {
             Disturbance::Partition(partition) => self.victims(&partition.cluster),
             Disturbance::Delay(delay) => self.victims(&delay.cluster),
             Disturbance::Disturb(disturb) => {
-                loses_at_most_all(&disturb.by)?;
+                possible(&disturb.by)?;
                 self.victims(&disturb.cluster)
             }
             Disturbance::Silence(silence) => self.victims(&silence.node),
@@ -61,6 +62,7 @@ impl Scope<'_> {
             | Disturbance::Lag(_)
             | Disturbance::Cut(_)
             | Disturbance::Repeat(_)
+            | Disturbance::Stale(_)
             | Disturbance::Crash(_)
             | Disturbance::Rival(_) => Ok(()),
         }
@@ -86,6 +88,13 @@ impl Scope<'_> {
         }
     }
 
+    pub(super) fn down(&mut self, down: &Down) -> Checked {
+        match down.by.value {
+            How::LosePackets(101..) => wrong(&down.by, "of a hundred, at most a hundred are lost"),
+            _ => self.strikes(&down.cluster, down.alias.as_ref()),
+        }
+    }
+
     fn victims(&self, victims: &Spanned<Victims>) -> Checked {
         match &victims.value {
             Victims::Member(member) => {
@@ -96,10 +105,13 @@ impl Scope<'_> {
     }
 }
 
-/// Of a hundred connections at most a hundred are lost.
-pub(super) fn loses_at_most_all(nuisance: &Spanned<Nuisance>) -> Checked {
-    match nuisance.value {
+/// Of a hundred connections at most a hundred are lost, and what comes every so often comes some time.
+pub(super) fn possible(nuisance: &Spanned<Nuisance>) -> Checked {
+    match &nuisance.value {
         Nuisance::Lose(101..) => wrong(nuisance, "of a hundred, at most a hundred are lost"),
+        Nuisance::Fail(Fail { every, .. }) | Nuisance::CutWatches(Cut { every }) if every.value == 0 => {
+            wrong(every, "it is counted from 1")
+        }
         _ => Ok(()),
     }
 }

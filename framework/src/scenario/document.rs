@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
 use super::cluster::ClusterShape;
-use super::step::Step;
+use super::faults::Disturbance;
+use super::step::{Disturb, Step};
 use super::time::{Length, StartUpTime};
 use crate::facts::TaintEffect;
 use crate::target::Feature;
@@ -55,6 +56,21 @@ impl Scenario {
     /// All steps in the order in which they run.
     pub fn steps(&self) -> impl Iterator<Item = &Spanned<Step>> {
         self.given.iter().chain(&self.when).chain(&self.then)
+    }
+
+    /// Whether the API server of a member is in trouble at some time, as the control plane sees it.
+    #[must_use]
+    pub fn troubles_members(&self) -> bool {
+        let disturbs = |disturb: &Disturb| disturb.by.value.is_of_server();
+        self.steps().any(|step| {
+            match step.value.act() {
+            Step::Disturb(disturb) => disturbs(disturb),
+            Step::Faults(windows) => windows.iter().any(|window| {
+                matches!(&window.value.fault.value, Disturbance::Disturb(disturb) if disturbs(disturb))
+            }),
+            _ => false,
+        }
+        })
     }
 
     /// The members by name, in the order of the file: clusters of the fleet, or nodes of the cluster.

@@ -10,7 +10,7 @@ use super::object::{Apply, Delete};
 use super::reference::MemberRef;
 use super::step::{Delay, Disturb, Moved, Partition, Party, Refuse, Scale, StartUp, Taint, Tainted};
 use super::time::{Length, Within};
-use super::trouble::{Conflict, Crash, Cut, Fail, Late, Repeat};
+use super::trouble::{Conflict, Crash, Cut, Fail, Late, Repeat, Slow};
 
 /// One element of `faults`: what is wrong, from when, for how long.
 #[derive(Clone, Debug, Deserialize)]
@@ -70,13 +70,15 @@ pub enum Disturbance {
     /// Some writes of the controllers meet others.
     Conflict(Conflict),
     /// The control plane's API server takes its time.
-    Slow(Late),
+    Slow(Slow),
     /// What the controllers watch comes late, so that they see an old past.
     Lag(Late),
     /// What the controllers watch breaks off.
     Cut(Cut),
     /// Some of what the controllers watch comes twice.
     Repeat(Repeat),
+    /// Who lists what there is, as controllers do when they start, is shown what there was when it began.
+    Stale(Spanned<Party>),
     /// The controllers die of a write, and are dead for the rest of the time.
     Crash(Crash),
     /// Others of the same kind work beside the controllers: two leaders.
@@ -130,6 +132,7 @@ impl Disturbance {
             Self::Lag(_) => "lag",
             Self::Cut(_) => "cut",
             Self::Repeat(_) => "repeat",
+            Self::Stale(_) => "stale",
             Self::Crash(_) => "crash",
             Self::Rival(_) => "rival",
         }

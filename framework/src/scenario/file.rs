@@ -45,13 +45,17 @@ impl Case {
     }
 }
 
+/// So many nodes of YAML may a scenario have: enough for some 40 000 workloads, each with a policy.
+const MOST_NODES: usize = 1_000_000;
+
 /// Reads the scenario in `text`; errors name it `file`.
 ///
 /// # Errors
 /// The first mistake, be it of YAML, of shape or of sense.
 pub fn parse(file: &str, text: &str) -> Result<Scenario, Box<ScenarioError>> {
-    let scenario: Scenario =
-        serde_saphyr::from_str(text).map_err(|error| Box::new(ScenarioError::of_yaml(file, text, &error)))?;
+    let options = serde_saphyr::options! { budget: serde_saphyr::budget! { max_nodes: MOST_NODES } };
+    let scenario: Scenario = serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| Box::new(ScenarioError::of_yaml(file, text, &error)))?;
     check(&scenario).map_err(|m| Box::new(ScenarioError::at(file, text, m.location, m.message)))?;
     Ok(scenario)
 }

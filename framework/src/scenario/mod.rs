@@ -8,6 +8,7 @@ mod check_cluster;
 mod check_faults;
 mod cluster;
 mod document;
+mod down;
 mod error;
 mod faults;
 mod file;
@@ -22,15 +23,16 @@ pub use document::{
     AffinityGroup, Bounds, Field, FieldMatch, FleetShape, Policy, Scenario, Scheduling, Spread, Toleration,
     Workload,
 };
+pub use down::{Down, How};
 pub use error::{ReadError, ScenarioError};
 pub use faults::{Calm, Disturbance, Trigger, Window};
 pub use file::{Case, find, parse};
 pub use object::{Apply, Delete, Manifest, Place, Seen, SeenFor, Subresource, lacks};
 pub use reference::{MemberRef, Selector, Victims};
 pub use step::{
-    Call, Delay, Disturb, Down, Flap, Health, Instance, MemberGone, Moved, NotTainted, Nuisance, Override,
+    Call, Delay, Disturb, Flap, Health, Instance, MemberGone, Moved, NotTainted, Nuisance, Override,
     Partition, Party, Placed, PlacedOn, Refuse, Runs, Scale, Settled, StartUp, Stays, Step, Taint, Tainted,
     TaskEnded,
 };
 pub use time::{Length, LengthError, StartUpTime, Within};
-pub use trouble::{Conflict, Crash, Cut, Fail, Late, Repeat};
+pub use trouble::{Conflict, Crash, Cut, Fail, Late, Repeat, Slow};

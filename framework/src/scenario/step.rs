@@ -6,7 +6,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-use capsize_clusters::{Breakdown, Direction};
+use capsize_clusters::Direction;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
@@ -14,10 +14,12 @@ use serde_saphyr::Spanned;
 
 use super::cluster::{Condition, Pods, Silence, Skew, TaintedNodes};
 use super::document::Workload;
+use super::down::Down;
 use super::faults::{Calm, Window};
 use super::object::{Apply, Delete, Seen, SeenFor};
 use super::reference::{MemberRef, Victims};
 use super::time::{Length, StartUpTime, Within};
+use super::trouble::{Cut, Fail, Slow};
 use crate::facts::{Health as MemberHealth, TaintEffect};
 
 /// One step.
@@ -260,21 +262,24 @@ pub enum Nuisance {
     Lose(u8),
     /// New connections are refused, and open ones stay.
     RefuseNew,
-    /// That a connection ends is not told to its other end.
+    /// New connections get no answer, and open ones stay.
+    DropNew,
+    /// What is open has lost its other end and is not told, and new connections work.
     HalfOpen,
+    /// The member's API server answers some requests of the control plane with an error.
+    Fail(Fail),
+    /// It takes its time.
+    Slow(Slow),
+    /// What the control plane watches there breaks off.
+    CutWatches(Cut),
 }
 
-/// `down`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Down {
-    /// Which member, or which members.
-    pub cluster: Spanned<Victims>,
-    /// In which way.
-    pub by: Breakdown,
-    /// The name for later steps, of one member.
-    #[serde(rename = "as")]
-    pub alias: Option<Spanned<String>>,
+impl Nuisance {
+    /// Whether it is one of the API server, and not of the way there.
+    #[must_use]
+    pub fn is_of_server(&self) -> bool {
+        matches!(self, Self::Fail(_) | Self::Slow(_) | Self::CutWatches(_))
+    }
 }
 
 /// `flap`.

@@ -1,6 +1,7 @@
-//! What `faults` can do to the control plane's API server, as its controllers see it. People and the recorder see it whole.
+//! What `faults` can do to the control plane's API server, as its controllers see it, and `disturb` to that of a member, as the
+//! control plane sees it. People and the recorder see both whole.
 
-use capsize_clusters::ErrorStatus;
+use capsize_clusters::{ErrorStatus, Verb};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -24,15 +25,25 @@ pub struct Conflict {
     pub every: Spanned<u32>,
 }
 
-/// `slow` and `lag`.
+/// `slow`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Slow {
+    /// How much later a request is done.
+    pub by: Length,
+    /// Those with this verb; all where nothing is said.
+    pub verb: Option<Verb>,
+}
+
+/// `lag`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Late {
-    /// How much later each request is done, or each event comes.
+    /// How much later each event comes.
     pub by: Length,
 }
 
-/// `cut`.
+/// `cut`, and `cutWatches` of a member.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Cut {

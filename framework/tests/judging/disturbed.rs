@@ -48,6 +48,49 @@ fn what_else_a_slow_member_is_asked_may_be_cut_off_as_well() {
 }
 
 #[test]
+fn a_silence_that_refusals_break_may_be_noticed_by_one_more_silent_probe() {
+    // 31 s of silence, a second of refusals, and silence: the first probe that fails ends after 33 s at most, the threshold is
+    // full 3 s later, and the last begins just before that: 33 + 3 + 33 and the latency. Without, it is 67.
+    let broken = |at: f64| {
+        let refused = Story::new().fault("partition", "m1", "begin").at(at).fault("refuse", "m1", "begin");
+        refused.at(at + 1.0).fault("refuse", "m1", "end")
+    };
+    breaks_nothing(broken(41.0), 79.9);
+    breaks("HEALTH-01", &broken(41.0).until(80.1));
+    breaks("HEALTH-01", &broken(15.0).until(77.1));
+}
+
+#[test]
+fn a_member_that_fails_again_while_it_is_slow_is_told_so() {
+    let slow = Story::new().fault("delay", "m1", "begin").fault("refuse", "m1", "begin");
+    let again = slow.at(11.0).fault("refuse", "m1", "end").at(20.0).fault("refuse", "m1", "begin");
+    // 1 + 1 + 3 x (1 + 1) and the latency.
+    breaks("HEALTH-01", &again.until(29.1));
+}
+
+#[test]
+fn a_probe_that_waits_out_a_short_silence_has_not_failed() {
+    let again = |fault: &str| {
+        let failed = Story::lacking(&["AutomaticNoExecute"]).fault("refuse", "m1", "begin").at(14.0);
+        let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(20.0);
+        let over = failed.fault("refuse", "m1", "end").at(22.0).fault(fault, "m1", "begin").at(25.0);
+        let told = over.fault(fault, "m1", "end").at(25.2).ready("m1", "True").untaint("m1", "NoSchedule");
+        ids(&told.until(26.0), Outcome::is_violated)
+    };
+    // It answers since 20 s, and a second of refusals is met by some probe.
+    assert_eq!(again("partition"), [""; 0]);
+    assert_eq!(again("refuse"), ["HEALTH-04"]);
+}
+
+#[test]
+fn a_member_that_is_cut_off_again_has_the_taint_already() {
+    let cut = Story::new().pulls("m3").fault("partition", "m3", "begin").at(19.0).ready("m3", "Unknown");
+    let tainted = cut.taint("m3", "unreachable", "NoSchedule").taint("m3", "unreachable", "NoExecute");
+    let again = tainted.at(30.0).fault("partition", "m3", "end").at(35.0).fault("partition", "m3", "begin");
+    breaks_nothing(again, 60.0);
+}
+
+#[test]
 fn what_a_person_says_of_a_member_has_no_threshold() {
     let failed = Story::lacking(&["AutomaticNoExecute"]).fault("refuse", "m1", "begin").at(14.0);
     let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(15.0);
@@ -192,6 +235,35 @@ fn a_member_may_seem_silent_to_controllers_that_see_an_old_past() {
     let pulls = || Story::new().mark(json!({"scenario": "nothing is cut off"})).pulls("m1");
     assert_eq!(unknown(pulls().mark(json!({"fault": "lag", "state": "begin"}))), [""; 0]);
     assert_eq!(unknown(pulls()), ["HEALTH-02"]);
+}
+
+#[test]
+fn a_member_may_be_unknown_or_not_while_connections_are_lost_by_chance() {
+    let pulls = || Story::new().mark(json!({"scenario": "what is lost is left to chance"})).pulls("m1");
+    let unknown = |story: Story, until| {
+        let told = story.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        ids(&told.until(until), Outcome::is_violated)
+    };
+    // 8 s + 2 x 1 s + 1 s, from the end on.
+    let lossy = || pulls().fault("lose", "m1", "begin");
+    let over = || lossy().at(20.0).fault("lose", "m1", "end");
+    breaks_nothing(lossy(), 60.0);
+    assert_eq!(unknown(lossy().at(30.0), 31.0), [""; 0]);
+    assert_eq!(unknown(over().at(30.9), 31.5), [""; 0]);
+    assert_eq!(unknown(over().at(31.1), 31.5), ["HEALTH-02"]);
+    // A fault that hinders nothing does not go on with it.
+    let slow = || over().fault("delay", "m1", "begin").at(29.0).fault("delay", "m1", "end");
+    assert_eq!(unknown(slow().at(31.1), 31.5), ["HEALTH-02"]);
+    // An agent that is heard of now and then is not tainted, unless it is cut off as well.
+    let silent = |story: Story| {
+        let told = story.at(30.0).ready("m3", "Unknown").taint("m3", "unreachable", "NoSchedule");
+        ids(&told.until(60.0), Outcome::is_violated)
+    };
+    let lossy_spare = || pulls().pulls("m3").fault("lose", "m3", "begin");
+    assert_eq!(silent(lossy_spare()), [""; 0]);
+    assert_eq!(silent(lossy_spare().at(20.0).fault("partition", "m3", "begin")), ["TAINT-07"]);
+    // What is cut off is cut off.
+    breaks("HEALTH-02", &lossy().at(20.0).fault("partition", "m1", "begin").until(31.1));
 }
 
 #[test]

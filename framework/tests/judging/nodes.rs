@@ -235,6 +235,13 @@ fn silence_is_noticed_in_time_and_not_before() {
     let twice = silent().silent("a1").at(8.2).lease("a1", 1).at(8.5).unknown(&["a1"]);
     holds("a Lease that is renewed to an earlier time says nothing", twice, 9.0, "NODE-01");
     violates("nothing had cut it off", silent().at(8.5).unknown(&["a1"]), 9.0, "HEALTH-02");
+    // Its clock is set: what it says may be nothing new, or news all the same.
+    let skewed = |second: u32| {
+        let skewed = silent().mark(json!({"fault": "skew", "node": "a1", "state": "begin"}));
+        skewed.at(8.2).lease("a1", second).at(8.5).unknown(&["a1"]).ends(9.0).0
+    };
+    assert_eq!(skewed(1), "");
+    assert_eq!(skewed(9), "HEALTH-02 NODE-01");
 }
 
 /// `a1` is Unknown, rightly, at 8.5.
@@ -357,6 +364,29 @@ fn the_pods_of_a_silent_node_are_marked_and_leave_when_they_no_longer_tolerate_i
     assert!(["NODE-08", "TOLERATION-01"].iter().all(|id| held.contains(id)), "{held:?}");
     shows("still ready", story(false).at(13.2).pod("a1", 5, true, true), 14.0, "NODE-08");
     violates("too early", story(true).at(11.0).pod("a1", 5, false, true), 12.0, "TOLERATION-01");
+}
+
+#[test]
+fn a_time_to_leave_that_is_set_does_not_move_for_what_is_tolerated() {
+    let tolerates =
+        |seconds: u64| json!({"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds});
+    let tainted = |second: &Value| {
+        let mut first = tolerates(20);
+        first["key"] = "node.kubernetes.io/first".into();
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
+            "spec": {"nodeName": "a1", "tolerations": [first, second]},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        });
+        let story = cluster(2, 0).at(1.2).sees(EventType::Modified, pod);
+        let story =
+            story.at(1.5).taint("a1", "first", "NoExecute").at(2.0).taint("a1", "second", "NoExecute");
+        story.at(4.0).lease("a1", 4).lease("a2", 4).ends(6.0).0
+    };
+    let mut other = tolerates(0);
+    other["key"] = "example.com/other".into();
+    assert_eq!(tainted(&tolerates(0)), "");
+    assert_eq!(tainted(&other), "TOLERATION-01");
 }
 
 /// A person's taint.

@@ -197,6 +197,25 @@ fn fixed_weights_divide_exactly() {
     breaks("REPLICAS-06", &story().divide(&[("m1", 1), ("m2", 2), ("m3", 1)]).until(13.0));
 }
 
+#[test]
+fn a_share_by_weight_may_come_to_nothing_when_another_member_leaves() {
+    let names = ["m1", "m2", "m3", "m4", "m5"];
+    let weight = |(name, weight)| json!({"targetCluster": {"clusterNames": [name]}, "weight": weight});
+    let list: Vec<_> = names.into_iter().zip([3, 3, 3, 2, 2]).map(weight).collect();
+    let weights = json!({"spreadConstraints": null, "replicaScheduling": {"replicaDivisionPreference": "Weighted", "weightPreference": {"staticWeightList": list}}});
+    // Thirteenths of four come to nothing: the four largest get one each. Tenths do not, for the larger two.
+    let left = |shares: &[(&str, u64)]| {
+        let story = names.iter().fold(Story::new(), |story, name| story.ready(name, "True"));
+        let story = story.serving(&names).at(12.0).divided().policy(weights.clone(), 4);
+        let story = story.divide(&[("m1", 1), ("m2", 1), ("m3", 1), ("m4", 1)]).at(20.0);
+        let story = story.mark(json!({"step": "taint", "cluster": "m1"}));
+        story.taint("m1", "maintenance", "NoExecute").at(20.9).evict("m1").at(21.3).divide(shares).until(21.5)
+    };
+    holds("PLACEMENT-01", &left(&[("m2", 2), ("m3", 2)]));
+    let wrong = left(&[("m2", 2), ("m4", 2)]);
+    assert_eq!(ids(&wrong, Outcome::is_violated), ["PLACEMENT-01", "REPLICAS-06"]);
+}
+
 /// Replicas divided by room; `preference` is Weighted or Aggregated.
 fn by_room(preference: &str, replicas: u64) -> Story {
     let scheduling = json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": preference,

@@ -7,7 +7,7 @@ use capsize_controllers::api::{
     Placement, ResourceBindingSpec, SpreadConstraint, StaticWeight, TargetCluster,
 };
 use capsize_controllers::rules::{
-    Candidate, Refusal, Rules, ScheduleError, affinity_filter, assign, ranked, room_used, select,
+    Candidate, Lost, Refusal, Rules, ScheduleError, affinity_filter, assign, ranked, room_used, select,
     static_weights,
 };
 use jiff::Timestamp;
@@ -195,7 +195,7 @@ mutants! {
             spec: &ResourceBindingSpec,
             _: &BindingStatus,
             _: Option<&Placement>,
-            _: bool,
+            _: Lost,
         ) -> bool {
             spec.clusters.is_empty() && spec.graceful_eviction_tasks.is_empty()
         }

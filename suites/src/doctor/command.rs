@@ -7,7 +7,7 @@ use clap::Args;
 use miette::miette;
 
 use super::finding::{ALL, Finding};
-use super::{docker, kind, machine};
+use super::{docker, kind, machine, process};
 use crate::exit::{Trouble, Verdict};
 use crate::provided::ProviderName;
 use crate::{heal, output};
@@ -41,6 +41,7 @@ impl Doctor {
             }
         }
         let mut findings = machine::look();
+        findings.extend(process::look());
         let image = self.kind_image.as_deref();
         let of_docker = live(Seed(0), 1.0, |_| async {
             let mut findings = docker::look().await;

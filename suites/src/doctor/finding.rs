@@ -51,14 +51,14 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { of, seen, wrong } = self;
         match wrong {
-            None => writeln!(f, "ok       {of:<12} {seen}"),
+            None => writeln!(f, "ok       {of:<14} {seen}"),
             Some((needs, todo)) if *needs == ALL => {
-                writeln!(f, "wrong    {of:<12} {seen}\n         → {todo}")
+                writeln!(f, "wrong    {of:<14} {seen}\n         → {todo}")
             }
             Some((needs, todo)) => {
                 let names: Vec<&str> = needs.iter().map(|provider| provider.name()).collect();
                 let only = format!("only --provider {} needs it", names.join(" or "));
-                writeln!(f, "missing  {of:<12} {seen} ({only})\n         → {todo}")
+                writeln!(f, "missing  {of:<14} {seen} ({only})\n         → {todo}")
             }
         }
     }

@@ -5,5 +5,6 @@ mod docker;
 mod finding;
 mod kind;
 mod machine;
+mod process;
 
 pub use command::Doctor;

@@ -1,15 +1,19 @@
 //! Where members run, and who provides them there.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use capsize_clock::{Seed, live};
 use capsize_clusters::Provider;
-use capsize_real::{Containers, Engine, EngineError, Image, Journal, Kind, NodeImage};
+use capsize_real::{
+    Assets, Containers, Engine, EngineError, Image, Journal, Kind, NodeImage, Processes, Starter,
+};
 use clap::{Args, ValueEnum};
 use miette::miette;
 
 use super::existing::ExistingArgs;
 use crate::exit::Trouble;
+use crate::leash::leashed;
 
 /// Where members run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -21,6 +25,8 @@ pub enum ProviderName {
     Container,
     /// Each a cluster of its own, with nodes in containers of a kindest/node image, in real time
     Kind,
+    /// Each an etcd and a kube-apiserver as processes of this machine, in real time
+    Process,
     /// They exist: clusters of a kubeconfig that are allowed, in real time
     Kubeconfig,
 }
@@ -33,6 +39,7 @@ impl ProviderName {
             Self::Embedded => "embedded",
             Self::Container => "container",
             Self::Kind => "kind",
+            Self::Process => "process",
             Self::Kubeconfig => "kubeconfig",
         }
     }
@@ -66,6 +73,9 @@ impl MemberArgs {
                 Some(Arc::new(Containers::of(Arc::clone(journal), image)))
             }
             ProviderName::Kind => Some(Arc::new(Kind::of(Arc::clone(journal), self.node_image()?))),
+            ProviderName::Process => {
+                Some(Arc::new(Processes::of(Arc::clone(journal), assets()?, on_a_leash()?)))
+            }
             ProviderName::Kubeconfig => Some(Arc::new(self.existing.provider(journal)?)),
         })
     }
@@ -78,6 +88,13 @@ impl MemberArgs {
         let name = self.provider.name();
         Ok(match self.provider {
             ProviderName::Kind => format!("{name}, {}", self.node_image()?.described()),
+            ProviderName::Process => {
+                let Assets { etcd, kube_apiserver } = assets()?;
+                let version = |path: &Path| {
+                    Assets::version(path).unwrap_or_else(|error| format!("{} ({error})", path.display()))
+                };
+                format!("{name}, kube-apiserver {}, {}", version(&kube_apiserver), version(&etcd))
+            }
             _ => name.to_owned(),
         })
     }
@@ -99,4 +116,18 @@ impl MemberArgs {
         let image = self.kind_image.iter().map(|image| format!(" --kind-image {image}"));
         image.fold(provider, |text, image| text + &image) + &self.existing.replayed()
     }
+}
+
+fn assets() -> Result<Assets, Trouble> {
+    Assets::find().map_err(|error| Trouble::Environment(miette!("{error}")))
+}
+
+/// Programs end with this process, however that ends.
+///
+/// # Errors
+/// When this program cannot be found.
+pub fn on_a_leash() -> Result<Starter, Trouble> {
+    let leash = std::env::current_exe();
+    let leash = leash.map_err(|error| Trouble::Environment(miette!("cannot read this program: {error}")))?;
+    Ok(Arc::new(move |program| leashed(&leash, program)))
 }

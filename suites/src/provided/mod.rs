@@ -6,4 +6,4 @@ mod members;
 
 pub use existing::ExistingArgs;
 pub use implementation::Provided;
-pub use members::{MemberArgs, ProviderName};
+pub use members::{MemberArgs, ProviderName, on_a_leash};

@@ -7,7 +7,7 @@ use capsize_clusters::{MemberSpec, Provider};
 use capsize_real::{Containers, Image, Journal};
 use tempfile::TempDir;
 
-use crate::support::{Stage, program, said};
+use crate::stage::{Stage, moves, program, said};
 
 pub(crate) fn ready() {
     let folder = TempDir::new().unwrap();
@@ -23,28 +23,6 @@ pub(crate) fn ready() {
     });
     assert_eq!(ran.unwrap(), 3);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the journal is empty, and went");
-}
-
-/// A workload that goes elsewhere when its member is not heard, and is well afterwards.
-pub(crate) fn moves(name: &str, by: &str) -> String {
-    format!(
-        "
-scenario: {name}
-about: The machine of a member breaks down, and its workload goes to another.
-fleet: {{members: 2}}
-given:
-  - workload: {{name: web, replicas: 2, policy: {{spread: {{cluster: {{min: 1, max: 1}}}}, scheduling: Duplicated}}}}
-  - settled: web
-when:
-  - down: {{cluster: {{carrying: web}}, by: {by}, as: victim}}
-then:
-  - tainted: {{cluster: victim, key: not-ready, effect: NoSchedule}}
-  - evicted: {{workload: web, from: victim}}
-  - heal: victim
-  - settled: web
-  - untainted: {{cluster: victim, key: not-ready, effect: NoSchedule}}
-"
-    )
 }
 
 pub(crate) fn each() {

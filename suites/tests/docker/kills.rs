@@ -7,7 +7,8 @@ use std::time::Duration;
 use capsize_clock::{Clock, Seed, live};
 use rand::RngExt;
 
-use crate::support::{Stage, node_image, program, said};
+use crate::stage::{Stage, program, said};
+use crate::support::node_image;
 
 /// How many runs are killed where nothing is said.
 const KILLS: u32 = 4;

@@ -11,8 +11,8 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use tempfile::TempDir;
 
-use crate::breakdowns::moves;
-use crate::support::{Stage, find_image, node_image, program, said};
+use crate::stage::{Stage, moves, program, said};
+use crate::support::{find_image, node_image};
 
 /// What is to be said to run on them.
 fn on(image: &str) -> [&str; 4] {
@@ -52,17 +52,24 @@ async fn looks_like_kind(member: &Outside, nodes: usize) {
 
 pub(crate) fn moves_away() {
     let image = node_image().unwrap();
-    let all = ["pause", "disconnect", "stop", "crash"];
-    let stage = Stage::new(&moves("first", all[0]));
+    let all = [
+        ("pause", "pause"),
+        ("disconnect", "disconnect"),
+        ("stop", "stop"),
+        ("crash", "crash"),
+        ("api-server", "apiServer"),
+        ("vanish", "{vanish: both}"),
+    ];
+    let stage = Stage::new(&moves(all[0].0, all[0].1));
     let mut command = stage.run_on(program(), &on(&image));
-    for by in &all[1..] {
-        let path = stage.path(&format!("{by}.yaml"));
-        std::fs::write(&path, moves(by, by)).unwrap();
+    for (name, by) in &all[1..] {
+        let path = stage.path(&format!("{name}.yaml"));
+        std::fs::write(&path, moves(name, by)).unwrap();
         command.arg(path);
     }
     let ran = command.args(["--jobs", "2"]).output().unwrap();
     assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
-    assert!(said(&ran).contains("4 cases passed"), "{}", said(&ran));
+    assert!(said(&ran).contains("6 cases passed"), "{}", said(&ran));
     assert!(said(&ran).contains(&format!("kind, {image}")), "the report names the image: {}", said(&ran));
     assert_eq!(stage.left(), []);
 }

@@ -5,7 +5,10 @@
 mod breakdowns;
 mod kills;
 mod kinds;
+mod parts;
 mod signals;
+#[path = "../stage/mod.rs"]
+mod stage;
 mod support;
 
 use std::process::ExitCode;
@@ -49,6 +52,9 @@ fn main() -> ExitCode {
         docker("without_an_image_of_nodes_the_doctor_and_the_run_say_how_to_get_one", kinds::no_image),
         nodes("members_of_nodes_start_and_are_gone_when_they_are_dropped", kinds::ready),
         nodes("a_workload_leaves_nodes_that_break_down_and_may_come_back", kinds::moves_away),
+        nodes("a_part_of_a_node_is_shut_down_and_started_again", parts::programs),
+        nodes("packets_vanish_by_rules_that_say_whose_they_are_and_go", parts::packets),
+        nodes("what_a_node_sends_is_late_where_the_kernel_can_do_that", parts::late),
         nodes("runs_that_are_killed_leave_no_nodes_after_the_next_start", kills::leave_no_nodes),
     ];
     libtest_mimic::run(&arguments, tests).exit_code()

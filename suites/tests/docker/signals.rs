@@ -7,7 +7,7 @@ use std::time::Duration;
 use capsize_clock::{Clock, Seed, live};
 use capsize_real::Deed;
 
-use crate::support::{Stage, program, said};
+use crate::stage::{Stage, program, said};
 
 const CASE: &str = "
 scenario: waits

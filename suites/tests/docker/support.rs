@@ -1,17 +1,14 @@
-//! What the tests share: the command, a target with short timings, and what Docker has.
+//! What the tests of Docker share: images, and what Docker has.
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::stage::{Stage, program, said};
 use capsize_clock::{Seed, live};
 use capsize_real::{Deed, Engine, EngineError, NodeImage};
-use tempfile::TempDir;
-
-/// The profile with the shortest timings; those who are under test are in the process here.
-const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
 
 /// Why Docker cannot be used, if so.
 pub(crate) fn away() -> Option<String> {
@@ -63,46 +60,10 @@ pub(crate) fn find_image(name: Option<&str>) -> Result<NodeImage, EngineError> {
     live(Seed(0), 1.0, |_| async { NodeImage::find(&Engine::find().await?, name).await }).unwrap()
 }
 
-/// A folder with a target and a case, whose runs keep their journals in it.
-pub(crate) struct Stage(TempDir);
-
 impl Stage {
-    /// The reference on the case, in real time.
-    pub(crate) fn new(case: &str) -> Self {
-        Self::with("start: reference", case)
-    }
-
-    pub(crate) fn with(start: &str, case: &str) -> Self {
-        let stage = Self(TempDir::new().unwrap());
-        let (before, rest) = PROFILE.split_once("start:\n").unwrap();
-        let (_, after) = rest.split_once("features:\n").unwrap();
-        fs::write(stage.path("target.yaml"), format!("{before}{start}\nfeatures:\n{after}")).unwrap();
-        fs::write(stage.path("case.yaml"), case).unwrap();
-        stage
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// This program, or a copy of it, with its journals here.
-    pub(crate) fn capsize(&self, program: &Path, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program);
-        command.args(arguments).env("CAPSIZE_STATE", self.path("state"));
-        command
-    }
-
     /// Its case on members in containers.
     pub(crate) fn run(&self, program: &Path) -> Command {
         self.run_on(program, &["--provider", "container"])
-    }
-
-    /// Its case on members of a provider.
-    pub(crate) fn run_on(&self, program: &Path, provider: &[&str]) -> Command {
-        let (case, target) = (self.path("case.yaml"), self.path("target.yaml"));
-        let mut command = self.capsize(program, &[&["run"], provider].concat());
-        command.arg(case).arg("--target").arg(target);
-        command
     }
 
     /// What Docker has of the runs of this stage.
@@ -117,16 +78,6 @@ impl Stage {
         let ours = Engine::find().await.unwrap().ours(&state.display().to_string()).await.unwrap();
         ours.into_iter().map(|(_, deed)| deed).collect()
     }
-}
-
-pub(crate) fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_capsize"))
-}
-
-/// What it says, in lines that are not broken.
-pub(crate) fn said(output: &Output) -> String {
-    let text = [&*output.stdout, &*output.stderr].concat();
-    String::from_utf8(text).unwrap().replace("\n  │ ", " ")
 }
 
 const CASE: &str = "

@@ -13,9 +13,11 @@ use capsize::reference::Reference;
 use capsize::targets;
 use capsize_clock::{Interrupt, Seed, Simulation};
 use capsize_clusters::{
-    Breakdown, Direction, Machine, MemberSpec, Outside, Provider, ProviderError, Served, Standing,
+    Breakdown, Direction, ErrorStatus, Machine, MemberSpec, Outside, Provider, ProviderError, Served,
+    Standing,
 };
 use capsize_framework::nemesis::Fault;
+use capsize_framework::report::Status;
 use capsize_framework::run::{Outcome, Target, run_case};
 use capsize_framework::scenario::Case;
 use serde_json::Value;
@@ -66,8 +68,13 @@ impl Provider for Guarded {
 
 /// Runs a case in which `step` strikes, on a member that may be struck `strikes` times.
 fn struck(step: &str, strikes: usize) -> (Outcome, Vec<Value>) {
+    struck_until(step, "wait: 5s", strikes)
+}
+
+/// As [`struck`], with what is to come of it.
+fn struck_until(step: &str, then: &str, strikes: usize) -> (Outcome, Vec<Value>) {
     let text = format!(
-        "scenario: struck\nabout: A member is to be struck.\nfleet: {{members: 1}}\nwhen:\n  - {step}\nthen:\n  - wait: 5s\n"
+        "scenario: struck\nabout: A member is to be struck.\nfleet: {{members: 1}}\nwhen:\n  - {step}\nthen:\n  - {then}\n"
     );
     let profile = targets::find("capsize-controllers").unwrap();
     let provider = Arc::new(Guarded { strikes, asked: AtomicUsize::new(0) });
@@ -99,14 +106,27 @@ fn of_link(fault: Fault) -> &'static str {
         Fault::Cut => "disturb: {cluster: m1, by: cut}",
         Fault::Lose { .. } => "disturb: {cluster: m1, by: {lose: 10}}",
         Fault::RefuseNew => "disturb: {cluster: m1, by: refuseNew}",
+        Fault::DropNew => "disturb: {cluster: m1, by: dropNew}",
         Fault::HalfOpen => "disturb: {cluster: m1, by: halfOpen}",
+        Fault::Fail { .. } => "disturb: {cluster: m1, by: {fail: {with: InternalError, every: 1}}}",
+        Fault::Slow { .. } => "disturb: {cluster: m1, by: {slow: {by: 10ms, verb: list}}}",
+        Fault::CutWatches { .. } => "disturb: {cluster: m1, by: {cutWatches: {every: 2}}}",
     }
 }
 
 /// And with each breakdown of machines.
 fn of_machine(how: Breakdown) -> String {
     let by = match how {
-        Breakdown::Pause | Breakdown::Disconnect | Breakdown::Stop | Breakdown::Crash => how.name(),
+        Breakdown::Pause
+        | Breakdown::Disconnect
+        | Breakdown::Stop
+        | Breakdown::Crash
+        | Breakdown::Kubelet
+        | Breakdown::Etcd => how.name(),
+        Breakdown::ApiServer => "apiServer",
+        Breakdown::Vanish(_) => "{vanish: both}",
+        Breakdown::LosePackets(_) => "{losePackets: 10}",
+        Breakdown::LatePackets(_) => "{latePackets: 10ms}",
     };
     format!("down: {{cluster: m1, by: {by}}}")
 }
@@ -126,9 +146,24 @@ fn every_kind_of_fault_asks_before_it_strikes_and_does_not_strike_without_leave(
         Fault::Cut,
         Fault::Lose { percent: 10 },
         Fault::RefuseNew,
+        Fault::DropNew,
         Fault::HalfOpen,
+        Fault::Fail { with: ErrorStatus::InternalError, every: 1 },
+        Fault::Slow { by: second, verb: None },
+        Fault::CutWatches { every: 2 },
     ];
-    let machines = [Breakdown::Pause, Breakdown::Disconnect, Breakdown::Stop, Breakdown::Crash];
+    let machines = [
+        Breakdown::Pause,
+        Breakdown::Disconnect,
+        Breakdown::Stop,
+        Breakdown::Crash,
+        Breakdown::ApiServer,
+        Breakdown::Kubelet,
+        Breakdown::Etcd,
+        Breakdown::Vanish(Direction::Both),
+        Breakdown::LosePackets(10),
+        Breakdown::LatePackets(second),
+    ];
     let windows = ["refuse: {cluster: m1}", "partition: {cluster: m1}", "delay: {cluster: m1, by: 10ms}"];
     let steps = faults.map(|fault| of_link(fault).to_owned()).into_iter();
     let steps = steps.chain(machines.map(of_machine));
@@ -154,4 +189,13 @@ fn a_member_that_flaps_is_asked_for_each_time_that_it_goes_down() {
     let states: Vec<&str> = faults.iter().filter_map(|entry| entry["mark"]["state"].as_str()).collect();
     // Leave is given for the step, and then for two times.
     assert_eq!(states, ["begin", "end", "begin", "end"], "{faults:?}");
+}
+
+#[test]
+fn a_member_outside_that_answers_with_errors_is_not_ready() {
+    let step = "disturb: {cluster: m1, by: {fail: {with: InternalError, every: 1}}}";
+    let (outcome, faults) = struck_until(step, "health: {cluster: m1, is: NotReady}", 1);
+    assert_eq!(outcome.broken, None);
+    assert_eq!(outcome.case.status, Status::Passed);
+    assert_eq!(faults.first().map(|entry| &entry["mark"]["fault"]), Some(&Value::from("fail-all")));
 }

@@ -1,12 +1,18 @@
 //! Requests for what is no resource: the lists of discovery, the version, and where the rest of them go.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 use super::aggregated;
 use super::groups::{self, group_versions};
-use super::resources::{Resource, resources};
+use super::resources::{Resource, built_in_resources, resources};
+use crate::builtin::BUILTIN;
+use crate::encoded::encode;
 use crate::failure::Failure;
 use crate::health;
 use crate::kinds::{Kind, api_version};
@@ -49,8 +55,8 @@ pub(crate) fn answer(
         },
         ["api" | "apis"] => Some(Value::Null),
         ["apis", name] => groups::one(&state, name),
-        ["api", version] => list(&state, "", version),
-        ["apis", name, version] => list(&state, name, version),
+        ["api", version] => return list(&state, (parts, &query), "", version),
+        ["apis", name, version] => return list(&state, (parts, &query), name, version),
         _ => None,
     };
     match body {
@@ -124,16 +130,45 @@ fn core() -> Value {
     json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses})
 }
 
-/// The `APIResourceList` of a group version.
-fn list(state: &State, group: &str, version: &str) -> Option<Value> {
-    let resources = resources(state, group, version);
+/// The texts of the lists that are the same on every server: controllers of a fleet ask each member for all of them.
+static BUILT_IN: LazyLock<BTreeMap<(&str, &str), Bytes>> = LazyLock::new(|| {
+    let versions: BTreeSet<_> = BUILTIN.iter().map(|kind| (&*kind.group, &*kind.version)).collect();
+    let list = |(group, version)| {
+        let list = list_of(&built_in_resources(group, version), group, version);
+        ((group, version), encode(&list).bytes)
+    };
+    versions.into_iter().map(list).collect()
+});
+
+/// Answers with the `APIResourceList` of a group version.
+fn list(
+    state: &State,
+    (parts, query): (&Parts, &Query),
+    group: &str,
+    version: &str,
+) -> Result<Response<ApiBody>, Failure> {
+    let is_extended = state.custom.iter().any(|kind| kind.group == group && kind.version == version);
+    let text = BUILT_IN.get(&(group, version)).filter(|_| !is_extended).cloned();
+    let text = text.or_else(|| {
+        let resources = resources(state, group, version);
+        (!resources.is_empty()).then(|| encode(&list_of(&resources, group, version)).bytes)
+    });
+    let Some(text) = text else { return Ok(respond::page_not_found()) };
+    if parts.method != Method::GET {
+        return Err(Failure::method_not_allowed());
+    }
+    let form = negotiate::plain(parts, query)?;
+    Ok(respond::in_media(respond::json_bytes(StatusCode::OK, text), form))
+}
+
+fn list_of(resources: &[Resource], group: &str, version: &str) -> Value {
     let entries: Vec<_> = resources.iter().flat_map(entries).collect();
     let mut list = json!({"kind": "APIResourceList", "groupVersion": api_version(group, version),
         "resources": entries});
     if !group.is_empty() {
         list["apiVersion"] = "v1".into();
     }
-    (!resources.is_empty()).then_some(list)
+    list
 }
 
 /// The entries of a resource and of its subresources.

@@ -7,9 +7,10 @@ use rcgen::{
     IsCa, KeyPair, KeyUsagePurpose,
 };
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 
 use super::listener::ListenError;
 
@@ -27,6 +28,14 @@ pub struct Identity {
 }
 
 impl Authority {
+    /// A new one, for a server called `name`.
+    ///
+    /// # Errors
+    /// When the machine has no randomness for a key.
+    pub fn new(name: &str) -> Result<Self, ListenError> {
+        Self::of(name, KeyPair::generate()?)
+    }
+
     /// The authority called `name` with this key. The same name and key make one that those who trusted it trust again.
     pub(super) fn of(name: &str, key: KeyPair) -> Result<Self, ListenError> {
         let mut params = CertificateParams::default();
@@ -79,16 +88,27 @@ impl Authority {
         Ok(Identity { certificate, key: key.serialize_pem() })
     }
 
-    /// How a server that is reached by `names` (host names and addresses) does TLS.
-    pub(super) fn server(&self, names: Vec<String>) -> Result<ServerConfig, ListenError> {
+    /// How a server that is reached by `names` (host names and addresses) does TLS, with HTTP/2 and HTTP/1.1.
+    ///
+    /// # Errors
+    /// When one of them is no name, or the machine has no randomness for a key.
+    pub fn server(&self, names: Vec<String>) -> Result<ServerConfig, ListenError> {
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name = common_name("kube-apiserver");
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &self.0)?.der().clone();
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let certificate = params.signed_by(&key, &self.0)?.pem();
+        self.server_with(&Identity { certificate, key: key.serialize_pem() })
+    }
+
+    /// How a server that is known by `identity` does TLS.
+    pub(super) fn server_with(&self, identity: &Identity) -> Result<ServerConfig, ListenError> {
+        let none = |error: pem::Error| rustls::Error::General(error.to_string());
+        let certificates = CertificateDer::pem_slice_iter(identity.certificate.as_bytes());
+        let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(none)?;
+        let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).map_err(none)?;
         let mut roots = RootCertStore::empty();
         roots.add(self.0.der().clone())?;
         let provider = Arc::new(ring::default_provider());
@@ -99,7 +119,7 @@ impl Authority {
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_client_cert_verifier(clients)
-            .with_single_cert(vec![certificate], key)?;
+            .with_single_cert(certificates, key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }

@@ -16,7 +16,7 @@ use tokio_rustls::rustls;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::authority::Authority;
+use super::authority::{Authority, Identity};
 use super::kubeconfig::{Access, Entry, Keys};
 use super::{Limits, connection, kubeconfig};
 use crate::server::ApiServer;
@@ -50,6 +50,7 @@ pub struct Listener {
     plain: bool,
     limits: Limits,
     keys: Option<Keys>,
+    identity: Option<Identity>,
     names: Vec<String>,
 }
 
@@ -81,6 +82,11 @@ impl Listener {
         Self { keys: Some(keys), ..self }
     }
 
+    /// With this certificate in the place of one that its own authority signs.
+    pub fn identity(self, identity: Identity) -> Self {
+        Self { identity: Some(identity), ..self }
+    }
+
     /// With a certificate that is good for these host names and addresses, too.
     pub fn names(self, names: Vec<String>) -> Self {
         Self { names, ..self }
@@ -100,7 +106,11 @@ impl Listener {
         let access = if self.plain { None } else { Some(Access::of(name, self.keys.as_ref())?) };
         let tls = match &access {
             Some(access) => {
-                Some(TlsAcceptor::from(Arc::new(access.authority.server(names(address, self.names))?)))
+                let config = match &self.identity {
+                    Some(identity) => access.authority.server_with(identity)?,
+                    None => access.authority.server(names(address, self.names))?,
+                };
+                Some(TlsAcceptor::from(Arc::new(config)))
             }
             None => None,
         };
@@ -125,7 +135,8 @@ impl Listener {
 impl ApiServer {
     /// Sets up a listener for this server, HTTPS unless said otherwise.
     pub fn listener(&self) -> Listener {
-        Listener { api: self.clone(), plain: false, limits: Limits::default(), keys: None, names: Vec::new() }
+        let (api, limits, names) = (self.clone(), Limits::default(), Vec::new());
+        Listener { api, plain: false, limits, keys: None, identity: None, names }
     }
 
     /// Listens on `address` with HTTPS; port 0 is any port that is free. As [`Listener::bind`].

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capsize_clock::Simulation;
-use capsize_clusters::{MemberSpec, Outside, Provider, ProviderError};
+use capsize_clusters::{Breakdown, MemberSpec, Outside, Provider, ProviderError};
 use futures::future::try_join_all;
 
 use super::engine::{Engine, EngineError};
 use super::image::Image;
-use super::machine::Container;
+use super::machine::{Container, lacks};
 use super::site::{Fleets, ROOM};
 use crate::journal::Journal;
 
@@ -48,5 +48,9 @@ impl Provider for Containers {
             Container { engine, clock: run.clock, site, name, address }.member(run, spec, &self.image)
         });
         try_join_all(containers).await
+    }
+
+    fn spares(&self, how: Breakdown) -> Option<&'static str> {
+        lacks(how)
     }
 }

@@ -161,6 +161,12 @@ impl Engine {
         let options = RemoveContainerOptions { force: true, v: true, ..Default::default() };
         match self.0.remove_container(name, Some(options)).await {
             Err(error) if is_missing(&error) => Ok(()),
+            // Somebody who was killed has asked for it just before.
+            Err(Error::DockerResponseServerError { message, .. })
+                if message.contains("already in progress") =>
+            {
+                Ok(())
+            }
             removed => removed.map_err(refused(format!("remove the container {name}"))),
         }
     }

@@ -62,6 +62,19 @@ impl Container {
     }
 }
 
+/// What a container would need to break down in this way, if it cannot.
+pub(super) fn lacks(how: Breakdown) -> Option<&'static str> {
+    match how {
+        Breakdown::Pause | Breakdown::Disconnect | Breakdown::Stop | Breakdown::Crash => None,
+        Breakdown::ApiServer | Breakdown::Kubelet | Breakdown::Etcd => {
+            Some("members whose API server, kubelet and etcd are programs of their own")
+        }
+        Breakdown::Vanish(_) | Breakdown::LosePackets(_) | Breakdown::LatePackets(_) => {
+            Some("nodes in which there are iptables and tc")
+        }
+    }
+}
+
 #[async_trait]
 impl Machine for Container {
     async fn break_down(&self, how: Breakdown) -> Result<(), ProviderError> {
@@ -74,6 +87,13 @@ impl Machine for Container {
                 docker.stop_container(name, Some(options)).await
             }
             Breakdown::Crash => docker.kill_container(name, None::<KillContainerOptions>).await,
+            part => {
+                let lacks = lacks(part).unwrap_or_default();
+                return Err(ProviderError(format!(
+                    "{} takes {lacks}, and {name} is a container",
+                    how.name()
+                )));
+            }
         };
         Ok(done.map_err(refused(format!("{} the container {name}", how.name())))?)
     }
@@ -86,6 +106,8 @@ impl Machine for Container {
                 woken.map_err(refused(format!("wake the container {}", self.name)))?;
             }
             Breakdown::Stop | Breakdown::Crash => self.run().await?,
+            // It has not broken down in that way.
+            _ => {}
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use futures::future::try_join_all;
 use super::boot;
 use super::credentials::Administrator;
 use super::node::{ADMIN, Ground, Node};
+use super::programs::{API_SERVER, ETCD, KUBELET};
 use crate::ports::free_port;
 
 /// What the nodes of the member that `spec` describes are called in the site of this name: the first begins the cluster.
@@ -49,16 +50,45 @@ pub(super) async fn start(ground: Ground, spec: &MemberSpec) -> Result<Outside, 
 /// The machines of a member, which break down together.
 struct Machines(Vec<Node>);
 
+impl Machines {
+    /// The node that began the cluster: the API server is there, and etcd.
+    fn first(&self) -> Result<&Node, ProviderError> {
+        self.0.first().ok_or_else(|| ProviderError("a member has nodes".into()))
+    }
+}
+
 #[async_trait]
 impl Machine for Machines {
     async fn break_down(&self, how: Breakdown) -> Result<(), ProviderError> {
-        let machines: Vec<_> = self.0.iter().map(Node::machine).collect();
-        try_join_all(machines.iter().map(|machine| machine.break_down(how))).await.map(drop)
+        match how {
+            Breakdown::Kubelet => try_join_all(self.0.iter().map(|node| node.stop(KUBELET))).await.map(drop),
+            Breakdown::ApiServer => self.first()?.stop(API_SERVER).await,
+            Breakdown::Etcd => self.first()?.stop(ETCD).await,
+            Breakdown::Vanish(direction) => self.first()?.let_vanish(direction).await,
+            Breakdown::LosePackets(percent) => self.first()?.disturb(&format!("loss {percent}%")).await,
+            Breakdown::LatePackets(by) => self.first()?.disturb(&format!("delay {}ms", by.as_millis())).await,
+            Breakdown::Pause | Breakdown::Disconnect | Breakdown::Stop | Breakdown::Crash => {
+                let machines: Vec<_> = self.0.iter().map(Node::machine).collect();
+                try_join_all(machines.iter().map(|machine| machine.break_down(how))).await.map(drop)
+            }
+        }
     }
 
     async fn mend(&self, how: Breakdown) -> Result<(), ProviderError> {
-        let machines: Vec<_> = self.0.iter().map(Node::machine).collect();
-        try_join_all(machines.iter().map(|machine| machine.mend(how))).await.map(drop)
+        match how {
+            Breakdown::Kubelet => {
+                try_join_all(self.0.iter().map(|node| node.start_again(KUBELET))).await.map(drop)
+            }
+            Breakdown::ApiServer => self.first()?.start_again(API_SERVER).await,
+            Breakdown::Etcd => self.first()?.start_again(ETCD).await,
+            Breakdown::Vanish(_) | Breakdown::LosePackets(_) | Breakdown::LatePackets(_) => {
+                self.first()?.let_pass().await
+            }
+            Breakdown::Pause | Breakdown::Disconnect | Breakdown::Stop | Breakdown::Crash => {
+                let machines: Vec<_> = self.0.iter().map(Node::machine).collect();
+                try_join_all(machines.iter().map(|machine| machine.mend(how))).await.map(drop)
+            }
+        }
     }
 }
 

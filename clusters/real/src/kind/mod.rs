@@ -6,7 +6,9 @@ mod image;
 mod kubeadm;
 mod member;
 mod node;
+mod packets;
 mod privilege;
+mod programs;
 mod provider;
 
 pub use image::NodeImage;

@@ -1,5 +1,6 @@
 //! One node: a container of systemd, as kind runs it, what is executed in it, and when it has booted.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::Arc;
@@ -70,6 +71,11 @@ impl Node {
         Ok(node)
     }
 
+    /// The labels of everything of its run.
+    pub(super) fn labels(&self) -> BTreeMap<String, String> {
+        self.ground.site.labels()
+    }
+
     /// The clock of its run.
     pub(super) fn clock(&self) -> Clock {
         self.ground.clock
@@ -87,13 +93,30 @@ impl Node {
         line: &[&str],
         environment: &[(&str, &str)],
     ) -> Result<String, ProviderError> {
-        let Ended { code, said, complaint } = self.attempt(line, environment).await?;
+        let ended = self.attempt(line, environment).await?;
+        self.said(ended, &format!("`{}`", line.join(" ")))
+    }
+
+    /// Runs a script in it, which does `what`.
+    pub(super) async fn run_script(
+        &self,
+        what: &str,
+        script: &str,
+        environment: &[(&str, &str)],
+    ) -> Result<(), ProviderError> {
+        let ended = self.attempt(&["sh", "-c", script], environment).await?;
+        self.said(ended, what).map(drop)
+    }
+
+    /// What was said, where it ended well.
+    fn said(&self, ended: Ended, what: &str) -> Result<String, ProviderError> {
+        let Ended { code, said, complaint } = ended;
         if code == 0 {
             return Ok(said);
         }
-        let (name, line) = (&self.name, line.join(" "));
+        let name = &self.name;
         let why = last_lines(if complaint.is_empty() { &said } else { &complaint });
-        Err(ProviderError(format!("in the node {name}, `{line}` ends with {code}: {why}")))
+        Err(ProviderError(format!("in the node {name}, {what} ends with {code}: {why}")))
     }
 
     async fn attempt(&self, line: &[&str], environment: &[(&str, &str)]) -> Result<Ended, EngineError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capsize_clock::Simulation;
-use capsize_clusters::{MemberSpec, Outside, Provider, ProviderError};
+use capsize_clusters::{Breakdown, MemberSpec, Outside, Provider, ProviderError};
 use futures::future::try_join_all;
 use tokio::sync::OnceCell;
 
@@ -49,6 +49,11 @@ impl Provider for Kind {
         let privilege = self.privilege(&engine, &site).await?;
         let ground = Ground { engine, clock: run.clock, site, image: self.image.clone(), privilege };
         try_join_all(specs.iter().map(|spec| member::start(ground.clone(), spec))).await
+    }
+
+    fn spares(&self, how: Breakdown) -> Option<&'static str> {
+        let has_none = how == Breakdown::Etcd && self.image.is_stand_in();
+        has_none.then_some("nodes with an etcd, which those that stand in do not have")
     }
 
     fn simulates(&self) -> bool {

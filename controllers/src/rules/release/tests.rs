@@ -80,7 +80,7 @@ fn notices_a_lost_label(rules: &dyn Rules) -> bool {
 fn schedules_what_is_suspended(rules: &dyn Rules) -> bool {
     let (placement, suspension) = (parsed(json!({})), parsed(json!({"scheduling": true})));
     let spec = ResourceBindingSpec { placement, suspension, ..Default::default() };
-    rules.needs_scheduling(&spec, &BindingStatus::default(), None, false)
+    rules.needs_scheduling(&spec, &BindingStatus::default(), None, Lost::Nothing)
 }
 
 fn serves_others(rules: &dyn Rules) -> bool {
@@ -414,7 +414,7 @@ fn what_depends_on_the_release_is_asked_of_it() {
             marks.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
         };
         assert_eq!(rules.claimed_by(&given("labels"), &given("annotations")), Some((true, "p")));
-        assert!(rules.needs_scheduling(&web, &BindingStatus::default(), None, false));
+        assert!(rules.needs_scheduling(&web, &BindingStatus::default(), None, Lost::Nothing));
         let failover = parsed(json!({"decisionConditions": {"tolerationSeconds": 5}}));
         assert_eq!(rules.application_task(&failover, "who", &web, None).unwrap().producer, "who");
         let nowhere = Scene { clusters: &[], neighbours: Neighbours::default(), now: at(1) };

@@ -1,0 +1,273 @@
+//! A member of two processes: with which flags they start, when they are ready, and how they break down.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use capsize_clock::Clock;
+use capsize_clusters::{Breakdown, Machine, MemberSpec, Outside, ProviderError, administrator};
+use http::Request;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{Api, Client, Config};
+use rustix::process::Signal;
+use tokio::sync::Mutex;
+
+use super::assets::{Asset, Assets};
+use super::files::Files;
+use super::home::Home;
+use super::program::Program;
+use super::provider::Starter;
+use crate::journal::{Deed, Journal};
+use crate::ports::free_port;
+
+/// Somebody else may take a port between when it is found to be free and when a program listens there.
+const ATTEMPTS: usize = 3;
+
+/// What the members of one fleet share.
+#[derive(Clone)]
+pub(super) struct Ground {
+    pub(super) clock: Clock,
+    pub(super) assets: Assets,
+    pub(super) journal: Arc<Journal>,
+    pub(super) logs: Arc<Home>,
+    pub(super) starter: Starter,
+    /// What the fleet is called: no other has the name.
+    pub(super) fleet: String,
+}
+
+/// Starts the member that `spec` describes.
+pub(super) async fn start(ground: Ground, spec: &MemberSpec) -> Result<Outside, ProviderError> {
+    let mut attempts = 1;
+    loop {
+        let (member, address, files) = Member::prepare(&ground, spec).await?;
+        let mut pair = member.pair.lock().await;
+        match pair.start(ground.clock).await {
+            Ok(()) => {
+                drop(pair);
+                let Files { authority, token, .. } = files;
+                return Ok(Outside { address, authority, token, machine: Box::new(member) });
+            }
+            Err(_) if attempts < ATTEMPTS && pair.found_a_port_taken() => attempts += 1,
+            Err(error) => return Err(ProviderError(format!("{} does not start: {error}", spec.name))),
+        }
+    }
+}
+
+/// A member that is written down. Dropping it ends its programs, and removes what they have on the disk.
+struct Member {
+    clock: Clock,
+    pair: Mutex<Pair>,
+    _mark: Mark,
+    _home: Home,
+}
+
+impl Member {
+    async fn prepare(ground: &Ground, spec: &MemberSpec) -> Result<(Self, SocketAddr, Files), ProviderError> {
+        let name = &spec.name;
+        let home = Home::open(&ground.journal, "capsize-")?;
+        let files = Files::write(home.path(), name)?;
+        let [clients, peers, secure] = ports(name)?;
+        let mark = Mark::make(&ground.journal, format!("{}-{name}", ground.fleet))?;
+        let program = |asset: Asset, path: &Path, arguments: Vec<String>| Program {
+            name: asset.name(),
+            path: path.to_owned(),
+            arguments,
+            log: ground.logs.path().join(format!("{}-{}.log", mark.label, asset.name())),
+            label: mark.label.clone(),
+            starter: Arc::clone(&ground.starter),
+            child: None,
+        };
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, secure));
+        let pair = Pair {
+            server: program(
+                Asset::KubeApiserver,
+                &ground.assets.kube_apiserver,
+                flags_of_kube_apiserver(&files, clients, address),
+            ),
+            etcd: program(Asset::Etcd, &ground.assets.etcd, flags_of_etcd(home.path(), clients, peers)),
+            to_server: administrator(address, &files.authority, &files.token).await?,
+            to_etcd: plain(clients)?,
+        };
+        let member = Self { clock: ground.clock, pair: Mutex::new(pair), _mark: mark, _home: home };
+        Ok((member, address, files))
+    }
+}
+
+fn ports<const N: usize>(name: &str) -> Result<[u16; N], ProviderError> {
+    let none = |error: io::Error| ProviderError(format!("127.0.0.1 has no free port for {name}: {error}"));
+    let mut ports = [0; N];
+    for port in &mut ports {
+        *port = free_port().map_err(none)?;
+    }
+    Ok(ports)
+}
+
+/// Whose the programs are, as long as there may be any.
+struct Mark {
+    journal: Arc<Journal>,
+    label: String,
+}
+
+impl Mark {
+    fn make(journal: &Arc<Journal>, label: String) -> Result<Self, ProviderError> {
+        let unwritten = |error: io::Error| {
+            ProviderError(format!("the journal of what is done cannot be written: {error}"))
+        };
+        journal.will(Deed::Programs(label.clone())).map_err(unwritten)?;
+        Ok(Self { journal: Arc::clone(journal), label })
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        self.journal.undone(&Deed::Programs(self.label.clone()));
+    }
+}
+
+/// Flags as envtest has them.
+fn flags_of_etcd(home: &Path, clients: u16, peers: u16) -> Vec<String> {
+    let clients = format!("http://127.0.0.1:{clients}");
+    vec![
+        format!("--data-dir={}", home.join("etcd").display()),
+        format!("--listen-client-urls={clients}"),
+        format!("--advertise-client-urls={clients}"),
+        format!("--listen-peer-urls=http://127.0.0.1:{peers}"),
+    ]
+}
+
+/// Flags as envtest has them; the administrator has a token, which control planes use, in the place of a certificate.
+fn flags_of_kube_apiserver(files: &Files, etcd: u16, address: SocketAddr) -> Vec<String> {
+    let file = |flag: &str, path: &Path| format!("--{flag}={}", path.display());
+    vec![
+        format!("--etcd-servers=http://127.0.0.1:{etcd}"),
+        format!("--bind-address={}", address.ip()),
+        format!("--secure-port={}", address.port()),
+        "--service-cluster-ip-range=10.0.0.0/24".into(),
+        "--allow-privileged=true".into(),
+        "--authorization-mode=RBAC".into(),
+        // No controller makes the accounts that it would ask pods for.
+        "--disable-admission-plugins=ServiceAccount".into(),
+        format!("--service-account-issuer=https://{address}/"),
+        file("service-account-key-file", &files.recognising),
+        file("service-account-signing-key-file", &files.signing),
+        file("tls-cert-file", &files.certificate),
+        file("tls-private-key-file", &files.key),
+        file("token-auth-file", &files.tokens),
+    ]
+}
+
+/// A client of what speaks plain HTTP on this port of the loopback.
+fn plain(port: u16) -> Result<Client, ProviderError> {
+    let wrong = |error: &dyn std::error::Error| ProviderError(format!("no client of port {port}: {error}"));
+    let address =
+        format!("http://127.0.0.1:{port}").parse().map_err(|error: http::uri::InvalidUri| wrong(&error))?;
+    Client::try_from(Config::new(address)).map_err(|error| wrong(&error))
+}
+
+/// Both programs, and by whom each is asked whether it is well. What is dropped first ends first.
+struct Pair {
+    server: Program,
+    etcd: Program,
+    to_server: Client,
+    to_etcd: Client,
+}
+
+impl Pair {
+    async fn start(&mut self, clock: Clock) -> Result<(), ProviderError> {
+        self.start_etcd(clock).await?;
+        self.start_server(clock).await
+    }
+
+    async fn start_etcd(&mut self, clock: Clock) -> Result<(), ProviderError> {
+        self.etcd.start()?;
+        let client = &self.to_etcd;
+        self.etcd.ready(clock, || is_well(client, "/health")).await
+    }
+
+    async fn start_server(&mut self, clock: Clock) -> Result<(), ProviderError> {
+        self.server.start()?;
+        let client = &self.to_server;
+        self.server.ready(clock, || is_furnished(client)).await
+    }
+
+    fn found_a_port_taken(&mut self) -> bool {
+        self.etcd.found_its_port_taken() || self.server.found_its_port_taken()
+    }
+}
+
+async fn is_well(client: &Client, path: &str) -> bool {
+    match Request::get(path).body(Vec::new()) {
+        Ok(request) => client.request_text(request).await.is_ok(),
+        Err(_) => false,
+    }
+}
+
+/// What a process would need to break down in this way, if it cannot.
+pub(super) fn lacks(how: Breakdown) -> Option<&'static str> {
+    match how {
+        Breakdown::Disconnect
+        | Breakdown::Vanish(_)
+        | Breakdown::LosePackets(_)
+        | Breakdown::LatePackets(_) => Some("machines with a network of their own"),
+        Breakdown::Kubelet => Some("members with kubelets"),
+        Breakdown::Pause | Breakdown::Stop | Breakdown::Crash | Breakdown::ApiServer | Breakdown::Etcd => {
+            None
+        }
+    }
+}
+
+/// Ready is not yet furnished: the namespaces that every cluster has are made after that.
+async fn is_furnished(client: &Client) -> bool {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    is_well(client, "/readyz").await && namespaces.get_metadata("default").await.is_ok()
+}
+
+#[async_trait]
+impl Machine for Member {
+    async fn break_down(&self, how: Breakdown) -> Result<(), ProviderError> {
+        let mut pair = self.pair.lock().await;
+        match how {
+            Breakdown::Pause => {
+                pair.server.signal(Signal::STOP);
+                pair.etcd.signal(Signal::STOP);
+            }
+            Breakdown::Stop => {
+                pair.server.stop(self.clock).await;
+                pair.etcd.stop(self.clock).await;
+            }
+            Breakdown::Crash => {
+                pair.server.kill();
+                pair.etcd.kill();
+            }
+            Breakdown::ApiServer => pair.server.stop(self.clock).await,
+            Breakdown::Etcd => pair.etcd.stop(self.clock).await,
+            Breakdown::Disconnect
+            | Breakdown::Kubelet
+            | Breakdown::Vanish(_)
+            | Breakdown::LosePackets(_)
+            | Breakdown::LatePackets(_) => {
+                let lacks = lacks(how).unwrap_or_default();
+                return Err(ProviderError(format!("{} takes {lacks}, and this is a process", how.name())));
+            }
+        }
+        Ok(())
+    }
+
+    async fn mend(&self, how: Breakdown) -> Result<(), ProviderError> {
+        let mut pair = self.pair.lock().await;
+        match how {
+            Breakdown::Pause => {
+                pair.etcd.signal(Signal::CONT);
+                pair.server.signal(Signal::CONT);
+                Ok(())
+            }
+            Breakdown::Stop | Breakdown::Crash => pair.start(self.clock).await,
+            Breakdown::ApiServer => pair.start_server(self.clock).await,
+            Breakdown::Etcd => pair.start_etcd(self.clock).await,
+            // It has not broken down in that way.
+            _ => Ok(()),
+        }
+    }
+}

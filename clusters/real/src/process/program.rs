@@ -1,0 +1,130 @@
+//! One program of a member: started, watched, stopped, and started again as it was.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use capsize_clock::Clock;
+use capsize_clusters::ProviderError;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::timeout;
+
+use super::provider::Starter;
+use super::sweep::LABEL;
+
+/// How long a program may take to be ready, from one look to the next, and how long a look may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_secs(5);
+
+/// A program that is asked to end gets this long for it.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// So much of its log is shown of a program that does not start.
+const LAST_LINES: usize = 10;
+
+/// A program with all that it is started with. Dropping it kills it.
+pub(super) struct Program {
+    pub(super) name: &'static str,
+    pub(super) path: PathBuf,
+    pub(super) arguments: Vec<String>,
+    /// What it says is added to this file.
+    pub(super) log: PathBuf,
+    /// What its environment says whose it is.
+    pub(super) label: String,
+    pub(super) starter: Starter,
+    pub(super) child: Option<Child>,
+}
+
+impl Program {
+    pub(super) fn start(&mut self) -> Result<(), ProviderError> {
+        let (name, path, log) = (self.name, self.path.display(), self.log.display());
+        let failed = |error: io::Error| {
+            ProviderError(format!("{name} at {path} cannot be started with its log in {log}: {error}"))
+        };
+        let log = File::options().create(true).append(true).open(&self.log).map_err(failed)?;
+        let mut command = (self.starter)(&self.path);
+        command.args(&self.arguments).env(LABEL, &self.label).stdin(Stdio::null());
+        command.stdout(log.try_clone().map_err(failed)?).stderr(log);
+        self.child = Some(command.spawn().map_err(failed)?);
+        Ok(())
+    }
+
+    /// Waits until `answers` says that it is ready.
+    pub(super) async fn ready<F: Future<Output = bool>>(
+        &mut self,
+        clock: Clock,
+        answers: impl Fn() -> F,
+    ) -> Result<(), ProviderError> {
+        let since = clock.elapsed();
+        loop {
+            if timeout(LOOK, answers()).await.unwrap_or_default() {
+                return Ok(());
+            }
+            let ended = self.child.as_mut().map(Child::try_wait);
+            let why = match ended {
+                Some(Ok(None)) if clock.elapsed().saturating_sub(since) < PATIENCE => {
+                    clock.sleep(PAUSE).await;
+                    continue;
+                }
+                Some(Ok(None)) => format!("is not ready after {} s", PATIENCE.as_secs()),
+                Some(Ok(Some(status))) => format!("has ended ({status})"),
+                Some(Err(error)) => format!("is not known to be at work: {error}"),
+                None => "was not started".into(),
+            };
+            let (name, log) = (self.name, self.log.display());
+            return Err(ProviderError(format!(
+                "{name} {why}; its log is {log}, and ends with:\n{}",
+                self.tail()
+            )));
+        }
+    }
+
+    /// Whether it found its port taken, and has ended because of that.
+    pub(super) fn found_its_port_taken(&mut self) -> bool {
+        let has_ended =
+            self.child.as_mut().is_some_and(|child| child.try_wait().is_ok_and(|end| end.is_some()));
+        has_ended && self.tail().to_lowercase().contains("address already in use")
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        if let Some(child) = &self.child {
+            // One that has ended meanwhile is told nothing.
+            let _ = kill_process(Pid::from_child(child), signal);
+        }
+    }
+
+    /// Lets it end in good order.
+    pub(super) async fn stop(&mut self, clock: Clock) {
+        self.signal(Signal::TERM);
+        let since = clock.elapsed();
+        let is_at_work = |child: &mut Child| child.try_wait().is_ok_and(|end| end.is_none());
+        while self.child.as_mut().is_some_and(is_at_work) && clock.elapsed().saturating_sub(since) < GRACE {
+            clock.sleep(PAUSE).await;
+        }
+        self.kill();
+    }
+
+    pub(super) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    fn tail(&self) -> String {
+        let text = fs::read(&self.log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

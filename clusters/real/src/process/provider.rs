@@ -1,0 +1,79 @@
+//! The provider: members of two processes each, which all start at once.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use capsize_clock::Simulation;
+use capsize_clusters::{Breakdown, MemberSpec, Outside, Provider, ProviderError};
+use futures::future::try_join_all;
+
+use super::assets::Assets;
+use super::home::Home;
+use super::member::{self, Ground};
+use crate::journal::Journal;
+
+/// Makes the command that runs the program at a path, whose arguments follow: one that ends with this process.
+pub type Starter = Arc<dyn Fn(&Path) -> Command + Send + Sync>;
+
+/// Provides members that are processes of this machine.
+pub struct Processes {
+    assets: Assets,
+    journal: Arc<Journal>,
+    starter: Starter,
+    fleets: AtomicU64,
+    /// The folder with what they say; there is none before anybody says anything.
+    logs: Mutex<Option<Arc<Home>>>,
+}
+
+impl Processes {
+    /// Those of `assets`, run as `starter` says. What is made is written into `journal` first.
+    #[must_use]
+    pub fn of(journal: Arc<Journal>, assets: Assets, starter: Starter) -> Self {
+        Self { assets, journal, starter, fleets: AtomicU64::new(0), logs: Mutex::default() }
+    }
+
+    fn logs(&self) -> Result<Arc<Home>, ProviderError> {
+        let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(logs) = &*logs {
+            return Ok(Arc::clone(logs));
+        }
+        let opened = Home::open(&self.journal, "capsize-logs-")?;
+        Ok(Arc::clone(logs.insert(Arc::new(opened))))
+    }
+}
+
+#[async_trait]
+impl Provider for Processes {
+    async fn start(&self, run: Simulation, specs: &[MemberSpec]) -> Result<Vec<Outside>, ProviderError> {
+        let number = self.fleets.fetch_add(1, Ordering::Relaxed) + 1;
+        let ground = Ground {
+            clock: run.clock,
+            assets: self.assets.clone(),
+            journal: Arc::clone(&self.journal),
+            logs: self.logs()?,
+            starter: Arc::clone(&self.starter),
+            fleet: format!("{}-{number}", self.journal.run()),
+        };
+        let started = try_join_all(specs.iter().map(|spec| member::start(ground.clone(), spec))).await;
+        // The error names them.
+        started.inspect_err(|_| ground.logs.keep())
+    }
+
+    fn are_bare(&self) -> bool {
+        true
+    }
+
+    fn spares(&self, how: Breakdown) -> Option<&'static str> {
+        member::lacks(how)
+    }
+
+    fn ended(&self, well: bool) -> Option<String> {
+        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let logs = logs.filter(|_| !well)?;
+        logs.keep();
+        Some(format!("the logs of members are in {}: {}", logs.path().display(), logs.files().join(", ")))
+    }
+}

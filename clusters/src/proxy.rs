@@ -1,0 +1,310 @@
+//! The gate of a member's API server that is reached over TLS: a proxy that ends the TLS of whoever comes, and speaks HTTP
+//! with the server on a connection of its own.
+//!
+//! Each connection to it has one that goes on, so that what becomes of one becomes of the other. Credentials in headers
+//! pass, certificates of clients do not. It takes no requests that would turn the connection into another (exec).
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use capsize_apiserver::{Authority, ListenError};
+use futures::future::BoxFuture;
+use http::{Method, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
+use tower::Service;
+
+use crate::gate::{Gate, refusal};
+
+/// A server that says nothing for so long is asked whether it is there, and has so long to answer: client-go's times.
+const IDLE: Duration = Duration::from_secs(30);
+const ANSWER: Duration = Duration::from_secs(15);
+
+/// How long it waits when the machine has no room for one more connection.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// HTTP/2, as two sides of TLS agree on it.
+const HTTP_2: &[u8] = b"h2";
+
+/// A gate with a socket. Dropping it cuts its connections.
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    address: SocketAddr,
+    authority: String,
+    _task: JoinSet<()>,
+}
+
+/// What all connections share.
+struct Shared {
+    gate: Gate,
+    server: SocketAddr,
+    roots: Arc<RootCertStore>,
+    acceptor: TlsAcceptor,
+}
+
+impl Proxy {
+    /// One to `server`, if a gate is to be passed. As [`Self::open`].
+    pub(crate) async fn of(
+        gate: Option<&Gate>,
+        server: SocketAddr,
+        authority: &str,
+    ) -> Result<Option<Self>, ListenError> {
+        let Some(gate) = gate else { return Ok(None) };
+        Self::open(gate.clone(), server, authority).await.map(Some)
+    }
+
+    /// Opens one to the API server at `server`, whose certificate is from `authority` (PEM), on a free port of this machine's
+    /// loopback. Needs a tokio runtime with I/O around it: no simulation.
+    pub(crate) async fn open(gate: Gate, server: SocketAddr, authority: &str) -> Result<Self, ListenError> {
+        let own = Authority::new("gate")?;
+        let acceptor = TlsAcceptor::from(Arc::new(own.server(names())?));
+        let roots = trusting(authority)?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let shared = Shared { gate, server, roots, acceptor };
+        let mut task = JoinSet::new();
+        task.spawn(accept(listener, Arc::new(shared)));
+        Ok(Self { address, authority: own.pem(), _task: task })
+    }
+
+    /// Where it is.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The certificate (PEM) of the authority that its own certificate is from.
+    pub(crate) fn authority(&self) -> &str {
+        &self.authority
+    }
+}
+
+/// Those who trust the authorities in a text (PEM).
+fn trusting(authority: &str) -> Result<Arc<RootCertStore>, ListenError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(authority.as_bytes()) {
+        let bad = |error: pem::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+        roots.add(certificate.map_err(bad)?)?;
+    }
+    Ok(Arc::new(roots))
+}
+
+/// What it is reached by.
+fn names() -> Vec<String> {
+    ["localhost", "127.0.0.1"].map(str::to_owned).to_vec()
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((client, _)) => {
+                    let shared = Arc::clone(&shared);
+                    // What breaks a connection is its ends': there is nobody to tell.
+                    connections.spawn(async move { drop(shared.pass(client).await) });
+                }
+                Err(_) => shared.gate.clock().sleep(PAUSE).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+impl Shared {
+    /// Serves one connection until either end closes it.
+    async fn pass(&self, client: TcpStream) -> io::Result<()> {
+        // A server that is not there is told as it would be without the proxy: by a reset, before anything is said.
+        let server = match TcpStream::connect(self.server).await {
+            Ok(server) => server,
+            Err(error) => return client.set_zero_linger().and(Err(error)),
+        };
+        client.set_nodelay(true)?;
+        server.set_nodelay(true)?;
+        let client = self.acceptor.accept(client).await?;
+        let protocol = client.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
+        let is_two = protocol.as_deref() == Some(HTTP_2);
+        let server = self.connect(server, protocol).await?;
+        let io = TokioIo::new(server);
+        if is_two {
+            let mut protocol = http2::Builder::new(TokioExecutor::new());
+            protocol.timer(TokioTimer::new()).keep_alive_interval(IDLE).keep_alive_timeout(ANSWER);
+            let (sender, connection) =
+                protocol.keep_alive_while_idle(true).handshake(io).await.map_err(io::Error::other)?;
+            self.serve(client, Sender::Two(sender), connection).await;
+        } else {
+            let (sender, connection) = http1::handshake(io).await.map_err(io::Error::other)?;
+            self.serve(client, Sender::One(Arc::new(Mutex::new(sender))), connection).await;
+        }
+        Ok(())
+    }
+
+    /// TLS with the server, and on it the protocol that the client speaks.
+    async fn connect(
+        &self,
+        stream: TcpStream,
+        protocol: Option<Vec<u8>>,
+    ) -> io::Result<client::TlsStream<TcpStream>> {
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let config = config.with_safe_default_protocol_versions().map_err(io::Error::other)?;
+        let mut config = config.with_root_certificates(Arc::clone(&self.roots)).with_no_client_auth();
+        let wanted = protocol.clone();
+        config.alpn_protocols = protocol.into_iter().collect();
+        let name = ServerName::from(self.server.ip());
+        let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+        match stream.get_ref().1.alpn_protocol() == wanted.as_deref() {
+            true => Ok(stream),
+            false => Err(io::Error::other("the server does not speak the protocol that its client does")),
+        }
+    }
+
+    /// Answers what comes from `client` through the gate, by `sender`, whose `connection` it sees to.
+    async fn serve(
+        &self,
+        client: server::TlsStream<TcpStream>,
+        sender: Sender,
+        connection: impl Future<Output = hyper::Result<()>>,
+    ) {
+        let gated = self.gate.wrap(sender);
+        let service = service_fn(|request: Request<Incoming>| {
+            let mut gated = gated.clone();
+            async move {
+                match turns_into_another(&request) {
+                    true => Ok(refusal(StatusCode::NOT_IMPLEMENTED)),
+                    false => gated.call(request).await,
+                }
+            }
+        });
+        let protocols = auto::Builder::new(TokioExecutor::new());
+        let mut served = pin!(protocols.serve_connection(TokioIo::new(client), service));
+        tokio::select! {
+            biased;
+            _ = connection => {}
+            _ = served.as_mut() => return,
+        }
+        // What has come from the server is still on its way.
+        served.as_mut().graceful_shutdown();
+        drop(served.await);
+    }
+}
+
+/// Whether the connection would be another's after it: exec, attach, port-forward.
+fn turns_into_another(request: &Request<Incoming>) -> bool {
+    request.headers().contains_key(header::UPGRADE) || *request.method() == Method::CONNECT
+}
+
+/// Sends requests on one connection.
+#[derive(Clone)]
+enum Sender {
+    /// One after another, as its client does.
+    One(Arc<Mutex<http1::SendRequest<Incoming>>>),
+    Two(http2::SendRequest<Incoming>),
+}
+
+impl Service<Request<Incoming>> for Sender {
+    type Response = Response<Incoming>;
+    type Error = hyper::Error;
+    type Future = BoxFuture<'static, hyper::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<hyper::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let sender = self.clone();
+        Box::pin(async move {
+            match sender {
+                Self::One(sender) => {
+                    let mut sender = sender.lock().await;
+                    sender.ready().await?;
+                    sender.send_request(request).await
+                }
+                Self::Two(mut sender) => {
+                    sender.ready().await?;
+                    sender.send_request(request).await
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use capsize_apiserver::Server;
+    use capsize_clock::{Seed, live};
+    use http_body_util::{BodyExt, Empty};
+
+    use super::*;
+    use crate::gate::{ErrorStatus, ServerFault};
+
+    /// What is said to a server, and what it answers.
+    async fn ask(protocol: &[u8], shared: &Shared, asked: &[(&str, bool)]) -> Vec<u16> {
+        let stream = TcpStream::connect(shared.server).await.unwrap();
+        let stream = TokioIo::new(shared.connect(stream, Some(protocol.to_vec())).await.unwrap());
+        let request = |path: &str, upgrade: bool| {
+            let request = Request::get(format!("https://localhost{path}"));
+            let request = if upgrade { request.header(header::UPGRADE, "SPDY/3.1") } else { request };
+            request.body(Empty::<bytes::Bytes>::new()).unwrap()
+        };
+        let (mut told, mut connection) = (Vec::new(), JoinSet::new());
+        if protocol == HTTP_2 {
+            let (mut sender, ended) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+            connection.spawn(ended);
+            for (path, upgrade) in asked {
+                let answer = sender.send_request(request(path, *upgrade)).await.unwrap();
+                told.push(answer.status().as_u16());
+                answer.into_body().collect().await.unwrap();
+            }
+        } else {
+            let (mut sender, ended) = http1::handshake(stream).await.unwrap();
+            connection.spawn(ended);
+            for (path, upgrade) in asked {
+                sender.ready().await.unwrap();
+                let answer = sender.send_request(request(path, *upgrade)).await.unwrap();
+                told.push(answer.status().as_u16());
+                answer.into_body().collect().await.unwrap();
+            }
+        }
+        told
+    }
+
+    #[test]
+    fn both_protocols_pass_and_what_is_no_request_does_not() {
+        live(Seed(1), 1.0, |run| async move {
+            let server = Server::builder().build().listen("127.0.0.1:0").await.unwrap();
+            let gate = Gate::new(run.clock);
+            let authority = server.authority().unwrap().pem();
+            let proxy = Proxy::open(gate.clone(), server.address(), &authority).await.unwrap();
+            let behind = Shared {
+                gate: Gate::new(run.clock),
+                server: proxy.address(),
+                roots: trusting(proxy.authority()).unwrap(),
+                acceptor: TlsAcceptor::from(Arc::new(
+                    Authority::new("test").unwrap().server(names()).unwrap(),
+                )),
+            };
+            for (protocol, upgrade) in [(HTTP_2, false), (b"http/1.1", true)] {
+                let asked = [("/readyz", false), ("/nowhere", upgrade), ("/version", false)];
+                let expected = if upgrade { [200, 501, 200] } else { [200, 404, 200] };
+                assert_eq!(ask(protocol, &behind, &asked).await, expected);
+                let _fault = gate.apply(ServerFault::Fail { status: ErrorStatus::TooManyRequests, every: 2 });
+                assert_eq!(ask(protocol, &behind, &[("/readyz", false); 3]).await, [200, 429, 200]);
+            }
+        })
+        .unwrap();
+    }
+}

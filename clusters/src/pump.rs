@@ -1,0 +1,160 @@
+//! One direction of a connection through a door: what is said there, carried as the link lets it.
+//!
+//! While nothing is wrong with the link, it goes straight through (on Linux, what is much does not even come up from the
+//! kernel: `splice.rs`). As soon as anything is, each piece is given the time at which it is there.
+
+use std::io;
+use std::pin::{Pin, pin};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use capsize_clock::Clock;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::mpsc;
+
+use crate::link::{Birth, End, Link};
+#[cfg(target_os = "linux")]
+use crate::splice;
+
+/// So much is read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// So many pieces may be under way where something is wrong.
+const UNDER_WAY: usize = 64;
+
+/// What is carried, and where to.
+pub(crate) struct Pump<'a> {
+    pub link: &'a Link,
+    /// When the connection was made.
+    pub birth: Birth,
+    pub from: ReadHalf<'a>,
+    pub to: WriteHalf<'a>,
+    /// Where `to` leads.
+    pub end: End,
+}
+
+/// Why something stopped going straight through.
+pub(crate) enum Stopped {
+    /// Its sender has said all.
+    Ended,
+    /// Something is wrong with the link; this was read and is not there yet.
+    Hindered(Bytes),
+}
+
+/// When something is there at the earliest, by the time since the start of the clock.
+type Parcel = (Duration, Bytes);
+
+impl Pump<'_> {
+    /// Carries until the sender has said all.
+    pub(crate) async fn run(mut self) -> io::Result<()> {
+        while let Stopped::Hindered(left) = self.straight().await? {
+            if self.bit_by_bit(left).await? {
+                break;
+            }
+        }
+        self.link.passable(self.end, self.birth).await;
+        self.to.shutdown().await
+    }
+
+    /// Carries while nothing is wrong.
+    async fn straight(&mut self) -> io::Result<Stopped> {
+        let link = self.link;
+        let mut hindered = pin!(link.hindered(self.birth));
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            let read = tokio::select! {
+                biased;
+                () = hindered.as_mut() => return Ok(Stopped::Hindered(Bytes::new())),
+                read = self.from.read(&mut buffer) => read?,
+            };
+            if read == 0 {
+                return Ok(Stopped::Ended);
+            }
+            let mut left = &buffer[..read];
+            while !left.is_empty() {
+                tokio::select! {
+                    biased;
+                    () = hindered.as_mut() => return Ok(Stopped::Hindered(Bytes::copy_from_slice(left))),
+                    written = self.to.write(left) => left = &left[written?..],
+                }
+            }
+            if read == CHUNK
+                && let Some(stopped) = self.much(hindered.as_mut()).await?
+            {
+                return Ok(stopped);
+            }
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    async fn much(&self, hindered: Pin<&mut impl Future<Output = ()>>) -> io::Result<Option<Stopped>> {
+        splice::carry(self.from.as_ref(), self.to.as_ref(), hindered).await
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unused_async, reason = "as on Linux")]
+    async fn much(&self, _hindered: Pin<&mut impl Future<Output = ()>>) -> io::Result<Option<Stopped>> {
+        Ok(None)
+    }
+
+    /// Carries `left`, and what comes, while something is wrong. Answers whether the sender has said all.
+    async fn bit_by_bit(&mut self, left: Bytes) -> io::Result<bool> {
+        let (under_way, arriving) = mpsc::channel(UNDER_WAY);
+        let (link, birth) = (self.link, self.birth);
+        let take = take((link, birth), (left, &mut self.from), under_way);
+        let hand_over = hand_over((link, birth), arriving, (&mut self.to, self.end));
+        tokio::try_join!(take, hand_over).map(|(ended, ())| ended)
+    }
+}
+
+async fn take(
+    (link, birth): (&Link, Birth),
+    (left, from): (Bytes, &mut ReadHalf<'_>),
+    under_way: mpsc::Sender<Parcel>,
+) -> io::Result<bool> {
+    let mut clear = pin!(link.clear(birth));
+    let mut piece = left;
+    loop {
+        if !piece.is_empty() {
+            let parcel = (link.clock().elapsed() + link.delay(), piece);
+            if under_way.send(parcel).await.is_err() {
+                return Ok(true);
+            }
+        }
+        let mut chunk = BytesMut::with_capacity(CHUNK);
+        let read = tokio::select! {
+            biased;
+            () = clear.as_mut() => return Ok(false),
+            read = from.read_buf(&mut chunk) => read,
+        };
+        if !matches!(read, Ok(1..)) {
+            link.tells_ends(birth).await;
+            return read.map(|_| true);
+        }
+        piece = chunk.freeze();
+    }
+}
+
+async fn hand_over(
+    (link, birth): (&Link, Birth),
+    mut arriving: mpsc::Receiver<Parcel>,
+    (to, end): (&mut WriteHalf<'_>, End),
+) -> io::Result<()> {
+    // When what came before has got through.
+    let mut free = Duration::ZERO;
+    while let Some((due, chunk)) = arriving.recv().await {
+        free = due.max(free) + link.takes(chunk.len() as u64);
+        wait_until(link.clock(), free).await;
+        link.passable(end, birth).await;
+        to.write_all(&chunk).await?;
+    }
+    Ok(())
+}
+
+async fn wait_until(clock: Clock, due: Duration) {
+    let left = due.saturating_sub(clock.elapsed());
+    if !left.is_zero() {
+        clock.sleep(left).await;
+    }
+}

@@ -1,0 +1,55 @@
+//! From one socket to another without coming up from the kernel (Linux), by way of a pipe.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+use crate::pump::Stopped;
+
+/// What a pipe holds at most: what anybody may ask for.
+const ROOM: usize = 1 << 20;
+
+/// Carries what comes from one until it has said all, or is `hindered`. `None` where the machine has no room for pipes.
+pub(crate) async fn carry(
+    from: &TcpStream,
+    to: &TcpStream,
+    mut hindered: Pin<&mut impl Future<Output = ()>>,
+) -> io::Result<Option<Stopped>> {
+    let Ok((reader, writer)) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC) else { return Ok(None) };
+    // A smaller one does as well, in more turns.
+    let _ = fcntl_setpipe_size(&writer, ROOM);
+    let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+    loop {
+        let take = || Ok(splice(from, None, &writer, None, ROOM, flags)?);
+        let mut left = tokio::select! {
+            biased;
+            () = hindered.as_mut() => return Ok(Some(Stopped::Hindered(Default::default()))),
+            taken = from.async_io(Interest::READABLE, take) => taken?,
+        };
+        if left == 0 {
+            return Ok(Some(Stopped::Ended));
+        }
+        while left > 0 {
+            let give = || Ok(splice(&reader, None, to, None, left, flags)?);
+            left -= tokio::select! {
+                biased;
+                () = hindered.as_mut() => return rest(&reader, left).map(Stopped::Hindered).map(Some),
+                given = to.async_io(Interest::WRITABLE, give) => given?,
+            };
+        }
+    }
+}
+
+/// What is in the pipe.
+fn rest(reader: &OwnedFd, left: usize) -> io::Result<bytes::Bytes> {
+    let mut rest = vec![0; left];
+    let mut read = 0;
+    while read < left {
+        read += rustix::io::read(reader, &mut rest[read..])?;
+    }
+    Ok(rest.into())
+}

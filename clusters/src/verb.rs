@@ -1,0 +1,94 @@
+//! What a request asks of an API server, in its own words.
+
+use http::{Method, Uri};
+use serde::{Deserialize, Serialize};
+
+/// The verb of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verb {
+    /// One object, or what is no object at all: health, discovery.
+    Get,
+    /// All objects of a kind.
+    List,
+    /// What becomes of them.
+    Watch,
+    /// A new one.
+    Create,
+    /// One in the place of another.
+    Update,
+    /// A change.
+    Patch,
+    /// One or all fewer.
+    Delete,
+}
+
+impl Verb {
+    /// That of a request.
+    #[must_use]
+    pub fn of(method: &Method, uri: &Uri) -> Self {
+        match *method {
+            Method::POST => Self::Create,
+            Method::PUT => Self::Update,
+            Method::PATCH => Self::Patch,
+            Method::DELETE => Self::Delete,
+            _ if watches(uri.query().unwrap_or_default()) => Self::Watch,
+            _ if is_of_all(uri.path()) => Self::List,
+            _ => Self::Get,
+        }
+    }
+
+    /// Whether it changes anything.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        !matches!(self, Self::Get | Self::List | Self::Watch)
+    }
+}
+
+fn watches(query: &str) -> bool {
+    query.split('&').any(|each| matches!(each, "watch=true" | "watch=1"))
+}
+
+/// Whether the objects of a kind are there, all or those of a namespace.
+fn is_of_all(path: &str) -> bool {
+    let mut words: Vec<&str> = path.split('/').filter(|word| !word.is_empty()).collect();
+    let of_group = match words.first() {
+        Some(&"api") => 2,
+        Some(&"apis") => 3,
+        _ => return false,
+    };
+    words.drain(..of_group.min(words.len()));
+    let of_namespace = words.first() == Some(&"namespaces");
+    if of_namespace && words.len() > 2 && !matches!(words[2], "status" | "finalize") {
+        words.drain(..2);
+    }
+    words.len() == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_told_by_its_method_its_path_and_its_query() {
+        let cases = [
+            ("GET", "/readyz", Verb::Get),
+            ("GET", "/apis/apps/v1", Verb::Get),
+            ("GET", "/api/v1/namespaces", Verb::List),
+            ("GET", "/api/v1/namespaces/a", Verb::Get),
+            ("GET", "/api/v1/namespaces/a/status", Verb::Get),
+            ("GET", "/api/v1/namespaces/a/pods?limit=5", Verb::List),
+            ("GET", "/api/v1/namespaces/a/pods/p", Verb::Get),
+            ("GET", "/api/v1/namespaces/a/pods/p/status", Verb::Get),
+            ("GET", "/apis/apps/v1/deployments?watch=false", Verb::List),
+            ("GET", "/apis/apps/v1/deployments?limit=1&watch=true", Verb::Watch),
+            ("POST", "/api/v1/namespaces/a/pods", Verb::Create),
+            ("PUT", "/api/v1/namespaces/a/pods/p", Verb::Update),
+            ("PATCH", "/api/v1/namespaces/a/pods/p", Verb::Patch),
+            ("DELETE", "/api/v1/namespaces/a/pods", Verb::Delete),
+        ];
+        for (method, uri, verb) in cases {
+            assert_eq!(Verb::of(&method.parse().unwrap(), &uri.parse().unwrap()), verb, "{method} {uri}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Objects of any kind as text. Most of what is watched is never looked into, and a tree takes ten times the memory of its text.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use kube::core::{DynamicResourceScope, TypeMeta};
+use kube::discovery::ApiResource;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+use super::work::free_form;
+
+/// An object of a kind that is known at run time: its metadata, and all of it as text.
+#[derive(Clone, Debug)]
+pub struct RawObject {
+    /// Its metadata, as they are in the text.
+    pub metadata: ObjectMeta,
+    types: Option<TypeMeta>,
+    text: Box<RawValue>,
+}
+
+impl RawObject {
+    /// The object that `tree` is.
+    ///
+    /// # Errors
+    /// When its metadata is not metadata.
+    pub fn of(tree: &Value) -> serde_json::Result<Self> {
+        Self::read(to_raw_value(tree)?)
+    }
+
+    fn read(text: Box<RawValue>) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Head {
+            #[serde(default)]
+            metadata: ObjectMeta,
+        }
+        let Head { metadata } = serde_json::from_str(text.get())?;
+        Ok(Self { metadata, types: None, text })
+    }
+
+    /// Says what it is where its text does not: items of lists do not.
+    pub(crate) fn set_types(&mut self, types: TypeMeta) {
+        self.types = Some(types);
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// When it is nested too deeply to be read.
+    pub fn tree(&self) -> serde_json::Result<Value> {
+        let mut tree: Value = serde_json::from_str(self.text.get())?;
+        if let (Some(types), Some(fields)) = (&self.types, tree.as_object_mut()) {
+            fields.insert("apiVersion".into(), types.api_version.as_str().into());
+            fields.insert("kind".into(), types.kind.as_str().into());
+        }
+        Ok(tree)
+    }
+
+    /// The text of each of its fields, but for its metadata and what it is.
+    #[must_use]
+    pub fn fields(&self) -> BTreeMap<Cow<'_, str>, &RawValue> {
+        let mut fields: BTreeMap<Cow<'_, str>, &RawValue> =
+            serde_json::from_str(self.text.get()).unwrap_or_default();
+        fields.retain(|field, _| !matches!(field.as_ref(), "apiVersion" | "kind" | "metadata"));
+        fields
+    }
+}
+
+impl<'de> Deserialize<'de> for RawObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(Box::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl Serialize for RawObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
+    }
+}
+
+impl Resource for RawObject {
+    type DynamicType = ApiResource;
+    type Scope = DynamicResourceScope;
+
+    fn kind(kind: &ApiResource) -> Cow<'_, str> {
+        kind.kind.as_str().into()
+    }
+
+    fn group(kind: &ApiResource) -> Cow<'_, str> {
+        kind.group.as_str().into()
+    }
+
+    fn version(kind: &ApiResource) -> Cow<'_, str> {
+        kind.version.as_str().into()
+    }
+
+    fn api_version(kind: &ApiResource) -> Cow<'_, str> {
+        kind.api_version.as_str().into()
+    }
+
+    fn plural(kind: &ApiResource) -> Cow<'_, str> {
+        kind.plural.as_str().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// Which object a manifest is. What it does not say is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// API group, where it is not the core group's, and version.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Empty for cluster-scoped objects.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// A whole object that a Work is to bring to its member.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    identity: Identity,
+    text: Box<RawValue>,
+}
+
+impl Manifest {
+    /// The manifest that `tree` is.
+    ///
+    /// # Errors
+    /// None that is known: a tree can be written.
+    pub fn of(tree: &Map<String, Value>) -> serde_json::Result<Self> {
+        Ok(Self::read(to_raw_value(tree)?))
+    }
+
+    fn read(text: Box<RawValue>) -> Self {
+        #[derive(Default, Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        struct Head {
+            api_version: String,
+            kind: String,
+            metadata: Place,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Place {
+            namespace: Option<String>,
+            name: String,
+        }
+        let Head { api_version, kind, metadata } = serde_json::from_str(text.get()).unwrap_or_default();
+        let namespace = metadata.namespace.unwrap_or_default();
+        Self { identity: Identity { api_version, kind, namespace, name: metadata.name }, text }
+    }
+
+    /// Which object it is.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// When it is not an object, or nested too deeply to be read.
+    pub fn tree(&self) -> serde_json::Result<Map<String, Value>> {
+        serde_json::from_str(self.text.get())
+    }
+
+    /// The object that it asks for.
+    ///
+    /// # Errors
+    /// When its metadata is not metadata.
+    pub(crate) fn object(&self) -> serde_json::Result<RawObject> {
+        RawObject::read(self.text.clone())
+    }
+}
+
+impl PartialEq for Manifest {
+    /// Two that say the same may be written differently.
+    fn eq(&self, other: &Self) -> bool {
+        let same_text = self.text.get() == other.text.get();
+        same_text || self.tree().is_ok_and(|tree| other.tree().is_ok_and(|other| tree == other))
+    }
+}
+
+impl<'de> Deserialize<'de> for Manifest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text: Box<RawValue> = Box::deserialize(deserializer)?;
+        if !text.get().starts_with('{') {
+            return Err(D::Error::custom("a manifest is an object"));
+        }
+        Ok(Self::read(text))
+    }
+}
+
+impl Serialize for Manifest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Manifest {
+    fn schema_name() -> Cow<'static, str> {
+        "Manifest".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        free_form(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_is_its_text_its_metadata_and_what_a_list_does_not_say() {
+        let text = r#"{"metadata":{"name":"web","namespace":"default"},"spec":{"b":1,"a":[{}]}}"#;
+        let mut object: RawObject = serde_json::from_str(text).unwrap();
+        assert_eq!(object.meta().name.as_deref(), Some("web"));
+        assert_eq!(serde_json::to_string(&object).unwrap(), text);
+        assert_eq!(object.fields().keys().map(AsRef::as_ref).collect::<Vec<&str>>(), ["spec"]);
+        object.set_types(TypeMeta { api_version: "apps/v1".into(), kind: "Deployment".into() });
+        let expected = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"a": [{}], "b": 1},
+            "metadata": {"name": "web", "namespace": "default"}});
+        assert_eq!(object.tree().unwrap(), expected);
+        assert_eq!(RawObject::of(&expected).unwrap().tree().unwrap(), expected);
+        assert!(RawObject::of(&json!({"metadata": {"name": 1}})).is_err());
+    }
+
+    #[test]
+    fn manifests_are_the_same_however_they_are_written() {
+        let read = |text: &str| serde_json::from_str::<Manifest>(text).unwrap();
+        let manifest = read(
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"},"data":{}}"#,
+        );
+        let other = read(
+            r#"{"kind": "ConfigMap", "apiVersion": "v1", "data": {}, "metadata": {"namespace": "n", "name": "a"}}"#,
+        );
+        assert_eq!(manifest, other);
+        assert_ne!(manifest, read(r#"{"kind":"ConfigMap"}"#));
+        assert_eq!(manifest, Manifest::of(&other.tree().unwrap()).unwrap());
+        let text = |text: &str| text.to_owned();
+        let identity = Identity {
+            api_version: text("v1"),
+            kind: text("ConfigMap"),
+            namespace: text("n"),
+            name: text("a"),
+        };
+        assert_eq!(*other.identity(), identity);
+        assert_eq!(*read(r#"{"kind": 1}"#).identity(), Identity::default());
+        assert!(serde_json::from_str::<Manifest>(r#"["no object"]"#).is_err());
+        assert_eq!(
+            serde_json::from_value::<Manifest>(serde_json::to_value(&manifest).unwrap()).unwrap(),
+            manifest
+        );
+    }
+}

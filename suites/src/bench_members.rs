@@ -1,0 +1,61 @@
+//! How long members in containers, and such as are processes, take to be there. It needs Docker with the image of this program, and the
+//! programs of `--provider process`.
+
+use std::time::Duration;
+
+use capsize_clock::{Seed, live};
+use capsize_clusters::{MemberSpec, Provider, ProviderError};
+use capsize_real::{Assets, Containers, Image, Processes};
+use miette::miette;
+
+use crate::bench::{Row, now};
+use crate::exit::Trouble;
+use crate::heal;
+use crate::provided::on_a_leash;
+
+/// The rows.
+pub(crate) const ROWS: [Row; 2] = [
+    Row {
+        what: "three members in containers, ready",
+        promise: "at most 3 s",
+        alone: false,
+        measure: containers,
+    },
+    Row {
+        what: "three members of processes, ready",
+        promise: "at most 10 s",
+        alone: false,
+        measure: processes,
+    },
+];
+
+/// How often it is measured; the best counts, as machines are noisy.
+const ROUNDS: usize = 3;
+
+/// What is said where there is nothing to start.
+const UNMEASURED: &str = "not measured";
+
+fn containers() -> Result<String, Trouble> {
+    let unreadable = |error| Trouble::Environment(miette!("cannot read this program: {error}"));
+    ready(&Containers::of(heal::journal()?, Image::of_this_program().map_err(unreadable)?))
+}
+
+fn processes() -> Result<String, Trouble> {
+    let Ok(assets) = Assets::find() else { return Ok(UNMEASURED.into()) };
+    ready(&Processes::of(heal::journal()?, assets, on_a_leash()?))
+}
+
+fn ready(provider: &dyn Provider) -> Result<String, Trouble> {
+    let measured = live(Seed(1), 1.0, |run| async move {
+        let specs = ["m1", "m2", "m3"].map(MemberSpec::named);
+        let mut best = Duration::MAX;
+        for _ in 0..ROUNDS {
+            let start = now();
+            let _members = provider.start(run, &specs).await?;
+            best = best.min(start.elapsed());
+        }
+        Ok::<_, ProviderError>(best)
+    });
+    let measured = measured.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?;
+    Ok(measured.map_or(UNMEASURED.into(), |best| format!("{:.2} s", best.as_secs_f64())))
+}

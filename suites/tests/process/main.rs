@@ -1,0 +1,43 @@
+//! Members that are processes, as users run them: with a real etcd, and with a kube-apiserver or what stands in for it. Where there
+//! is no etcd, each test that needs it is listed as ignored, and why is said first.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod breakdowns;
+mod kills;
+mod lacking;
+#[path = "../stage/mod.rs"]
+mod stage;
+mod support;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let missing = support::assets().err();
+    if let Some(why) = &missing {
+        println!("SKIP: tests of members that are processes: {why}");
+    }
+    let trial = |name: &str, (kind, lacks): (&str, bool), test: fn()| {
+        let test = move || {
+            test();
+            Ok(())
+        };
+        Trial::test(name, test).with_kind(kind).with_ignored_flag(lacks)
+    };
+    let etcd = |name: &str, test: fn()| trial(name, ("etcd", missing.is_some()), test);
+    let any = |name: &str, test: fn()| trial(name, ("", false), test);
+    let tests = vec![
+        etcd("three_members_start_and_are_gone_when_they_are_dropped", breakdowns::ready),
+        etcd("a_workload_leaves_processes_that_break_down_and_may_come_back", breakdowns::each),
+        etcd("what_etcd_holds_survives_a_crash", breakdowns::data_survive),
+        etcd("what_needs_a_network_of_its_own_is_skipped", breakdowns::no_network),
+        etcd("runs_that_are_killed_leave_no_processes_after_the_next_start", kills::leave_nothing),
+        etcd("a_member_that_does_not_start_is_told_with_its_logs_which_are_kept", lacking::does_not_start),
+        etcd("a_run_that_fails_keeps_the_logs_and_lists_them", lacking::fails),
+        any("without_the_programs_the_doctor_and_the_run_name_all_that_was_looked_for", lacking::no_programs),
+    ];
+    libtest_mimic::run(&arguments, tests).exit_code()
+}

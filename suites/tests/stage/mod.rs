@@ -1,0 +1,80 @@
+//! What tests of members outside of the process share: a target with short timings and a case, on which runs keep to a folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// The profile with the shortest timings; those who are under test are in the process here.
+const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
+
+/// A folder with a target and a case, whose runs keep their journals in it.
+pub(crate) struct Stage(TempDir);
+
+impl Stage {
+    /// The reference on the case, in real time.
+    pub(crate) fn new(case: &str) -> Self {
+        Self::with("start: reference", case)
+    }
+
+    pub(crate) fn with(start: &str, case: &str) -> Self {
+        let stage = Self(TempDir::new().unwrap());
+        let (before, rest) = PROFILE.split_once("start:\n").unwrap();
+        let (_, after) = rest.split_once("features:\n").unwrap();
+        fs::write(stage.path("target.yaml"), format!("{before}{start}\nfeatures:\n{after}")).unwrap();
+        fs::write(stage.path("case.yaml"), case).unwrap();
+        stage
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// This program, or a copy of it, with its journals here.
+    pub(crate) fn capsize(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments).env("CAPSIZE_STATE", self.path("state"));
+        command
+    }
+
+    /// Its case on members of a provider.
+    pub(crate) fn run_on(&self, program: &Path, provider: &[&str]) -> Command {
+        let (case, target) = (self.path("case.yaml"), self.path("target.yaml"));
+        let mut command = self.capsize(program, &[&["run"], provider].concat());
+        command.arg(case).arg("--target").arg(target);
+        command
+    }
+}
+
+pub(crate) fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_capsize"))
+}
+
+/// What it says, in lines that are not broken.
+pub(crate) fn said(output: &Output) -> String {
+    let text = [&*output.stdout, &*output.stderr].concat();
+    String::from_utf8(text).unwrap().replace("\n  │ ", " ")
+}
+
+/// A workload that goes elsewhere when its member is not heard, and is well afterwards.
+pub(crate) fn moves(name: &str, by: &str) -> String {
+    format!(
+        "
+scenario: {name}
+about: The machine of a member breaks down, and its workload goes to another.
+fleet: {{members: 2}}
+given:
+  - workload: {{name: web, replicas: 2, policy: {{spread: {{cluster: {{min: 1, max: 1}}}}, scheduling: Duplicated}}}}
+  - settled: web
+when:
+  - down: {{cluster: {{carrying: web}}, by: {by}, as: victim}}
+then:
+  - tainted: {{cluster: victim, key: not-ready, effect: NoSchedule}}
+  - evicted: {{workload: web, from: victim}}
+  - heal: victim
+  - settled: web
+  - untainted: {{cluster: victim, key: not-ready, effect: NoSchedule}}
+"
+    )
+}
