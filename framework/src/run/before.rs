@@ -17,20 +17,27 @@ pub(super) struct Before {
     was: Option<DynamicObject>,
     /// Whether it is the control plane that sees to it that it is as it should be.
     is_a_copy: bool,
+    /// Whether it is deleted, and not only changed.
+    deleted: bool,
 }
 
 /// What the control plane's controllers write on templates: nobody would write that who makes them again.
 const CLAIMS: [&str; 2] = ["propagationpolicy.karmada.io/", "clusterpropagationpolicy.karmada.io/"];
 
 impl Driver<'_> {
-    /// The object that is meant, as it is. One that is being deleted is as good as gone.
-    pub(super) async fn before(&self, place: &Place, object: &Manifest) -> Result<Before, Miss> {
+    /// The object that is meant, as it is before it is `deleted`, or changed. One that is being deleted is as good as gone.
+    pub(super) async fn before(
+        &self,
+        place: &Place,
+        object: &Manifest,
+        deleted: bool,
+    ) -> Result<Before, Miss> {
         let asked = self.asked(place, object)?;
         let was = asked.api.get_opt(&asked.name).await;
         let was = was.map_err(|error| refused(&asked, "is looked at", &error))?;
         let is_a_copy = matches!(place, Place::Member(_)) && was.is_some();
         let was = was.filter(|was| was.metadata.deletion_timestamp.is_none());
-        Ok(Before { asked, was, is_a_copy })
+        Ok(Before { asked, was, is_a_copy, deleted })
     }
 
     /// The object of a member, as it is. When it is made again, nobody taints it.
@@ -46,12 +53,12 @@ impl Driver<'_> {
         if let Some(spec) = was.data.get_mut("spec").and_then(Value::as_object_mut) {
             spec.remove("taints");
         }
-        Ok(Before { asked, was: Some(was), is_a_copy: false })
+        Ok(Before { asked, was: Some(was), is_a_copy: false, deleted: true })
     }
 
     /// Makes the object what it was. Answers whether that is done: what is being deleted still cannot be made again.
     pub(super) async fn put_back(&self, before: &Before) -> Result<bool, Miss> {
-        let Before { asked, was, is_a_copy } = before;
+        let Before { asked, was, is_a_copy, deleted } = before;
         if *is_a_copy {
             return Ok(true);
         }
@@ -60,6 +67,8 @@ impl Driver<'_> {
             let now = now.map_err(|error| refused(asked, "is looked at", &error))?;
             let (step, result) = match (was, now) {
                 (None, None) => return Ok(true),
+                // Somebody else has deleted it since: what was changed of it went with it.
+                (Some(_), None) if !deleted => return Ok(true),
                 (Some(_), Some(now)) if now.metadata.deletion_timestamp.is_some() => return Ok(false),
                 (None, Some(_)) => {
                     let deleted = asked.api.delete(&asked.name, &DeleteParams::default()).await;
@@ -91,6 +100,7 @@ impl Driver<'_> {
 impl Before {
     /// What `other` changed of the same object is to become what it was before this, too.
     pub(super) fn also(&mut self, other: &Self) {
+        self.deleted |= other.deleted;
         merge(&mut self.asked.wanted, &other.asked.wanted);
     }
 }

@@ -232,12 +232,12 @@ impl Driver<'_> {
                 (format!("{} replicas", scale.workload.value), Undo::Scale(before))
             }
             Disturbance::Apply(apply) => {
-                let before = self.before(&apply.to.value, &apply.object.value).await?;
+                let before = self.before(&apply.to.value, &apply.object.value, false).await?;
                 self.apply(apply, DISTURBER).await?;
                 (before.to_string(), Undo::Object(Box::new(before)))
             }
             Disturbance::Delete(delete) => {
-                let before = self.before(&delete.from.value, &delete.object.value).await?;
+                let before = self.before(&delete.from.value, &delete.object.value, true).await?;
                 self.delete(delete).await?;
                 (before.to_string(), Undo::Object(Box::new(before)))
             }
