@@ -138,7 +138,8 @@ async fn run_in(
     nature: &Nature,
     (keep, until): (bool, Until),
 ) -> Ran {
-    let log = Log::new(run.clock, target.profile.clone(), keep, until);
+    let members = case.scenario.fleet.names().count();
+    let log = Log::new(run.clock, target.profile.clone(), members, keep, until);
     log.mark(header(case, target.profile));
     let (failure, broken) = match drive(run, case, target, nature, &log).await {
         Ok(()) => (None, log.broken()),

@@ -34,6 +34,8 @@ struct State {
     until: Until,
     broken: Option<String>,
     instant: (Duration, u32),
+    /// How many members there are to be: at the first instant there is something of each before any has joined.
+    members: usize,
 }
 
 /// How long a run goes on.
@@ -63,9 +65,9 @@ const MOST_AT_ONCE: usize = 2_000;
 const MOST_AT_ONCE_FOR_EACH: usize = 100;
 
 impl Log {
-    /// An empty log. Its history is written down only if `keep`.
+    /// An empty log of a fleet of so many `members`. Its history is written down only if `keep`.
     #[expect(clippy::disallowed_methods, reason = "one waits at a time, so that there is no order")]
-    pub(super) fn new(clock: Clock, profile: Profile, keep: bool, until: Until) -> Self {
+    pub(super) fn new(clock: Clock, profile: Profile, members: usize, keep: bool, until: Until) -> Self {
         let state = State {
             judge: Some(Judge::new(profile)),
             evictions: Vec::new(),
@@ -75,6 +77,7 @@ impl Log {
             until,
             broken: None,
             instant: (Duration::ZERO, 0),
+            members,
         };
         let (state, changed) = (Mutex::new(state), watch::Sender::new(0));
         let (runs_away, decided) = (Notify::new(), Notify::new());
@@ -208,7 +211,8 @@ impl State {
     fn endless(&self) -> Option<u32> {
         let (_, entries) = self.instant;
         let worlds = self.judge.iter().map(Judge::world);
-        let each: usize = worlds.map(|world| world.members.len() + world.workloads.len()).sum();
+        let each: usize =
+            worlds.map(|world| world.members.len().max(self.members) + world.workloads.len()).sum();
         (entries as usize > MOST_AT_ONCE + each * MOST_AT_ONCE_FOR_EACH).then_some(entries)
     }
 
