@@ -3,7 +3,7 @@
 //! It knows keys and versions only. What a write means, and whether it may happen, is decided by its callers.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use capsize_clock::Clock;
@@ -28,24 +28,31 @@ pub(crate) struct Store {
     written: Arc<Notify>,
 }
 
-/// The versions whose trees are kept, oldest first.
+/// The versions whose trees are kept, by their revisions: none that has been replaced.
 #[derive(Debug, Default)]
 struct Recent {
-    versions: VecDeque<Arc<Version>>,
+    versions: BTreeMap<u64, Arc<Version>>,
     /// The length of their text.
     bytes: usize,
 }
 
 impl Recent {
+    /// Keeps the tree of this one, in the place of those that were written longest ago.
     fn keep(&mut self, version: Arc<Version>) {
+        let revision = version.revision;
         self.bytes += version.encoded().bytes.len();
-        self.versions.push_back(version);
+        self.versions.insert(revision, version);
         while self.bytes > TREES
-            && self.versions.len() > 1
-            && let Some(oldest) = self.versions.pop_front()
+            && let Some(oldest) = self.versions.keys().copied().find(|each| *each != revision)
         {
-            self.bytes -= oldest.encoded().bytes.len();
-            oldest.drop_tree();
+            self.forget(oldest);
+        }
+    }
+
+    fn forget(&mut self, revision: u64) {
+        if let Some(version) = self.versions.remove(&revision) {
+            self.bytes -= version.encoded().bytes.len();
+            version.drop_tree();
         }
     }
 }
@@ -126,8 +133,9 @@ impl Store {
         self.revision += 1;
         let version = Version::new(object, self.revision, fields);
         let (at, limit) = (self.clock.elapsed(), self.history_limit);
-        self.table_mut(storage).put(key, version.clone(), at, limit);
+        let stale = self.table_mut(storage).put(key, version.clone(), at, limit);
         self.recent.get_mut().keep(version.clone());
+        self.forget(&stale);
         self.written.notify_waiters();
         version
     }
@@ -143,10 +151,66 @@ impl Store {
     pub(crate) fn remove(&mut self, storage: &str, key: &str) -> Option<Arc<Version>> {
         let table = self.tables.get_mut(storage)?;
         let (at, limit) = (self.clock.elapsed(), self.history_limit);
-        let version = table.remove(key, self.revision + 1, at, limit)?;
+        let (version, stale) = table.remove(key, self.revision + 1, at, limit)?;
         self.revision += 1;
         self.recent.get_mut().keep(version.clone());
+        self.forget(&stale);
         self.written.notify_waiters();
         Some(version)
+    }
+
+    /// Nobody writes these any more.
+    fn forget(&mut self, stale: &[u64]) {
+        for revision in stale {
+            self.recent.get_mut().forget(*revision);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use capsize_clock::{Seed, simulate};
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(name: &str, room: usize) -> Value {
+        json!({"kind": "A", "metadata": {"name": name}, "text": "x".repeat(room)})
+    }
+
+    #[test]
+    fn nothing_is_kept_of_versions_that_were_replaced_or_deleted() {
+        simulate(Seed(1), |run| async move {
+            let (mut store, table) = (Store::new(run.clock, 10), Arc::from("a"));
+            for _ in 0..100 {
+                store.put(&table, "a", object("a", 10), "".into());
+            }
+            let kept = |store: &Store| store.recent.borrow().versions.keys().copied().collect::<Vec<_>>();
+            assert_eq!(kept(&store), [store.revision()]);
+            store.remove("a", "a").unwrap();
+            assert_eq!(kept(&store), [store.revision()]);
+            run.clock.sleep(Duration::from_secs(600)).await;
+            store.put(&table, "b", object("b", 10), "".into());
+            assert_eq!(kept(&store), [store.revision()]);
+            let text = store.get("a", "b").unwrap().encoded().bytes.len();
+            assert_eq!(store.recent.borrow().bytes, text);
+        });
+    }
+
+    #[test]
+    fn the_trees_of_those_that_were_written_longest_ago_go_first() {
+        simulate(Seed(1), |run| async move {
+            let (mut store, table) = (Store::new(run.clock, 1), Arc::from("a"));
+            for name in ["a", "b", "c"] {
+                store.put(&table, name, object(name, TREES / 2), "".into());
+            }
+            let has_tree = |store: &Store, name: &str| !store.get("a", name).unwrap().keep_tree();
+            assert!(has_tree(&store, "c"));
+            assert_eq!(store.recent.borrow().versions.len(), 1);
+            store.load("a", "a").unwrap();
+            assert!(has_tree(&store, "a") && !has_tree(&store, "c"));
+        });
     }
 }

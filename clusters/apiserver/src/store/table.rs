@@ -49,8 +49,9 @@ impl Table {
         self.objects.get(key)
     }
 
-    /// Puts a version under `key`, notes it in the log at the time `at`, and wakes the watches.
-    pub(super) fn put(&mut self, key: &str, version: Arc<Version>, at: Duration, limit: usize) {
+    /// Puts a version under `key`, notes it in the log at the time `at`, and wakes the watches. Back come the revisions that
+    /// nobody will write to any more: that of the version before, and of deleted ones that the log has no more.
+    pub(super) fn put(&mut self, key: &str, version: Arc<Version>, at: Duration, limit: usize) -> Vec<u64> {
         let after = version.clone();
         let (key, before) = match self.objects.entry(key.into()) {
             Entry::Occupied(mut entry) => (entry.key().clone(), Some(entry.insert(version))),
@@ -60,41 +61,45 @@ impl Table {
                 (key, None)
             }
         };
-        if let Some(before) = &before {
-            before.drop_tree();
-        }
         let revision = after.revision;
-        self.record(Event { revision, at, key, before, after, deleted: false, line: OnceLock::new() }, limit);
+        let replaced = before.as_ref().map(|before| before.revision);
+        let event = Event { revision, at, key, before, after, deleted: false, line: OnceLock::new() };
+        self.record(event, limit, replaced)
     }
 
-    /// Removes what is under `key`, as [`Table::put`] puts it; its last state, at `revision`, comes back.
+    /// Removes what is under `key`, as [`Table::put`] puts it; its last state, at `revision`, comes back, too.
     pub(super) fn remove(
         &mut self,
         key: &str,
         revision: u64,
         at: Duration,
         limit: usize,
-    ) -> Option<Arc<Version>> {
+    ) -> Option<(Arc<Version>, Vec<u64>)> {
         let (key, before) = self.objects.remove_entry(key)?;
-        let after = before.leaving(revision);
+        let (after, replaced) = (before.leaving(revision), Some(before.revision));
         let line = OnceLock::new();
         let event =
             Event { revision, at, key, before: Some(before), after: after.clone(), deleted: true, line };
-        self.record(event, limit);
-        Some(after)
+        let stale = self.record(event, limit, replaced);
+        Some((after, stale))
     }
 
-    fn record(&mut self, event: Event, limit: usize) {
+    fn record(&mut self, event: Event, limit: usize, replaced: Option<u64>) -> Vec<u64> {
         let now = event.at;
         if let Some(last) = self.log.back_mut() {
             last.line = OnceLock::new();
         }
         self.log.push_back(event);
-        while self.log.len() > limit || self.log.front().is_some_and(|event| event.at + HISTORY_LASTS <= now)
+        let mut stale = Vec::from_iter(replaced);
+        let is_old = |event: &Event| event.at + HISTORY_LASTS <= now;
+        while (self.log.len() > limit || self.log.front().is_some_and(is_old))
+            && let Some(event) = self.log.pop_front()
         {
-            self.floor = self.log.pop_front().map_or(self.floor, |event| event.revision);
+            self.floor = event.revision;
+            stale.extend(event.deleted.then_some(event.revision));
         }
         self.woken.notify_waiters();
+        stale
     }
 
     /// Ends the watches that began at or before `revision`, once they have told what there is to tell.
