@@ -1,5 +1,6 @@
 //! What a request asks for, read from its path, its query and its body.
 
+use std::borrow::Cow;
 use std::num::{IntErrorKind, ParseIntError};
 
 use percent_encoding::percent_decode_str;
@@ -38,16 +39,14 @@ impl ResourcePath {
 
 /// Reads a path.
 pub(crate) fn parse_path(path: &str) -> Target {
-    let segments: Vec<String> = path
-        .split('/')
-        .filter(|segment| !segment.is_empty())
-        .map(|segment| percent_decode_str(segment).decode_utf8_lossy().into_owned())
-        .collect();
-    let words: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let segments = path.split('/').filter(|segment| !segment.is_empty());
+    let segments: Vec<Cow<'_, str>> =
+        segments.map(|segment| percent_decode_str(segment).decode_utf8_lossy()).collect();
+    let words: Vec<&str> = segments.iter().map(Cow::as_ref).collect();
     let (group, version, rest) = match words.as_slice() {
         ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
         ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
-        _ => return Target::Other(segments),
+        _ => return Target::Other(segments.into_iter().map(Cow::into_owned).collect()),
     };
     let (watch, rest) = match rest {
         ["watch", rest @ ..] if !rest.is_empty() => (true, rest),

@@ -10,18 +10,26 @@ impl Node {
     pub(crate) fn set_defaults(&self, value: &mut Value) {
         match value {
             Value::Object(fields) => {
-                for (name, node) in &self.properties {
-                    let unset = fields.get(name).is_none_or(|value| value.is_null() && !node.nullable);
-                    match &node.default {
-                        Some(default) if unset => drop(fields.insert(name.clone(), default.clone())),
-                        None if unset => drop(fields.remove(name)),
-                        _ => {}
+                for (name, default) in &self.defaults {
+                    if !fields.contains_key(name) {
+                        fields.insert(name.clone(), default.clone());
                     }
                 }
+                let mut unset = Vec::new();
                 for (name, value) in fields.iter_mut() {
-                    if let Some(node) = self.properties.get(name).or(self.additional.as_deref()) {
+                    let own = self.properties.get(name);
+                    let is_unset = value.is_null() && own.is_some_and(|node| !node.nullable);
+                    match own.and_then(|node| node.default.as_ref()) {
+                        Some(default) if is_unset => *value = default.clone(),
+                        None if is_unset => unset.push(name.clone()),
+                        _ => {}
+                    }
+                    if let Some(node) = own.or(self.additional.as_deref()) {
                         node.set_defaults(value);
                     }
+                }
+                for name in unset {
+                    fields.remove(&name);
                 }
             }
             Value::Array(list) => {

@@ -38,6 +38,8 @@ pub(crate) struct Node {
     pub int_or_string: bool,
     pub nullable: bool,
     pub default: Option<Value>,
+    /// Those of its properties, where they have one.
+    pub defaults: Vec<(String, Value)>,
     pub list: ListType,
     /// The schema does not say of what type the list is.
     pub list_by_index: bool,
@@ -124,6 +126,7 @@ impl Node {
             int_or_string: flag("x-kubernetes-int-or-string"),
             nullable: flag("nullable"),
             default: schema.get("default").filter(|default| !default.is_null()).cloned(),
+            defaults: Vec::new(),
             list: ListType::read(schema),
             list_by_index: schema["x-kubernetes-list-type"].is_null(),
             atomic_map: schema["x-kubernetes-map-type"] == "atomic",
@@ -137,6 +140,8 @@ impl Node {
             one_of: many("oneOf"),
             not: nested("not"),
         };
+        let defaults = node.properties.iter().filter_map(|(name, node)| Some((name.clone(), node.default.clone()?)));
+        node.defaults = defaults.collect();
         node.has_rules = !node.validations.is_empty() || node.below().any(|node| node.has_rules);
         node.has_keyed_lists = node.list != ListType::Atomic || node.below().any(|node| node.has_keyed_lists);
         node.has_embedded = node.embedded_resource || node.below().any(|node| node.has_embedded);
