@@ -2,6 +2,7 @@
 
 mod overrides;
 mod run;
+mod settled;
 mod status;
 mod works;
 

@@ -7,13 +7,14 @@ use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
+use super::settled::Settled;
 use super::status::{report, report_on_template};
 use super::works::{delete_orphans, ensure, works_of};
 use crate::api::{
     ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ANNOTATION_CLUSTER_BINDING_NAME,
     ClusterOverridePolicy, OverridePolicy, OverridePolicySpec, ResourceBindingSpec, ResourceSelector, Work,
 };
-use crate::machinery::{Action, Binding, Context, Error, Queue, patch, refs, run as run_queue};
+use crate::machinery::{Action, Binding, Context, Error, Notes, Queue, patch, refs, run as run_queue};
 
 /// Reconciles every binding: when it changes, when a Work of it does, and when its template does.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -53,7 +54,9 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         triggers: triggers.boxed(),
         unbounded: false,
     };
-    run_queue(context, queue, reconcile::<B>).await;
+    let settled = Arc::new(Notes::default());
+    run_queue(context, queue, move |context, binding| reconcile::<B>(context, binding, Arc::clone(&settled)))
+        .await;
 }
 
 /// Whether override policies of this namespace, or of none, may be about the binding's template.
@@ -88,9 +91,14 @@ fn binding_of<B: Binding>(work: &Work) -> Option<ObjectRef<B>> {
     }
 }
 
-async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result<Action, Error> {
+async fn reconcile<B: Binding>(
+    context: Arc<Context>,
+    binding: Arc<B>,
+    settled: Arc<Notes<Settled>>,
+) -> Result<Action, Error> {
     let works = works_of(&context, &*binding);
     if binding.meta().deletion_timestamp.is_some() {
+        settled.forget(&*binding);
         remove(&context, &*binding, &works).await?;
         return Ok(Action::await_change());
     }
@@ -99,13 +107,24 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     let Ok(Some((kind, template))) = context.templates.get(&binding.spec().resource) else {
         return Ok(Action::await_change());
     };
-    let template = template.tree()?;
+    let now = Settled::of(&context, &*binding, &template, &works);
+    let is_settled = now.as_ref().is_some_and(|now| settled.says(&*binding, now));
+    // Whatever fails from here on begins anew.
+    settled.forget(&*binding);
     let start = context.clock.elapsed();
-    let ensured = ensure(&context, &*binding, &works, &template).await;
+    let ensured = if is_settled {
+        Ok(true)
+    } else {
+        ensure(&context, &*binding, &works, &template.tree()?).await
+    };
     context.metrics.works_synced(ensured.is_ok(), context.clock.elapsed().saturating_sub(start));
-    ensured?;
-    let reports = report(&context, &*binding, &works).await?;
-    report_on_template(&context, &kind, &template, &reports).await?;
+    let ensured = ensured?;
+    let (reports, news) = report(&context, &*binding, &works).await?;
+    let is_told = is_settled && !news;
+    let is_told = is_told || report_on_template(&context, &kind, &template.tree()?, &reports).await?;
+    if let Some(now) = now.filter(|_| ensured && !news && is_told) {
+        settled.set(&*binding, now);
+    }
     Ok(Action::await_change())
 }
 

@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 use crate::api::{AggregatedStatus, CONDITION_FULLY_APPLIED, Work, set_condition};
 use crate::machinery::{Binding, Context, Error, dynamic_api, erase, patch_status, put_status};
 
-/// Writes what the Works say to the binding, if that is new, and returns it.
+/// Writes what the Works say to the binding, if that is new, and returns it, and whether it was.
 pub(super) async fn report(
     context: &Context,
     binding: &impl Binding,
     works: &[Arc<Work>],
-) -> Result<Vec<AggregatedStatus>, Error> {
+) -> Result<(Vec<AggregatedStatus>, bool), Error> {
     let before = binding.status().cloned().unwrap_or_default();
     let reports = context.rules.aggregated_status(works);
     let applied = context.rules.fully_applied(&context.rules.carriers(binding.spec()), &reports);
@@ -25,33 +25,36 @@ pub(super) async fn report(
     let mut conditions = before.conditions.clone();
     let now = context.clock.now_in_seconds();
     set_condition(&mut conditions, CONDITION_FULLY_APPLIED, applied, reason, message, now);
-    if reports != before.aggregated_status || conditions != before.conditions {
+    let news = reports != before.aggregated_status || conditions != before.conditions;
+    if news {
         let aggregated = (!reports.is_empty()).then_some(&reports);
         let change = json!({ "aggregatedStatus": aggregated, "conditions": conditions });
         patch_status(&binding.own_api(context), binding, &change).await?;
     }
-    Ok(reports)
+    Ok((reports, news))
 }
 
-/// Writes the sums to the template, if they are new. Only the binding controller writes a template's status.
+/// Writes the sums to the template, if they are new. Only the binding controller writes a template's status. Answers
+/// whether all was right already.
 pub(super) async fn report_on_template(
     context: &Context,
     kind: &ApiResource,
     template: &Value,
     reports: &[AggregatedStatus],
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let now = context.clock.now_in_seconds();
     let Some(wanted) = context.rules.template_status(&kind.kind, template, reports, now) else {
-        return Ok(());
+        return Ok(true);
     };
     let nothing = Map::new();
     let present = template.get("status").and_then(Value::as_object).unwrap_or(&nothing);
     if *present == wanted {
-        return Ok(());
+        return Ok(true);
     }
     let mut change = wanted;
     erase(present, &mut change);
     let text = |field: &str| template["metadata"][field].as_str().unwrap_or_default();
     let api = dynamic_api(context.client.clone(), text("namespace"), kind);
-    put_status(&api, text("name"), &change).await
+    put_status(&api, text("name"), &change).await?;
+    Ok(false)
 }

@@ -16,15 +16,15 @@ use crate::machinery::{BY_BINDING, Binding, Context, Error, patch};
 use crate::rules::{BindingRef, Delivery};
 
 /// What the Works of a binding call it.
-struct Named {
+pub(super) struct Named {
     namespace: String,
     name: String,
-    id: String,
+    pub(super) id: String,
 }
 
 impl Named {
     /// Webhooks label a binding with its id, and its uid will do where they did not.
-    fn of<B: Binding>(binding: &B) -> Self {
+    pub(super) fn of<B: Binding>(binding: &B) -> Self {
         let label = if B::NAMESPACED { LABEL_BINDING_ID } else { LABEL_CLUSTER_BINDING_ID };
         let id = binding.labels().get(label).cloned().or_else(|| binding.uid());
         Self {
@@ -90,22 +90,22 @@ pub(super) async fn delete(context: &Context, work: &Work) -> Result<(), Error> 
 
 /// Makes the Work of each target say what it should. The Work of a cluster that is being left stays as it is, and
 /// one that is being deleted is not touched: what is written to it would go with it. A target for which it fails does
-/// not hold up the others.
+/// not hold up the others. Answers whether all was right already.
 pub(super) async fn ensure(
     context: &Context,
     binding: &impl Binding,
     works: &[Arc<Work>],
     template: &Value,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let holders = works.iter().filter_map(|work| work.metadata.namespace.as_deref()).filter_map(cluster_of);
     if context.rules.awaits_purge(binding.spec(), &holders.collect()) {
         // The end of the old Work comes back here.
-        return Ok(());
+        return Ok(true);
     }
     let targets = context.rules.work_targets(binding.spec());
     let completions = context.rules.completions(binding.spec(), template);
     let has_replicas = binding.spec().replicas > 0;
-    let mut outcome = Ok(());
+    let mut outcome = Ok(true);
     for target in &targets {
         let share = Share {
             cluster: &target.name,
@@ -116,7 +116,7 @@ pub(super) async fn ensure(
             Ok(wanted) => write(context, binding, works, wanted).await,
             Err(error) => Err(error),
         };
-        outcome = outcome.and(written);
+        outcome = outcome.and_then(|right| written.map(|wrote| right && !wrote));
     }
     outcome
 }
@@ -178,12 +178,13 @@ fn wanted(
     })
 }
 
+/// Answers whether anything had to be written.
 async fn write(
     context: &Context,
     binding: &impl Binding,
     works: &[Arc<Work>],
     wanted: Wanted,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let Wanted { namespace, name, mut annotations, spec } = wanted;
     let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
     match in_namespace(works, &namespace) {
@@ -203,8 +204,8 @@ async fn write(
             let work = Work { metadata: serde_json::from_value(metadata)?, spec, status: None };
             api.create(&PostParams::default(), &work).await?;
         }
-        Some(work) if work.metadata.deletion_timestamp.is_some() => {}
-        Some(work) if work.spec == spec && says(work, &annotations) => {}
+        Some(work) if work.metadata.deletion_timestamp.is_some() => return Ok(false),
+        Some(work) if work.spec == spec && says(work, &annotations) => return Ok(false),
         Some(work) => {
             let change = json!({
                 "workload": spec.workload,
@@ -215,7 +216,7 @@ async fn write(
                 .await?;
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Whether the Work has just these annotations, of those that are asked about.

@@ -97,6 +97,11 @@ where
         self.shared.held().store.iter().cloned().collect()
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shared.held().store.iter().next().is_none()
+    }
+
     /// Files all objects under what `keys` says, to be found by [`Informer::by`].
     pub(crate) fn indexed(self, name: &'static str, keys: Keys<K>) -> Self {
         self.shared.held().store.add_index(name, keys);
