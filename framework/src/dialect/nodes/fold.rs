@@ -1,14 +1,14 @@
 //! Takes entries one by one, and finds whose business each is.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
 
 use super::{lease, node, pod};
 use crate::dialect::marks;
 use crate::facts::{Fact, News, ObjectVersion, World};
-use crate::history::{CONTROL_PLANE, Entry, EventType, Kind, Object};
+use crate::history::{CONTROL_PLANE, Entry, EventType, Field, Kind, Object, Tree};
 
 /// Folds the entries of a history of a cluster with nodes.
 #[derive(Debug, Default)]
@@ -17,29 +17,49 @@ pub struct Nodes {
     leases: lease::Leases,
 }
 
-/// One version of one object.
+/// One version of one object. Little of it is read, and only of that are there trees.
 pub(super) struct Seen<'a> {
-    pub(super) object: &'a Value,
-    pub(super) name: &'a str,
+    object: &'a Object,
+    pub(super) name: Cow<'a, str>,
     /// Deleted, not merely being deleted.
     pub(super) gone: bool,
     pub(super) witness: ObjectVersion,
+    conditions: Tree<'a>,
 }
 
 impl<'a> Seen<'a> {
-    /// The text at `pointer`, empty if there is none.
-    pub(super) fn text(&self, pointer: &str) -> &'a str {
-        self.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    fn new(on: &Arc<str>, event: EventType, object: &'a Object) -> Self {
+        let (name, namespace) = (object.text("metadata", "name"), object.text("metadata", "namespace"));
+        let full = if namespace.is_empty() { name.to_string() } else { format!("{namespace}/{name}") };
+        let version = object.text("metadata", "resourceVersion");
+        let witness = ObjectVersion::new(Arc::clone(on), &object.kind(), &full, &version);
+        let conditions = object.field("status", "conditions").map(Field::tree).unwrap_or_default();
+        Self { object, name, gone: event == EventType::Deleted, witness, conditions }
     }
 
-    /// The list at `pointer`, empty if there is none.
-    pub(super) fn list(&self, pointer: &str) -> &'a [Value] {
-        self.object.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    /// The text of a field, empty if there is none.
+    pub(super) fn text(&self, part: &str, name: &str) -> Cow<'a, str> {
+        self.object.text(part, name)
+    }
+
+    /// The field, if it is there.
+    pub(super) fn field(&self, part: &str, name: &str) -> Option<Field<'a>> {
+        self.object.field(part, name)
+    }
+
+    /// All that is in the field; nothing if it is not there.
+    pub(super) fn tree(&self, part: &str, name: &str) -> Tree<'a> {
+        self.field(part, name).map(Field::tree).unwrap_or_default()
+    }
+
+    /// What it says of itself.
+    pub(super) fn conditions(&self) -> &[Tree<'a>] {
+        self.conditions.items()
     }
 
     /// The condition of this type.
-    pub(super) fn condition(&self, kind: &str) -> Option<&'a Value> {
-        self.list("/status/conditions").iter().find(|condition| condition["type"] == kind)
+    pub(super) fn condition(&self, kind: &str) -> Option<&Tree<'a>> {
+        self.conditions().iter().find(|condition| condition["type"] == kind)
     }
 }
 
@@ -79,11 +99,10 @@ impl Nodes {
                 )
             }
             Kind::Event { on, event, object } => {
-                let object = object.value();
-                let seen = seen(on, *event, &object);
+                let seen = Seen::new(on, *event, object);
                 self.see_stamps(&seen);
                 // Who watches from the beginning is told of each node that is there.
-                let is_known = self.world.members.contains_key(seen.name);
+                let is_known = self.world.members.contains_key(&*seen.name);
                 self.world.begun_late |=
                     *event == EventType::Modified && seen.witness.kind() == "Node" && !is_known;
                 let news = if &**on == CONTROL_PLANE { self.event(&seen) } else { Vec::new() };
@@ -108,7 +127,8 @@ impl Nodes {
     }
 
     fn event(&mut self, seen: &Seen<'_>) -> Vec<News> {
-        match (seen.text("/apiVersion"), seen.witness.kind()) {
+        let version = seen.object.whole("apiVersion").and_then(Field::text).unwrap_or_default();
+        match (&*version, seen.witness.kind()) {
             ("v1", "Node") => node::observe(&mut self.world, seen),
             ("v1", "Pod") => pod::observe(&mut self.world, seen),
             _ => Vec::new(),
@@ -118,9 +138,9 @@ impl Nodes {
     /// The stamp of a server or a controller is never in the future, so each bounds the wall time of the start from below.
     /// Those of kubelets are left out: their clocks may be wrong.
     fn see_stamps(&mut self, seen: &Seen<'_>) {
-        let taints = seen.list("/spec/taints").iter().map(|taint| &taint["timeAdded"]);
-        let stamps = taints.chain(seen.object.pointer("/metadata/creationTimestamp"));
-        self.see(stamps.filter_map(time));
+        let taints = seen.tree("spec", "taints");
+        let created = capsize_clock::parse_time(&seen.text("metadata", "creationTimestamp"));
+        self.see(taints.items().iter().filter_map(|taint| time(&taint["timeAdded"])).chain(created));
     }
 
     fn see(&mut self, stamps: impl Iterator<Item = Timestamp>) {
@@ -130,20 +150,7 @@ impl Nodes {
     }
 }
 
-fn seen<'a>(on: &Arc<str>, event: EventType, object: &'a Value) -> Seen<'a> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let (name, namespace) = (text("/metadata/name"), text("/metadata/namespace"));
-    let full = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
-    let version = text("/metadata/resourceVersion");
-    Seen {
-        object,
-        name,
-        gone: event == EventType::Deleted,
-        witness: ObjectVersion::new(Arc::clone(on), text("/kind"), &full, version),
-    }
-}
-
 /// A time stamp, if it is one.
-pub(super) fn time(value: &Value) -> Option<Timestamp> {
+pub(super) fn time(value: &Tree<'_>) -> Option<Timestamp> {
     capsize_clock::parse_time(value.as_str()?)
 }

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::fold::{Seen, time};
 use crate::facts::{Health, Member, News, Taint, TaintEffect, World, Zone};
+use crate::history::{Field, Tree};
 
 /// What this version of a Node changes.
 pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-    let name = seen.name.to_owned();
+    let name = seen.name.to_string();
     if seen.gone {
         let Some(was) = world.members.remove(&name) else { return Vec::new() };
         world.count(&was, false);
@@ -65,28 +64,28 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
 }
 
 fn read(world: &World, seen: &Seen<'_>, was: &Member, first: bool) -> Member {
-    let labels = seen.object.pointer("/metadata/labels").and_then(Value::as_object);
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let text = |value: &Tree<'_>| value.text().to_owned();
+    let labels = seen.tree("metadata", "labels");
     let labels: BTreeMap<_, _> =
-        labels.into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect();
-    let status = |condition: &Value| Some((text(condition.get("type")?), text(&condition["status"])));
-    let reason = |condition: &Value| Some((text(condition.get("type")?), text(&condition["reason"])));
+        labels.fields().iter().map(|(key, value)| (key.to_string(), text(value))).collect();
+    let status = |condition: &Tree<'_>| Some((text(condition.get("type")?), text(&condition["status"])));
+    let reason = |condition: &Tree<'_>| Some((text(condition.get("type")?), text(&condition["reason"])));
     let fields = fields(&labels);
     let zone = if first || fields != was.fields { zone(&fields) } else { was.zone.clone() };
     let heartbeat = seen.condition("Ready").map(|ready| text(&ready["lastHeartbeatTime"]));
     Member {
         record: Some(seen.witness.clone()),
-        health: seen.condition("Ready").map(|ready| health(&text(&ready["status"]))),
+        health: seen.condition("Ready").map(|ready| health(ready["status"].text())),
         taints: taints(world, seen, &was.taints, first),
-        leaving: seen.object.pointer("/metadata/deletionTimestamp").is_some(),
+        leaving: seen.field("metadata", "deletionTimestamp").is_some(),
         pulls: true,
         fields,
         zone,
         counts: !labels.contains_key(EXCLUDED),
-        conditions: seen.list("/status/conditions").iter().filter_map(status).collect(),
-        reasons: seen.list("/status/conditions").iter().filter_map(reason).collect(),
-        created: seen.object.pointer("/metadata/creationTimestamp").and_then(time),
-        cordoned: seen.object.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true),
+        conditions: seen.conditions().iter().filter_map(status).collect(),
+        reasons: seen.conditions().iter().filter_map(reason).collect(),
+        created: capsize_clock::parse_time(&seen.text("metadata", "creationTimestamp")),
+        cordoned: seen.field("spec", "unschedulable").is_some_and(Field::is_true),
         heartbeat: heartbeat.unwrap_or_default(),
         labels,
         ..was.clone()
@@ -133,8 +132,8 @@ fn same(one: &Taint, other: &Taint) -> bool {
 }
 
 fn taints(world: &World, seen: &Seen<'_>, was: &[Taint], inherited: bool) -> Vec<Taint> {
-    let read = |value: &Value| {
-        let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let read = |value: &Tree<'_>| {
+        let text = |key: &str| value[key].text().to_owned();
         let taint = Taint {
             key: text("key"),
             value: text("value"),
@@ -149,7 +148,7 @@ fn taints(world: &World, seen: &Seen<'_>, was: &[Taint], inherited: bool) -> Vec
         let known = was.iter().find(|each| same(each, &taint));
         Some(known.map_or(taint.clone(), |known| Taint { value: taint.value, ..known.clone() }))
     };
-    seen.list("/spec/taints").iter().filter_map(read).collect()
+    seen.tree("spec", "taints").items().iter().filter_map(read).collect()
 }
 
 /// The health that a taint with this key tells.

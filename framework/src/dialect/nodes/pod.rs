@@ -2,46 +2,45 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::fold::Seen;
 use super::node::effect;
 use crate::facts::{
     Assignment, EvictionTask, Instance, InstanceHealth, News, Toleration, Workload, WorkloadKey, World,
 };
-use crate::history::LONGEST;
+use crate::history::{LONGEST, Tree};
 
 /// What the taint eviction controller says of a pod that it is about to delete.
 const BY_TAINT: &str = "DeletionByTaintManager";
 
 /// What this version of a Pod changes. A pod that is being deleted is to run nowhere any more.
 pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-    let key = WorkloadKey::new("Pod", seen.text("/metadata/namespace"), seen.name);
+    let key = WorkloadKey::new("Pod", seen.text("metadata", "namespace"), &seen.name);
     if seen.gone {
         return forget(world, key);
     }
     let first = !world.workloads.contains_key(&key);
     let now = world.now;
-    let leaving = seen.object.pointer("/metadata/deletionTimestamp").is_some();
+    let leaving = seen.field("metadata", "deletionTimestamp").is_some();
     let entry = world.workloads.entry(key.clone()).or_default();
     entry.record = Some(seen.witness.clone());
     (entry.recorded, entry.replicas) = (true, 1);
-    entry.everywhere =
-        seen.list("/metadata/ownerReferences").iter().any(|owner| owner["kind"] == "DaemonSet");
+    let owners = seen.tree("metadata", "ownerReferences");
+    entry.everywhere = owners.items().iter().any(|owner| owner["kind"] == "DaemonSet");
     let mut news = Vec::new();
-    let node = seen.text("/spec/nodeName");
+    let node = seen.text("spec", "nodeName");
     if leaving && entry.evictions.is_empty() && !node.is_empty() {
-        let task = task(seen, node, now, first);
+        let task = task(seen, &node, now, first);
         entry.evictions.push(task.clone());
         news.push(News::EvictionBegan { workload: key.clone(), task: Box::new(task) });
     }
-    let tolerations: Vec<Toleration> = seen.list("/spec/tolerations").iter().map(toleration).collect();
+    let tolerations = seen.tree("spec", "tolerations");
+    let tolerations: Vec<Toleration> = tolerations.items().iter().map(toleration).collect();
     let told = health(seen);
-    let assigned = (!leaving && !node.is_empty()).then(|| (node.to_owned(), 1));
+    let assigned = (!leaving && !node.is_empty()).then(|| (node.to_string(), 1));
     let assignment: Assignment = assigned.into_iter().collect();
     let wants_else = tolerations != entry.tolerations;
     entry.tolerations = tolerations;
-    news.extend(instance(entry, &key, node, told));
+    news.extend(instance(entry, &key, &node, told));
     if wants_else && !first {
         entry.wanted_since = now;
         news.push(News::Wanted(key.clone()));
@@ -67,7 +66,7 @@ fn forget(world: &mut World, key: WorkloadKey) -> Vec<News> {
 
 fn task(seen: &Seen<'_>, node: &str, now: Duration, inherited: bool) -> EvictionTask {
     let target = seen.condition("DisruptionTarget").filter(|told| told["status"] == "True");
-    let reason = target.and_then(|told| told["reason"].as_str()).unwrap_or_default();
+    let reason = target.map(|told| told["reason"].text()).unwrap_or_default();
     EvictionTask {
         member: node.to_owned(),
         by_taint: reason == BY_TAINT,
@@ -102,8 +101,8 @@ fn health(seen: &Seen<'_>) -> InstanceHealth {
     }
 }
 
-fn toleration(value: &Value) -> Toleration {
-    let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+fn toleration(value: &Tree<'_>) -> Toleration {
+    let text = |key: &str| value[key].text().to_owned();
     // Less than nothing is nothing.
     let seconds = value["tolerationSeconds"].as_i64().map(|seconds| seconds.try_into().unwrap_or(0));
     Toleration {
