@@ -1,6 +1,7 @@
 //! What wakes the binding controller, and the order in which it does its work.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use kube::ResourceExt;
@@ -8,13 +9,13 @@ use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
 use super::settled::Settled;
-use super::status::{report, report_on_template};
+use super::status::{Report, report_on_template};
 use super::works::{delete_orphans, ensure, works_of};
 use crate::api::{
     ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ANNOTATION_CLUSTER_BINDING_NAME,
     ClusterOverridePolicy, OverridePolicy, OverridePolicySpec, ResourceBindingSpec, ResourceSelector, Work,
 };
-use crate::machinery::{Action, Binding, Context, Error, Notes, Queue, patch, refs, run as run_queue};
+use crate::machinery::{Action, Binding, Context, Error, Notes, Queue, patch, patch_status, refs, run as run_queue};
 
 /// Reconciles every binding: when it changes, when a Work of it does, and when its template does.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -54,8 +55,8 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         triggers: triggers.boxed(),
         unbounded: false,
     };
-    let settled = Arc::new(Notes::default());
-    run_queue(context, queue, move |context, binding| reconcile::<B>(context, binding, Arc::clone(&settled)))
+    let found = Arc::new(Found::default());
+    run_queue(context, queue, move |context, binding| reconcile::<B>(context, binding, Arc::clone(&found)))
         .await;
 }
 
@@ -91,14 +92,23 @@ fn binding_of<B: Binding>(work: &Work) -> Option<ObjectRef<B>> {
     }
 }
 
+/// What was found right of each binding, so that it is not gone through again whenever a Work says something.
+#[derive(Default)]
+struct Found {
+    works: Notes<Settled>,
+    /// The version of the template that says what the binding does.
+    sums: Notes<Option<String>>,
+}
+
 async fn reconcile<B: Binding>(
     context: Arc<Context>,
     binding: Arc<B>,
-    settled: Arc<Notes<Settled>>,
+    found: Arc<Found>,
 ) -> Result<Action, Error> {
     let works = works_of(&context, &*binding);
     if binding.meta().deletion_timestamp.is_some() {
-        settled.forget(&*binding);
+        found.works.forget(&*binding);
+        found.sums.forget(&*binding);
         remove(&context, &*binding, &works).await?;
         return Ok(Action::await_change());
     }
@@ -107,23 +117,29 @@ async fn reconcile<B: Binding>(
     let Ok(Some((kind, template))) = context.templates.get(&binding.spec().resource) else {
         return Ok(Action::await_change());
     };
-    let now = Settled::of(&context, &*binding, &template, &works);
-    let is_settled = now.as_ref().is_some_and(|now| settled.says(&*binding, now));
-    // Whatever fails from here on begins anew.
-    settled.forget(&*binding);
-    let start = context.clock.elapsed();
-    let ensured = if is_settled {
-        Ok(true)
-    } else {
-        ensure(&context, &*binding, &works, &template.tree()?).await
-    };
+    let (settled, version) =
+        (Settled::of(&context, &*binding, &template, &works), template.resource_version());
+    let Report { by_cluster, change } = Report::of(&context, &*binding, &works);
+    let is_settled = settled.as_ref().is_some_and(|settled| found.works.says(&*binding, settled));
+    if is_settled && change.is_none() && found.sums.says(&*binding, &version) {
+        context.metrics.works_synced(true, Duration::ZERO);
+        return Ok(Action::await_change());
+    }
+    // What fails from here on begins anew.
+    found.sums.forget(&*binding);
+    let (template, start) = (template.tree()?, context.clock.elapsed());
+    let ensured =
+        if is_settled { Ok(true) } else { ensure(&context, &*binding, &works, &template).await };
     context.metrics.works_synced(ensured.is_ok(), context.clock.elapsed().saturating_sub(start));
-    let ensured = ensured?;
-    let (reports, news) = report(&context, &*binding, &works).await?;
-    let is_told = is_settled && !news;
-    let is_told = is_told || report_on_template(&context, &kind, &template.tree()?, &reports).await?;
-    if let Some(now) = now.filter(|_| ensured && !news && is_told) {
-        settled.set(&*binding, now);
+    if let (true, Some(settled)) = (ensured?, settled) {
+        found.works.set(&*binding, settled);
+    }
+    if let Some(change) = &change {
+        patch_status(&binding.own_api(&context), &*binding, change).await?;
+    }
+    let is_told = report_on_template(&context, &kind, &template, &by_cluster).await?;
+    if is_told && change.is_none() {
+        found.sums.set(&*binding, version);
     }
     Ok(Action::await_change())
 }

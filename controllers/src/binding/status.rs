@@ -6,32 +6,35 @@ use kube::api::ApiResource;
 use serde_json::{Map, Value, json};
 
 use crate::api::{AggregatedStatus, CONDITION_FULLY_APPLIED, Work, set_condition};
-use crate::machinery::{Binding, Context, Error, dynamic_api, erase, patch_status, put_status};
+use crate::machinery::{Binding, Context, Error, dynamic_api, erase, put_status};
 
-/// Writes what the Works say to the binding, if that is new, and returns it, and whether it was.
-pub(super) async fn report(
-    context: &Context,
-    binding: &impl Binding,
-    works: &[Arc<Work>],
-) -> Result<(Vec<AggregatedStatus>, bool), Error> {
-    let before = binding.status().cloned().unwrap_or_default();
-    let reports = context.rules.aggregated_status(works);
-    let applied = context.rules.fully_applied(&context.rules.carriers(binding.spec()), &reports);
-    let (reason, message) = if applied {
-        ("FullyAppliedSuccess", "All works have been successfully applied")
-    } else {
-        ("FullyAppliedFailed", "Failed to apply all works, see status.aggregatedStatus for details")
-    };
-    let mut conditions = before.conditions.clone();
-    let now = context.clock.now_in_seconds();
-    set_condition(&mut conditions, CONDITION_FULLY_APPLIED, applied, reason, message, now);
-    let news = reports != before.aggregated_status || conditions != before.conditions;
-    if news {
-        let aggregated = (!reports.is_empty()).then_some(&reports);
-        let change = json!({ "aggregatedStatus": aggregated, "conditions": conditions });
-        patch_status(&binding.own_api(context), binding, &change).await?;
+/// What the Works of a binding say.
+pub(super) struct Report {
+    pub(super) by_cluster: Vec<AggregatedStatus>,
+    /// What is to be changed of the status of the binding, if that is new.
+    pub(super) change: Option<Value>,
+}
+
+impl Report {
+    pub(super) fn of(context: &Context, binding: &impl Binding, works: &[Arc<Work>]) -> Self {
+        let before = binding.status().cloned().unwrap_or_default();
+        let by_cluster = context.rules.aggregated_status(works);
+        let applied = context.rules.fully_applied(&context.rules.carriers(binding.spec()), &by_cluster);
+        let (reason, message) = if applied {
+            ("FullyAppliedSuccess", "All works have been successfully applied")
+        } else {
+            ("FullyAppliedFailed", "Failed to apply all works, see status.aggregatedStatus for details")
+        };
+        let mut conditions = before.conditions.clone();
+        let now = context.clock.now_in_seconds();
+        set_condition(&mut conditions, CONDITION_FULLY_APPLIED, applied, reason, message, now);
+        let is_new = by_cluster != before.aggregated_status || conditions != before.conditions;
+        let change = is_new.then(|| {
+            let aggregated = (!by_cluster.is_empty()).then_some(&by_cluster);
+            json!({ "aggregatedStatus": aggregated, "conditions": conditions })
+        });
+        Self { by_cluster, change }
     }
-    Ok((reports, news))
 }
 
 /// Writes the sums to the template, if they are new. Only the binding controller writes a template's status. Answers
