@@ -15,7 +15,9 @@ use crate::api::{
     ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ANNOTATION_CLUSTER_BINDING_NAME,
     ClusterOverridePolicy, OverridePolicy, OverridePolicySpec, ResourceBindingSpec, ResourceSelector, Work,
 };
-use crate::machinery::{Action, Binding, Context, Error, Notes, Queue, patch, patch_status, refs, run as run_queue};
+use crate::machinery::{
+    Action, Binding, Context, Error, Notes, Queue, patch, patch_status, refs, run as run_queue,
+};
 
 /// Reconciles every binding: when it changes, when a Work of it does, and when its template does.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -128,8 +130,7 @@ async fn reconcile<B: Binding>(
     // What fails from here on begins anew.
     found.sums.forget(&*binding);
     let (template, start) = (template.tree()?, context.clock.elapsed());
-    let ensured =
-        if is_settled { Ok(true) } else { ensure(&context, &*binding, &works, &template).await };
+    let ensured = if is_settled { Ok(true) } else { ensure(&context, &*binding, &works, &template).await };
     context.metrics.works_synced(ensured.is_ok(), context.clock.elapsed().saturating_sub(start));
     if let (true, Some(settled)) = (ensured?, settled) {
         found.works.set(&*binding, settled);

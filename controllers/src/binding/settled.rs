@@ -39,7 +39,8 @@ impl Settled {
         template: &RawObject,
         works: &[Arc<Work>],
     ) -> Option<Self> {
-        let overridden = !context.override_policies.is_empty() || !context.cluster_override_policies.is_empty();
+        let overridden =
+            !context.override_policies.is_empty() || !context.cluster_override_policies.is_empty();
         let seen = || works.iter().map(|work| Seen::of(&work.metadata)).collect();
         (!overridden).then(|| Self {
             generation: binding.meta().generation,

@@ -140,7 +140,8 @@ impl Node {
             one_of: many("oneOf"),
             not: nested("not"),
         };
-        let defaults = node.properties.iter().filter_map(|(name, node)| Some((name.clone(), node.default.clone()?)));
+        let defaults =
+            node.properties.iter().filter_map(|(name, node)| Some((name.clone(), node.default.clone()?)));
         node.defaults = defaults.collect();
         node.has_rules = !node.validations.is_empty() || node.below().any(|node| node.has_rules);
         node.has_keyed_lists = node.list != ListType::Atomic || node.below().any(|node| node.has_keyed_lists);
