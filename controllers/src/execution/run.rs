@@ -20,15 +20,20 @@ use crate::machinery::{
 };
 use crate::rules::{Done, LastCopy, may_serve_more};
 
-/// Reconciles every Work: when what it says changes, when its member becomes ready or goes, and when the work status
-/// controller finds the member different from what the Work says.
+/// Reconciles every Work: when what it says changes, when it is told not to be applied and is, when its member becomes ready or
+/// goes, and when the work status controller finds the member different from what the Work says.
 pub(crate) async fn run(context: Arc<Context>) {
     let astray = context.astray.found();
-    let by_itself = context.works.changes().filter_map(|change| {
-        let matters =
-            change.differs(|work| (work.metadata.generation, work.metadata.deletion_timestamp.clone()));
-        std::future::ready(change.after.filter(|_| matters).map(|work| ObjectRef::from_obj(&*work)))
-    });
+    let written = Arc::new(Written::default());
+    let by_itself = {
+        let written = Arc::clone(&written);
+        context.works.changes().filter_map(move |change| {
+            let matters =
+                change.differs(|work| (work.metadata.generation, work.metadata.deletion_timestamp.clone()));
+            let wakes = |work: &Arc<Work>| matters || is_gainsaid(work, &written);
+            std::future::ready(change.after.filter(wakes).map(|work| ObjectRef::from_obj(&*work)))
+        })
+    };
     let by_cluster = {
         let context = Arc::clone(&context);
         let changed = context.clusters.changes().filter(|change| {
@@ -47,12 +52,17 @@ pub(crate) async fn run(context: Arc<Context>) {
         triggers: stream::select_all([by_itself.boxed(), by_cluster.boxed(), astray.boxed()]).boxed(),
         unbounded: true,
     };
-    let written = Arc::new(Written::default());
     run_queue(context, queue, move |context, work| reconcile(context, work, Arc::clone(&written))).await;
 }
 
 /// The generation of each Work that was last written to its member.
 type Written = Notes<Option<i64>>;
+
+/// Whether a Work says that it is not applied, although what it says was written: one who no longer leads may have said so late.
+fn is_gainsaid(work: &Work, written: &Written) -> bool {
+    let applied = work.status.as_ref().and_then(|status| condition(&status.conditions, CONDITION_APPLIED));
+    applied.is_some_and(|applied| applied.status == "False") && written.says(work, &work.metadata.generation)
+}
 
 async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>) -> Result<Action, Error> {
     let namespace = work.namespace().unwrap_or_default();
@@ -83,6 +93,8 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
         if outcome.is_ok() {
             written.set(&*work, work.metadata.generation);
             context.astray.settle(&work);
+        } else {
+            written.forget(&*work);
         }
         let was_applied = is_true(&conditions, CONDITION_APPLIED);
         let told = outcome.as_ref().copied().map_err(ToString::to_string);
