@@ -118,7 +118,7 @@ impl Guarantee for NotReady {
 }
 
 /// So long after the end of a fault a probe has succeeded for sure; `None` where one may hang for ever.
-fn settled_after(timings: &Timings, failing: Option<Failing>) -> Option<Duration> {
+pub(super) fn settled_after(timings: &Timings, failing: Option<Failing>) -> Option<Duration> {
     let probe = bounds::probe(timings, failing.unwrap_or(Failing::Refused))?;
     Some(timings.status_update_frequency + probe + timings.latency)
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::away::{in_force, is_hit};
 use super::bounds::{self, Failing};
 use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use super::health::settled_after;
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, Health, News};
 use crate::history::digest::Table;
@@ -61,8 +62,8 @@ static RECOVERED: Rule = Rule {
 /// nothing at all is wrong any more. A new fault begins it anew.
 #[derive(Default)]
 pub(super) struct Recovered {
-    /// Since when no fault of a member keeps probes from succeeding.
-    ended: Table<String, Duration>,
+    /// Since when no fault of a member keeps probes from succeeding, and how slow they may have been until then.
+    ended: Table<String, (Duration, Failing)>,
     /// Where one does.
     failing: Table<String, Fails>,
     /// How slow a probe may be that is under way when the last fault ends; absent where none need have failed.
@@ -78,8 +79,8 @@ pub(super) struct Recovered {
 #[derive(Default)]
 struct Fails {
     since: Duration,
-    /// Since when none did before that.
-    before: Option<Duration>,
+    /// Since when none did before that, and how slow probes may have been until then.
+    before: Option<(Duration, Failing)>,
     /// Since when probes fail at once, where they do.
     refused_since: Option<Duration>,
     /// For how long they did before.
@@ -179,7 +180,8 @@ impl Recovered {
         if bounds::failing_by(fault).is_some() && !self.turn(member, fact, court) {
             let fails = self.failing.swap_remove(member).unwrap_or_default();
             let before = fails.before.filter(|_| fails.may_be_unmet(fact.at, court.timings()));
-            self.ended.insert(member.to_owned(), before.unwrap_or(fact.at));
+            let slowness = self.failed.get(member).copied().unwrap_or(Failing::Silent);
+            self.ended.insert(member.to_owned(), before.unwrap_or((fact.at, slowness)));
         }
         if is_hit(member, court) {
             return;
@@ -206,12 +208,12 @@ impl Recovered {
     fn told(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::member(member);
         let left = self.waits.met(&subject, fact);
-        let Some(ended) = self.ended.swap_remove(member) else { return };
+        let Some((ended, slowness)) = self.ended.swap_remove(member) else { return };
         let timings = court.timings();
-        let unsettled = |back: Duration| {
-            let first_probe = timings.status_update_frequency + timings.takeover + timings.latency;
-            back.saturating_add(first_probe) >= ended
-        };
+        // The first probe may be under way for as long as it takes when a fault ends, and gets its answer then.
+        let first_probe =
+            settled_after(timings, Some(slowness)).map_or(Duration::MAX, |first| first + timings.takeover);
+        let unsettled = |back: Duration| back.saturating_add(first_probe) >= ended;
         if court.controllers_are_away()
             || self.back.is_some_and(unsettled)
             || is_said_by_hand(member, fact, court)

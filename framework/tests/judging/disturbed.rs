@@ -83,6 +83,22 @@ fn a_probe_that_waits_out_a_short_silence_has_not_failed() {
 }
 
 #[test]
+fn the_first_probe_after_a_start_may_wait_out_a_silence_and_has_no_threshold() {
+    let back = |fault: &str, told: f64, ended: f64| {
+        let failed = Story::lacking(&["AutomaticNoExecute"]).fault(fault, "m1", "begin").at(told);
+        let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(50.0);
+        let killed = |story: Story, state| story.mark(json!({"fault": "kill", "state": state}));
+        let started = killed(killed(failed, "begin").at(60.0), "end").at(ended).fault(fault, "m1", "end");
+        let told = started.at(ended + 0.1).ready("m1", "True").untaint("m1", "NoSchedule");
+        ids(&told.until(ended + 1.0), Outcome::is_violated)
+    };
+    // 1 + 32, 2 until they take over, and the latency.
+    assert_eq!(back("partition", 46.0, 95.9), [""; 0]);
+    assert_eq!(back("partition", 46.0, 96.1), ["HEALTH-04"]);
+    assert_eq!(back("refuse", 14.0, 80.0), ["HEALTH-04"]);
+}
+
+#[test]
 fn a_member_that_is_cut_off_again_has_the_taint_already() {
     let cut = Story::new().pulls("m3").fault("partition", "m3", "begin").at(19.0).ready("m3", "Unknown");
     let tainted = cut.taint("m3", "unreachable", "NoSchedule").taint("m3", "unreachable", "NoExecute");
