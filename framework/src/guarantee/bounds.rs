@@ -145,7 +145,7 @@ pub(super) fn both(timings: &Timings) -> Duration {
 }
 
 pub(super) const HEARTBEAT: &str = "not before monitorGracePeriod after the last sign of life; at most \
-     monitorGracePeriod + 3 x monitorPeriod + latency after it";
+     monitorGracePeriod + 3 x monitorPeriod + latency after it, or after some node was ready again where none was";
 
 /// From the last sign of life of a node to its being unknown, at most: it is seen at one look, missed at another, and an
 /// old Lease may count once more.
@@ -154,7 +154,7 @@ pub(super) fn heartbeat(timings: &Timings) -> Duration {
 }
 
 pub(super) const STARTS: &str = "not before startupGracePeriod after the node was made, but for the second of its stamp; at \
-     most startupGracePeriod + 2 x monitorPeriod + latency and that second after it";
+     most startupGracePeriod + 2 x monitorPeriod + latency and that second after it, or after some node was ready again where none was";
 
 /// From the creation of a node that says nothing to its being unknown, at most; it has `grace` to start.
 pub(super) fn starts(timings: &Timings, grace: Duration) -> Duration {

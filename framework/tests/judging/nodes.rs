@@ -443,27 +443,48 @@ fn of_a_silent_node_only_what_its_kubelet_tells_becomes_unknown_and_for_the_righ
     shows("it did say something", turned("", "NodeStatusNeverUpdated"), 8.1, "NODE-11");
 }
 
+/// A node is made at 2 that says nothing.
+fn with_a_late_node(a: usize, b: usize) -> Story {
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": "late", "creationTimestamp": "2030-01-01T00:00:02Z"}, "spec": {"taints": []},
+    });
+    let mut story = cluster(a, b).at(2.0);
+    story.nodes.insert("late".into(), node.clone());
+    let story = story.sees(EventType::Added, node);
+    story.node("late", |node| node["status"] = json!({"conditions": []}))
+}
+
 #[test]
 fn a_node_that_never_said_anything_has_its_time_to_start() {
-    let made = || {
-        let node = json!({
-            "apiVersion": "v1", "kind": "Node",
-            "metadata": {"name": "late", "creationTimestamp": "2030-01-01T00:00:02Z"}, "spec": {"taints": []},
-        });
-        let mut story = cluster(2, 0).at(2.0);
-        story.nodes.insert("late".into(), node.clone());
-        let story = story.sees(EventType::Added, node);
-        story.node("late", |node| node["status"] = json!({"conditions": []}))
-    };
     let unknown = |at: f64| {
-        made().at(at).node("late", |node| {
+        with_a_late_node(2, 0).at(at).node("late", |node| {
             node["status"]["conditions"] =
                 json!([{"type": "Ready", "status": "Unknown", "reason": "NodeStatusNeverUpdated"}]);
         })
     };
     assert!(unknown(8.2).ends(8.3).1.contains(&"NODE-09"));
     shows("too early", unknown(6.0), 6.1, "NODE-09");
-    assert!(made().ends(12.0).0.contains("NODE-09"), "never");
+    assert!(with_a_late_node(2, 0).ends(12.0).0.contains("NODE-09"), "never");
+}
+
+#[test]
+fn silence_is_counted_anew_once_some_node_is_ready_again_where_none_was() {
+    let renewed = |story: Story, seconds: &[u32]| {
+        seconds.iter().fold(story, |story, second| story.at(f64::from(*second)).lease("a2", *second))
+    };
+    let ill =
+        |story: Story| story.silent("a1").condition("a1", "Ready", "False").condition("a2", "Ready", "False");
+    let again = |story: Story| renewed(ill(story), &[5, 8]).well("a2");
+    let violated = |story: Story, end: f64| renewed(story, &[11, 14]).at(16.5).lease("a2", 16).ends(end).0;
+    let too_late = |story: Story, end: f64, id: &str| violated(story, end).contains(id);
+    // 6 + 3 x 1 and the latency after 8; 6 + 2 x 1, the latency and the second of the stamp.
+    for (id, story) in [("NODE-01", cluster as fn(usize, usize) -> Story), ("NODE-09", with_a_late_node)] {
+        assert!(!too_late(again(story(2, 0).at(2.0)), 17.4, id), "{id}");
+        assert!(too_late(again(story(2, 0).at(2.0)), 17.6, id), "{id}");
+        let one_stays = renewed(story(2, 0).at(2.0).silent("a1").condition("a1", "Ready", "False"), &[5, 8]);
+        assert!(too_late(one_stays, 17.4, id), "{id}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::super::bounds;
 use super::super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::super::{Rule, Subject};
+use super::zone::Cut;
 use crate::facts::{Fact, Health, News};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
@@ -20,7 +21,10 @@ static HEARTBEAT: Rule = Rule {
 
 /// I1, I2 and I30: silence, and only silence, makes unknown. A renewal or another status is a sign of life.
 #[derive(Default)]
-pub(in super::super) struct Heartbeat(Waits);
+pub(in super::super) struct Heartbeat {
+    waits: Waits,
+    cut: Cut,
+}
 
 impl Guarantee for Heartbeat {
     fn rule(&self) -> &'static Rule {
@@ -32,7 +36,7 @@ impl Guarantee for Heartbeat {
     }
 
     fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.0)
+        Some(&mut self.waits)
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -41,15 +45,23 @@ impl Guarantee for Heartbeat {
             News::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
                 self.unknown(member, fact, court);
             }
-            News::MemberGone(member) => self.0.cancel(&Subject::member(member)),
+            News::MemberGone(member) => self.waits.cancel(&Subject::member(member)),
             _ => {}
+        }
+        let tells = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
+        if tells && self.cut.is_over(court.world) {
+            for name in court.world.members.keys() {
+                if self.waits.has(&Subject::member(name)) {
+                    self.wait(name, "no node was ready until", fact, court);
+                }
+            }
         }
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
         // Of a history without Leases nobody can tell how long a node was silent.
         if court.world.heartbeats_shown {
-            self.0.pass(now, court);
+            self.waits.pass(now, court);
         }
     }
 }
@@ -62,18 +74,22 @@ impl Heartbeat {
             .get(name)
             .is_some_and(|member| matches!(member.health, Some(Health::Ready | Health::NotReady)));
         if speaks {
-            let limit = bounds::heartbeat(court.timings());
-            let reason = Reason {
-                because: format!("{name} was last heard of at {}", clock(fact.at)),
-                missing: format!("{name} is not Unknown"),
-            };
-            self.0.restart(Subject::member(name), fact, fact.at + limit, limit, reason);
+            self.wait(name, &format!("{name} was last heard of at"), fact, court);
         }
+    }
+
+    fn wait(&mut self, name: &str, since: &str, fact: &Fact, court: &Court<'_>) {
+        let limit = bounds::heartbeat(court.timings());
+        let reason = Reason {
+            because: format!("{since} {}", clock(fact.at)),
+            missing: format!("{name} is not Unknown"),
+        };
+        self.waits.restart(Subject::member(name), fact, fact.at + limit, limit, reason);
     }
 
     fn unknown(&mut self, name: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::member(name);
-        let left = self.0.met(&subject, fact);
+        let left = self.waits.met(&subject, fact);
         let heard = court.member(name).and_then(|member| member.sign_of_life);
         let Some(heard) = heard else {
             return left.into_iter().for_each(|left| court.book.held_by(left));

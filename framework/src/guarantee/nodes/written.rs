@@ -8,6 +8,7 @@ use super::super::bounds;
 use super::super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::super::{Rule, Subject};
 use super::heartbeat::never;
+use super::zone::Cut;
 use crate::facts::{Fact, Health, Member, News};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
@@ -23,7 +24,10 @@ static STARTS: Rule = Rule {
 
 /// I3: from the creation of a node on.
 #[derive(Default)]
-pub(in super::super) struct Starts(Waits);
+pub(in super::super) struct Starts {
+    waits: Waits,
+    cut: Cut,
+}
 
 impl Guarantee for Starts {
     fn rule(&self) -> &'static Rule {
@@ -35,7 +39,7 @@ impl Guarantee for Starts {
     }
 
     fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.0)
+        Some(&mut self.waits)
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -45,12 +49,12 @@ impl Guarantee for Starts {
                 self.wait(member, begins, grace, fact, court);
             }
             // Who renews its Lease is there, whatever it has not said.
-            News::SignOfLife(member) if self.0.has(&Subject::member(member)) => {
+            News::SignOfLife(member) if self.waits.has(&Subject::member(member)) => {
                 let Some((_, grace)) = began(member, court) else { return };
                 self.wait(member, fact.at, grace, fact, court);
             }
             News::Health { member, was: None, now: Some(Health::Unknown), first: false } => {
-                let left = self.0.met(&Subject::member(member), fact);
+                let left = self.waits.met(&Subject::member(member), fact);
                 let Some((begins, grace)) = began(member, court) else { return };
                 let earliest = (begins + grace).saturating_sub(court.timings().skew);
                 court.came(Subject::member(member), fact, earliest, left, || {
@@ -59,13 +63,30 @@ impl Guarantee for Starts {
                     (because, format!("{member} is Unknown"))
                 });
             }
-            News::Health { member, .. } | News::MemberGone(member) => self.0.cancel(&Subject::member(member)),
+            News::Health { member, .. } | News::MemberGone(member) => {
+                self.waits.cancel(&Subject::member(member));
+            }
             _ => {}
+        }
+        let tells = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
+        if tells && self.cut.is_over(court.world) {
+            self.begin_anew(fact, court);
         }
     }
 }
 
 impl Starts {
+    /// Some node is ready again where none was: everybody has all of the time.
+    fn begin_anew(&mut self, fact: &Fact, court: &Court<'_>) {
+        for name in court.world.members.keys() {
+            if let Some((_, grace)) = began(name, court)
+                && self.waits.has(&Subject::member(name))
+            {
+                self.wait(name, fact.at, grace, fact, court);
+            }
+        }
+    }
+
     fn wait(&mut self, member: &str, begins: Duration, grace: Duration, fact: &Fact, court: &Court<'_>) {
         let allowed = bounds::starts(court.timings(), grace);
         let reason = Reason {
@@ -73,7 +94,7 @@ impl Starts {
             missing: format!("{member} is not Unknown"),
         };
         let until = begins.max(fact.at) + allowed;
-        self.0.restart(Subject::member(member), fact, until, allowed, reason);
+        self.waits.restart(Subject::member(member), fact, until, allowed, reason);
     }
 }
 

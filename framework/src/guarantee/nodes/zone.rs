@@ -22,9 +22,7 @@ pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
     if world.has_strangers() {
         return BTreeMap::new();
     }
-    let sum = |sum: (u64, u64), zone: &Census| (sum.0 + zone.size, sum.1 + zone.away);
-    let (size, away) = world.census.values().fold((0, 0), sum);
-    let cut = size > 0 && size == away;
+    let cut = is_cut(world);
     let pace = |Census { size, away }: Census| {
         let partly = away > 2 && away < size && away * 100 >= size * zones.unhealthy_percent;
         match partly {
@@ -35,6 +33,25 @@ pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
         }
     };
     world.census.iter().map(|(zone, census)| (zone.clone(), pace(*census))).collect()
+}
+
+/// Whether no node that counts is ready.
+fn is_cut(world: &World) -> bool {
+    let sum = |sum: (u64, u64), zone: &Census| (sum.0 + zone.size, sum.1 + zone.away);
+    let (size, away) = world.census.values().fold((0, 0), sum);
+    size > 0 && size == away
+}
+
+/// Whether no node that counts was ready: once that is over, the silence of every node is counted anew.
+#[derive(Default)]
+pub(super) struct Cut(bool);
+
+impl Cut {
+    /// To be told every change of health, and every node that is gone. Answers whether it is over just now.
+    pub(super) fn is_over(&mut self, world: &World) -> bool {
+        let was = std::mem::replace(&mut self.0, is_cut(world));
+        was && !self.0
+    }
 }
 
 /// Whether the taint is one of those that ill health brings in its turn.
