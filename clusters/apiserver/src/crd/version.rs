@@ -2,6 +2,7 @@
 //! had when a definition had one version only.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -59,9 +60,17 @@ pub(super) fn hoisted_problems(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Schemas with which nothing is wrong, as it turned out. Servers that begin one after another are given the same definitions,
+/// and to look for what is wrong is most of what that takes.
+static SOUND: Mutex<Vec<Value>> = Mutex::new(Vec::new());
+
+/// So many of them are kept in mind.
+const MOST: usize = 64;
+
 fn schema(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let schema = &schema["openAPIV3Schema"];
-    if !schema.is_object() {
+    let sound = || SOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if !schema.is_object() || sound().contains(schema) {
         return;
     }
     let path = format!("{path}.openAPIV3Schema");
@@ -70,10 +79,14 @@ fn schema(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     if found.is_empty() {
         found = defaults_of::problems(schema, &path);
     }
-    let sound = found.is_empty();
-    let keywords = keywords::problems(schema, &path);
-    let rules = if sound && keywords.is_empty() { rule_problems::problems(&root, &path) } else { Vec::new() };
-    causes.extend(found.into_iter().chain(keywords).chain(rules));
+    found.extend(keywords::problems(schema, &path));
+    if found.is_empty() {
+        found = rule_problems::problems(&root, &path);
+    }
+    if found.is_empty() && sound().len() < MOST {
+        sound().push(schema.clone());
+    }
+    causes.extend(found);
 }
 
 fn deprecation(version: &Value, path: &str, causes: &mut Vec<Cause>) {
