@@ -70,7 +70,7 @@ fn limited(formula: &Formula, timings: &Timings) -> Duration {
     formula.of(timings).expect("only a silent probe may have no limit")
 }
 
-pub(super) const SILENCE: &str = "only after a fault that cuts its agent off, from its beginning";
+pub(super) const SILENCE: &str = "only after a fault that cuts its agent off, from its beginning; of nodes, also from when some is ready again where none was";
 
 /// From the moment when a member's agent is cut off to its being unknown, at most.
 pub(super) fn silence(timings: &Timings) -> Duration {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::away::in_force;
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use super::nodes::Cut;
 use super::{Bound, Rule, Subject};
 use crate::facts::{Fact, FaultInForce, Health, News};
 use crate::report::text::{clock, span};
@@ -22,6 +23,8 @@ pub(super) struct Silence {
     cut: BTreeMap<String, Option<Duration>>,
     /// Those whose clock was set: while it is behind what they said before, what they say is nothing new.
     turned_back: BTreeSet<String>,
+    /// Of nodes, whether any that counts is ready.
+    nobody: Cut,
     waits: Waits,
 }
 
@@ -61,6 +64,10 @@ impl Guarantee for Silence {
                 self.waits.cancel(&Subject::member(member));
             }
             _ => {}
+        }
+        let tells = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
+        if tells && court.profile.zones.is_some() && self.nobody.is_over(court.world) {
+            self.begin_anew(fact, court);
         }
     }
 
@@ -103,6 +110,20 @@ impl Silence {
     fn set_clock(&mut self, member: &str, fault: &str) {
         if fault == "skew" {
             self.turned_back.insert(member.to_owned());
+        }
+    }
+
+    /// Some node is ready again where none was: everybody else may be silent for as long again, also who counts nowhere.
+    fn begin_anew(&mut self, fact: &Fact, court: &Court<'_>) {
+        let limit = bounds::silence(court.timings());
+        for member in court.world.members.keys() {
+            let subject = Subject::member(member);
+            if self.waits.has(&subject) {
+                let because =
+                    format!("no node was ready until {}, and {} is the longest", clock(fact.at), span(limit));
+                let reason = Reason { because, missing: format!("{member} is not Unknown") };
+                self.waits.restart(subject, fact, fact.at + limit, limit, reason);
+            }
         }
     }
 

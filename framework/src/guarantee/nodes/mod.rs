@@ -20,3 +20,4 @@ pub(super) use paced::Paced;
 pub(super) use said::Said;
 pub(super) use tainted::{Frozen, Tainted, Told};
 pub(super) use written::{Starts, Written};
+pub(super) use zone::Cut;

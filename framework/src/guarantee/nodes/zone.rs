@@ -44,11 +44,11 @@ fn is_cut(world: &World) -> bool {
 
 /// Whether no node that counts was ready: once that is over, the silence of every node is counted anew.
 #[derive(Default)]
-pub(super) struct Cut(bool);
+pub(in super::super) struct Cut(bool);
 
 impl Cut {
     /// To be told every change of health, and every node that is gone. Answers whether it is over just now.
-    pub(super) fn is_over(&mut self, world: &World) -> bool {
+    pub(in super::super) fn is_over(&mut self, world: &World) -> bool {
         let was = std::mem::replace(&mut self.0, is_cut(world));
         was && !self.0
     }
