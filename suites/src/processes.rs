@@ -2,6 +2,7 @@
 //!
 //! Definitions and admission are the reference's: of the real system they are set up by whoever installs it.
 
+use std::env;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// From one look whether it is to the next, and how long a look may take.
 const PAUSE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_secs(5);
+
+/// How the names of their folders begin.
+const PREFIX: &str = "capsize-";
 
 /// What is there before the programs are: room for the secrets of members, and for Leases of leaders.
 const NAMESPACES: [&str; 2] = [objects::OF_MEMBERS, "karmada-system"];
@@ -109,37 +113,37 @@ fn failed(program: &Program, why: &impl ToString) -> StartError {
 
 /// What the programs are given, and what they write. It goes when they go.
 struct Folder {
-    at: TempDir,
+    at: PathBuf,
     keeper: Option<Keeper>,
 }
 
 impl Folder {
     fn create(sockets: &Sockets, keeper: Option<Keeper>) -> io::Result<Self> {
-        // It is empty until it is written down.
-        let folder = Self { at: TempDir::with_prefix("capsize-")?, keeper };
-        if let Some(Keeper { journal, .. }) = &folder.keeper {
-            journal.will(folder.deed())?;
-        }
+        let at = match &keeper {
+            Some(Keeper { journal, .. }) => journal.folder(&env::temp_dir(), PREFIX)?,
+            None => TempDir::with_prefix(PREFIX)?.keep(),
+        };
+        let folder = Self { at, keeper };
         fs::write(folder.kubeconfig(), sockets.kubeconfig())?;
         Ok(folder)
     }
 
     fn deed(&self) -> Deed {
-        Deed::Folder(self.at.path().to_owned())
+        Deed::Folder(self.at.clone())
     }
 
     fn kubeconfig(&self) -> PathBuf {
-        self.at.path().join("kubeconfig.yaml")
+        self.at.join("kubeconfig.yaml")
     }
 
     fn log(&self, program: &Program) -> PathBuf {
-        self.at.path().join(format!("{}.log", program.name))
+        self.at.join(format!("{}.log", program.name))
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let removed = fs::remove_dir_all(self.at.path()).is_ok();
+        let removed = fs::remove_dir_all(&self.at).is_ok();
         if let Some(Keeper { journal, .. }) = self.keeper.as_ref().filter(|_| removed) {
             journal.undone(&self.deed());
         }

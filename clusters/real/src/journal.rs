@@ -5,9 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -67,6 +69,8 @@ pub fn state_folder() -> PathBuf {
 pub struct Journal {
     path: PathBuf,
     kept: Mutex<Kept>,
+    /// The folders of the run, which are counted.
+    folders: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -97,7 +101,8 @@ impl Journal {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 renamed => {
                     renamed?;
-                    return Ok(Self { path, kept: Mutex::new(Kept { file, open: BTreeSet::new() }) });
+                    let kept = Mutex::new(Kept { file, open: BTreeSet::new() });
+                    return Ok(Self { path, kept, folders: AtomicU64::new(0) });
                 }
             }
         }
@@ -125,6 +130,20 @@ impl Journal {
         kept.write(&Line::Will(deed.clone()))?;
         kept.open.insert(deed);
         Ok(())
+    }
+
+    /// Makes a folder in `parent` that nobody else may read, whose name begins with `prefix`: no other has it. It is written down
+    /// before it is there, so that none is left by who is killed in between.
+    ///
+    /// # Errors
+    /// When it cannot be written down, or made.
+    pub fn folder(&self, parent: &Path, prefix: &str) -> io::Result<PathBuf> {
+        let number = self.folders.fetch_add(1, Ordering::Relaxed) + 1;
+        let path = parent.join(format!("{prefix}{}-{number}", self.run()));
+        let deed = Deed::Folder(path.clone());
+        self.will(deed.clone())?;
+        DirBuilder::new().mode(0o700).create(&path).inspect_err(|_| self.undone(&deed))?;
+        Ok(path)
     }
 
     /// Strikes out what is undone.
@@ -165,7 +184,7 @@ pub(crate) struct Left {
     path: PathBuf,
     /// Locked.
     _file: File,
-    /// What is to be undone, in this order.
+    /// What is still to be undone, in this order.
     pub(crate) deeds: Vec<Deed>,
 }
 
@@ -220,6 +239,11 @@ impl Left {
         Ok(Some(Self { path, _file: file, deeds }))
     }
 
+    /// What its run was called.
+    pub(crate) fn run(&self) -> String {
+        run_of(&self.path)
+    }
+
     /// Removes it: all that it says is undone.
     pub(crate) fn close(self) -> io::Result<()> {
         fs::remove_file(&self.path)
@@ -238,8 +262,8 @@ pub fn at_work(folder: &Path) -> io::Result<BTreeSet<String>> {
     let mut runs = BTreeSet::new();
     for entry in entries {
         let path = entry?.path();
-        // A journal without its name yet is of a run that begins.
-        if File::open(&path).is_ok_and(|file| file.try_lock().is_err()) {
+        // A journal without its name yet is of a run that begins. Others may look at the same time.
+        if File::open(&path).is_ok_and(|file| file.try_lock_shared().is_err()) {
             runs.insert(run_of(&path));
         }
     }
@@ -248,6 +272,8 @@ pub fn at_work(folder: &Path) -> io::Result<BTreeSet<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use tempfile::TempDir;
 
     use super::*;
@@ -263,6 +289,16 @@ mod tests {
         journal.will(Deed::Network("n".into())).unwrap();
         assert!(Left::find(folder.path()).unwrap().is_empty());
         assert_eq!(at_work(folder.path()).unwrap(), BTreeSet::from([journal.run()]));
+    }
+
+    #[test]
+    fn who_looks_does_not_take_a_run_that_is_over_for_one_at_work_because_others_look() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("x.jsonl");
+        fs::write(&path, "").unwrap();
+        let looking = File::open(&path).unwrap();
+        looking.try_lock_shared().unwrap();
+        assert_eq!(at_work(folder.path()).unwrap(), BTreeSet::new());
     }
 
     #[test]
@@ -292,6 +328,21 @@ mod tests {
         }
         drop(journal);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_is_written_down_before_it_is_there() {
+        let folder = TempDir::new().unwrap();
+        let journal = Journal::begin(folder.path()).unwrap();
+        let nowhere = folder.path().join("nowhere");
+        journal.folder(&nowhere, "capsize-").unwrap_err();
+        let text = fs::read_to_string(&journal.path).unwrap();
+        let path = nowhere.join(format!("capsize-{}-1", journal.run()));
+        assert!(text.contains(&format!("{{\"will\":{{\"folder\":\"{}\"}}}}", path.display())), "{text}");
+        let made = journal.folder(folder.path(), "capsize-").unwrap();
+        assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o700);
+        drop(journal);
+        assert_eq!(Left::find(folder.path()).unwrap()[0].deeds, [Deed::Folder(made)]);
     }
 
     #[test]

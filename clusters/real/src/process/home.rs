@@ -1,6 +1,7 @@
 //! What members of processes leave on the disk: a folder with keys and data that goes with its member, and one with logs for
 //! those who look for why a run failed.
 
+use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use capsize_clusters::ProviderError;
-use tempfile::TempDir;
 
 use crate::journal::{Deed, Journal};
 
@@ -23,13 +23,11 @@ impl Home {
     /// A new one, whose name begins with `prefix`. Nobody else may read it.
     pub(super) fn open(journal: &Arc<Journal>, prefix: &str) -> Result<Self, ProviderError> {
         let failed = |error: io::Error| {
-            let place = std::env::temp_dir();
+            let place = env::temp_dir();
             ProviderError(format!("a folder in {} cannot be made, or written down: {error}", place.display()))
         };
-        // It is empty until it is written down.
-        let folder = TempDir::with_prefix(prefix).map_err(failed)?;
-        journal.will(Deed::Folder(folder.path().to_owned())).map_err(failed)?;
-        Ok(Self { journal: Arc::clone(journal), path: folder.keep(), kept: AtomicBool::new(false) })
+        let path = journal.folder(&env::temp_dir(), prefix).map_err(failed)?;
+        Ok(Self { journal: Arc::clone(journal), path, kept: AtomicBool::new(false) })
     }
 
     pub(super) fn path(&self) -> &Path {
