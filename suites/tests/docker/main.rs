@@ -52,6 +52,7 @@ fn main() -> ExitCode {
         docker("without_an_image_of_nodes_the_doctor_and_the_run_say_how_to_get_one", kinds::no_image),
         nodes("members_of_nodes_start_and_are_gone_when_they_are_dropped", kinds::ready),
         nodes("a_workload_leaves_nodes_that_break_down_and_may_come_back", kinds::moves_away),
+        nodes("nodes_that_were_shut_down_come_back_at_their_addresses", parts::addresses),
         nodes("a_part_of_a_node_is_shut_down_and_started_again", parts::programs),
         nodes("packets_vanish_by_rules_that_say_whose_they_are_and_go", parts::packets),
         nodes("what_a_node_sends_is_late_where_the_kernel_can_do_that", parts::late),

@@ -56,6 +56,37 @@ fn with_member(test: impl for<'a> FnOnce(&'a Member) -> LocalBoxFuture<'a, ()>) 
     .unwrap();
 }
 
+pub(crate) fn addresses() {
+    let folder = TempDir::new().unwrap();
+    let journal = Arc::new(Journal::begin(folder.path()).unwrap());
+    let stand = format!("capsize-{}-1", journal.run()).to_lowercase();
+    let provider = Kind::of(journal, find_image(Some(&node_image().unwrap())).unwrap());
+    let names = ["m1", "m2"];
+    let addresses = || {
+        names.map(|name| {
+            let of = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
+            let node = format!("{stand}-{name}");
+            let ran = Command::new("docker").args(["inspect", "--format", of, &node]).output().unwrap();
+            String::from_utf8(ran.stdout).unwrap()
+        })
+    };
+    live(Seed(1), 1.0, |run| async move {
+        let members = provider.start(run, &names.map(MemberSpec::named)).await.unwrap();
+        let before = addresses();
+        assert!(before.iter().all(|address| address.starts_with("10.213.")), "{before:?}");
+        for member in &members {
+            member.machine.break_down(Breakdown::Stop).await.unwrap();
+        }
+        // Docker would give the first one that is free to whoever comes first.
+        let last_first = if before[0] < before[1] { [1, 0] } else { [0, 1] };
+        for place in last_first {
+            members[place].machine.mend(Breakdown::Stop).await.unwrap();
+        }
+        assert_eq!(addresses(), before);
+    })
+    .unwrap();
+}
+
 pub(crate) fn programs() {
     with_member(|member| {
         Box::pin(async {

@@ -48,6 +48,12 @@ impl Container {
         Ok(inspected.state.and_then(|state| state.running).unwrap_or_default())
     }
 
+    /// Sees to it that it gets its address when it is started again, where Docker chose it the first time.
+    pub(crate) async fn keep_address(&self) -> Result<(), EngineError> {
+        self.disconnect().await?;
+        self.connect().await
+    }
+
     async fn connect(&self) -> Result<(), EngineError> {
         let container = self.name.clone();
         let request = NetworkConnectRequest { container, endpoint_config: Some(self.endpoint()) };

@@ -11,6 +11,7 @@ use super::boot;
 use super::credentials::Administrator;
 use super::node::{ADMIN, Ground, Node};
 use super::programs::{API_SERVER, ETCD, KUBELET};
+use crate::docker::Container;
 use crate::ports::free_port;
 
 /// What the nodes of the member that `spec` describes are called in the site of this name: the first begins the cluster.
@@ -86,6 +87,10 @@ impl Machine for Machines {
             }
             Breakdown::Pause | Breakdown::Disconnect | Breakdown::Stop | Breakdown::Crash => {
                 let machines: Vec<_> = self.0.iter().map(Node::machine).collect();
+                if matches!(how, Breakdown::Stop | Breakdown::Crash) {
+                    // Their certificates are good for those alone, and the others know them by those.
+                    try_join_all(machines.iter().map(Container::keep_address)).await?;
+                }
                 try_join_all(machines.iter().map(|machine| machine.mend(how))).await.map(drop)
             }
         }

@@ -27,6 +27,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The kernel modules of the machine, which nodes may load.
 const MODULES: &str = "/lib/modules";
 
+/// Where Docker stores images in one of these ways, kubelets look for the disk that they are on, as kind found out.
+const VOLUMES: [&str; 2] = ["btrfs", "zfs"];
+const DISKS: &str = "/dev/mapper";
+
 /// The kubeconfig of an administrator, in a node that began a cluster.
 pub(super) const ADMIN: &str = "/etc/kubernetes/admin.conf";
 
@@ -38,6 +42,8 @@ pub(super) struct Ground {
     pub(super) site: Arc<Site>,
     pub(super) image: NodeImage,
     pub(super) privilege: Privilege,
+    /// How Docker stores images.
+    pub(super) storage: String,
 }
 
 /// A node that runs. It goes when it is dropped, within a runtime.
@@ -192,9 +198,14 @@ fn request(ground: &Ground, name: &str, port: Option<u16>) -> ContainerRequest<G
         let modules = Mount::bind_mount(MODULES, MODULES).with_access_mode(AccessMode::ReadOnly);
         request = request.with_mount(modules);
     }
+    if VOLUMES.contains(&&*ground.storage) {
+        request = request.with_mount(Mount::bind_mount(DISKS, DISKS));
+    }
     let (privilege, labels) = (ground.privilege, ground.site.labels());
     request.with_host_config_modifier(move |host| {
         privilege.give(host);
+        // Docker may be set up to put a process of its own before systemd.
+        host.init = Some(false);
         // What testcontainers publish, they publish on all addresses of the machine.
         host.publish_all_ports = Some(false);
         let on_loopback = |port: u16| PortBinding {

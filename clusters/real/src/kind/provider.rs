@@ -47,7 +47,8 @@ impl Provider for Kind {
         };
         let site = Arc::new(self.fleets.next(&engine, names).await?);
         let privilege = self.privilege(&engine, &site).await?;
-        let ground = Ground { engine, clock: run.clock, site, image: self.image.clone(), privilege };
+        let storage = engine.known().await?.storage;
+        let ground = Ground { engine, clock: run.clock, site, image: self.image.clone(), privilege, storage };
         try_join_all(specs.iter().map(|spec| member::start(ground.clone(), spec))).await
     }
 
