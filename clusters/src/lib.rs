@@ -32,6 +32,7 @@ pub use gate_body::GateBody;
 pub use inside::{NoStartUp, StartUp};
 pub use link::{Direction, Link, LinkError, LinkFault, LinkGuard, LinkService};
 pub use outside::{Breakdown, Machine, Outside, Provider, ProviderError, administrator, tell_start_up};
+pub use proxy::Proxy;
 pub use serve::{Served, Standing};
 pub use site::{Cluster, ClusterSpec, Delay, Kubelet, KubeletGuard, NodeFault, NodeSpec, Stages};
 pub use sockets::{Reached, Sockets};

@@ -43,7 +43,8 @@ const HTTP_2: &[u8] = b"h2";
 
 /// A gate with a socket. Dropping it cuts its connections.
 #[derive(Debug)]
-pub(crate) struct Proxy {
+#[must_use = "the gate closes when it is dropped"]
+pub struct Proxy {
     address: SocketAddr,
     authority: String,
     _task: JoinSet<()>,
@@ -70,7 +71,10 @@ impl Proxy {
 
     /// Opens one to the API server at `server`, whose certificate is from `authority` (PEM), on a free port of this machine's
     /// loopback. Needs a tokio runtime with I/O around it: no simulation.
-    pub(crate) async fn open(gate: Gate, server: SocketAddr, authority: &str) -> Result<Self, ListenError> {
+    ///
+    /// # Errors
+    /// When there is no free port, or `authority` is none.
+    pub async fn open(gate: Gate, server: SocketAddr, authority: &str) -> Result<Self, ListenError> {
         let own = Authority::new("gate")?;
         let acceptor = TlsAcceptor::from(Arc::new(own.server(names())?));
         let roots = trusting(authority)?;
@@ -83,12 +87,14 @@ impl Proxy {
     }
 
     /// Where it is.
-    pub(crate) fn address(&self) -> SocketAddr {
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The certificate (PEM) of the authority that its own certificate is from.
-    pub(crate) fn authority(&self) -> &str {
+    #[must_use]
+    pub fn authority(&self) -> &str {
         &self.authority
     }
 }

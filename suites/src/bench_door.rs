@@ -1,11 +1,15 @@
-//! What a door costs: how much later an answer comes through one, and how much gets through.
+//! What a door costs: how much later an answer comes through one, how much gets through, and what it adds to read requests.
 
+use std::error::Error;
+use std::fmt::Display;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use capsize_apiserver::{Authority, Server};
 use capsize_clock::{Seed, live};
-use capsize_clusters::{Door, Link};
+use capsize_clusters::{Door, Gate, Link, Proxy, administrator};
+use kube::Client;
 use miette::miette;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,9 +18,15 @@ use crate::bench::{Row, now};
 use crate::exit::Trouble;
 
 /// The rows.
-pub(crate) const ROWS: [Row; 2] = [
+pub(crate) const ROWS: [Row; 3] = [
     Row { what: "a door, added to a request (p50)", promise: "at most 0.2 ms", alone: false, measure: added },
     Row { what: "a door, bytes through it", promise: "at least 2 GB/s", alone: false, measure: passed },
+    Row {
+        what: "a reader of requests, added to one (p50)",
+        promise: "at most 0.2 ms",
+        alone: false,
+        measure: read,
+    },
 ];
 
 /// A request, and its answer, are so long.
@@ -35,10 +45,10 @@ fn added() -> Result<String, Trouble> {
     measured(|server, door| async move {
         let mut best = Duration::MAX;
         for _ in 0..ROUNDS {
-            let (direct, through) = (median(server).await?, median(door).await?);
+            let (direct, through) = (median_at(server).await?, median_at(door).await?);
             best = best.min(through.saturating_sub(direct));
         }
-        Ok(format!("{:.3} ms", best.as_secs_f64() * 1000.0))
+        Ok(in_ms(best))
     })
 }
 
@@ -50,6 +60,35 @@ fn passed() -> Result<String, Trouble> {
         }
         Ok(format!("{:.2} GB/s", best / 1e9))
     })
+}
+
+/// The same over HTTPS, where somebody on the way reads requests: a member's API server may be in trouble.
+fn read() -> Result<String, Trouble> {
+    let measured = live(Seed(1), 1.0, |run| async move {
+        let server = Server::builder().build().listen((Ipv4Addr::LOCALHOST, 0)).await?;
+        let authority = server.authority().map(Authority::pem).unwrap_or_default();
+        let token = server.token().unwrap_or_default();
+        let proxy = Proxy::open(Gate::new(run.clock), server.address(), &authority).await?;
+        let direct = administrator(server.address(), &authority, &token).await?;
+        let through = administrator(proxy.address(), proxy.authority(), &token).await?;
+        let ask = |client: &Client| {
+            let client = client.clone();
+            async move || client.apiserver_version().await.map(drop)
+        };
+        let mut best = Duration::MAX;
+        for _ in 0..ROUNDS {
+            let (direct, through) = (median(ask(&direct)).await?, median(ask(&through)).await?);
+            best = best.min(through.saturating_sub(direct));
+        }
+        server.stop().await;
+        Ok::<_, Box<dyn Error>>(in_ms(best))
+    });
+    let wrong = |error: &dyn Display| Trouble::Environment(miette!("cannot measure over HTTPS: {error}"));
+    measured.map_err(|error| wrong(&error))?.map_err(|error| wrong(&error))
+}
+
+fn in_ms(duration: Duration) -> String {
+    format!("{:.3} ms", duration.as_secs_f64() * 1000.0)
 }
 
 /// Measures with a server, which is there directly and behind a door.
@@ -93,19 +132,27 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
 }
 
 /// How long a request takes that is neither among the faster half nor among the slower.
-async fn median(address: SocketAddr) -> io::Result<Duration> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    let mut message = [7; MESSAGE];
+async fn median<E>(mut ask: impl AsyncFnMut() -> Result<(), E>) -> Result<Duration, E> {
     let mut took = Vec::with_capacity(REQUESTS);
     for _ in 0..REQUESTS {
         let start = now();
-        stream.write_all(&message).await?;
-        stream.read_exact(&mut message).await?;
+        ask().await?;
         took.push(start.elapsed());
     }
     took.sort();
     Ok(took[REQUESTS / 2])
+}
+
+/// The same of messages on one connection.
+async fn median_at(address: SocketAddr) -> io::Result<Duration> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let mut message = [7; MESSAGE];
+    let ask = async || {
+        stream.write_all(&message).await?;
+        stream.read_exact(&mut message).await.map(drop)
+    };
+    median(ask).await
 }
 
 /// How many bytes a second get there.
