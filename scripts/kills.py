@@ -3,11 +3,11 @@
 
     scripts/kills.py --provider container --kills 200 [--seed 8] [--capsize target/release/capsize] [-- OPTION...]
 
-Each run has two members of the provider and a program as its target, and waits for an hour: it is killed by SIGKILL before, within 1.2
-times what it takes until all is made. Then the
-program of the target and the processes of members have to be gone, and after `capsize doctor --heal`, which does what the next run would do
-first, all containers, networks, volumes, folders and journals, too. What follows `--` goes to `capsize run`, as --kind-image does.
-Exits with 1 where anything was left. Needs Linux; what the provider needs, `capsize doctor` says.
+Each run has two members of the provider and a program as its target, and waits for an hour: it is killed by SIGKILL before,
+within 1.2 times what it takes until all is made. Then the program of the target and the processes of members have to be
+gone, and after `capsize doctor --heal`, which does what the next run would do first, all containers, networks, volumes,
+folders and journals, too. What follows `--` goes to `capsize run`, as --kind-image does. Exits with 1 where anything was
+left. Needs Linux; what the provider needs, `capsize doctor` says.
 """
 
 import argparse

@@ -11,7 +11,7 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use tempfile::TempDir;
 
-use crate::stage::{Stage, moves, program, said};
+use crate::stage::{Stage, moves, moves_after, program, said};
 use crate::support::{find_image, node_image};
 
 /// What is to be said to run on them.
@@ -52,7 +52,7 @@ async fn looks_like_kind(member: &Outside, nodes: usize) {
 
 pub(crate) fn moves_away() {
     let image = node_image().unwrap();
-    let all = [
+    let breakdowns = [
         ("pause", "pause"),
         ("disconnect", "disconnect"),
         ("stop", "stop"),
@@ -60,16 +60,18 @@ pub(crate) fn moves_away() {
         ("api-server", "apiServer"),
         ("vanish", "{vanish: both}"),
     ];
-    let stage = Stage::new(&moves(all[0].0, all[0].1));
+    // Its machine is well, and its API server is not: somebody on the way reads requests.
+    let stage =
+        Stage::new(&moves_after("refused", "disturb", "{fail: {with: ServiceUnavailable, every: 1}}"));
     let mut command = stage.run_on(program(), &on(&image));
-    for (name, by) in &all[1..] {
+    for (name, by) in breakdowns {
         let path = stage.path(&format!("{name}.yaml"));
         std::fs::write(&path, moves(name, by)).unwrap();
         command.arg(path);
     }
     let ran = command.args(["--jobs", "2"]).output().unwrap();
     assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
-    assert!(said(&ran).contains("6 cases passed"), "{}", said(&ran));
+    assert!(said(&ran).contains("7 cases passed"), "{}", said(&ran));
     assert!(said(&ran).contains(&format!("kind, {image}")), "the report names the image: {}", said(&ran));
     assert_eq!(stage.left(), []);
 }

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         docker("a_workload_leaves_a_machine_that_breaks_down_and_may_come_back", breakdowns::each),
         docker("a_member_hears_how_long_replicas_take", breakdowns::start_up),
         docker("runs_that_are_killed_leave_nothing_after_the_next_start", kills::leave_nothing),
+        docker("what_a_busy_docker_makes_after_the_end_of_a_run_is_removed", kills::late),
         docker("runs_that_are_asked_to_stop_undo_what_they_have_done", signals::undo),
         docker("without_the_image_the_doctor_and_the_run_say_how_to_build_it", support::no_image),
         docker("without_an_image_of_nodes_the_doctor_and_the_run_say_how_to_get_one", kinds::no_image),

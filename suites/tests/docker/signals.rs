@@ -1,6 +1,5 @@
 //! Runs that are asked to stop: they undo what they have done, and say by their exit code who asked.
 
-use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -32,8 +31,7 @@ pub(crate) fn undo() {
         assert_eq!(ran.status.code(), Some(code), "{}", said(&ran));
         assert!(said(&ran).contains(&format!("ended by {name}")), "{}", said(&ran));
         assert_eq!(stage.left(), []);
-        let journals = fs::read_dir(stage.path("state")).unwrap().count();
-        assert_eq!(journals, 0, "nothing is left to undo");
+        assert_eq!(stage.journals(), 0, "nothing is left to undo");
     }
 }
 

@@ -8,9 +8,13 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 fn doctor(folder: &Path, docker: &str, arguments: &[&str]) -> Output {
+    capsize(folder, docker, &[&["doctor"], arguments].concat())
+}
+
+fn capsize(folder: &Path, docker: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
     command.env("CAPSIZE_STATE", folder.join("state")).env("DOCKER_HOST", docker);
-    command.arg("doctor").args(arguments).output().unwrap()
+    command.args(arguments).output().unwrap()
 }
 
 fn said(output: &Output) -> String {
@@ -32,9 +36,18 @@ fn without_docker_embedded_runs_are_well_and_others_are_told_what_to_do() {
         assert_eq!(looked.status.code(), Some(0), "{docker}: {}", said(&looked));
         assert!(said(&looked).contains("missing  Docker"), "{docker}: {}", said(&looked));
         assert!(said(&looked).contains(advice), "{docker}: {}", said(&looked));
-        let looked = doctor(folder.path(), &docker, &["--provider", "container"]);
-        assert_eq!(looked.status.code(), Some(3), "{docker}: {}", said(&looked));
-        assert!(said(&looked).contains("are not possible here: Docker"), "{docker}: {}", said(&looked));
+        for provider in ["container", "kind"] {
+            let looked = doctor(folder.path(), &docker, &["--provider", provider]);
+            assert_eq!(looked.status.code(), Some(3), "{docker}: {}", said(&looked));
+            assert!(said(&looked).contains("are not possible here: Docker"), "{docker}: {}", said(&looked));
+            assert!(said(&looked).contains(advice), "{docker}: {}", said(&looked));
+            let case = ["--provider", provider, "--target", "capsize-controllers", "--filter", "run-out"];
+            let ran = capsize(folder.path(), &docker, &[&["run"], &case[..]].concat());
+            assert_eq!(ran.status.code(), Some(3), "{docker}: {}", said(&ran));
+            for part in ["Docker does not answer at", "`capsize doctor` looks closer"] {
+                assert!(said(&ran).contains(part), "{part}: {}", said(&ran));
+            }
+        }
     }
 }
 

@@ -109,6 +109,22 @@ async fn nothing_is_done_to_a_cluster_that_is_not_allowed_by_both_its_names() {
 }
 
 #[tokio::test]
+async fn a_user_who_has_a_certificate_and_no_token_is_told_how_to_get_one() {
+    let others = Others::start().await;
+    let path = others.folder.path().join("all.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("token:"));
+    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    assert!(text.contains("client-certificate-data:"));
+    fs::write(&path, text).unwrap();
+    let ran = others.run(&[("moves", MOVES.into())], &others.allowed());
+    assert_eq!(ran.status.code(), Some(3), "{}", said(&ran));
+    for part in ["context member1", "has no bearer token", "`kubectl create token`"] {
+        assert!(said(&ran).contains(part), "{part}: {}", said(&ran));
+    }
+}
+
+#[tokio::test]
 async fn no_fault_strikes_more_members_than_are_allowed_at_a_time() {
     let others = Others::start().await;
     let faults = [

@@ -13,8 +13,9 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::stage::kills::at_work;
 use crate::stage::{Stage, moves, program, said};
-use crate::support::{assets, at_work, folders, run};
+use crate::support::{assets, folders, run};
 
 fn provider(journal: &Arc<Journal>) -> Processes {
     let starter: Starter = Arc::new(|path: &Path| {

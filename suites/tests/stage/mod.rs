@@ -1,5 +1,7 @@
 //! What tests of members outside of the process share: a target with short timings and a case, on which runs keep to a folder.
 
+pub(crate) mod kills;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -15,16 +17,24 @@ pub(crate) struct Stage(TempDir);
 impl Stage {
     /// The reference on the case, in real time.
     pub(crate) fn new(case: &str) -> Self {
-        Self::with("start: reference", case)
+        Self::with(|_| "start: reference".to_owned(), case)
     }
 
-    pub(crate) fn with(start: &str, case: &str) -> Self {
+    /// What `start` says, which hears of the folder, on the case.
+    pub(crate) fn with(start: impl FnOnce(&Path) -> String, case: &str) -> Self {
         let stage = Self(TempDir::new().unwrap());
+        let start = start(stage.0.path());
         let (before, rest) = PROFILE.split_once("start:\n").unwrap();
         let (_, after) = rest.split_once("features:\n").unwrap();
         fs::write(stage.path("target.yaml"), format!("{before}{start}\nfeatures:\n{after}")).unwrap();
         fs::write(stage.path("case.yaml"), case).unwrap();
         stage
+    }
+
+    /// How many journals there are, of runs that are over or not.
+    pub(crate) fn journals(&self) -> usize {
+        // Before a run has begun, there is no folder.
+        fs::read_dir(self.path("state")).map_or(0, Iterator::count)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -57,18 +67,23 @@ pub(crate) fn said(output: &Output) -> String {
     String::from_utf8(text).unwrap().replace("\n  │ ", " ")
 }
 
-/// A workload that goes elsewhere when its member is not heard, and is well afterwards.
+/// A workload that goes elsewhere when the machine of its member breaks down, and is well afterwards.
 pub(crate) fn moves(name: &str, by: &str) -> String {
+    moves_after(name, "down", by)
+}
+
+/// A workload that goes elsewhere when something is done to its member, and is well afterwards.
+pub(crate) fn moves_after(name: &str, step: &str, by: &str) -> String {
     format!(
         "
 scenario: {name}
-about: The machine of a member breaks down, and its workload goes to another.
+about: A member is not heard, and its workload goes to another.
 fleet: {{members: 2}}
 given:
   - workload: {{name: web, replicas: 2, policy: {{spread: {{cluster: {{min: 1, max: 1}}}}, scheduling: Duplicated}}}}
   - settled: web
 when:
-  - down: {{cluster: {{carrying: web}}, by: {by}, as: victim}}
+  - {step}: {{cluster: {{carrying: web}}, by: {by}, as: victim}}
 then:
   - tainted: {{cluster: victim, key: not-ready, effect: NoSchedule}}
   - evicted: {{workload: web, from: victim}}

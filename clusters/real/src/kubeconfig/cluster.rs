@@ -98,7 +98,10 @@ pub(crate) fn token(kubeconfig: &Kubeconfig, context: &str) -> Result<String, St
         (None, Some(path)) => Ok(read(path)?.trim().to_owned()),
         (None, None) => {
             let make = "`kubectl create token` makes one";
-            Err(format!("its user has no bearer token, by which control planes reach members: {make}"))
+            Err(format!(
+                "its user has no bearer token, by which control planes reach members; a certificate does not do in its \
+                 place: {make}"
+            ))
         }
     }
 }
