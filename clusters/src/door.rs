@@ -73,6 +73,8 @@ async fn pass(link: Link, mut client: TcpStream, server: SocketAddr) {
         let server = onward.insert(TcpStream::connect(server).await?);
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
+        unpace(&client);
+        unpace(server);
         let (from_client, to_client) = client.split();
         let (from_server, to_server) = server.split();
         let there = Pump { link: &link, birth, from: from_client, to: to_server, end: End::Member };
@@ -91,6 +93,16 @@ async fn pass(link: Link, mut client: TcpStream, server: SocketAddr) {
             let _gone = stream.set_zero_linger();
         }
     }
+}
+
+/// Sends on a connection as fast as the other end reads. Machines may be set up to pace what they send (BBR), and do that on loopback as
+/// well, where it only costs: how narrow a link is, scenarios say.
+pub fn unpace(stream: &TcpStream) {
+    // Where a machine does not leave that to its users, it is as it was.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::net::sockopt::set_tcp_congestion(stream, "reno");
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
 }
 
 #[cfg(test)]

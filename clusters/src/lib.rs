@@ -25,7 +25,7 @@ mod verb;
 
 pub use body::LinkBody;
 pub use capsize_apiserver::{Builder, Identity, Keys, ListenError, Listening, Quantity, User};
-pub use door::Door;
+pub use door::{Door, unpace};
 pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, SyncMode};
 pub use gate::{ErrorStatus, Gate, GateGuard, GateService, STALE_AT_MOST, ServerFault};
 pub use gate_body::GateBody;
