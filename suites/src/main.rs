@@ -8,7 +8,7 @@ use clap::Parser;
 
 /// Objects are made and dropped all the time.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     exit::code(Cli::parse().execute())
