@@ -1,8 +1,8 @@
 //! What a controller remembers of each object, in memory only: a restart forgets it.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use indexmap::IndexMap;
 use kube::Resource;
 
 /// An object's namespace, empty for cluster-scoped ones, and its name.
@@ -16,7 +16,7 @@ pub(super) fn key(object: &impl Resource) -> Key {
 
 /// One note for an object, at most.
 #[derive(Debug)]
-pub(crate) struct Notes<V>(Mutex<BTreeMap<Key, V>>);
+pub(crate) struct Notes<V>(Mutex<IndexMap<Key, V>>);
 
 impl<V> Default for Notes<V> {
     fn default() -> Self {
@@ -42,7 +42,7 @@ impl<V: Clone + PartialEq> Notes<V> {
 
     /// Notes nothing any more.
     pub(crate) fn forget(&self, object: &impl Resource) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(object));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).swap_remove(&key(object));
     }
 }
 

@@ -3,17 +3,18 @@
 //! Who comes first is served first. Nobody is in the line twice, and nobody is served twice at once: who is to come
 //! meanwhile has another turn afterwards. Who is to come later has one time to come, the earliest that was asked for.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use tokio::time::Instant;
 
 use super::notes::Key;
 
-/// Where everybody is. Who is not in it has nothing to come for.
+/// Where everybody is, which is only ever asked by name. Who is not in it has nothing to come for.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    places: BTreeMap<Arc<Key>, Place>,
+    places: IndexMap<Arc<Key>, Place>,
     line: VecDeque<Arc<Key>>,
     /// In the order in which they come. Of those who come at once, the first is who was asked first.
     later: BTreeSet<(Instant, u64, Arc<Key>)>,
@@ -76,7 +77,7 @@ impl Turns {
             (Some(Place::ServedAgain), _) => self.enqueue(key),
             (_, Some(at)) => self.wait(key, at),
             (_, None) => {
-                self.places.remove(&key);
+                self.places.swap_remove(&key);
             }
         }
     }

@@ -102,7 +102,11 @@ impl Behaviour {
     /// As the real system in this release (`1.13.10`, `v1.18.2`), as far as the switches go.
     #[must_use]
     pub fn of(release: &str) -> Self {
-        let release = number(release);
+        Self::since(number(release))
+    }
+
+    /// As `of`. Asked by many rules for each object, so that no text is read here.
+    fn since(release: Number) -> Self {
         Self {
             division: if release >= (1, 16) { Division::Webster } else { Division::LargestWeight },
             grouping: if release >= (1, 6) { Grouping::WithinLimits } else { Grouping::Fewest },
@@ -132,7 +136,7 @@ impl Behaviour {
 
 impl Default for Behaviour {
     fn default() -> Self {
-        Self::of("1.5")
+        Self::since((1, 5))
     }
 }
 
