@@ -19,7 +19,7 @@ const PORTS: std::ops::RangeInclusive<u16> = 30_000..=32_767;
 const ATTEMPTS: usize = 16;
 
 /// What the services of a server have.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Allocated {
     addresses: BTreeSet<u32>,
     ports: BTreeSet<u16>,

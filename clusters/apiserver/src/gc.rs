@@ -14,7 +14,7 @@ use crate::store::{self, Version};
 use crate::writer::Writer;
 
 /// Who depends on whom: by the owner's uid, the tables and keys of its dependents.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Dependents(BTreeMap<String, BTreeSet<(Arc<str>, String)>>);
 
 impl Dependents {

@@ -43,6 +43,7 @@
 mod allocate;
 mod auth;
 mod autoscaler;
+mod backup;
 mod body;
 mod builtin;
 mod cel;
@@ -98,11 +99,12 @@ mod write;
 mod writer;
 
 pub use auth::User;
+pub use backup::{Backup, RESTORED};
 pub use face::Server;
 pub use peer::ClientCertificate;
 pub use quantity::Quantity;
 pub use respond::{ApiBody, ListBody};
 pub use serve::{Authority, Identity, Keys, Limits, ListenError, Listener, Listening};
-pub use server::{Admission, AdmissionRequest, ApiServer, Builder, InstallError};
+pub use server::{Admission, AdmissionRequest, ApiServer, Builder, InstallError, Stopped};
 pub use service::ApiService;
 pub use webhook::{WebhookCall, WebhookTransport};

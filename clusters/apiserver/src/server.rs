@@ -1,5 +1,6 @@
 //! One API server: its settings, its state behind one lock, and how it is built.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -58,6 +59,8 @@ pub(crate) struct Inner {
     pub access: Access,
     pub metrics: Metrics,
     pub transports: Transports,
+    /// By how many it is stopped.
+    stopped: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -83,6 +86,11 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Inner {
+    /// Whether it answers onlookers alone.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed) > 0
+    }
+
     /// The state, for as long as the guard lives. Never held across an await.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -180,7 +188,6 @@ impl Builder {
     #[must_use]
     pub fn build(self) -> ApiServer {
         let access = self.access.finish(self.chance.clone());
-        let rbac = access.rbac;
         let state = State {
             store: Store::new(self.clock, self.history_limit),
             custom: Vec::new(),
@@ -202,9 +209,18 @@ impl Builder {
                 access,
                 metrics: Metrics::default(),
                 transports: self.transports,
+                stopped: AtomicUsize::new(0),
                 state: Mutex::new(state),
             }),
         };
+        server.inner.found(&mut server.inner.state());
+        server
+    }
+}
+
+impl Inner {
+    /// Makes what every cluster has.
+    pub(crate) fn found(&self, state: &mut State) {
         let namespace =
             |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let mut objects: Vec<_> =
@@ -213,11 +229,22 @@ impl Builder {
             "namespace": "default", "labels": {"component": "apiserver", "provider": "kubernetes"}},
             "spec": {"clusterIP": "10.96.0.1",
                 "ipFamilyPolicy": "SingleStack", "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}]}}));
-        server.install(objects).expect("these are valid");
-        if rbac {
-            server.install(auth::bootstrap_objects()).expect("these are valid");
+        if self.access.rbac {
+            objects.extend(auth::bootstrap_objects());
         }
-        server
+        self.install(state, objects).expect("these are valid");
+    }
+
+    fn install(&self, state: &mut State, objects: Vec<Value>) -> Result<(), InstallError> {
+        for object in objects {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+            let mut writer = Writer::new(self, state);
+            let created = writer.install(object);
+            writer.finish();
+            created.map_err(|failure| InstallError { kind, name, message: failure.message })?;
+        }
+        Ok(())
     }
 }
 
@@ -262,10 +289,25 @@ impl ApiServer {
         kube::Client::new(self.service(), "default")
     }
 
+    /// A client as [`Self::client`], whose watches do not end when the server is restored: they are told what is other than
+    /// before as changes, behind a bookmark with the annotation [`RESTORED`](crate::RESTORED). So one can follow what the
+    /// server holds through all that becomes of it.
+    #[must_use]
+    pub fn onlooker(&self) -> kube::Client {
+        kube::Client::new(self.service().for_onlookers(), "default")
+    }
+
     /// The server as a service of HTTP requests.
     #[must_use]
     pub fn service(&self) -> ApiService {
         ApiService::new(self.clone())
+    }
+
+    /// Answers every request with 503 until the guard is dropped, but for those of onlookers.
+    #[must_use = "the server answers again when the guard is dropped"]
+    pub fn stop(&self) -> Stopped {
+        self.inner.stopped.fetch_add(1, Ordering::Relaxed);
+        Stopped(self.inner.clone())
     }
 
     /// Makes `/readyz`, `/healthz` and `/livez` answer 200 or 500. Other requests are served either way.
@@ -278,16 +320,17 @@ impl ApiServer {
     /// # Errors
     /// Names the first object that is refused; those before it have been created.
     pub fn install(&self, objects: Vec<Value>) -> Result<(), InstallError> {
-        let mut state = self.inner.state();
-        for object in objects {
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
-            let mut writer = Writer::new(&self.inner, &mut state);
-            let created = writer.install(object);
-            writer.finish();
-            created.map_err(|failure| InstallError { kind, name, message: failure.message })?;
-        }
-        Ok(())
+        self.inner.install(&mut self.inner.state(), objects)
+    }
+}
+
+/// A server that is stopped.
+#[derive(Debug)]
+pub struct Stopped(Arc<Inner>);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.0.stopped.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

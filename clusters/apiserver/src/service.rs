@@ -28,11 +28,21 @@ const BODY_LIMIT: usize = 3 * 1024 * 1024;
 pub struct ApiService {
     server: ApiServer,
     outside: bool,
+    onlooks: bool,
 }
+
+/// On a request whose watch does not end when the server is restored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Onlooker;
 
 impl ApiService {
     pub(crate) fn new(server: ApiServer) -> Self {
-        Self { server, outside: false }
+        Self { server, outside: false, onlooks: false }
+    }
+
+    /// The service whose watches do not end when the server is restored.
+    pub(crate) fn for_onlookers(self) -> Self {
+        Self { onlooks: true, ..self }
     }
 
     /// The service as it is for those who come over a socket: where credentials are asked for, a request that brings
@@ -57,9 +67,14 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (server, outside) = (self.server.clone(), self.outside);
+        let (server, outside, onlooks) = (self.server.clone(), self.outside, self.onlooks);
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
+            if onlooks {
+                parts.extensions.insert(Onlooker);
+            } else if server.inner.is_stopped() {
+                return Ok(respond::failure(&Failure::stopped()));
+            }
             if let Err(failure) = auth::let_in(&server, &mut parts, outside) {
                 return Ok(auth::refusal(&failure));
             }

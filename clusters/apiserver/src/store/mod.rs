@@ -4,6 +4,6 @@ mod objects;
 mod table;
 mod version;
 
-pub(crate) use objects::{Store, key, object_key};
+pub(crate) use objects::{Snapshot, Store, key, object_key};
 pub(crate) use table::Event;
 pub(crate) use version::{SEPARATOR, Version};

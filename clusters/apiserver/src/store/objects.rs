@@ -4,13 +4,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 
 use capsize_clock::Clock;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::table::Table;
+use super::table::{Objects, Table};
 use super::version::Version;
 
 /// How much text, in bytes, the objects may have whose trees are kept: those that were written last. Enough for what
@@ -26,6 +27,13 @@ pub(crate) struct Store {
     history_limit: usize,
     recent: RefCell<Recent>,
     written: Arc<Notify>,
+}
+
+/// The objects of a store as they were at one moment. What is the same since is shared.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    revision: u64,
+    tables: BTreeMap<Arc<str>, Objects>,
 }
 
 /// The versions whose trees are kept, by their revisions: none that has been replaced.
@@ -157,6 +165,34 @@ impl Store {
         self.forget(&stale);
         self.written.notify_waiters();
         Some(version)
+    }
+
+    /// All objects as they are now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let tables = self.tables.iter().map(|(name, table)| (name.clone(), table.objects().clone()));
+        Snapshot { revision: self.revision, tables: tables.collect() }
+    }
+
+    /// Holds what it held at `snapshot`, and is at the revision of that again. Watches end, but for those that outlast it.
+    pub(crate) fn restore(&mut self, snapshot: &Snapshot) {
+        for version in mem::take(self.recent.get_mut()).versions.values() {
+            version.drop_tree();
+        }
+        for name in snapshot.tables.keys() {
+            self.table_mut(name);
+        }
+        let at = self.clock.elapsed();
+        for (name, table) in &mut self.tables {
+            let objects = snapshot.tables.get(name).cloned().unwrap_or_default();
+            table.restore(objects, snapshot.revision, at);
+        }
+        self.revision = snapshot.revision;
+        self.written.notify_waiters();
+    }
+
+    /// Another with the same settings, which is empty.
+    pub(crate) fn blank(&self) -> Self {
+        Self::new(self.clock, self.history_limit)
     }
 
     /// Nobody writes these any more.

@@ -2,6 +2,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
+use std::mem;
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -31,16 +32,31 @@ pub(crate) struct Event {
     pub line: OnceLock<Bytes>,
 }
 
+/// The objects of one kind by their keys.
+pub(super) type Objects = BTreeMap<Arc<str>, Arc<Version>>;
+
+/// What watches that outlast it are told of a table that comes to hold what it held before.
+#[derive(Clone, Debug)]
+pub(crate) struct Rift {
+    /// What was written up to then.
+    pub log: VecDeque<Event>,
+    /// How what is there then differs from what was there last: events that nobody has written.
+    pub differences: Vec<Event>,
+    /// The revision that the store is at then.
+    pub revision: u64,
+}
+
 /// All objects of one kind.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    objects: BTreeMap<Arc<str>, Arc<Version>>,
+    objects: Objects,
     log: VecDeque<Event>,
     /// The log holds every event after this revision.
     floor: u64,
     woken: Arc<Notify>,
     /// Watches that began at or before this revision end: what was served then is no longer.
     closed_at: u64,
+    rifts: Vec<Rift>,
 }
 
 impl Table {
@@ -100,6 +116,43 @@ impl Table {
         }
         self.woken.notify_waiters();
         stale
+    }
+
+    /// The objects as they are.
+    pub(super) fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    /// Holds `objects` in the place of what it held, and nothing of how they came about. `revision` is the one that the
+    /// store is at then.
+    pub(super) fn restore(&mut self, objects: Objects, revision: u64, at: Duration) {
+        let was = mem::replace(&mut self.objects, objects);
+        let event = |key: &Arc<str>, before: Option<&Arc<Version>>, after: Arc<Version>, deleted| {
+            let (key, before, line) = (key.clone(), before.cloned(), OnceLock::new());
+            Event { revision: after.revision, at, key, before, after, deleted, line }
+        };
+        let gone = was.iter().filter(|(key, _)| !self.objects.contains_key(*key));
+        let gone = gone.map(|(key, before)| event(key, Some(before), before.leaving(revision), true));
+        let there = self.objects.iter().filter_map(|(key, after)| {
+            let before = was.get(key);
+            let same = before.is_some_and(|before| Arc::ptr_eq(before, after));
+            (!same).then(|| event(key, before, after.clone(), false))
+        });
+        let differences = gone.chain(there).collect();
+        let log = mem::take(&mut self.log);
+        self.rifts.push(Rift { log, differences, revision });
+        (self.floor, self.closed_at) = (revision, 0);
+        self.woken.notify_waiters();
+    }
+
+    /// How often it has come to hold what it held before.
+    pub(crate) fn rifts(&self) -> usize {
+        self.rifts.len()
+    }
+
+    /// What happened the next time that it did so, after so many.
+    pub(crate) fn rift_after(&self, rifts: usize) -> Option<&Rift> {
+        self.rifts.get(rifts)
     }
 
     /// Ends the watches that began at or before `revision`, once they have told what there is to tell.

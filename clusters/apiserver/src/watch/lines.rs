@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
 
+use crate::backup::RESTORED;
 use crate::defaults::empty_form;
 use crate::failure::Failure;
 use crate::kinds::Kind;
@@ -79,6 +80,15 @@ pub(super) fn bookmark(kind: &Kind, revision: u64, ends_initial: bool) -> Bytes 
     if ends_initial {
         object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
     }
+    envelope("BOOKMARK", &object)
+}
+
+/// The line that parts what was told before the server was restored from what is told after that.
+pub(super) fn restored(kind: &Kind, revision: u64) -> Bytes {
+    let mut object = blank(kind);
+    object["kind"] = kind.kind.as_ref().into();
+    object["apiVersion"] = kind.api_version().into();
+    object["metadata"] = json!({"resourceVersion": revision.to_string(), "annotations": {RESTORED: "true"}});
     envelope("BOOKMARK", &object)
 }
 

@@ -23,7 +23,7 @@ use crate::respond::{self, ApiBody};
 use crate::scope::Scope;
 use crate::selector::Selector;
 use crate::server::{ApiServer, State};
-use crate::service::Call;
+use crate::service::{Call, Onlooker};
 use crate::store::{Event, Version};
 
 /// How often a watch that asked for bookmarks gets one.
@@ -51,6 +51,10 @@ struct Watch {
     initial: Option<vec::IntoIter<(Arc<str>, Arc<Version>)>>,
     /// A bookmark says where the initial events end.
     tells_end: bool,
+    /// Of how many times that the server was restored it knows.
+    rifts: usize,
+    /// Whether it goes on when the server is restored.
+    outlasts: bool,
     stage: Stage,
     deadline: Instant,
     next_bookmark: Option<Instant>,
@@ -81,7 +85,8 @@ pub(crate) fn watch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let current = state.store.revision();
     // The table must be there, so that its writes wake the watch.
     let table = state.store.table_mut(&call.kind.storage);
-    let (woken, oldest) = (table.woken().clone(), table.oldest());
+    let (woken, oldest, rifts) = (table.woken().clone(), table.oldest(), table.rifts());
+    let outlasts = call.parts.extensions.get::<Onlooker>().is_some();
     let now = Instant::now();
     let (seen, stage) = match start {
         Start::After(revision) if revision < oldest => (revision, Stage::Refused(too_old(revision, oldest))),
@@ -108,6 +113,8 @@ pub(crate) fn watch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         opened: current,
         initial: None,
         tells_end,
+        rifts,
+        outlasts,
         stage,
         deadline,
         next_bookmark,
@@ -172,10 +179,14 @@ impl Watch {
 
     /// What can be sent without waiting.
     fn ready(&mut self) -> Option<Bytes> {
+        self.end_if_restored();
         if let Stage::Ahead { at_least, until } = self.stage {
             self.ahead(at_least, until);
         }
         if let Some(text) = self.present() {
+            return Some(text);
+        }
+        if let Some(text) = self.across() {
             return Some(text);
         }
         match &self.stage {
@@ -187,6 +198,39 @@ impl Watch {
             }
             Stage::Ahead { .. } | Stage::Ended => None,
         }
+    }
+
+    /// Who restores a server stops it first.
+    fn end_if_restored(&mut self) {
+        let server = self.server.clone();
+        let state = server.inner.state();
+        let table = state.store.table(&self.kind.storage);
+        if !self.outlasts && table.is_some_and(|table| table.rifts() > self.rifts) {
+            (self.stage, self.initial) = (Stage::Ended, None);
+        }
+    }
+
+    /// What there was to tell when the server was restored, and what is other since.
+    fn across(&mut self) -> Option<Bytes> {
+        let server = self.server.clone();
+        let state = server.inner.state();
+        let rift = state.store.table(&self.kind.storage)?.rift_after(self.rifts)?.clone();
+        drop(state);
+        let mut text = BytesMut::new();
+        let tell = |text: &mut BytesMut, event: &Event| {
+            if let Some((told, version)) =
+                lines::seen(&self.selector, event).filter(|_| self.scope.covers(&event.key))
+            {
+                lines::put_line(text, &self.kind, told, &version);
+            }
+        };
+        let left = rift.log.iter().filter(|event| event.revision > self.seen);
+        left.for_each(|event| tell(&mut text, event));
+        text.extend_from_slice(&lines::restored(&self.kind, rift.revision));
+        rift.differences.iter().for_each(|event| tell(&mut text, event));
+        (self.seen, self.opened) = (rift.revision, rift.revision);
+        self.rifts += 1;
+        Some(text.freeze())
     }
 
     fn ahead(&mut self, at_least: u64, until: Instant) {
