@@ -2,10 +2,10 @@
 //! or run outside, where a provider puts them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use capsize_apiserver::{AdmissionRequest, ApiServer, Builder};
+use capsize_apiserver::{AdmissionRequest, ApiServer, Backup, Builder, Stopped};
 use capsize_clock::{Seed, Simulation};
 use kube::Client;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::gate::Gate;
 use crate::inside::{self, StartUp, StartUpSetting};
-use crate::link::Link;
+use crate::link::{Link, LinkFault, LinkGuard};
 use crate::nodes;
 use crate::outside::{Foreign, Inside, Machine, Provider, ProviderError};
 
@@ -190,13 +190,20 @@ pub struct Member {
     place: Place,
 }
 
+/// A member that nobody reaches.
+#[derive(Debug)]
+#[must_use = "it is reached again when the guard is dropped"]
+#[expect(dead_code, reason = "what is held is undone when it is dropped")]
+pub struct ShutOff(LinkGuard, Option<Stopped>);
+
 /// Where a member runs.
 enum Place {
     /// In this process.
     Embedded {
         api: ApiServer,
         remote: Client,
-        _inside: JoinSet<()>,
+        run: Simulation,
+        inside: Mutex<JoinSet<()>>,
     },
     Outside(Box<Foreign>),
 }
@@ -208,8 +215,8 @@ impl Member {
         let (api, start_up) = (api.build(), StartUpSetting::new(spec.start_up));
         let gate = Gate::new(run.clock);
         let remote = link.wrap(gate.wrap(api.service())).client();
-        let inside = run_inside(run, spec, &api.client(), start_up.clone());
-        let place = Place::Embedded { api, remote, _inside: inside };
+        let inside = Mutex::new(run_inside(run, spec, &api.client(), start_up.clone()));
+        let place = Place::Embedded { api, remote, run, inside };
         Self { spec: spec.clone(), link, gate, start_up, place }
     }
 
@@ -231,6 +238,58 @@ impl Member {
         match &self.place {
             Place::Embedded { api, .. } => api.client(),
             Place::Outside(foreign) => foreign.client(),
+        }
+    }
+
+    /// As [`Self::client`], and its watches go on when the member comes to hold what it held before.
+    #[must_use]
+    pub fn onlooker(&self) -> Client {
+        match &self.place {
+            Place::Embedded { api, .. } => api.onlooker(),
+            Place::Outside(foreign) => foreign.client(),
+        }
+    }
+
+    /// What its API server holds now, if that is in this process.
+    #[must_use]
+    pub fn backup(&self) -> Option<Backup> {
+        self.api().map(ApiServer::backup)
+    }
+
+    /// Nobody reaches it until the guard is dropped, from the control plane or from inside.
+    pub fn shut_off(&self) -> ShutOff {
+        ShutOff(self.link.apply(LinkFault::Refuse), self.api().map(ApiServer::stop))
+    }
+
+    /// Its API server holds again what it held when `backup` was made, and what goes on inside begins anew. Who watches it is
+    /// not told, but that the watch is over.
+    pub fn restore(&self, backup: &Backup) {
+        if let Some(api) = self.api() {
+            api.restore(backup);
+            self.set_inside(true);
+        }
+    }
+
+    /// Nothing goes on inside any more, and its API server holds nothing but what a new one does.
+    pub fn lose_all(&self) {
+        if let Some(api) = self.api() {
+            self.set_inside(false);
+            api.wipe();
+        }
+    }
+
+    /// What goes on inside begins anew.
+    pub fn begin_anew(&self) {
+        self.set_inside(true);
+    }
+
+    fn set_inside(&self, goes_on: bool) {
+        if let Place::Embedded { api, run, inside, .. } = &self.place {
+            let mut inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
+            *inside = JoinSet::new();
+            if goes_on {
+                *inside = run_inside(*run, &self.spec, &api.client(), self.start_up.clone());
+            }
         }
     }
 

@@ -24,9 +24,11 @@ mod splice;
 mod verb;
 
 pub use body::LinkBody;
-pub use capsize_apiserver::{Builder, Identity, Keys, ListenError, Listening, Quantity, User};
+pub use capsize_apiserver::{
+    Backup, Builder, Identity, Keys, ListenError, Listening, Quantity, RESTORED, User,
+};
 pub use door::{Door, unpace};
-pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, SyncMode};
+pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, ShutOff, SyncMode};
 pub use gate::{ErrorStatus, Gate, GateGuard, GateService, STALE_AT_MOST, ServerFault};
 pub use gate_body::GateBody;
 pub use inside::{NoStartUp, StartUp};

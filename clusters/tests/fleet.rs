@@ -173,3 +173,51 @@ fn nodes_have_capacity_and_a_lease_that_is_renewed() {
         assert!(age.as_secs() < 10, "{age}");
     });
 }
+
+#[test]
+fn a_member_that_is_restored_goes_on_from_what_it_held() {
+    simulate(Seed(1), |run| async move {
+        let fleet = fleet(run, StartUp::After(SECOND));
+        let (api, member) = (deployments(&fleet), fleet.member("m1").unwrap());
+        deploy(&api, 2).await;
+        let backup = member.backup().unwrap();
+        run.clock.sleep(2 * SECOND).await;
+        assert_eq!(status(&api).await.ready_replicas, Some(2));
+        member.restore(&backup);
+        assert_eq!(status(&api).await.ready_replicas, None);
+        run.clock.sleep(2 * SECOND).await;
+        assert_eq!(status(&api).await.ready_replicas, Some(2));
+        // What comes later than that is seen to as well.
+        let more = Patch::Merge(json!({"spec": {"replicas": 3}}));
+        api.patch("web", &PatchParams::default(), &more).await.unwrap();
+        run.clock.sleep(2 * SECOND).await;
+        assert_eq!(status(&api).await.ready_replicas, Some(3));
+    });
+}
+
+#[test]
+fn a_member_that_has_lost_all_comes_back_with_its_nodes() {
+    simulate(Seed(1), |run| async move {
+        let fleet = fleet(run, StartUp::After(SECOND));
+        let (api, member) = (deployments(&fleet), fleet.member("m1").unwrap());
+        let nodes = Api::<Node>::all(member.client());
+        let count = async || nodes.list(&ListParams::default()).await.unwrap().items.len();
+        deploy(&api, 2).await;
+        run.clock.sleep(2 * SECOND).await;
+        assert_eq!(count().await, 1);
+        let off = member.shut_off();
+        member.lose_all();
+        run.clock.sleep(60 * SECOND).await;
+        let inside = member.client().apiserver_version().await;
+        assert!(inside.is_err() && member.remote_client().apiserver_version().await.is_err());
+        assert!(member.onlooker().apiserver_version().await.is_ok());
+        drop(off);
+        assert_eq!((count().await, api.get_opt("web").await.unwrap()), (0, None));
+        member.begin_anew();
+        run.clock.sleep(SECOND).await;
+        assert_eq!(count().await, 1);
+        deploy(&api, 1).await;
+        run.clock.sleep(2 * SECOND).await;
+        assert_eq!(status(&api).await.ready_replicas, Some(1));
+    });
+}
