@@ -3,6 +3,10 @@
 //!
 //! The versions of one member's objects of a kind can be compared (KEP-5504).
 
+use std::sync::{Mutex, PoisonError};
+
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 
 use super::notes::Notes;
@@ -10,27 +14,45 @@ use crate::api::Work;
 
 /// The version of each copy that was last written, or found to be as it should; in memory only.
 #[derive(Debug, Default)]
-pub(crate) struct Copies(Notes<u64>);
+pub(crate) struct Copies {
+    seen: Notes<u64>,
+    listener: Mutex<Option<UnboundedSender<ObjectRef<Work>>>>,
+}
 
 impl Copies {
+    /// From now on, the Works whose copy was seen in an older version than before: their members hold what they held once, so
+    /// that what was no news is some after all.
+    pub(crate) fn went_back(&self) -> UnboundedReceiver<ObjectRef<Work>> {
+        let (sender, receiver) = unbounded();
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        receiver
+    }
+
     /// The copy of this Work was seen in this version.
     pub(crate) fn seen(&self, work: &Work, version: Option<&str>) {
-        match version.and_then(|version| version.parse().ok()) {
-            Some(version) => self.0.set(work, version),
-            None => self.0.forget(work),
+        let Some(version) = version.and_then(|version| version.parse::<u64>().ok()) else {
+            return self.seen.forget(work);
+        };
+        let before = self.seen.get(work);
+        self.seen.set(work, version);
+        if before.is_some_and(|before| version < before)
+            && let Some(listener) = &*self.listener.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            // It fails only when the controllers are being stopped.
+            let _ = listener.unbounded_send(ObjectRef::from_obj(work));
         }
     }
 
     /// The Work has no copy any more.
     pub(crate) fn forget(&self, work: &Work) {
-        self.0.forget(work);
+        self.seen.forget(work);
     }
 
     /// Whether `copy` is no older than what was seen; of a Work that nobody has seen to since the start, whether it
     /// `was_applied` before.
     pub(crate) fn is_news(&self, work: &Work, copy: &impl Resource, was_applied: bool) -> bool {
         let version = copy.resource_version().and_then(|version| version.parse::<u64>().ok());
-        self.0.get(work).map_or(was_applied, |seen| version.is_none_or(|version| version >= seen))
+        self.seen.get(work).map_or(was_applied, |seen| version.is_none_or(|version| version >= seen))
     }
 }
 
@@ -54,5 +76,16 @@ mod tests {
         assert_eq!([news("8", true), news("9", false), news("10", false)], [false, true, true]);
         copies.forget(&work);
         assert!(!news("10", false));
+    }
+
+    #[test]
+    fn a_copy_that_is_older_than_before_is_told() {
+        let (work, copies) = (Work::new("web", Default::default()), Copies::default());
+        let mut told = copies.went_back();
+        copies.seen(&work, Some("9"));
+        copies.seen(&work, Some("10"));
+        assert!(told.try_recv().is_err());
+        copies.seen(&work, Some("7"));
+        assert_eq!(told.try_recv().unwrap(), ObjectRef::from_obj(&work));
     }
 }

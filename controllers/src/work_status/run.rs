@@ -39,8 +39,13 @@ pub(crate) async fn run(context: Arc<Context>) {
     let queue = Queue {
         name: "work-status",
         objects: context.works.clone(),
-        triggers: stream::select_all([refs(context.works.changes()), by_object.boxed(), by_cluster.boxed()])
-            .boxed(),
+        triggers: stream::select_all([
+            refs(context.works.changes()),
+            by_object.boxed(),
+            by_cluster.boxed(),
+            context.copies.went_back().boxed(),
+        ])
+        .boxed(),
         unbounded: true,
     };
     let told = Arc::new(Told::default());
