@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::facts::{FaultInForce, News, World};
+use crate::facts::{FaultInForce, News, World, is_loss};
 use crate::history::{CONTROL_PLANE, Mark};
 
 /// The longest that a queue waits until it tries again what failed.
@@ -14,6 +14,11 @@ const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
     let text = |key: &str| mark.get(key).and_then(Value::as_str).map(str::to_owned);
     let member = text("cluster").or_else(|| text("node")).filter(|name| name != CONTROL_PLANE);
+    if let (Some(fault), Some(member)) = (text("fault"), &member)
+        && is_loss(&fault)
+    {
+        world.lost.insert(member.clone(), world.now);
+    }
     world.faults_are_marked |= mark.contains_key("fault") || mark.contains_key("scenario");
     match (text("fault"), text("state").as_deref()) {
         (Some(fault), Some("begin")) => {

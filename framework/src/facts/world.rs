@@ -26,6 +26,8 @@ pub struct World {
     pub workloads: BTreeMap<WorkloadKey, Workload>,
     /// Faults that have begun and not ended, in the order in which they began.
     pub faults: Vec<FaultInForce>,
+    /// When members last lost what they held, or came back from that.
+    pub lost: BTreeMap<String, Duration>,
     /// Until when those who were hindered by faults of the control plane may wait to try again, each as long as its fault lasted.
     pub hindered: Duration,
     /// Since when that is so, where it is: what has changed since they may not have seen.
@@ -82,6 +84,15 @@ pub struct FaultInForce {
 /// that are killed begin anew.
 const HINDERING: [&str; 8] = ["fail", "conflict", "slow", "lag", "cut", "repeat", "stale", "rival"];
 
+/// Faults of members that cost them what they hold: they come back with what they held once, or with nothing.
+const LOSSES: [&str; 2] = ["restore", "wipe"];
+
+/// Whether faults called `fault` cost members what they hold.
+#[must_use]
+pub fn is_loss(fault: &str) -> bool {
+    LOSSES.contains(&fault)
+}
+
 impl FaultInForce {
     /// Whether it is one of the control plane under which controllers go on.
     #[must_use]
@@ -107,6 +118,13 @@ impl World {
     #[must_use]
     pub fn is_hindered(&self, now: Duration) -> bool {
         now < self.hindered || self.faults.iter().any(FaultInForce::hinders)
+    }
+
+    /// Whether `member` has lost what it held at `now`, or had not long before: no longer than `recent`.
+    #[must_use]
+    pub fn has_lost(&self, member: &str, now: Duration, recent: Duration) -> bool {
+        let loses = |fault: &FaultInForce| fault.member.as_deref() == Some(member) && is_loss(&fault.fault);
+        self.lost.get(member).is_some_and(|lost| now <= *lost + recent) || self.faults.iter().any(loses)
     }
 
     /// The workloads that are assigned to `member`.

@@ -25,7 +25,12 @@ impl Away {
             }
             News::FaultEnded { member: Some(member), .. } if !is_hit(member, court) => {
                 let since = self.hit.swap_remove(member).unwrap_or(fact.at);
-                let until = fact.at + bounds::seen_again(court.timings(), fact.at.saturating_sub(since));
+                let away = fact.at.saturating_sub(since);
+                let mut seen_again = bounds::seen_again(court.timings(), away);
+                if court.world.has_lost(member, fact.at, away) {
+                    seen_again = seen_again.max(bounds::restored(court.timings(), away));
+                }
+                let until = fact.at + seen_again;
                 let latest = self.until.entry(member.clone()).or_default();
                 *latest = until.max(*latest);
             }

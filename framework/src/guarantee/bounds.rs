@@ -33,7 +33,7 @@ pub(super) fn failing(fault: &FaultInForce) -> Option<Failing> {
 /// How probes fail under faults of the kind called `fault`.
 pub(super) fn failing_by(fault: &str) -> Option<Failing> {
     match fault {
-        "refuse" | "reset" | "power-off" => Some(Failing::Refused),
+        "refuse" | "reset" | "power-off" | "restore" | "wipe" => Some(Failing::Refused),
         // An address where no machine is any more answers nothing either, and who is told to come back later may ask until
         // its time is over. What is asked to end answers until it has ended.
         "fail-all" | "partition" | "black-hole" | "silent" | "pause" | "disconnect" | "stop" | "crash"
@@ -259,7 +259,8 @@ pub(super) fn told(timings: &Timings) -> Duration {
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
 pub(super) const REACHED: &str = "at most latency after it is written; where the member was away, as long as that again \
-     (1000 s at most) + latency after it is back, also for what is written soon after where an agent reaches out";
+     (1000 s at most) + latency after it is back, also for what is written soon after where an agent reaches out; where it is back \
+     without what it held, 63 s + latency if that is more, also for what is written soon after";
 
 /// From something written for a member, or its being back after it was `away` for so long, to its being done there.
 pub(super) fn reached(timings: &Timings, away: Duration) -> Duration {
@@ -273,6 +274,17 @@ const LONGEST_WATCH_BACK_OFF: Duration = Duration::from_secs(60);
 /// From a member's being back after it was `away` for so long to everybody's seeing what is in it, at most.
 pub(super) fn seen_again(timings: &Timings, away: Duration) -> Duration {
     reached(timings, away).max(timings.latency + (away * 2).min(LONGEST_WATCH_BACK_OFF))
+}
+
+/// So long an API server waits for a version that it has not come to, before it says that there is none (`blockTimeout` of
+/// kube-apiserver's watch cache).
+const VERSION_AWAITED: Duration = Duration::from_secs(3);
+
+/// From a member's being back after it was `away` for so long, without what it held before that, to its being given all of
+/// it again, at most: a watch is begun again after its longest wait, and then from the beginning, once the version from
+/// which it should go on is found not to be there any more.
+pub(super) fn restored(timings: &Timings, away: Duration) -> Duration {
+    reached(timings, away).max(timings.latency + LONGEST_WATCH_BACK_OFF + VERSION_AWAITED)
 }
 
 pub(super) const GONE: &str = "at most latency after the manifest is gone";

@@ -122,7 +122,7 @@ impl Guarantee for Left {
                 let Some((had, since)) = before else { return };
                 let undone =
                     now == delivery.replicas && fact.at <= since.saturating_add(court.timings().latency);
-                if !undone {
+                if !undone || court.world.has_lost(member, fact.at, Duration::ZERO) {
                     return court.book.held();
                 }
                 let because = format!("its template leaves them to {member}, which has made them {had}");

@@ -7,7 +7,7 @@ use super::away::is_hit;
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
-use crate::facts::{Fact, Health, News, Workload, WorkloadKey, World};
+use crate::facts::{Fact, Health, News, Workload, WorkloadKey, World, is_loss};
 use crate::history::digest::Table;
 
 static APPLIED: Rule = Rule {
@@ -51,14 +51,17 @@ pub(super) struct Reached {
     away: Table<String, BTreeSet<WorkloadKey>>,
     /// Since when faults hit a member.
     hit: Table<String, Duration>,
-    /// Until when the agent of a member that is back may not have looked again.
+    /// Until when the agent of a member that is back may not have looked again, or whoever watches one that is back without
+    /// what it held.
     unseen: Table<String, Duration>,
+    /// Those that have lost what they held, and have not been in reach since.
+    lost: BTreeSet<String>,
 }
 
 impl Reached {
     fn new(rule: &'static Rule, wrong: Wrong) -> Self {
-        let (waits, away, hit, unseen) = Default::default();
-        Self { rule, wrong, waits, away, hit, unseen }
+        let (waits, away, hit, unseen, lost) = Default::default();
+        Self { rule, wrong, waits, away, hit, unseen, lost }
     }
 
     /// T10, S17, V13 and E1: what is delivered is there.
@@ -143,7 +146,8 @@ impl Guarantee for Reached {
             | News::RunningGone { workload, member } => {
                 self.look(workload, member, Duration::ZERO, fact, court);
             }
-            News::FaultBegan { member: Some(member), .. } => {
+            News::FaultBegan { member: Some(member), fault } => {
+                self.lost.extend(is_loss(fault).then(|| member.clone()));
                 self.hit.entry(member.clone()).or_insert(fact.at);
                 self.set_aside(member);
             }
@@ -157,6 +161,7 @@ impl Guarantee for Reached {
                 self.away.swap_remove(member);
                 self.hit.swap_remove(member);
                 self.unseen.swap_remove(member);
+                self.lost.remove(member);
                 self.waits.cancel_all(|subject| subject.is_on(member));
             }
             _ => {}
@@ -202,8 +207,10 @@ impl Reached {
         let told = known.map(|member| member.away).unwrap_or_default();
         let hit = self.hit.swap_remove(member).map(|since| fact.at.saturating_sub(since)).unwrap_or_default();
         let away = told.max(hit);
-        if known.is_some_and(|member| member.pulls) {
-            let until = fact.at + bounds::reached(court.timings(), away);
+        let lost = self.lost.remove(member);
+        if lost || known.is_some_and(|member| member.pulls) {
+            let latest = if lost { bounds::restored } else { bounds::reached };
+            let until = fact.at + latest(court.timings(), away);
             let unseen = self.unseen.entry(member.to_owned()).or_default();
             *unseen = until.max(*unseen);
         }

@@ -102,7 +102,7 @@ impl Graceful {
             if fact.at >= earliest {
                 book.held_by(fact.at.saturating_sub(earliest));
                 false
-            } else if task.inherited {
+            } else if task.inherited || workload.is_some_and(|it| has_lost(it, fact.at, timings, world)) {
                 false
             } else if in_time && workload.is_some_and(|workload| runs(workload, world)) {
                 book.held();
@@ -116,6 +116,12 @@ impl Graceful {
 
 fn earliest(task: &EvictionTask, timings: &Timings, world: &World) -> Duration {
     begun(task, world) + bounds::not_timed_out(timings, task.grace)
+}
+
+/// Whether a member that it is assigned to has lost what it held, and nobody need have seen that at `now`.
+fn has_lost(workload: &Workload, now: Duration, timings: &Timings, world: &World) -> bool {
+    let recent = bounds::restored(timings, Duration::ZERO);
+    workload.assignment.keys().any(|member| world.has_lost(member, now, recent))
 }
 
 /// Whether every assigned member runs what it is assigned; with no member assigned, nothing runs.

@@ -103,7 +103,9 @@ impl HeldBack {
     fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let running = court.workload(key).and_then(|workload| workload.running.get(member));
         let subject = Subject::on(key, member);
-        if running.is_some_and(|running| running.managed) && self.taken.remove(&subject) {
+        let taken = running.is_some_and(|running| running.managed) && self.taken.remove(&subject);
+        // What a backup brings back nobody has written.
+        if taken && !court.world.has_lost(member, fact.at, Duration::ZERO) {
             let because = format!("what is written for {member} is held back");
             let seen = format!("{member} has a copy again");
             court.violated(Charge::by(fact, subject, Bound::Never, because, seen));

@@ -221,6 +221,13 @@ fn the_old_copy_stays_until_the_new_one_really_runs() {
     // The word of m3 may come a little later than that of the control plane.
     holds("EVICTION-03", &told().at(16.2).recall("m1").at(16.25).runs("m3", 2).until(17.0));
     breaks("EVICTION-03", &told().at(16.2).recall("m1").at(16.35).runs("m3", 2).until(17.0));
+    // Of a member that has lost what it held, nobody need know that yet.
+    let lost = |fault: &str| {
+        let lost = told().runs("m3", 2).at(16.15).fault(fault, "m3", "begin").vanishes("m3");
+        lost.at(16.2).recall("m1").until(17.0)
+    };
+    assert_eq!(ids(&lost("wipe"), Outcome::is_violated), [""; 0]);
+    breaks("EVICTION-03", &lost("refuse"));
 }
 
 #[test]

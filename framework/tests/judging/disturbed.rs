@@ -328,3 +328,18 @@ fn who_sees_an_old_past_chooses_by_it() {
     assert!(chosen(true).contains(&"PLACEMENT-03"));
     assert!(!chosen(false).contains(&"PLACEMENT-03"));
 }
+
+#[test]
+fn a_member_without_what_it_held_is_given_it_within_the_longest_wait_of_a_watch() {
+    let back = |fault: &str| {
+        let held = Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
+        let lost = held.at(20.0).fault(fault, "m2", "begin").copy_gone("m2");
+        lost.at(21.0).fault(fault, "m2", "end")
+    };
+    // 60 + 3 and the latency.
+    holds("DELIVERY-04", &back("restore").at(84.9).copy("m2").until(86.0));
+    holds("DELIVERY-04", &back("wipe").at(84.9).copy("m2").until(86.0));
+    breaks("DELIVERY-04", &back("restore").until(85.1));
+    // What was only out of reach is as late as it was away.
+    breaks("DELIVERY-04", &back("slow").until(23.1));
+}

@@ -204,6 +204,9 @@ fn what_is_suspended_is_held_back() {
     holds("DELIVERY-14", &held().until(21.5));
     shows("DELIVERY-14", &suspended().until(21.1));
     breaks("DELIVERY-14", &held().at(25.0).copy_gone("m2").at(25.1).copy("m2").until(26.0));
+    // A backup brings back what nobody has written.
+    let gone = held().at(25.0).copy_gone("m2").at(26.0).fault("restore", "m2", "begin").copy("m2");
+    holds("DELIVERY-14", &gone.at(27.0).fault("restore", "m2", "end").until(28.0));
 }
 
 #[test]
@@ -220,6 +223,8 @@ fn replicas_that_are_left_to_a_member_stay_as_it_has_them() {
         || delivered(Story::new(), [&manifest, &manifest]).at(20.0).in_member("m1", with_replicas(3));
     holds("DELIVERY-15", &scaled().at(30.0).in_member("m1", with_replicas(2)).until(31.0));
     shows("DELIVERY-15", &scaled().at(20.2).in_member("m1", with_replicas(2)).until(21.0));
+    let restored = scaled().at(20.2).fault("restore", "m1", "begin").in_member("m1", with_replicas(2));
+    holds("DELIVERY-15", &restored.at(21.0).fault("restore", "m1", "end").until(22.0));
 }
 
 #[test]
