@@ -170,6 +170,61 @@ fn a_fault_is_marked_at_its_beginning_and_its_end_and_ends_with_the_case() {
     assert_eq!(faults, ["partition m1 begin", "refuse m2 begin", "partition m1 end", "refuse m2 end"]);
 }
 
+/// What a history tells of the `ConfigMap` in m1 and of faults, in order: an event with a value, or a kind and a state.
+fn told_of_m1(outcome: &Outcome) -> Vec<String> {
+    let history = String::from_utf8(outcome.history.clone().unwrap()).unwrap();
+    let entries = history.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let told = entries.filter_map(|entry| {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (object, mark) = (&entry["object"], &entry["mark"]);
+        if entry["on"] == "m1" && object["metadata"]["name"] == "tier" {
+            return Some(format!("{} {}", text(&entry["event"]), text(&object["data"]["is"])));
+        }
+        let of_fault = mark.get("fault").map(|fault| format!("{} {}", text(fault), text(&mark["state"])));
+        of_fault.or_else(|| (mark["step"] == "backup").then(|| "backup".to_owned()))
+    });
+    told.collect()
+}
+
+#[test]
+fn a_history_shows_what_a_member_loses_and_gets_back() {
+    let tier = |value: &str| {
+        format!(
+            "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: tier, namespace: default}}, data: {{is: {value}}}}}"
+        )
+    };
+    let apply = |at: u32, value: &str| {
+        format!("    - {{at: {at}s, for: 1m, fault: {{apply: {{to: m1, object: {}}}}}}}\n", tier(value))
+    };
+    let window = |at: u32, lasts: u32, fault: &str| {
+        format!("    - {{at: {at}s, for: {lasts}s, fault: {{{fault}: {{cluster: m1}}}}}}\n")
+    };
+    // Restored at 20 s, with something written at that very moment, to what was there before all of this.
+    let steps =
+        ["  - faults:\n".into(), window(0, 20, "restore"), apply(5, "gold"), apply(20, "tin")].concat();
+    let outcome = run(&case("restored", &steps), 1);
+    assert_eq!((&outcome.broken, &outcome.case.status), (&None, &Status::Passed));
+    let told = told_of_m1(&outcome);
+    let lost = ["backup", "ADDED gold", "restore begin", "DELETED gold", "ADDED tin", "restore end"];
+    assert_eq!(told[..6], lost, "{told:?}");
+    // Brought back at 30 s, changed meanwhile; without power from 40 s on, where nothing can be written.
+    let first = format!("  - apply: {{to: m1, object: {}}}\n  - wait: 1s\n", tier("iron"));
+    let back = [
+        first,
+        "  - faults:\n".into(),
+        window(0, 30, "restore"),
+        apply(5, "gold"),
+        window(40, 20, "wipe"),
+        apply(45, "tin"),
+    ];
+    let outcome = run(&case("wiped", &back.concat()), 1);
+    assert_eq!((&outcome.broken, &outcome.case.status), (&None, &Status::Passed));
+    let told = told_of_m1(&outcome);
+    let changed = ["ADDED iron", "backup", "MODIFIED gold", "restore begin", "MODIFIED iron", "restore end"];
+    assert_eq!(told[..6], changed, "{told:?}");
+    assert_eq!(told[6..], ["wipe begin", "DELETED iron", "wipe end"], "{told:?}");
+}
+
 #[test]
 fn flapping_goes_on_while_later_steps_run_and_ends_when_healed() {
     let steps =

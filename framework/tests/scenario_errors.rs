@@ -140,6 +140,8 @@ fn a_step_about_nodes_without_sense_is_told_with_its_place() {
         ("skew: {node: §a1}", "say one of `ahead` and `behind`"),
         ("skew: {node: §a1, ahead: 1s, behind: 1s}", "say one of `ahead` and `behind`"),
         ("§refuse: {cluster: a1}", "`refuse` is a step for fleets"),
+        ("faults: [{for: 1s, fault: §{restore: {cluster: a1}}}]", "`restore` strikes fleets"),
+        ("faults: [{for: 1s, fault: §{wipe: {cluster: a1}}}]", "`wipe` strikes fleets"),
         ("§partition: {node: a1, direction: toMember}", "cut off both ways"),
         ("seen: {in: §a1, object: {apiVersion: v1, kind: Node, metadata: {name: a}}}", "a node has no API"),
         ("pods: {name: db, kind: §Deployment}", "say how many"),

@@ -38,6 +38,9 @@ impl Draw<'_> {
 /// How long a fleet must stay at rest in the end: a look of every controller that looks now and then.
 const QUIET: &str = "30s";
 
+/// How many of the swarms and storms have members that lose what they hold.
+const LOSSES: f64 = 0.25;
+
 /// The scenario of this seed and style, of what a target promises. `bases` are those that others wrote.
 ///
 /// Where none of those is any good for the target, a graft is a swarm.
@@ -57,11 +60,16 @@ fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
     let set = timings::draw(&mut seed_of_part.stream("timings"), style, profile.dialect);
     let span = Span::of(profile, &set);
     let chance = &mut seed_of_part.stream("faults");
-    let windows = match style {
+    let mut windows = match style {
         Style::Lite => faults::one_by_one(chance, span, &fleet),
         Style::Swarm | Style::Graft => faults::as_they_fall(chance, span, &fleet, 8),
         Style::Storm => storm::draw(chance, span, &fleet),
     };
+    let losses = &mut seed_of_part.stream("losses");
+    let may_lose = style != Style::Lite && fleet.inside && !fleet.nodes_are_members;
+    if may_lose && losses.random_bool(LOSSES) && draw.may(Feature::MembersGoBack) {
+        windows.extend(faults::losses(losses, span, &fleet));
+    }
     let mut plan = json!({
         "scenario": format!("{style}-{seed}"),
         "about": format!("Drawn with seed {seed}, {style}."),
@@ -181,6 +189,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_members_lose_is_drawn_apart_from_all_else() {
+        let mut without = profile();
+        without.features.remove(&Feature::MembersGoBack);
+        let (mut lost, is_loss) =
+            (0, |window: &Value| ["restore", "wipe"].iter().any(|kind| window["fault"].get(kind).is_some()));
+        for style in [Style::Lite, Style::Swarm, Style::Storm] {
+            for seed in 0..100 {
+                let [mut with, without] = [&profile(), &without].map(|it| draw(Seed(seed), style, it, &[]).0);
+                if let Some(windows) = with["when"][1]["faults"].as_array_mut() {
+                    let before = windows.len();
+                    windows.retain(|window| !is_loss(window));
+                    lost += usize::from(windows.len() < before);
+                }
+                assert_eq!(with["when"], without["when"], "{style}-{seed}");
+                assert_eq!(with["given"], without["given"], "{style}-{seed}");
+            }
+        }
+        assert!((20..100).contains(&lost), "{lost} of 200");
     }
 
     #[test]

@@ -54,6 +54,17 @@ pub(super) fn as_they_fall(chance: &mut Stream, span: Span, fleet: &Fleet, most:
     windows.into_iter().map(|(at, lasts)| window(at, lasts, &one_of(chance, &kinds)(chance, fleet))).collect()
 }
 
+/// Members that come back with less than they had. They are drawn apart: what else falls is as if there were none of these.
+pub(super) fn losses(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<Value> {
+    let count = *one_of(chance, &[1, 1, 2]);
+    let mut draw = || {
+        let (at, lasts) = (chance.random_range(0.0..span.moved * 1.5), span.length(chance));
+        let kind = *one_of(chance, &["restore", "restore", "wipe"]);
+        window(at, lasts, &json!({kind: {"cluster": victim(chance, fleet)}}))
+    };
+    (0..count).map(|_| draw()).collect()
+}
+
 /// A member that has left the fleet is away for so long that everybody has noticed, in seconds. Of one that is made anew at
 /// once the real controllers believe what they knew of the old one.
 const GONE: f64 = 90.0;

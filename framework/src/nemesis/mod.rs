@@ -3,11 +3,13 @@
 //! When and where they strike is left to scenarios.
 
 mod fault;
+mod loss;
 mod mark;
 mod node;
 mod trouble;
 
 pub use fault::{Fault, FaultGuard};
+pub use loss::shut_off;
 pub use mark::{breakdown_mark, fault_mark};
 pub use node::break_node;
 pub use trouble::trouble;

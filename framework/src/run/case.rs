@@ -196,6 +196,7 @@ async fn drive(
         faults: Vec::new(),
         broken_down: Vec::new(),
         flapping: BTreeMap::new(),
+        dark: Vec::new(),
         unkept: BTreeSet::new(),
         phase: run.seed.stream("phase"),
     };

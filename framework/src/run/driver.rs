@@ -69,8 +69,11 @@ pub(super) struct Driver<'a> {
     /// Machines that have broken down, in that order.
     pub(super) broken_down: Vec<(String, Breakdown)>,
     pub(super) flapping: BTreeMap<String, JoinSet<()>>,
+    /// Members without power, once for each fault that has them so.
+    pub(super) dark: Vec<String>,
     /// Members that may keep copies for good: those that have left the fleet, be it for a while, and all where there were two
-    /// leaders, of whom one may have made a copy anew that the other had taken away.
+    /// leaders, of whom one may have made a copy anew that the other had taken away, and those that were restored, where copies are
+    /// back of which nobody knows.
     pub(super) unkept: BTreeSet<String>,
 }
 

@@ -13,6 +13,7 @@ use super::before::Before;
 use super::crew::Crew;
 use super::driver::{Driver, Miss};
 use super::expect::has_taint;
+use super::losses::Loss;
 use super::nodes::illness;
 use super::object::DISTURBER;
 use crate::facts::World;
@@ -33,6 +34,8 @@ enum Turn {
 enum InForce {
     /// Undone when dropped.
     Guards { _guards: Vec<FaultGuard> },
+    /// Members have lost what they held, or are about to.
+    Loss(Loss),
     /// The controllers die of a write to come, unless it is dropped before.
     Doom { _guard: GateGuard },
     /// Of several that change the same, the last to go undoes it.
@@ -150,6 +153,11 @@ impl Driver<'_> {
         }
         if let Disturbance::Crash(crash) = fault {
             return Ok(Some(InForce::Doom { _guard: self.doom(fault, crash)? }));
+        }
+        if let Disturbance::Restore(loss) | Disturbance::Wipe(loss) = fault {
+            let Some(members) = self.struck(&loss.cluster.value) else { return Ok(None) };
+            self.ask_leave(&members).await?;
+            return Ok(Some(InForce::Loss(self.lose(fault, &members)?)));
         }
         if let Some((victims, way)) = self.way(fault)? {
             let Some(members) = self.struck(victims) else { return Ok(None) };
@@ -284,6 +292,10 @@ impl Driver<'_> {
                     self.start().await?;
                 }
                 return Ok(None);
+            }
+            Some(InForce::Loss(loss)) => {
+                let off = self.regain(loss)?;
+                return Ok((!off.is_empty()).then_some(InForce::Guards { _guards: off }));
             }
             Some(InForce::Guards { .. }) | None => return Ok(None),
         };

@@ -35,6 +35,9 @@ pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
     if let Some(lacks) = spared {
         return Some(lacks.into());
     }
+    if provider.is_some() && loses_data(case) {
+        return Some("members in this process, whose data can be lost".into());
+    }
     let strangers = provider.as_ref().is_some_and(|provider| !provider.makes_members());
     if strangers && touches_members(case) {
         return Some("members that were made for the run".into());
@@ -56,6 +59,17 @@ fn touches_members(case: &Case) -> bool {
         _ => false,
     };
     case.scenario.steps().any(touches)
+}
+
+/// Whether members lose what they hold.
+fn loses_data(case: &Case) -> bool {
+    let loses = |step: &Spanned<Step>| match step.value.act() {
+        Step::Faults(windows) => windows
+            .iter()
+            .any(|window| matches!(window.value.fault.value, Disturbance::Restore(_) | Disturbance::Wipe(_))),
+        _ => false,
+    };
+    case.scenario.steps().any(loses)
 }
 
 /// Whether it says how long replicas take to become ready.

@@ -17,6 +17,7 @@ mod implementation;
 mod lack;
 mod leave;
 mod log;
+mod losses;
 mod nodes;
 mod object;
 mod patience;

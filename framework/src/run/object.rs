@@ -82,7 +82,11 @@ impl Driver<'_> {
             Place::ControlPlane => (place.to_string(), self.client.clone()),
             Place::Member(member) => {
                 let name = self.name(member)?;
-                let client = self.member(&name)?.client();
+                if self.dark.contains(&name) {
+                    let expected = format!("{name} answers");
+                    return Err(Miss::Unmet { expected, seen: "it has no power".into() });
+                }
+                let client = self.member(&name)?.onlooker();
                 (name, client)
             }
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use capsize_clock::Clock;
-use capsize_clusters::{Fleet, Member};
+use capsize_clusters::{Fleet, Member, RESTORED};
 use futures::FutureExt;
 use futures::io::AsyncBufReadExt;
 use futures::stream::{self, BoxStream, SelectAll, StreamExt};
@@ -26,6 +26,8 @@ const ROOM: usize = 4096;
 /// One line of one watch.
 struct Line {
     source: usize,
+    /// How often its API server has come to hold what it held before. Versions of before are no longer those of after.
+    restores: u32,
     text: String,
 }
 
@@ -58,7 +60,7 @@ impl Recorder {
                 continue;
             }
             for path in objects::WATCHED_IN_MEMBERS {
-                streams.extend(watch(member.client(), path, sources.len()).await.map_err(told)?);
+                streams.extend(watch(member.onlooker(), path, sources.len()).await.map_err(told)?);
             }
             sources.push(member.name().into());
         }
@@ -149,12 +151,21 @@ async fn watch(client: Client, path: &str, source: usize) -> Result<Option<Watch
         body => body?.lines(),
     };
     let failed = path.to_owned();
+    let mut restores = 0;
     let lines = lines.map(move |line| match line {
-        Ok(text) => Ok(Line { source, text }),
+        Ok(text) => {
+            restores += u32::from(is_restored(&text));
+            Ok(Line { source, restores, text })
+        }
         Err(error) => Err(format!("the watch of {failed} failed: {error}")),
     });
     let ended = format!("the watch of {path} ended");
     Ok(Some(lines.chain(stream::once(async move { Err(ended) })).boxed()))
+}
+
+/// Whether a line parts what was before an API server was restored from what is after that.
+fn is_restored(text: &str) -> bool {
+    text.starts_with(r#"{"type":"BOOKMARK""#) && text.contains(RESTORED)
 }
 
 /// What a line says; nothing, where it tells of no object.
@@ -183,21 +194,21 @@ async fn record(mut streams: SelectAll<Watch>, sources: Vec<Arc<str>>, log: Log)
         }
         let mut seen = Vec::with_capacity(batch.len());
         for line in batch {
-            let told = line.and_then(|Line { source, text }| {
-                Ok(read(&mut recall, &sources[source], &text)?.map(|told| (source, told)))
+            let told = line.and_then(|Line { source, restores, text }| {
+                Ok(read(&mut recall, &sources[source], &text)?.map(|told| ((source, restores), told)))
             });
             match told {
-                Ok(Some((source, (event, object)))) => {
+                Ok(Some(((source, restores), (event, object)))) => {
                     let version = object.field("metadata", "resourceVersion").and_then(Field::text);
                     let version: u64 = version.and_then(|version| version.parse().ok()).unwrap_or_default();
-                    seen.push((source, version, event, object));
+                    seen.push((source, restores, version, event, object));
                 }
                 Ok(None) => {}
                 Err(why) => log.break_off(why),
             }
         }
-        seen.sort_by_key(|(source, version, ..)| (*source, *version));
-        for (source, _, event, object) in seen {
+        seen.sort_by_key(|(source, restores, version, ..)| (*source, *restores, *version));
+        for (source, _, _, event, object) in seen {
             log.push(Kind::Event { on: Arc::clone(&sources[source]), event, object });
         }
     }

@@ -30,6 +30,7 @@ impl Scope<'_> {
                 possible(&disturb.by)?;
                 self.victims(&disturb.cluster)
             }
+            Disturbance::Restore(loss) | Disturbance::Wipe(loss) => self.victims(&loss.cluster),
             Disturbance::Silence(silence) => self.victims(&silence.node),
             Disturbance::Condition(condition) => self.victims(&condition.node),
             Disturbance::Skew(skew) => {
@@ -75,6 +76,8 @@ impl Scope<'_> {
             Disturbance::Refuse(_)
                 | Disturbance::Delay(_)
                 | Disturbance::Disturb(_)
+                | Disturbance::Restore(_)
+                | Disturbance::Wipe(_)
                 | Disturbance::StartUp(_)
                 | Disturbance::Scale(_)
         );

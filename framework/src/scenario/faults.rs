@@ -7,7 +7,7 @@ use serde_saphyr::Spanned;
 
 use super::cluster::{Condition, Silence, Skew};
 use super::object::{Apply, Delete};
-use super::reference::MemberRef;
+use super::reference::{MemberRef, Victims};
 use super::step::{Delay, Disturb, Moved, Partition, Party, Refuse, Scale, StartUp, Taint, Tainted};
 use super::time::{Length, Within};
 use super::trouble::{Conflict, Crash, Cut, Fail, Late, Repeat, Slow};
@@ -83,6 +83,18 @@ pub enum Disturbance {
     Crash(Crash),
     /// Others of the same kind work beside the controllers: two leaders.
     Rival(Spanned<Party>),
+    /// In the end, the API servers of members come back with what they held when it began.
+    Restore(Loss),
+    /// The machines of members have no power, and come back with nothing.
+    Wipe(Loss),
+}
+
+/// `restore` and `wipe`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Loss {
+    /// Whom it strikes.
+    pub cluster: Spanned<Victims>,
 }
 
 /// What a window may wait for. The words are those of the steps that wait for the same.
@@ -135,6 +147,8 @@ impl Disturbance {
             Self::Stale(_) => "stale",
             Self::Crash(_) => "crash",
             Self::Rival(_) => "rival",
+            Self::Restore(_) => "restore",
+            Self::Wipe(_) => "wipe",
         }
     }
 

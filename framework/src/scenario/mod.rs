@@ -25,7 +25,7 @@ pub use document::{
 };
 pub use down::{Down, How};
 pub use error::{ReadError, ScenarioError};
-pub use faults::{Calm, Disturbance, Trigger, Window};
+pub use faults::{Calm, Disturbance, Loss, Trigger, Window};
 pub use file::{Case, find, parse};
 pub use object::{Apply, Delete, Manifest, Place, Seen, SeenFor, Subresource, lacks};
 pub use reference::{MemberRef, Selector, Victims};

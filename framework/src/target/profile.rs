@@ -76,6 +76,9 @@ pub enum Feature {
     PreservedResources,
     /// Members may have an agent that reaches out to the control plane, and its silence is noticed.
     PullMembers,
+    /// A member that comes back with what it held once, or with nothing, gets what is written for it, though its versions have
+    /// gone back.
+    MembersGoBack,
     /// Namespaces of the control plane are in every member.
     NamespaceSync,
     /// A policy can take templates away from one of lower priority.
