@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use super::index::Keys;
+use super::member::begins_anew;
 use super::store::{Change, Store};
 use crate::api::RawObject;
 
@@ -63,7 +64,11 @@ where
     ) -> Self {
         let shared = Arc::new(Shared::new(false));
         let mut tasks = JoinSet::new();
-        let events = watch(api, config).default_backoff().modify(modify);
+        let events = watch(api, config).filter(|event| {
+            let begins_anew = matches!(event, Err(error) if begins_anew(error));
+            std::future::ready(!begins_anew)
+        });
+        let events = events.default_backoff().modify(modify);
         tasks.spawn(follow(events, Arc::clone(&shared)));
         Self { shared, _watch: Arc::new(tasks) }
     }

@@ -7,6 +7,7 @@ use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use kube::core::ListMeta;
+use kube::runtime::watcher;
 use serde::Deserialize;
 use serde_json::json;
 use tower::{BoxError, service_fn};
@@ -54,16 +55,24 @@ async fn is_ahead(client: &Client, uri: &Uri) -> Result<bool, BoxError> {
     Ok(present.is_some_and(|present| present < version))
 }
 
+/// Whether a watch was told to begin from the beginning. That is no failure after which to wait: it has waited already.
+pub(super) fn begins_anew(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::WatchError(status) if status.code == 410 && status.message == AHEAD)
+}
+
 /// What matters of a list.
 #[derive(Default, Deserialize)]
 struct List {
     metadata: ListMeta,
 }
 
+/// What a watch is told that is to begin from the beginning.
+const AHEAD: &str = "the version from which to go on is not there any more";
+
 /// What tells a watch to begin from the beginning.
 fn begin_anew() -> Response<Body> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Expired",
-        "code": 410, "message": "the version from which to go on is not there any more"});
+        "code": 410, "message": AHEAD});
     let line = format!("{}\n", json!({"type": "ERROR", "object": status}));
     Response::new(Body::from(line.into_bytes()))
 }
@@ -114,7 +123,8 @@ mod tests {
         let (asked, told) = asked(&[watch]).await;
         assert_eq!(asked, ["/api/v1/nodes?limit=1"]);
         let event: WatchEvent<kube::core::DynamicObject> = serde_json::from_str(&told[0]).unwrap();
-        assert!(matches!(event, WatchEvent::Error(status) if status.code == 410));
+        let WatchEvent::Error(status) = event else { panic!("{told:?}") };
+        assert!(begins_anew(&watcher::Error::WatchError(status)));
     }
 
     #[tokio::test]

@@ -66,7 +66,9 @@ fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
         Style::Storm => storm::draw(chance, span, &fleet),
     };
     let losses = &mut seed_of_part.stream("losses");
-    let may_lose = style != Style::Lite && fleet.inside && !fleet.nodes_are_members;
+    // Of two leaders one may be behind, and both may find that what the other has made anew is not as it should be: without end.
+    let led_twice = windows.iter().any(|window| window["fault"].get("rival").is_some());
+    let may_lose = style != Style::Lite && fleet.inside && !fleet.nodes_are_members && !led_twice;
     if may_lose && losses.random_bool(LOSSES) && draw.may(Feature::MembersGoBack) {
         windows.extend(faults::losses(losses, span, &fleet));
     }
