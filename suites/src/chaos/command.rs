@@ -1,6 +1,5 @@
 //! `capsize chaos`: many seeds, one after another or side by side, until one fails.
 
-use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread;
@@ -10,11 +9,11 @@ use capsize_clock::{Clock, Seed};
 use capsize_framework::chaos::{Plan, Style, draw};
 use capsize_framework::run::{Target, side_by_side};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use miette::miette;
 
 use super::find::Find;
 use super::journal::{Done, Header, Journal};
+use super::progress;
 use super::seeds::Seeds;
 use super::tally::Tally;
 use super::trial::{Trial, try_plan};
@@ -99,7 +98,7 @@ impl Chaos {
         if until.is_some() {
             seeds.end = u64::MAX;
         }
-        let progress = progress((seeds.end - seeds.start, until));
+        let progress = until.map_or_else(|| progress::of(seeds.end - seeds.start, "seeds"), progress::within);
         let seeds = seeds.take_while(|_| until.is_none_or(|until| clock.elapsed() < until));
         let is_new = tally.steer();
         let seeds = seeds.filter(|seed| !self.steer || is_new(&draw(*seed)));
@@ -185,17 +184,4 @@ fn kind(seed: u64, trial: &Trial) -> Result<Option<String>, Trouble> {
     }
     let differs = trial.differs.as_ref().map(|_| "two runs differ".to_owned());
     Ok(differs.or_else(|| trial.alarm.as_ref().map(|alarm| alarm.kind().to_owned())))
-}
-
-fn progress((seeds, until): (u64, Option<Duration>)) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    if let Some(until) = until {
-        let template = format!("{{spinner}} {{pos}} seeds, {{per_sec}}, {{elapsed}} of {until:?}");
-        return ProgressBar::no_length()
-            .with_style(ProgressStyle::with_template(&template).expect("it is right"));
-    }
-    let template = "{bar:30} {pos}/{len} seeds, {per_sec}, {eta} left";
-    ProgressBar::new(seeds).with_style(ProgressStyle::with_template(template).expect("it is right"))
 }

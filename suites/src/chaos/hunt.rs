@@ -11,6 +11,7 @@ use capsize_framework::target::Profile;
 use capsize_mutants::Mutant;
 use miette::miette;
 
+use super::progress;
 use super::seeds::Seeds;
 use super::trial::{still_fails, try_until_wrong};
 use crate::exit::{Trouble, Verdict};
@@ -41,20 +42,25 @@ pub(crate) fn hunt(mutants: &[Mutant], seeds: &Seeds, jobs: NonZeroUsize) -> Res
         }
     }
     let mut catches = Vec::new();
+    let progress = progress::of(mutants.len() as u64, "mutants");
     side_by_side(
         jobs,
         mutants,
         |mutant| caught(mutant, &quiet[mutant.profile], &bases),
         |mutant, catch| {
+            progress.inc(1);
             let Some(Catch { seeds, plan, alarm }) = catch? else {
-                return output::say(&format!("✗ {}\n    nobody notices\n", mutant.id));
+                let text = format!("✗ {}\n    nobody notices\n", mutant.id);
+                return progress.suspend(|| output::say(&text));
             };
             let (faults, members) = (plan.faults(), plan.members());
             catches.push((seeds, faults, members));
             let small = format!("{faults} faults, {members} members");
-            output::say(&format!("✓ {}\n    {alarm} after {seeds} seeds; {small}\n", mutant.id))
+            let text = format!("✓ {}\n    {alarm} after {seeds} seeds; {small}\n", mutant.id);
+            progress.suspend(|| output::say(&text))
         },
     )?;
+    progress.finish_and_clear();
     let median = |of: fn(&(u64, usize, usize)) -> u64| {
         let mut all: Vec<u64> = catches.iter().map(of).collect();
         all.sort_unstable();
@@ -86,11 +92,14 @@ fn quiet(profile: &str, seeds: &Seeds, bases: &[Plan], jobs: NonZeroUsize) -> Re
     let implementation = crate::run::implementation(&profile)?;
     let target = Target { profile: &profile, implementation: &*implementation };
     let mut quiet = BTreeSet::new();
+    let progress =
+        progress::of(seeds.0.end - seeds.0.start, &format!("seeds of {} as it should be", profile.name));
     side_by_side(
         jobs,
         seeds.0.clone(),
         |seed| try_until_wrong(&plan_of(*seed, &profile, bases), target),
         |seed, trial| {
+            progress.inc(1);
             if let Some(why) = trial.broken {
                 return Err(Trouble::Environment(miette!("{why}, with seed {seed}")));
             }
@@ -98,6 +107,7 @@ fn quiet(profile: &str, seeds: &Seeds, bases: &[Plan], jobs: NonZeroUsize) -> Re
             Ok(())
         },
     )?;
+    progress.finish_and_clear();
     Ok(quiet)
 }
 

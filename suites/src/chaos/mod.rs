@@ -6,6 +6,7 @@ mod command;
 mod find;
 mod hunt;
 mod journal;
+mod progress;
 mod replay;
 mod seeds;
 mod tally;
