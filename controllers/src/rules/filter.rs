@@ -54,10 +54,6 @@ pub fn api_filter(
     cluster: &Cluster,
     is_target: bool,
 ) -> Refusal {
-    let enablements = cluster.status.iter().flat_map(|status| &status.api_enablements);
-    let mut resources = enablements
-        .filter(|enablement| enablement.group_version == resource.api_version)
-        .flat_map(|enablement| &enablement.resources);
     let stays = || match unserved {
         UnservedTargets::Stay => true,
         UnservedTargets::StayInDoubt => {
@@ -66,8 +62,28 @@ pub fn api_filter(
         }
         UnservedTargets::Leave => false,
     };
-    let served = resources.any(|served| served.kind == resource.kind) || is_target && stays();
-    (!served).then(|| "cluster(s) did not have the API resource".into())
+    let may_stay = is_target && stays();
+    (!may_stay && !serves(cluster, resource)).then(|| "cluster(s) did not have the API resource".into())
+}
+
+/// Whether a cluster begins to serve the kind of a workload. The real scheduler does not look at that: there what fits nowhere
+/// waits for the next change of a cluster's labels or spec.
+#[must_use]
+pub fn begins_to_serve(
+    resource: &ObjectReference,
+    before: Option<&Cluster>,
+    after: Option<&Cluster>,
+) -> bool {
+    let serves = |cluster: &Cluster| serves(cluster, resource);
+    after.is_some_and(serves) && !before.is_some_and(serves)
+}
+
+fn serves(cluster: &Cluster, resource: &ObjectReference) -> bool {
+    let enablements = cluster.status.iter().flat_map(|status| &status.api_enablements);
+    enablements
+        .filter(|enablement| enablement.group_version == resource.api_version)
+        .flat_map(|enablement| &enablement.resources)
+        .any(|served| served.kind == resource.kind)
 }
 
 /// `ClusterEviction`: a cluster that the workload is leaving is not chosen again, as from 1.6 (#3469).
@@ -187,6 +203,29 @@ mod tests {
         set_condition(conditions, CONDITION_COMPLETE_APIS, true, "Complete", "", Timestamp::UNIX_EPOCH);
         assert!(api_filter(UnservedTargets::StayInDoubt, &unserved, &cluster, true).is_some());
         assert!(api_filter(UnservedTargets::Stay, &unserved, &cluster, true).is_none());
+    }
+
+    #[test]
+    fn a_kind_that_was_not_served_before_begins_to_be() {
+        let serving = |kinds: &[&str]| {
+            let resources: Vec<_> = kinds.iter().map(|kind| json!({"name": "", "kind": kind})).collect();
+            let enablements = json!([{"groupVersion": "apps/v1", "resources": resources}]);
+            let mut cluster = Cluster::new("m1", Default::default());
+            cluster.status = serde_json::from_value(json!({"apiEnablements": enablements})).unwrap();
+            cluster
+        };
+        let (all, others) = (serving(&["DaemonSet", "Deployment"]), serving(&["DaemonSet"]));
+        let kind = |kind: &str| ObjectReference {
+            api_version: "apps/v1".into(),
+            kind: kind.into(),
+            ..ObjectReference::default()
+        };
+        let begins = |of: &str, before, after| begins_to_serve(&kind(of), before, after);
+        assert!(begins("Deployment", Some(&others), Some(&all)));
+        assert!(begins("Deployment", None, Some(&all)));
+        assert!(!begins("DaemonSet", Some(&others), Some(&all)), "it was served");
+        assert!(!begins("Deployment", Some(&all), Some(&others)), "it is served no more");
+        assert!(!begins("Deployment", Some(&all), None));
     }
 
     #[test]

@@ -84,8 +84,8 @@ pub use eviction::{
     wakes_for_tasks,
 };
 pub use filter::{
-    Refusal, affinity_filter, api_filter, eviction_filter, locality_score, spread_filter, taint_filter,
-    terminating_filter,
+    Refusal, affinity_filter, api_filter, begins_to_serve, eviction_filter, locality_score, spread_filter,
+    taint_filter, terminating_filter,
 };
 pub use gates::{EvictsBy, Gates, awaits_workloads, evicts_for_taints, leave, taints_after};
 pub use groups::{Group, best_groups, divided_group_score, duplicated_group_score, fewest_groups};

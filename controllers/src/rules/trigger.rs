@@ -4,7 +4,9 @@
 
 use super::schedule::is_duplicated;
 use super::{Removal, affinity_matches};
-use crate::api::{BindingStatus, Cluster, DEFAULT_SCHEDULER, Placement, ResourceBindingSpec};
+use crate::api::{
+    BindingStatus, CONDITION_SCHEDULED, Cluster, DEFAULT_SCHEDULER, Placement, ResourceBindingSpec,
+};
 
 /// What has become of the clusters of a binding's targets: of the worst of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +42,8 @@ pub fn needs_scheduling(
             || assigned != i64::from(spec.replicas)
             || lost == Lost::Gone
             || (lost == Lost::Leaving && removal == Removal::Scheduling)
-            || asked_anew(spec, status))
+            || asked_anew(spec, status)
+            || is_untold(status))
 }
 
 /// Whether a binding is for the scheduler of this name: the one that the policy names, or `default-scheduler`
@@ -79,6 +82,12 @@ pub fn asked_anew(spec: &ResourceBindingSpec, status: &BindingStatus) -> bool {
     status.last_scheduled_time.as_ref().is_some_and(|last| asked.0 > last.0)
 }
 
+/// Whether it was never said what came of the binding: targets are written first, and what is said of them may get lost. The real
+/// scheduler leaves it at that.
+fn is_untold(status: &BindingStatus) -> bool {
+    status.conditions.iter().all(|condition| condition.type_ != CONDITION_SCHEDULED)
+}
+
 /// Whether a placement differs from the one that was applied. Of several affinities only the one in use counts: others
 /// may come, go and change without anything being moved.
 fn placement_changed(placement: &Placement, applied: Option<&Placement>, in_use: &str) -> bool {
@@ -99,11 +108,28 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::api::Suspension;
+    use crate::api::{Suspension, set_condition};
     use crate::rules::samples::{binding, one_to_two, two_of_four};
 
     fn needed(spec: &ResourceBindingSpec, status: &BindingStatus, applied: Option<&Placement>) -> bool {
         needs_scheduling(Removal::Scheduling, spec, status, applied, Lost::Nothing)
+    }
+
+    /// What the scheduler says of what it has placed.
+    fn told() -> BindingStatus {
+        let mut status = BindingStatus::default();
+        set_condition(&mut status.conditions, CONDITION_SCHEDULED, true, "", "", Timestamp::UNIX_EPOCH);
+        status
+    }
+
+    #[test]
+    fn what_was_placed_and_never_told_so_is_worked_out_anew() {
+        let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
+        let applied = divided.placement.as_ref();
+        assert!(needed(&divided, &BindingStatus::default(), applied));
+        assert!(!needed(&divided, &told(), applied));
+        let elsewhere = ResourceBindingSpec { placement: None, ..divided };
+        assert!(!needed(&elsewhere, &BindingStatus::default(), None), "what follows another is not placed");
     }
 
     type Terms<'a> = &'a [(&'a str, &'a [&'a str])];
@@ -129,7 +155,7 @@ mod tests {
         for (about, placement, replicas, targets, applied, expected) in cases {
             let spec = binding(&placement, replicas, &targets, &[]);
             let applied = spec.placement.clone().filter(|_| applied);
-            assert_eq!(needed(&spec, &BindingStatus::default(), applied.as_ref()), expected, "{about}");
+            assert_eq!(needed(&spec, &told(), applied.as_ref()), expected, "{about}");
         }
     }
 
@@ -137,12 +163,12 @@ mod tests {
     fn a_call_makes_it_anew_and_a_suspension_forbids_it() {
         let at = |second| Some(Time(Timestamp::from_second(second).unwrap()));
         let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
-        let status = |second| BindingStatus { last_scheduled_time: at(second), ..BindingStatus::default() };
+        let status = |second| BindingStatus { last_scheduled_time: at(second), ..told() };
         let asked = ResourceBindingSpec { reschedule_triggered_at: at(10), ..divided.clone() };
         let applied = divided.placement.as_ref();
         assert!(needed(&asked, &status(9), applied));
         assert!(!needed(&asked, &status(10), applied));
-        assert!(!needed(&asked, &BindingStatus::default(), applied), "it was never scheduled");
+        assert!(!needed(&asked, &told(), applied), "it is not known when it was scheduled");
         let suspension = Some(Suspension { scheduling: true, ..Suspension::default() });
         assert!(!needed(&ResourceBindingSpec { suspension, ..asked }, &status(9), None));
     }
@@ -151,7 +177,7 @@ mod tests {
     fn a_target_that_is_being_removed_matters_where_the_scheduler_is_to_move_it() {
         let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
         for (removal, expected) in [(Removal::Tainting, false), (Removal::Scheduling, true)] {
-            let (status, applied) = (BindingStatus::default(), divided.placement.as_ref());
+            let (status, applied) = (told(), divided.placement.as_ref());
             let needed = |lost| needs_scheduling(removal, &divided, &status, applied, lost);
             assert_eq!(needed(Lost::Leaving), expected, "{removal:?}");
             assert!(needed(Lost::Gone), "{removal:?}");

@@ -15,22 +15,25 @@ use crate::api::{
 use crate::machinery::{
     Action, Binding, Change, Context, Error, Queue, patch_guarded, patch_status, refs, run as run_queue,
 };
-use crate::rules::{Lost, Neighbours, Scene, Schedule, ScheduleError, Write, asked_anew, neighbours};
+use crate::rules::{
+    Lost, Neighbours, Scene, Schedule, ScheduleError, Write, asked_anew, begins_to_serve, neighbours,
+};
 
 /// Reconciles every binding: when it changes, and when a cluster that it may mean does.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let by_cluster = {
         let context = Arc::clone(&context);
-        context.clone().clusters.changes().filter(|change| std::future::ready(matters(change))).flat_map(
-            move |change| {
-                let rules = Arc::clone(&context.rules);
-                let (before, after) = (change.before, change.after);
-                let bindings = B::all(&context).list().into_iter().filter(move |binding| {
-                    rules.concerns(binding.spec(), before.as_deref(), after.as_deref())
-                });
-                stream::iter(bindings.map(|binding| ObjectRef::from_obj(&*binding)))
-            },
-        )
+        let changes = context.clusters.changes();
+        let changes = changes.filter(|change| std::future::ready(matters(change) || serves_others(change)));
+        changes.flat_map(move |change| {
+            let (rules, any) = (Arc::clone(&context.rules), matters(&change));
+            let bindings = B::all(&context).list().into_iter().filter(move |binding| {
+                let (spec, before, after) =
+                    (binding.spec(), change.before.as_deref(), change.after.as_deref());
+                (any || begins_to_serve(&spec.resource, before, after)) && rules.concerns(spec, before, after)
+            });
+            stream::iter(bindings.map(|binding| ObjectRef::from_obj(&*binding)))
+        })
     };
     let queue = Queue {
         name: "scheduler",
@@ -41,7 +44,16 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     run_queue(context, queue, reconcile::<B>).await;
 }
 
-/// Labels and spec matter, and that a cluster comes or goes; its status does not.
+/// Whether a cluster serves other kinds than before.
+fn serves_others(change: &Change<Cluster>) -> bool {
+    let (before, after) = (change.before.as_deref(), change.after.as_deref());
+    match (before.and_then(|it| it.status.as_ref()), after.and_then(|it| it.status.as_ref())) {
+        (Some(before), Some(after)) => before.api_enablements != after.api_enablements,
+        (before, after) => before.is_some() != after.is_some(),
+    }
+}
+
+/// Labels and spec matter to all, and that a cluster comes or goes; its status does not.
 fn matters(change: &Change<Cluster>) -> bool {
     change.differs(|cluster| {
         let metadata = &cluster.metadata;
