@@ -43,6 +43,9 @@ impl Guarantee for Forward {
         };
         let Some(workload) = court.workload(key) else { return };
         let groups = &workload.placement.groups;
+        if groups.is_empty() {
+            return drop(self.0.swap_remove(key));
+        }
         let Some(now) = groups.iter().position(|group| group.name == workload.group) else { return };
         if let Some((was_groups, was)) =
             self.0.get(key).filter(|(groups, _)| groups == &workload.placement.groups)

@@ -1,10 +1,10 @@
 //! What the members hold of what was written for them: DELIVERY and RECOVERY.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::away::is_hit;
-use super::bounds;
+use super::bounds::{self, Failing};
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use crate::facts::{Fact, Health, News, Workload, WorkloadKey, World, is_loss};
@@ -56,12 +56,16 @@ pub(super) struct Reached {
     unseen: Table<String, Duration>,
     /// Those that have lost what they held, and have not been in reach since.
     lost: BTreeSet<String>,
+    /// What was written for members that faults hit.
+    asked: Table<String, BTreeSet<WorkloadKey>>,
+    /// Until when a member may still be asked for that.
+    asking: BTreeMap<Subject, Duration>,
 }
 
 impl Reached {
     fn new(rule: &'static Rule, wrong: Wrong) -> Self {
-        let (waits, away, hit, unseen, lost) = Default::default();
-        Self { rule, wrong, waits, away, hit, unseen, lost }
+        let (waits, away, hit, unseen, lost, asked, asking) = Default::default();
+        Self { rule, wrong, waits, away, hit, unseen, lost, asked, asking }
     }
 
     /// T10, S17, V13 and E1: what is delivered is there.
@@ -137,6 +141,17 @@ impl Guarantee for Reached {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
+            News::FaultEnded { fault, member: Some(member) } => self.asked(fault, member, fact, court),
+            News::Delivered { workload, member, .. }
+            | News::Rewritten { workload, member }
+            | News::Recalled { workload, member }
+                if is_hit(member, court) =>
+            {
+                self.asked.entry(member.clone()).or_default().insert(workload.clone());
+            }
+            _ => {}
+        }
+        match &fact.news {
             News::Delivered { workload, member, .. }
             | News::DeliveryTold { workload, member }
             | News::Rewritten { workload, member }
@@ -162,6 +177,8 @@ impl Guarantee for Reached {
                 self.hit.swap_remove(member);
                 self.unseen.swap_remove(member);
                 self.lost.remove(member);
+                self.asked.swap_remove(member);
+                self.asking.retain(|subject, _| !subject.is_on(member));
                 self.waits.cancel_all(|subject| subject.is_on(member));
             }
             _ => {}
@@ -183,9 +200,25 @@ impl Reached {
         {
             keys.remove(key);
         }
-        let unseen = self.unseen.get(member).map(|until| until.saturating_sub(fact.at)).unwrap_or_default();
+        let until = self.unseen.get(member).max(self.asking.get(&subject));
+        let unseen = until.map(|until| until.saturating_sub(fact.at)).unwrap_or_default();
         let allowed = bounds::reached(court.timings(), away).max(unseen);
         self.waits.heal(subject, fact, allowed, wrong, court);
+    }
+
+    /// Who asked the member something while a fault kept the answer back waits for it first, and does nothing else for the copy.
+    fn asked(&mut self, fault: &str, member: &str, fact: &Fact, court: &Court<'_>) {
+        let asked = self.asked.swap_remove(member).unwrap_or_default();
+        let Some(since) =
+            self.hit.get(member).filter(|_| bounds::failing_by(fault) != Some(Failing::Refused))
+        else {
+            return;
+        };
+        let lasted = fact.at.saturating_sub(*since);
+        let asking = court.timings().silent_probe.map_or(lasted, |most| most.min(lasted));
+        let until = fact.at + asking + court.timings().latency;
+        self.asking.retain(|_, until| *until > fact.at);
+        self.asking.extend(asked.iter().map(|key| (Subject::on(key, member), until)));
     }
 
     /// The member may not be reached any more.

@@ -6,7 +6,7 @@ use super::bounds;
 use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::tolerates::{Tolerates, tolerates};
 use super::{Bound, Rule, Subject};
-use crate::facts::{Fact, Member, News};
+use crate::facts::{Fact, Member, News, Taint};
 use crate::history::digest::Table;
 use crate::report::text::clock;
 use crate::target::Feature;
@@ -48,7 +48,10 @@ impl Guarantee for NotBack {
                     let Some(left) = self.left.swap_remove(&subject) else { continue };
                     let workload = court.workload(key);
                     let taints = court.member(name).map(Member::evicting_taints);
-                    let same = taints.map(|taints| taints.filter(|taint| taint.seen <= left));
+                    // Who is shown an old past chooses by it.
+                    let hindered = court.world.is_hindered(fact.at);
+                    let seen = |taint: &Taint| !hindered || taint.seen < court.seen_until(fact.at);
+                    let same = taints.map(|taints| taints.filter(|taint| taint.seen <= left && seen(taint)));
                     let now = workload.zip(same).and_then(|(workload, same)| tolerates(workload, same));
                     // What it left for was another, unless it had to leave for this one, too.
                     let Some(Tolerates::Until(until, taint)) = now else { continue };

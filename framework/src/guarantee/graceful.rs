@@ -7,7 +7,7 @@ use super::bounds;
 use super::court::{Charge, Court, Guarantee, NEVER, Topics};
 use super::tolerates::begun;
 use super::{Bound, Rule, Subject};
-use crate::facts::{EvictionTask, Fact, InstanceHealth, News, Workload, World};
+use crate::facts::{EvictionTask, Fact, FaultInForce, InstanceHealth, News, Workload, WorkloadKey, World};
 use crate::report::text::{clock, span};
 use crate::target::{Feature, Timings};
 
@@ -28,6 +28,8 @@ pub(super) struct Graceful {
     tasks: BTreeMap<Subject, Box<EvictionTask>>,
     /// Deletions for which no reason is seen yet; another watch may still tell of it.
     suspects: BTreeMap<Subject, (Fact, Box<EvictionTask>)>,
+    /// The copies that run all that is assigned, and since when those do not that once did.
+    ran: BTreeMap<Subject, Option<Duration>>,
 }
 
 impl Guarantee for Graceful {
@@ -47,7 +49,7 @@ impl Guarantee for Graceful {
             News::EvictionEnded { workload, task } if task.suppress_deletion == Some(false) => {
                 self.tasks.remove(&Subject::on(workload, &task.member));
             }
-            News::Assigned { workload: key, .. } => {
+            News::Assigned { workload: key, was, now, .. } => {
                 let Some(workload) = court.workload(key) else { return };
                 let again = |subject: &Subject| {
                     subject.is_of(key)
@@ -57,6 +59,9 @@ impl Guarantee for Graceful {
                             .is_some_and(|member| workload.assignment.contains_key(member))
                 };
                 self.tasks.retain(|subject, _| !again(subject));
+                for (member, _) in now.iter().filter(|(member, share)| was.get(*member) != Some(share)) {
+                    self.assigned(key, member, court);
+                }
             }
             News::Recalled { workload, member } => {
                 let subject = Subject::on(workload, member);
@@ -67,7 +72,11 @@ impl Guarantee for Graceful {
                     self.suspects.insert(subject, (fact.clone(), task));
                 }
             }
+            News::Running { workload, member } | News::RunningGone { workload, member } => {
+                self.runs(workload, member, fact, court);
+            }
             News::WorkloadGone(key) => {
+                self.ran.retain(|subject, _| !subject.is_of(key));
                 self.tasks.retain(|subject, _| !subject.is_of(key));
                 self.suspects.retain(|subject, _| !subject.is_of(key));
             }
@@ -91,10 +100,32 @@ impl Guarantee for Graceful {
 }
 
 impl Graceful {
+    /// Notes whether a copy runs all that is assigned.
+    fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &Court<'_>) {
+        let Some(workload) = court.workload(key) else { return };
+        let subject = Subject::on(key, member);
+        if !workload.assignment.contains_key(member) {
+            self.ran.remove(&subject);
+        } else if lacks(workload, member, court.world).is_none() {
+            self.ran.insert(subject, None);
+        } else if let Some(lost) = self.ran.get_mut(&subject) {
+            lost.get_or_insert(fact.at);
+        }
+    }
+
+    /// What a copy lacks of a new assignment everybody knows.
+    fn assigned(&mut self, key: &WorkloadKey, member: &str, court: &Court<'_>) {
+        let lacking = court.workload(key).and_then(|workload| lacks(workload, member, court.world));
+        if lacking.is_some() {
+            self.ran.remove(&Subject::on(key, member));
+        }
+    }
+
     /// Lets those go whose old copy might go.
     fn acquit(&mut self, now: Duration, court: &mut Court<'_>) {
         let (world, timings, disorder) = (court.world, &court.profile.timings, court.disorder());
         let book = &mut *court.book;
+        let ran = &self.ran;
         self.suspects.retain(|subject, (fact, task)| {
             let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
             let earliest = earliest(task, timings, world);
@@ -104,7 +135,11 @@ impl Graceful {
                 false
             } else if task.inherited || workload.is_some_and(|it| has_lost(it, fact.at, timings, world)) {
                 false
-            } else if in_time && workload.is_some_and(|workload| runs(workload, world)) {
+            } else if in_time
+                && workload.is_some_and(|workload| {
+                    runs(workload, world, |member| is_unknown(ran, subject, member, world, timings))
+                })
+            {
                 book.held();
                 false
             } else {
@@ -124,10 +159,27 @@ fn has_lost(workload: &Workload, now: Duration, timings: &Timings, world: &World
     workload.assignment.keys().any(|member| world.has_lost(member, now, recent))
 }
 
-/// Whether every assigned member runs what it is assigned; with no member assigned, nothing runs.
-fn runs(workload: &Workload, world: &World) -> bool {
-    !workload.assignment.is_empty()
-        && workload.assignment.keys().all(|member| lacks(workload, member, world).is_none())
+/// Whether every assigned member runs what it is assigned, or did as far as anybody can know; with no member assigned, nothing
+/// runs.
+fn runs(workload: &Workload, world: &World, is_unknown: impl Fn(&str) -> bool) -> bool {
+    let runs = |member: &String| lacks(workload, member, world).is_none() || is_unknown(member);
+    !workload.assignment.is_empty() && workload.assignment.keys().all(runs)
+}
+
+/// Whether a copy of the workload of `subject` was lost in `member` while a fault has kept that out of reach ever since.
+fn is_unknown(
+    ran: &BTreeMap<Subject, Option<Duration>>,
+    subject: &Subject,
+    member: &str,
+    world: &World,
+    timings: &Timings,
+) -> bool {
+    let subject = Subject { member: Some(member.to_owned()), ..subject.clone() };
+    let Some(Some(lost)) = ran.get(&subject) else { return false };
+    let hides = |fault: &FaultInForce| {
+        fault.member.as_deref() == Some(member) && fault.since <= lost.saturating_add(timings.latency)
+    };
+    world.faults.iter().any(hides)
 }
 
 /// What `member` lacks of what it is assigned, in words.

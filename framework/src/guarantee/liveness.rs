@@ -1,6 +1,7 @@
 //! What must come to an end: LIVENESS. That all is told to be applied is in `applied.rs`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
@@ -134,7 +135,11 @@ static FORGOTTEN: Rule = Rule {
 
 /// E3: the removal of a member waits until no workload is assigned to it.
 #[derive(Default)]
-pub(super) struct Forgotten(Waits);
+pub(super) struct Forgotten {
+    /// Workloads that are assigned to members that are gone, and since when they are.
+    left: BTreeMap<Subject, Duration>,
+    waits: Waits,
+}
 
 impl Guarantee for Forgotten {
     fn rule(&self) -> &'static Rule {
@@ -142,39 +147,64 @@ impl Guarantee for Forgotten {
     }
 
     fn topics(&self) -> Topics {
-        topics![MemberGone, Assigned, WorkloadGone]
+        topics![MemberGone, Wanted, Assigned, WorkloadGone]
     }
 
     fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.0)
+        Some(&mut self.waits)
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::MemberGone(member) => {
-                let mut assigned = court.world.assigned_to(member).map(|(key, _)| key).peekable();
-                if assigned.peek().is_none() {
+                let assigned: Vec<_> = court.world.assigned_to(member).map(|(key, _)| key).collect();
+                if assigned.is_empty() {
                     court.book.held();
                 }
                 for key in assigned {
-                    let reason = Reason {
-                        because: format!("{member} is gone since {}", clock(fact.at)),
-                        missing: format!("{key} is still assigned to it"),
-                    };
-                    let limit = bounds::chosen(court.timings());
-                    self.0.start(Subject::on(key, member), fact, limit, reason);
+                    self.left.insert(Subject::on(key, member), fact.at);
+                    self.look(key, member, fact, court);
+                }
+            }
+            News::Wanted(key) => {
+                let of_key = self.left.range(Subject::workload(key)..).map(|(subject, _)| subject);
+                let of_key = of_key.take_while(|subject| subject.is_of(key));
+                let members: Vec<_> = of_key.filter_map(|subject| subject.member.clone()).collect();
+                for member in members {
+                    self.look(key, &member, fact, court);
                 }
             }
             News::Assigned { workload: key, was, now, .. } => {
                 for member in was.keys().filter(|member| !now.contains_key(*member)) {
-                    if let Some(left) = self.0.met(&Subject::on(key, member), fact) {
+                    let subject = Subject::on(key, member);
+                    self.left.remove(&subject);
+                    if let Some(left) = self.waits.met(&subject, fact) {
                         court.book.held_by(left);
                     }
                 }
             }
-            News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            News::WorkloadGone(key) => {
+                self.left.retain(|subject, _| !subject.is_of(key));
+                self.waits.cancel_of(key, |_| true);
+            }
             _ => {}
         }
+    }
+}
+
+impl Forgotten {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &Court<'_>) {
+        let subject = Subject::on(key, member);
+        let Some(gone) = self.left.get(&subject) else { return };
+        // Nobody chooses for it meanwhile.
+        if court.workload(key).is_some_and(|workload| workload.suspended) {
+            return self.waits.cancel(&subject);
+        }
+        let reason = Reason {
+            because: format!("{member} is gone since {}", clock(*gone)),
+            missing: format!("{key} is still assigned to it"),
+        };
+        self.waits.start(subject, fact, bounds::chosen(court.timings()), reason);
     }
 }
 

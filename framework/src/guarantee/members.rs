@@ -101,10 +101,11 @@ impl Fails {
     }
 
     /// Whether it is over at `now` without any probe's having failed, perhaps: none need have begun while they fail at once,
-    /// and one that waits gets its answer.
+    /// and one that waits gets its answer, which may have begun as late as it was its turn.
     fn may_be_unmet(&self, now: Duration, timings: &Timings) -> bool {
-        let waits = timings.silent_probe.unwrap_or(Duration::MAX);
-        self.refused < timings.status_update_frequency && now.saturating_sub(self.since) < waits
+        let turn = timings.status_update_frequency;
+        let waits = timings.silent_probe.unwrap_or(Duration::MAX).saturating_add(turn);
+        self.refused < turn && now.saturating_sub(self.since) < waits
     }
 }
 

@@ -112,7 +112,7 @@ impl Guarantee for Frozen {
         let Some(task) = workload.eviction(member) else { return };
         let target = workload.targets().any(|target| target == member);
         let leaving = workload.deliveries.get(member).is_none_or(|delivery| delivery.leaving);
-        if target || leaving || fact.at <= task.seen.saturating_add(court.timings().latency) {
+        if target || leaving || court.seen_until(fact.at) <= task.seen {
             return;
         }
         let because = format!("the workload leaves {member} since {}", clock(task.seen));

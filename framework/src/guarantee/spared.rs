@@ -59,7 +59,11 @@ impl Guarantee for Spared {
                 let member = court.member(&task.member);
                 if member.is_some_and(|member| member.evicting_taints().next().is_none() && !member.leaving) {
                     let spare = self.deadlines.remove(&subject);
-                    self.suspects.insert(subject, (fact.clone(), spare));
+                    // Who is shown an old past acts by it.
+                    let unseen = |removed: Duration| removed >= court.seen_until(fact.at);
+                    if spare.as_ref().is_none_or(|spare| !unseen(spare.removed)) {
+                        self.suspects.insert(subject, (fact.clone(), spare));
+                    }
                 }
             }
             News::WorkloadGone(key) => self.deadlines.retain(|subject, _| !subject.is_of(key)),
@@ -112,7 +116,8 @@ fn accuse(subject: Subject, fact: &Fact, spare: Option<Spare>, court: &mut Court
     let gone = court.member(&name).and_then(|member| member.untainted);
     let width = fact.width.and(court.exactness(&subject));
     let earliest = fact.at.saturating_sub(width.early);
-    let in_flight = gone.is_some_and(|gone| earliest <= gone + court.timings().latency);
+    let in_flight = gone
+        .is_some_and(|gone| earliest <= gone + court.timings().latency || gone >= court.seen_until(fact.at));
     let because = match spare {
         Some(Spare { until, removed, taint }) => {
             let because =

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Bound, Rule, Subject};
-use crate::facts::{Fact, News, Workload, WorkloadKey, World};
+use crate::facts::{Delivery, Fact, News, Workload, WorkloadKey, World};
 use crate::target::Feature;
 
 static HELD_BACK: Rule = Rule {
@@ -33,7 +33,17 @@ impl Guarantee for HeldBack {
     }
 
     fn topics(&self) -> Topics {
-        topics![HeldBack, Delivered, DeliveryTold, Recalled, RunningGone, Running, WorkloadGone]
+        topics![
+            HeldBack,
+            EvictionBegan,
+            EvictionEnded,
+            Delivered,
+            DeliveryTold,
+            Recalled,
+            RunningGone,
+            Running,
+            WorkloadGone
+        ]
     }
 
     fn waits(&mut self) -> Option<&mut Waits> {
@@ -42,7 +52,9 @@ impl Guarantee for HeldBack {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
-            News::HeldBack(key) => {
+            News::HeldBack(key)
+            | News::EvictionBegan { workload: key, .. }
+            | News::EvictionEnded { workload: key, .. } => {
                 let members = court.workload(key).map(|workload| workload.deliveries.keys());
                 for member in members.into_iter().flatten() {
                     self.look(key, member, fact, court);
@@ -82,8 +94,10 @@ impl HeldBack {
         };
         let subject = Subject::on(key, member);
         let target = workload.targets().any(|target| target == member);
-        let Some(delivery) = workload.deliveries.get(member).filter(|it| it.placed && !it.leaving && target)
-        else {
+        // Changes of manifests, too, wait for an old one that goes directly.
+        let purged = workload.evictions.iter().any(|task| task.directly);
+        let asked = |it: &&Delivery| it.placed && !it.leaving && target && !purged;
+        let Some(delivery) = workload.deliveries.get(member).filter(asked) else {
             return self.waits.cancel(&subject);
         };
         if !delivery.suspended {

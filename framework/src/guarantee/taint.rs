@@ -193,7 +193,7 @@ impl Guarantee for Untainted {
     }
 
     fn topics(&self) -> Topics {
-        topics![Health, TaintRemoved, MemberGone]
+        topics![Health, TaintRemoved, MemberLeaving, MemberGone]
     }
 
     fn waits(&mut self) -> Option<&mut Waits> {
@@ -205,11 +205,14 @@ impl Guarantee for Untainted {
             News::Health { member, first: false, .. } => (member, true),
             News::TaintRemoved { member, .. } => (member, false),
             News::MemberGone(member) => return self.waits.cancel(&Subject::member(member)),
+            News::MemberLeaving(member) => (member, false),
             _ => return,
         };
         let Some(member) = court.member(name) else { return };
         let subject = Subject::member(name);
-        if member.health != Some(Health::Ready) {
+        // Nobody tells by a taint any more how one is that is being removed.
+        let left_alone = member.leaving && self.effect != TaintEffect::NoExecute;
+        if member.health != Some(Health::Ready) || left_alone {
             return self.waits.cancel(&subject);
         }
         if !member.taints.iter().any(|taint| tells(taint, self.effect)) {
@@ -253,7 +256,11 @@ impl Guarantee for Exclusive {
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        let News::TaintAdded { member: name, taint, .. } = &fact.news else { return };
+        let News::TaintAdded { member: name, taint, first } = &fact.news else { return };
+        // Admission taints every Node that is made, whatever it comes with.
+        if *first && court.profile.dialect == Speaks::Nodes {
+            return;
+        }
         let policies =
             court.profile.has(Feature::ClusterTaintPolicies) && taint.effect == TaintEffect::NoExecute;
         let member = court.member(name);

@@ -9,7 +9,7 @@ use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::tolerates::{Tolerates, is_fresh, tolerates, written_late};
 use super::{Bound, Rule, Subject};
 use crate::dialect::Speaks;
-use crate::facts::{Fact, News, WorkloadKey, World};
+use crate::facts::{Fact, News, Taint, WorkloadKey, World};
 use crate::report::text::{clock, span};
 use crate::target::Feature;
 
@@ -30,6 +30,16 @@ fn queued(world: &World) -> (usize, u32) {
         }
     }
     (workloads, looks)
+}
+
+/// Whether there is no taint of the member that the workload does not tolerate at all.
+fn tolerates_all(world: &World, subject: &Subject) -> bool {
+    let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
+    let member = subject.member.as_ref().and_then(|name| world.members.get(name));
+    workload.zip(member).is_some_and(|(workload, member)| {
+        let tolerated = |taint: &Taint| workload.tolerations.iter().any(|each| each.tolerates(taint));
+        member.evicting_taints().all(tolerated)
+    })
 }
 
 static DEADLINE: Rule = Rule {
@@ -142,9 +152,8 @@ impl Deadline {
         // Where nodes are the members, a time that is set does not move (kubernetes/kubernetes#102993), unless something is not
         // tolerated at all.
         if court.profile.dialect == Speaks::Nodes
-            && let (Some(Tolerates::Until(..)), Some(Tolerates::Until(_, taint))) =
-                (self.known.get(&subject), &now)
-            && workload.is_some_and(|workload| workload.tolerations.iter().any(|each| each.tolerates(taint)))
+            && let (Some(Tolerates::Until(..)), Some(Tolerates::Until(..))) = (self.known.get(&subject), &now)
+            && tolerates_all(world, &subject)
         {
             return;
         }

@@ -8,6 +8,7 @@ mod disturbed;
 mod examples;
 mod forms;
 mod history;
+mod meanwhile;
 mod moving;
 mod nodes;
 mod nodes_drained;

@@ -152,7 +152,7 @@ impl Story {
         posted.untaint(name, "unreachable", "NoSchedule")
     }
 
-    fn taint(self, name: &str, key: &str, effect: &str) -> Self {
+    pub(crate) fn taint(self, name: &str, key: &str, effect: &str) -> Self {
         let added = format!("2030-01-01T00:00:{:02}Z", self.now as u64);
         let taint = json!({"key": format!("node.kubernetes.io/{key}"), "effect": effect, "timeAdded": added});
         self.node(name, |node| node["spec"]["taints"].as_array_mut().unwrap().push(taint))
