@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::allocate::Allocated;
 use crate::gc::Dependents;
 use crate::kinds::Kind;
-use crate::server::{ApiServer, State};
+use crate::server::{ApiServer, Inner, State};
 use crate::store::Snapshot;
 use crate::webhook::Webhooks;
 
@@ -43,7 +43,9 @@ impl Held {
         }
     }
 
-    fn put_into(&self, state: &mut State) {
+    fn put_into(&self, state: &mut State, inner: &Inner) {
+        // Before the watches wake.
+        inner.note_restored();
         state.store.restore(&self.objects);
         state.custom.clone_from(&self.custom);
         state.dependents.clone_from(&self.dependents);
@@ -63,7 +65,7 @@ impl ApiServer {
     /// Holds what it held when `backup` was made, and is at the revision of that again: what was written since has never
     /// been, and its revisions are given again. Watches end, and cannot go on from before.
     pub fn restore(&self, backup: &Backup) {
-        backup.0.put_into(&mut self.inner.state());
+        backup.0.put_into(&mut self.inner.state(), &self.inner);
     }
 
     /// Holds what a new server does, made anew with other UIDs, from the first revision on.
@@ -77,6 +79,6 @@ impl ApiServer {
         self.inner.found(&mut state);
         let founded = Held::of(&state);
         state.store = store;
-        founded.put_into(&mut state);
+        founded.put_into(&mut state, &self.inner);
     }
 }

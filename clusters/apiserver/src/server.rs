@@ -61,6 +61,8 @@ pub(crate) struct Inner {
     pub transports: Transports,
     /// By how many it is stopped.
     stopped: AtomicUsize,
+    /// How often it was restored.
+    restored: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -89,6 +91,16 @@ impl Inner {
     /// Whether it answers onlookers alone.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed) > 0
+    }
+
+    /// How often it was restored, or made anew. Only changes with the state.
+    pub(crate) fn restored(&self) -> usize {
+        self.restored.load(Ordering::Relaxed)
+    }
+
+    /// It has been once more.
+    pub(crate) fn note_restored(&self) {
+        self.restored.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The state, for as long as the guard lives. Never held across an await.
@@ -210,6 +222,7 @@ impl Builder {
                 metrics: Metrics::default(),
                 transports: self.transports,
                 stopped: AtomicUsize::new(0),
+                restored: AtomicUsize::new(0),
                 state: Mutex::new(state),
             }),
         };

@@ -51,7 +51,8 @@ struct Watch {
     initial: Option<vec::IntoIter<(Arc<str>, Arc<Version>)>>,
     /// A bookmark says where the initial events end.
     tells_end: bool,
-    /// Of how many times that the server was restored it knows.
+    /// How often the server had been restored when it was last asked, and of how often it has told.
+    restored: usize,
     rifts: usize,
     /// Whether it goes on when the server is restored.
     outlasts: bool,
@@ -113,6 +114,7 @@ pub(crate) fn watch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         opened: current,
         initial: None,
         tells_end,
+        restored: call.server.inner.restored(),
         rifts,
         outlasts,
         stage,
@@ -179,15 +181,21 @@ impl Watch {
 
     /// What can be sent without waiting.
     fn ready(&mut self) -> Option<Bytes> {
-        self.end_if_restored();
+        let restored = self.server.inner.restored();
+        if restored != self.restored && !self.outlasts {
+            (self.stage, self.initial) = (Stage::Ended, None);
+        }
         if let Stage::Ahead { at_least, until } = self.stage {
             self.ahead(at_least, until);
         }
         if let Some(text) = self.present() {
             return Some(text);
         }
-        if let Some(text) = self.across() {
-            return Some(text);
+        if restored != self.restored && self.outlasts {
+            if let Some(text) = self.across() {
+                return Some(text);
+            }
+            self.restored = restored;
         }
         match &self.stage {
             Stage::Live => self.changes(),
@@ -197,16 +205,6 @@ impl Watch {
                 Some(text)
             }
             Stage::Ahead { .. } | Stage::Ended => None,
-        }
-    }
-
-    /// Who restores a server stops it first.
-    fn end_if_restored(&mut self) {
-        let server = self.server.clone();
-        let state = server.inner.state();
-        let table = state.store.table(&self.kind.storage);
-        if !self.outlasts && table.is_some_and(|table| table.rifts() > self.rifts) {
-            (self.stage, self.initial) = (Stage::Ended, None);
         }
     }
 

@@ -172,6 +172,7 @@ fn a_watch_ends_when_its_server_is_restored_and_cannot_go_on_from_before() {
         let (_, later) = listed(&server).await;
         server.restore(&backup);
         assert!(!watch.read());
+        assert_eq!((watch.restores, watch.objects.len()), (0, 1), "it is told nothing more");
         let began = run.clock.elapsed();
         let path = format!("{MAPS}?limit=1&resourceVersion={later}&resourceVersionMatch=NotOlderThan");
         let (status, answer) = ask(&server, "GET", &path, &Value::Null).await;
