@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use super::feasible::cannot_be_placed;
 use super::{Rule, Subject};
-use crate::facts::{Fact, News, WorkloadKey};
+use crate::facts::{Fact, News, Workload, WorkloadKey};
 use crate::history::digest::Table;
 use crate::report::text::clock;
 use crate::target::Feature;
@@ -147,7 +148,7 @@ impl Guarantee for Forgotten {
     }
 
     fn topics(&self) -> Topics {
-        topics![MemberGone, Wanted, Assigned, WorkloadGone]
+        topics![MemberGone, Wanted, Recorded, Assigned, WorkloadGone]
     }
 
     fn waits(&mut self) -> Option<&mut Waits> {
@@ -166,7 +167,7 @@ impl Guarantee for Forgotten {
                     self.look(key, member, fact, court);
                 }
             }
-            News::Wanted(key) => {
+            News::Wanted(key) | News::Recorded(key) => {
                 let of_key = self.left.range(Subject::workload(key)..).map(|(subject, _)| subject);
                 let of_key = of_key.take_while(|subject| subject.is_of(key));
                 let members: Vec<_> = of_key.filter_map(|subject| subject.member.clone()).collect();
@@ -196,8 +197,9 @@ impl Forgotten {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &Court<'_>) {
         let subject = Subject::on(key, member);
         let Some(gone) = self.left.get(&subject) else { return };
-        // Nobody chooses for it meanwhile.
-        if court.workload(key).is_some_and(|workload| workload.suspended) {
+        // Nobody chooses for it meanwhile, or there are too few members to choose from, and what it had stays.
+        let stays = |workload: &Workload| workload.suspended || cannot_be_placed(workload);
+        if court.workload(key).is_some_and(stays) {
             return self.waits.cancel(&subject);
         }
         let reason = Reason {

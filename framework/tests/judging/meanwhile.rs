@@ -155,6 +155,16 @@ fn nobody_takes_a_workload_from_a_member_that_is_gone_while_its_scheduling_is_su
 }
 
 #[test]
+fn a_workload_stays_with_a_member_that_is_gone_while_too_few_are_left() {
+    let told = |story: Story, status: &str| {
+        story.tells(&json!({"conditions": [{"type": "Scheduled", "status": status}]})).binding()
+    };
+    let gone = || told(Story::new().at(12.0).leaves("m1").at(12.2), "False");
+    assert!(!is_broken("LIVENESS-04", gone(), 60.0));
+    assert!(is_broken("LIVENESS-04", told(gone().at(60.0), "True"), 61.1));
+}
+
+#[test]
 fn who_waits_for_an_answer_of_a_member_takes_a_copy_away_only_then() {
     let going = |fault: &str| {
         let manifest = json!({"kind": "Deployment", "spec": {"replicas": 2}, "metadata": {
