@@ -196,14 +196,18 @@ impl Guarantee for Forgotten {
 impl Forgotten {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &Court<'_>) {
         let subject = Subject::on(key, member);
-        let Some(gone) = self.left.get(&subject) else { return };
+        let Some(gone) = self.left.get(&subject).copied() else { return };
+        if court.member(member).is_some() {
+            self.left.remove(&subject);
+            return self.waits.cancel(&subject);
+        }
         // Nobody chooses for it meanwhile, or there are too few members to choose from, and what it had stays.
         let stays = |workload: &Workload| workload.suspended || cannot_be_placed(workload);
         if court.workload(key).is_some_and(stays) {
             return self.waits.cancel(&subject);
         }
         let reason = Reason {
-            because: format!("{member} is gone since {}", clock(*gone)),
+            because: format!("{member} is gone since {}", clock(gone)),
             missing: format!("{key} is still assigned to it"),
         };
         self.waits.start(subject, fact, bounds::chosen(court.timings()), reason);

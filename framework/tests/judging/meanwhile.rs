@@ -162,6 +162,8 @@ fn a_workload_stays_with_a_member_that_is_gone_while_too_few_are_left() {
     let gone = || told(Story::new().at(12.0).leaves("m1").at(12.2), "False");
     assert!(!is_broken("LIVENESS-04", gone(), 60.0));
     assert!(is_broken("LIVENESS-04", told(gone().at(60.0), "True"), 61.1));
+    let back = gone().at(59.0).ready("m1", "True").at(60.0);
+    assert!(!is_broken("LIVENESS-04", told(back, "True"), 65.0));
 }
 
 #[test]
