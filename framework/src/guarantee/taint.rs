@@ -257,10 +257,6 @@ impl Guarantee for Exclusive {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         let News::TaintAdded { member: name, taint, first } = &fact.news else { return };
-        // Admission taints every Node that is made, whatever it comes with.
-        if *first && court.profile.dialect == Speaks::Nodes {
-            return;
-        }
         let policies =
             court.profile.has(Feature::ClusterTaintPolicies) && taint.effect == TaintEffect::NoExecute;
         let member = court.member(name);
@@ -273,6 +269,10 @@ impl Guarantee for Exclusive {
         }
         if member.taints.iter().filter(|each| tells(each, taint.effect)).count() < 2 {
             return court.book.held();
+        }
+        // Admission taints every Node that is made, whatever it comes with.
+        if *first && court.profile.dialect == Speaks::Nodes {
+            return;
         }
         let because = "a member is either NotReady or Unknown".to_owned();
         let seen = format!("{name} has both {} health taints", taint.effect);

@@ -222,12 +222,12 @@ fn the_old_copy_stays_until_the_new_one_really_runs() {
     holds("EVICTION-03", &told().at(16.2).recall("m1").at(16.25).runs("m3", 2).until(17.0));
     breaks("EVICTION-03", &told().at(16.2).recall("m1").at(16.35).runs("m3", 2).until(17.0));
     // Of a member that has lost what it held, nobody need know that yet.
-    let lost = |fault: &str| {
-        let lost = told().runs("m3", 2).at(16.15).fault(fault, "m3", "begin").vanishes("m3");
+    let lost = |fault: &str, member: &str| {
+        let lost = told().runs("m3", 2).at(16.15).fault(fault, member, "begin").vanishes("m3");
         lost.at(16.2).recall("m1").until(17.0)
     };
-    assert_eq!(ids(&lost("wipe"), Outcome::is_violated), [""; 0]);
-    breaks("EVICTION-03", &lost("refuse"));
+    assert_eq!(ids(&lost("wipe", "m3"), Outcome::is_violated), [""; 0]);
+    breaks("EVICTION-03", &lost("wipe", "m1"));
 }
 
 #[test]
