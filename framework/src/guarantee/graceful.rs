@@ -1,6 +1,6 @@
 //! The old copy stays until the new one really runs: EVICTION.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::bounds;
@@ -26,6 +26,8 @@ static GRACEFUL: Rule = Rule {
 pub(super) struct Graceful {
     /// The last eviction of a workload from a member, until it is assigned there again.
     tasks: BTreeMap<Subject, Box<EvictionTask>>,
+    /// Those of them that ended when all that was assigned ran: where it is assigned to next is another matter.
+    replaced: BTreeSet<Subject>,
     /// Deletions for which no reason is seen yet; another watch may still tell of it.
     suspects: BTreeMap<Subject, (Fact, Box<EvictionTask>)>,
     /// The copies that run all that is assigned, and since when those do not that once did.
@@ -44,10 +46,17 @@ impl Guarantee for Graceful {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::EvictionBegan { workload, task } | News::EvictionStamped { workload, task } => {
-                self.tasks.insert(Subject::on(workload, &task.member), task.clone());
+                let subject = Subject::on(workload, &task.member);
+                self.replaced.remove(&subject);
+                self.tasks.insert(subject, task.clone());
             }
             News::EvictionEnded { workload, task } if task.suppress_deletion == Some(false) => {
                 self.tasks.remove(&Subject::on(workload, &task.member));
+            }
+            News::EvictionEnded { workload: key, task } => {
+                if court.workload(key).is_some_and(|workload| runs(workload, court.world, |_| false)) {
+                    self.replaced.insert(Subject::on(key, &task.member));
+                }
             }
             News::Assigned { workload: key, was, now, .. } => {
                 let Some(workload) = court.workload(key) else { return };
@@ -68,7 +77,10 @@ impl Guarantee for Graceful {
                 let leaving = court.member(member).is_none_or(|member| member.leaving);
                 let task = self.tasks.remove(&subject).filter(|task| !task.directly && !leaving);
                 let recorded = court.workload(workload).is_some_and(|each| each.recorded);
-                if let Some(task) = task.filter(|_| recorded) {
+                let Some(task) = task.filter(|_| recorded) else { return };
+                if self.replaced.remove(&subject) {
+                    court.book.held();
+                } else {
                     self.suspects.insert(subject, (fact.clone(), task));
                 }
             }
@@ -78,6 +90,7 @@ impl Guarantee for Graceful {
             News::WorkloadGone(key) => {
                 self.ran.retain(|subject, _| !subject.is_of(key));
                 self.tasks.retain(|subject, _| !subject.is_of(key));
+                self.replaced.retain(|subject| !subject.is_of(key));
                 self.suspects.retain(|subject, _| !subject.is_of(key));
             }
             _ => {}

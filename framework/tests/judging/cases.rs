@@ -231,6 +231,17 @@ fn the_old_copy_stays_until_the_new_one_really_runs() {
 }
 
 #[test]
+fn a_new_copy_that_ran_when_the_task_ended_may_be_moved_on_before_the_old_one_goes() {
+    let moved_on = |ready: u64| {
+        let watched = moved().mark(json!({"observer": {"on": "m3"}}));
+        let ended = watched.at(16.0).healthy("m3").runs("m3", ready).at(16.1).end("m1");
+        ended.assign(&["m2", "m4"]).at(16.2).recall("m1").until(17.0)
+    };
+    assert!(!ids(&moved_on(2), Outcome::is_violated).contains(&"EVICTION-03"));
+    assert!(ids(&moved_on(1), Outcome::is_violated).contains(&"EVICTION-03"));
+}
+
+#[test]
 fn the_old_copy_may_go_when_its_time_is_over() {
     holds("EVICTION-03", &moved().at(34.5).end("m1").at(34.6).recall("m1").until(35.5));
 }
