@@ -1,6 +1,7 @@
 //! What the controllers count and time, by the names and with the buckets of the real ones.
 //!
-//! karmada-io/karmada v1.18.2 `pkg/metrics/{cluster,resource}.go`.
+//! karmada-io/karmada v1.18.2 `pkg/metrics/{cluster,resource}.go`, `pkg/scheduler/metrics/metrics.go`. A member is told by
+//! `member_cluster`, as from 1.16, and by `cluster_name`, which that took the place of.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,8 +13,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-type Labels = [(&'static str, String); 1];
-type Times = Family<Labels, Histogram, fn() -> Histogram>;
+type Labels<const N: usize> = [(&'static str, String); N];
+type Times<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
 
 /// The metrics of one process. Clones are the same.
 #[derive(Clone)]
@@ -21,12 +22,15 @@ pub struct Metrics(Arc<Kept>);
 
 struct Kept {
     registry: Registry,
-    status_syncs: Times,
+    status_syncs: Times<2>,
     matches: Histogram,
-    applications: Times,
-    attempts: Family<Labels, Counter>,
-    work_syncs: Times,
-    workload_syncs: Times,
+    applications: Times<1>,
+    attempts: Family<Labels<1>, Counter>,
+    preemptions: Family<Labels<1>, Counter>,
+    work_syncs: Times<1>,
+    workload_syncs: Times<1>,
+    schedules: Times<2>,
+    schedule_attempts: Family<Labels<2>, Counter>,
 }
 
 impl Default for Metrics {
@@ -40,8 +44,11 @@ impl Default for Metrics {
             matches: of_resources(),
             applications: Times::new_with_constructor(by_result),
             attempts: Family::default(),
+            preemptions: Family::default(),
             work_syncs: Times::new_with_constructor(by_result),
             workload_syncs: Times::new_with_constructor(by_result),
+            schedules: Times::new_with_constructor(|| Histogram::new(exponential_buckets(0.001, 2.0, 15))),
+            schedule_attempts: Family::default(),
         };
         kept.register();
         Self(Arc::new(kept))
@@ -83,6 +90,11 @@ impl Kept {
             self.attempts.clone(),
         );
         registry.register(
+            "policy_preemption",
+            "How often a policy took a template from another",
+            self.preemptions.clone(),
+        );
+        registry.register(
             "binding_sync_work_duration_seconds",
             "Time to bring the Works of a binding in line with it",
             self.work_syncs.clone(),
@@ -92,15 +104,25 @@ impl Kept {
             "Time to write to a member what a Work says",
             self.workload_syncs.clone(),
         );
+        registry.register(
+            "karmada_scheduler_e2e_scheduling_duration_seconds",
+            "Time to work out where a binding goes, and to write it",
+            self.schedules.clone(),
+        );
+        registry.register(
+            "karmada_scheduler_schedule_attempts",
+            "How often it was worked out where a binding goes",
+            self.schedule_attempts.clone(),
+        );
     }
 }
 
-fn result(good: bool) -> Labels {
+fn result(good: bool) -> Labels<1> {
     [("result", if good { "success" } else { "error" }.to_owned())]
 }
 
-fn of(cluster: &str) -> Labels {
-    [("cluster_name", cluster.to_owned())]
+fn of(cluster: &str) -> Labels<2> {
+    ["member_cluster", "cluster_name"].map(|label| (label, cluster.to_owned()))
 }
 
 impl Metrics {
@@ -131,6 +153,11 @@ impl Metrics {
         self.0.attempts.get_or_create(&result(good)).inc();
     }
 
+    /// A policy took a template from another, or failed to.
+    pub(crate) fn preempted(&self, good: bool) {
+        self.0.preemptions.get_or_create(&result(good)).inc();
+    }
+
     /// The Works of a binding were written, or could not be, in so long.
     pub(crate) fn works_synced(&self, good: bool, took: Duration) {
         self.0.work_syncs.get_or_create(&result(good)).observe(took.as_secs_f64());
@@ -139,6 +166,16 @@ impl Metrics {
     /// What a Work says was written to its member, or could not be, in so long.
     pub(crate) fn workload_synced(&self, good: bool, took: Duration) {
         self.0.workload_syncs.get_or_create(&result(good)).observe(took.as_secs_f64());
+    }
+
+    /// Where a binding goes was worked out and written, or could not be, in so long; whether only for the sake of replicas.
+    pub(crate) fn scheduled(&self, good: bool, scales: bool, took: Duration) {
+        let labels = [
+            ("result", if good { "scheduled" } else { "error" }.to_owned()),
+            ("schedule_type", if scales { "ScaleSchedule" } else { "ReconcileSchedule" }.to_owned()),
+        ];
+        self.0.schedules.get_or_create(&labels).observe(took.as_secs_f64());
+        self.0.schedule_attempts.get_or_create(&labels).inc();
     }
 }
 
@@ -157,17 +194,23 @@ mod tests {
         metrics.applied(false, Duration::from_millis(3));
         metrics.works_synced(true, Duration::from_secs(5));
         metrics.workload_synced(false, Duration::from_millis(1));
+        metrics.preempted(false);
+        metrics.scheduled(true, true, Duration::from_secs(17));
+        metrics.scheduled(false, false, Duration::ZERO);
         let mut text = "before\n".to_owned();
         metrics.write_to(&mut text);
         for line in [
             "before",
-            "cluster_sync_status_duration_seconds_bucket{le=\"0.01\",cluster_name=\"m1\"} 1",
-            "cluster_sync_status_duration_seconds_bucket{le=\"0.005\",cluster_name=\"m1\"} 0",
+            "cluster_sync_status_duration_seconds_bucket{le=\"0.01\",member_cluster=\"m1\",cluster_name=\"m1\"} 1",
+            "cluster_sync_status_duration_seconds_bucket{le=\"0.005\",member_cluster=\"m1\",cluster_name=\"m1\"} 0",
             "resource_match_policy_duration_seconds_bucket{le=\"0.004\"} 1",
             "resource_apply_policy_duration_seconds_count{result=\"success\"} 1",
             "policy_apply_attempts_total{result=\"error\"} 1",
             "binding_sync_work_duration_seconds_bucket{le=\"2.048\",result=\"success\"} 0",
             "work_sync_workload_duration_seconds_bucket{le=\"0.001\",result=\"error\"} 1",
+            "policy_preemption_total{result=\"error\"} 1",
+            "karmada_scheduler_e2e_scheduling_duration_seconds_bucket{le=\"16.384\",result=\"scheduled\",schedule_type=\"ScaleSchedule\"} 0",
+            "karmada_scheduler_schedule_attempts_total{result=\"error\",schedule_type=\"ReconcileSchedule\"} 1",
         ] {
             assert!(text.lines().any(|there| there == line), "{line}\n{text}");
         }

@@ -28,7 +28,9 @@ pub(crate) fn text(clusters: &[Arc<Cluster>], leads: bool, counted: &Metrics) ->
         let family = Family::<Labels, Value>::default();
         for cluster in clusters {
             if let Some(value) = value(cluster) {
-                family.get_or_create(&vec![("cluster_name".into(), cluster.name_any())]).set(value);
+                let labels = ["member_cluster", "cluster_name"];
+                let labels = labels.map(|label| (label.to_owned(), cluster.name_any()));
+                family.get_or_create(&labels.to_vec()).set(value);
             }
         }
         registry.register(*name, *help, family);

@@ -127,8 +127,8 @@ fn a_member_is_probed_with_its_secret_and_told_of_and_the_lead_is_given_back() {
         assert!(get(&health, "/healthz").ends_with("ok"));
         // The gauge follows by a watch of its own, so it may come a moment after the condition.
         let expected = [
-            "cluster_ready_state{cluster_name=\"m1\"} 1",
-            "cluster_sync_status_duration_seconds_count{cluster_name=\"m1\"} ",
+            "cluster_ready_state{member_cluster=\"m1\",cluster_name=\"m1\"} 1",
+            "cluster_sync_status_duration_seconds_count{member_cluster=\"m1\",cluster_name=\"m1\"} ",
             "leader_election_master_status{name=\"karmada-controller-manager\"} 1",
         ];
         let told = await_metrics(&metrics, &expected);

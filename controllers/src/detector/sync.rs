@@ -78,7 +78,12 @@ async fn apply<B: Binding>(
     let marks = context.rules.claim_marks(Some(&owner));
     if !context.rules.covers(&marks_of(template), &marks) {
         // The change of it comes back here.
-        return mark(context, kind, template, &marks).await;
+        let marked = mark(context, kind, template, &marks).await;
+        let before = context.rules.claimed_by(template.labels(), template.annotations());
+        if before.is_some_and(|before| before != (owner.namespace.is_some(), &owner.name)) {
+            context.metrics.preempted(marked.is_ok());
+        }
+        return marked;
     }
     if !context.rules.activates(&policy.activation_preference, kind.was_touched(&namespace, &template_name)) {
         return Ok(());

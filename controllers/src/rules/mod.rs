@@ -134,7 +134,9 @@ pub use targets::{
 };
 pub use template_status::template_status;
 pub use toleration::{Due, eviction_due, eviction_pause, takes_a_turn, tolerates};
-pub use trigger::{Lost, asked_anew, concerns, is_for_scheduler, needs_scheduling, observed_generation};
+pub use trigger::{
+    Lost, asked_anew, concerns, is_for_scheduler, needs_scheduling, observed_generation, scales_only,
+};
 pub use webhook::{
     default_failover, default_placement, default_selectors, default_tolerations, needs_dependencies,
     validate_cluster_name, validate_overrides, validate_policy, validate_policy_name,

@@ -34,16 +34,32 @@ pub fn needs_scheduling(
 ) -> bool {
     let Some(placement) = &spec.placement else { return false };
     let suspended = spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling);
-    let assigned: i64 = spec.clusters.iter().map(|target| i64::from(target.replicas)).sum();
     !suspended
         && (placement_changed(placement, applied, &status.scheduler_observed_affinity_name)
             || is_duplicated(placement)
             || spec.replicas == 0
-            || assigned != i64::from(spec.replicas)
+            || assigned(spec) != i64::from(spec.replicas)
             || lost == Lost::Gone
             || (lost == Lost::Leaving && removal == Removal::Scheduling)
             || asked_anew(spec, status)
             || is_untold(status))
+}
+
+/// Whether a binding is worked out anew for nothing but its replicas: what the real scheduler counts as `ScaleSchedule`, and all else
+/// as `ReconcileSchedule` (`pkg/scheduler/scheduler.go`, `IsBindingReplicasChanged` of `pkg/util/binding.go`).
+#[must_use]
+pub fn scales_only(spec: &ResourceBindingSpec, applied: Option<&Placement>) -> bool {
+    let Some(placement) = spec.placement.as_ref().filter(|placement| applied == Some(placement)) else {
+        return false;
+    };
+    if is_duplicated(placement) {
+        return spec.clusters.iter().any(|target| target.replicas != spec.replicas);
+    }
+    assigned(spec) != i64::from(spec.replicas)
+}
+
+fn assigned(spec: &ResourceBindingSpec) -> i64 {
+    spec.clusters.iter().map(|target| i64::from(target.replicas)).sum()
 }
 
 /// Whether a binding is for the scheduler of this name: the one that the policy names, or `default-scheduler`
@@ -156,6 +172,22 @@ mod tests {
             let spec = binding(&placement, replicas, &targets, &[]);
             let applied = spec.placement.clone().filter(|_| applied);
             assert_eq!(needed(&spec, &told(), applied.as_ref()), expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn it_is_for_the_sake_of_replicas_where_the_placement_is_the_one_that_was_applied() {
+        let cases = [
+            ("duplicated, as many as asked for", two_of_four(), vec![("m1", 3), ("m2", 3)], true, false),
+            ("duplicated, more asked for", two_of_four(), vec![("m1", 2), ("m2", 2)], true, true),
+            ("divided, as many as asked for", one_to_two(), vec![("m1", 1), ("m2", 2)], true, false),
+            ("divided, more asked for", one_to_two(), vec![("m1", 1), ("m2", 1)], true, true),
+            ("divided, placement changed", one_to_two(), vec![("m1", 1), ("m2", 1)], false, false),
+        ];
+        for (about, placement, targets, is_applied, expected) in cases {
+            let spec = binding(&placement, 3, &targets, &[]);
+            let applied = spec.placement.as_ref().filter(|_| is_applied);
+            assert_eq!(scales_only(&spec, applied), expected, "{about}");
         }
     }
 

@@ -17,6 +17,7 @@ use crate::machinery::{
 };
 use crate::rules::{
     Lost, Neighbours, Scene, Schedule, ScheduleError, Write, asked_anew, begins_to_serve, neighbours,
+    scales_only,
 };
 
 /// Reconciles every binding: when it changes, and when a cluster that it may mean does.
@@ -70,47 +71,63 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
         return Ok(Action::await_change());
     }
     let applied = applied_placement(&*binding);
-    let found = binding.meta().generation.unwrap_or_default();
-    let observed = status.scheduler_observed_generation;
     if !rules.needs_scheduling(spec, &status, applied.as_ref(), lost(&context, spec).await?) {
         if !spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling) {
+            let found = binding.meta().generation.unwrap_or_default();
+            let observed = status.scheduler_observed_generation;
             status.scheduler_observed_generation = rules.observed_generation(observed, found, None);
             write(&context, &*binding, status).await?;
         }
         return Ok(Action::await_change());
     }
+    let start = context.clock.elapsed();
+    let error = settle(&context, &*binding, &status, applied.as_ref()).await;
+    let (good, took) = (matches!(error, Ok(None)), context.clock.elapsed().saturating_sub(start));
+    context.metrics.scheduled(good, scales_only(spec, applied.as_ref()), took);
+    match error? {
+        None | Some(ScheduleError::Fit(_)) => Ok(Action::await_change()),
+        Some(error) => Err(Error::NotYet(error.to_string())),
+    }
+}
+
+/// Works out where a binding goes, and writes it. Answers with what is in the way of that.
+async fn settle<B: Binding>(
+    context: &Context,
+    binding: &B,
+    status: &BindingStatus,
+    applied: Option<&Placement>,
+) -> Result<Option<ScheduleError>, Error> {
+    let (rules, spec) = (&context.rules, binding.spec());
     let clusters = context.clusters.list();
     let scene =
-        Scene { clusters: &clusters, neighbours: around::<B>(&context, spec), now: context.clock.now() };
-    let outcome = rules.schedule(spec, &status, &scene);
+        Scene { clusters: &clusters, neighbours: around::<B>(context, spec), now: context.clock.now() };
+    let outcome = rules.schedule(spec, status, &scene);
     let (targets, error) = match outcome {
         Ok(schedule) => (Some(schedule), None),
         Err(error @ ScheduleError::Fit(_)) => (Some(Schedule::default()), Some(error)),
         Err(error) => (None, Some(error)),
     };
     let placed = match &targets {
-        Some(schedule) => place(&context, &*binding, &schedule.targets, applied.as_ref()).await?,
+        Some(schedule) => place(context, binding, &schedule.targets, applied).await?,
         None => None,
     };
-    let binding = placed.as_ref().unwrap_or(&*binding);
+    let found = binding.meta().generation.unwrap_or_default();
+    let binding = placed.as_ref().unwrap_or(binding);
     let mut after = binding.status().cloned().unwrap_or_default();
     let now = context.clock.now_in_seconds();
     let (reason, message) = rules.scheduled_condition(error.as_ref());
     set_condition(&mut after.conditions, CONDITION_SCHEDULED, error.is_none(), reason, &message, now);
     if let (Some(schedule), None) = (targets, &error) {
-        after.scheduler_observed_generation =
-            rules.observed_generation(observed, found, binding.meta().generation);
+        let (observed, written) = (status.scheduler_observed_generation, binding.meta().generation);
+        after.scheduler_observed_generation = rules.observed_generation(observed, found, written);
         after.scheduler_observed_affinity_name = schedule.affinity;
         // The real scheduler stamps every success; here one that changes nothing writes nothing.
-        if placed.is_some() || asked_anew(spec, &status) || status.last_scheduled_time.is_none() {
+        if placed.is_some() || asked_anew(spec, status) || status.last_scheduled_time.is_none() {
             after.last_scheduled_time = Some(Time(now));
         }
     }
-    write(&context, binding, after).await?;
-    match error {
-        None | Some(ScheduleError::Fit(_)) => Ok(Action::await_change()),
-        Some(error) => Err(Error::NotYet(error.to_string())),
-    }
+    write(context, binding, after).await?;
+    Ok(error)
 }
 
 /// Where the others of the workload's groups are.
