@@ -256,7 +256,7 @@ pub(super) fn told(timings: &Timings) -> Duration {
 }
 
 /// The longest that a queue waits until it tries again what failed.
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
+pub(super) const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
 pub(super) const REACHED: &str = "at most latency after it is written; where the member was away, as long as that again \
     (1000 s at most) + latency after it is back, also for what is written soon after where an agent reaches out; where it is back \

@@ -97,10 +97,10 @@ impl Needed {
             let mut missing = None;
             for (kind, name) in &delivery.asks.refers_to {
                 let needed = WorkloadKey::new(kind.clone(), key.namespace(), name.clone());
+                // An old manifest that is still going is waited for.
                 let there = world.workloads.get(&needed).and_then(|it| it.deliveries.get(member));
-                let gone = there.is_none_or(|there| there.leaving);
                 let exists = world.templates.get(&needed).is_some_and(|template| !template.leaving);
-                if gone && exists {
+                if there.is_none() && exists {
                     missing = missing.or(Some(needed.clone()));
                 }
                 self.used_by.entry(needed).or_default().insert(key.clone());

@@ -101,7 +101,7 @@ impl Guarantee for Stays {
         let policies = &court.world.policies;
         let Some(workload) = court.workload(key) else { return };
         let (Some(before), Some(after)) = (policies.get(was), policies.get(&workload.policy)) else { return };
-        let news = fact.at <= before.changed.saturating_add(court.timings().latency);
+        let news = before.changed >= court.seen_until(fact.at);
         if before.by_labels || news {
             return;
         }

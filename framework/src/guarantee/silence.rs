@@ -54,6 +54,7 @@ impl Guarantee for Silence {
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
             News::FaultEnded { member: Some(member), fault } => self.ended(member, fault, fact, court),
+            News::FaultEnded { member: None, fault } if fault == "kill" => self.begun_anew(court),
             News::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 self.unknown(member, fact, court);
             }
@@ -87,10 +88,19 @@ impl Guarantee for Silence {
 /// errors, its renewals do.
 pub(super) fn is_cut(member: &str, court: &Court<'_>) -> bool {
     let cuts = |fault: &FaultInForce| {
-        let one_way = fault.direction.as_deref() == Some("toMember") || fault.fault == "fail-all";
+        let one_way = is_one_way(fault) || fault.fault == "fail-all";
         bounds::failing(fault).is_some() && !one_way
     };
     in_force(member, court).any(cuts)
+}
+
+/// Whether nothing is heard by the agent, while all that it says may arrive.
+fn is_deaf(member: &str, court: &Court<'_>) -> bool {
+    in_force(member, court).any(is_one_way)
+}
+
+fn is_one_way(fault: &FaultInForce) -> bool {
+    fault.direction.as_deref() == Some("toMember")
 }
 
 /// Whether what the agent says arrives by chance, if at all.
@@ -149,12 +159,19 @@ impl Silence {
         }
     }
 
+    /// Agents are back that were killed: who gets no answer then does not come to its first renewal.
+    fn begun_anew(&mut self, court: &Court<'_>) {
+        let pulling = court.world.members.iter().filter(|(name, known)| known.pulls && is_deaf(name, court));
+        self.cut.extend(pulling.map(|(name, _)| (name.clone(), None)));
+    }
+
     fn ended(&mut self, member: &str, fault: &str, fact: &Fact, court: &Court<'_>) {
         if !is_cut(member, court) {
             self.set_clock(member, fault);
             self.waits.cancel(&Subject::member(member));
         }
         if !is_lossy(member, court)
+            && !is_deaf(member, court)
             && let Some(ended) = self.cut.get_mut(member).filter(|ended| ended.is_none())
         {
             *ended = Some(fact.at);

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::bounds;
 use super::court::{Charge, Court, NEVER};
 use super::{Bound, Doubt, Subject};
 use crate::facts::{Fact, News, Width, WorkloadKey};
@@ -139,11 +140,15 @@ impl Waits {
     }
 
     /// To be told every end of a fault of the control plane: when controllers are back, or no longer hindered, waits begin anew.
+    /// While requests fail, each change makes somebody try again and fail again, and each failure doubles the time until the next
+    /// try: what is waited for then may come as late as that can grow.
     pub(super) fn observe(&mut self, fact: &Fact, court: &Court<'_>) {
-        if matches!(&fact.news, News::FaultEnded { member: None, .. }) {
+        if let News::FaultEnded { fault, member: None } = &fact.news {
             self.hindered = fact.at.max(court.world.hindered) + court.timings().takeover;
+            let fails = ["fail", "conflict"].contains(&fault.as_str());
+            let retried = if fails { fact.at + bounds::LONGEST_BACK_OFF } else { Duration::ZERO };
             for wait in self.waits.values_mut() {
-                wait.until = wait.until.max(self.hindered + wait.allowed);
+                wait.until = wait.until.max(self.hindered.max(retried) + wait.allowed);
             }
         }
     }

@@ -40,6 +40,22 @@ fn nobody_knows_since_when_a_member_fails_that_is_reached_otherwise() {
 }
 
 #[test]
+fn what_was_to_be_done_while_requests_failed_is_tried_again_as_late_as_a_queue_waits() {
+    let fails = |story: Story, state: &str| story.mark(json!({"fault": "fail", "state": state}));
+    let unstamped = |story: Story| {
+        story.taint("m1", "maintenance", "NoExecute").at(40.3).evict("m1").at(40.5).assign(&["m2", "m3"])
+    };
+    let is_stamped_in_time =
+        |story: Story, until: f64| !ids(&story.until(until), Outcome::is_violated).contains(&"EVICTION-08");
+    let failing = || fails(Story::new().at(38.0), "begin").at(40.0);
+    let meanwhile = || fails(unstamped(failing()).at(42.0), "end");
+    assert!(is_stamped_in_time(meanwhile(), 1040.0));
+    assert!(!is_stamped_in_time(meanwhile(), 1060.0));
+    let afterwards = unstamped(fails(fails(Story::new().at(12.0), "begin").at(13.0), "end").at(40.0));
+    assert!(!is_stamped_in_time(afterwards, 60.0), "all went well by then");
+}
+
+#[test]
 fn what_else_a_slow_member_is_asked_may_be_cut_off_as_well() {
     let both = || Story::new().fault("delay", "m1", "begin").at(12.0).fault("partition", "m1", "begin");
     // 1 + 32, once more, and the latency; and another 32 for what was asked.
@@ -251,6 +267,23 @@ fn a_member_may_seem_silent_to_controllers_that_see_an_old_past() {
     let pulls = || Story::new().mark(json!({"scenario": "nothing is cut off"})).pulls("m1");
     assert_eq!(unknown(pulls().mark(json!({"fault": "lag", "state": "begin"}))), [""; 0]);
     assert_eq!(unknown(pulls()), ["HEALTH-02"]);
+}
+
+#[test]
+fn an_agent_that_begins_anew_where_no_answer_comes_is_not_heard_of() {
+    let unknown = |killed: bool| {
+        let story = Story::new().mark(json!({"scenario": "answers are lost"})).pulls("m1").at(11.0);
+        let way = |state: &str| json!({"fault": "partition", "cluster": "m1", "direction": "toMember", "state": state});
+        let kill = |story: Story, state: &str| match killed {
+            true => story.mark(json!({"fault": "kill", "state": state})),
+            false => story,
+        };
+        let deaf = kill(kill(story.mark(way("begin")).at(12.0), "begin").at(13.0), "end");
+        let told = deaf.at(30.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        ids(&told.until(30.5), Outcome::is_violated)
+    };
+    assert_eq!(unknown(true), [""; 0]);
+    assert_eq!(unknown(false), ["HEALTH-02"]);
 }
 
 #[test]

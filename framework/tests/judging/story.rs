@@ -235,6 +235,11 @@ impl Story {
         self.event("control-plane", EventType::Modified, object)
     }
 
+    /// An object of the control plane is gone.
+    pub(crate) fn object_gone(self, object: Value) -> Self {
+        self.event("control-plane", EventType::Deleted, object)
+    }
+
     /// The manifest for a member, with these fields of its object.
     pub(crate) fn work(self, member: &str, fields: &Value) -> Self {
         self.manifest(member, EventType::Modified, fields)

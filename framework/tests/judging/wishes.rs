@@ -1,10 +1,11 @@
 //! What users wish: policies, templates, what is held back, what is theirs. For each guarantee the smallest history that
 //! breaks it and nothing else, and one that it holds on.
 
+use capsize_framework::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::examples::shows;
-use crate::outcomes::{breaks, holds};
+use crate::outcomes::{breaks, holds, ids};
 use crate::story::{Story, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
@@ -43,6 +44,16 @@ fn a_template_stays_with_its_policy_unless_another_preempts() {
     holds("POLICY-02", &taken(json!({"priority": 1, "preemption": "Always"})));
     shows("POLICY-02", &taken(json!({"priority": 1, "preemption": "Never"})));
     breaks("POLICY-02", &taken(json!({"preemption": "Always"})));
+    // Who sees an old past learns late that a policy means it no more.
+    let let_go = |lags: bool| {
+        let story = Story::new().object(policy("one", 2, &json!({}))).object(policy("two", 2, &json!({})));
+        let lag = json!({"fault": "lag", "state": if lags { "begin" } else { "seen" }});
+        let other = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"}]);
+        let let_go = policy("one", 2, &json!({"resourceSelectors": other}));
+        let late = story.belongs_to("one").at(20.0).mark(lag).at(21.0).object(let_go).at(23.0);
+        ids(&late.belongs_to("two").until(23.5), Outcome::is_violated).contains(&"POLICY-02")
+    };
+    assert_eq!([let_go(true), let_go(false)], [false, true]);
 }
 
 #[test]
@@ -189,6 +200,13 @@ fn what_pods_refer_to_comes_along() {
     };
     holds("DELIVERY-13", &story().at(10.5).object(needs(conf.clone())).until(11.5));
     shows("DELIVERY-13", &story().until(11.5));
+    // A manifest that nobody needed for a moment may take long to go, and is in the way of the next until then.
+    let mut going = needs(conf.clone());
+    going["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:12Z");
+    let goes = || story().at(10.5).object(needs(conf.clone())).at(12.0).object(going.clone()).at(20.0);
+    let is_broken = |story: Story| ids(&story.until(21.5), Outcome::is_violated).contains(&"DELIVERY-13");
+    assert!(!is_broken(goes()));
+    assert!(is_broken(goes().object_gone(going.clone())));
 }
 
 #[test]
