@@ -53,10 +53,10 @@ impl Guarantee for Graceful {
             News::EvictionEnded { workload, task } if task.suppress_deletion == Some(false) => {
                 self.tasks.remove(&Subject::on(workload, &task.member));
             }
-            News::EvictionEnded { workload: key, task } => {
-                if court.workload(key).is_some_and(|workload| runs(workload, court.world, |_| false)) {
-                    self.replaced.insert(Subject::on(key, &task.member));
-                }
+            News::EvictionEnded { workload: key, task }
+                if court.workload(key).is_some_and(|workload| runs(workload, court.world, |_| false)) =>
+            {
+                self.replaced.insert(Subject::on(key, &task.member));
             }
             News::Assigned { workload: key, was, now, .. } => {
                 let Some(workload) = court.workload(key) else { return };
