@@ -113,7 +113,7 @@ fn of_placements() -> Vec<Box<dyn Guarantee>> {
         Box::new(division::Division::fewest()),
         Box::new(division::Division::in_proportion()),
         Box::new(policy::Followed::default()),
-        Box::new(policy::Stays),
+        Box::new(policy::Stays::default()),
         Box::new(policy::Lazy::default()),
     ]
 }

@@ -170,7 +170,10 @@ impl Unreachable {
     /// A fault begins. Answers whether nothing was wrong just before; who was in reach for less than an agent takes from one
     /// word to the next need not have been heard of.
     fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) -> bool {
-        let fresh = Cut { since: fact.at, ended: None };
+        // Of one that is Unknown already for what hinders others, nobody knows when it was heard of.
+        let is_unknown = court.member(member).is_some_and(|it| it.health == Some(Health::Unknown));
+        let unheard = is_unknown && court.controllers_are_hindered(fact.at);
+        let fresh = Cut { since: if unheard { Duration::ZERO } else { fact.at }, ended: None };
         let Some(cut) = self.cut.get_mut(member) else {
             self.cut.insert(member.to_owned(), fresh);
             return true;

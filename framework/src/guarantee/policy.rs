@@ -85,7 +85,25 @@ static STAYS: Rule = Rule {
 };
 
 /// P2: whoever has a template keeps it as long as it means it. One for a namespace goes before one for all.
-pub(super) struct Stays;
+#[derive(Default)]
+pub(super) struct Stays {
+    /// Since when controllers are away.
+    away: Option<Duration>,
+    /// When they were last: what changed then they learn when they are back.
+    absence: Option<(Duration, Duration)>,
+}
+
+impl Stays {
+    /// Whether who acts with `fact` may just have learned what changed at `changed`.
+    fn is_news(&self, changed: Duration, fact: &Fact, court: &Court<'_>) -> bool {
+        let timings = court.timings();
+        let just_back = self.absence.is_some_and(|(since, back)| {
+            changed >= since.saturating_sub(timings.latency)
+                && fact.at <= back.saturating_add(timings.takeover + timings.latency)
+        });
+        just_back || changed >= court.seen_until(fact.at)
+    }
+}
 
 impl Guarantee for Stays {
     fn rule(&self) -> &'static Rule {
@@ -93,16 +111,26 @@ impl Guarantee for Stays {
     }
 
     fn topics(&self) -> Topics {
-        topics![Claimed]
+        topics![Claimed, FaultBegan, FaultEnded]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        let News::Claimed { workload: key, was } = &fact.news else { return };
+        let (key, was) = match &fact.news {
+            News::Claimed { workload, was } => (workload, was),
+            News::FaultBegan { member: None, .. } => {
+                self.away.get_or_insert(fact.at);
+                return;
+            }
+            News::FaultEnded { member: None, .. } if !court.controllers_are_away() => {
+                self.absence = self.away.take().map(|since| (since, fact.at)).or(self.absence);
+                return;
+            }
+            _ => return,
+        };
         let policies = &court.world.policies;
         let Some(workload) = court.workload(key) else { return };
         let (Some(before), Some(after)) = (policies.get(was), policies.get(&workload.policy)) else { return };
-        let news = before.changed >= court.seen_until(fact.at);
-        if before.by_labels || news {
+        if before.by_labels || self.is_news(before.changed, fact, court) {
             return;
         }
         let outranks = match (before.everywhere, after.everywhere) {

@@ -75,7 +75,7 @@ impl Followed {
 /// How many replicas are asked for in all members together.
 fn asked(workload: &Workload) -> u64 {
     match workload.placement.scheduling {
-        Scheduling::Duplicated => workload.replicas * workload.assignment.len().max(1) as u64,
+        Scheduling::Duplicated => workload.replicas.saturating_mul(workload.assignment.len().max(1) as u64),
         Scheduling::DividedByStaticWeight | Scheduling::DividedByCapacity => workload.replicas,
     }
 }

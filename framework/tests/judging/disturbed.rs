@@ -4,7 +4,7 @@ use capsize_framework::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::outcomes::{breaks, holds, ids};
-use crate::story::{Story, needed};
+use crate::story::{PROFILE, Story, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 
@@ -284,6 +284,20 @@ fn an_agent_that_begins_anew_where_no_answer_comes_is_not_heard_of() {
     };
     assert_eq!(unknown(true), [""; 0]);
     assert_eq!(unknown(false), ["HEALTH-02"]);
+}
+
+#[test]
+fn nobody_knows_when_a_member_was_heard_of_that_was_unknown_before_it_was_cut_off() {
+    let is_early = |lags: bool| {
+        let patient = PROFILE.replace("failoverEvictionTimeout: 6s", "failoverEvictionTimeout: 300s");
+        let story = Story::by(&patient).pulls("m1").at(11.0);
+        let story = if lags { story.mark(json!({"fault": "lag", "state": "begin"})) } else { story };
+        let unknown = story.at(100.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        let cut = unknown.at(300.0).fault("partition", "m1", "begin").at(400.0);
+        let told = cut.taint("m1", "unreachable", "NoExecute").until(400.5);
+        ids(&told, Outcome::is_violated).contains(&"TAINT-07")
+    };
+    assert_eq!([is_early(true), is_early(false)], [false, true]);
 }
 
 #[test]

@@ -252,3 +252,13 @@ proptest! {
         prop_assert!(verdicts.iter().any(|verdict| !matches!(verdict.outcome, Outcome::Skipped(_))));
     }
 }
+
+#[test]
+fn more_replicas_than_any_cluster_has_are_judged_too() {
+    let (name, target) = RECORDINGS[2];
+    let (mut entries, profile) = recorded(name, target);
+    apply(&mut entries, &Change::Set(31, 40, 2));
+    assert!(
+        verdicts(entries, &profile).iter().any(|verdict| !matches!(verdict.outcome, Outcome::Skipped(_)))
+    );
+}

@@ -54,6 +54,25 @@ fn a_template_stays_with_its_policy_unless_another_preempts() {
         ids(&late.belongs_to("two").until(23.5), Outcome::is_violated).contains(&"POLICY-02")
     };
     assert_eq!([let_go(true), let_go(false)], [false, true]);
+    // Who was away learns of it when it is back, and of nothing else then.
+    let back = |changed: f64| {
+        let story = Story::new().object(policy("one", 2, &json!({}))).object(policy("two", 2, &json!({})));
+        let kill = |story: Story, state: &str| story.mark(json!({"fault": "kill", "state": state}));
+        let other = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"}]);
+        let let_go =
+            |story: Story| story.object(policy("one", 2, &json!({"resourceSelectors": other.clone()})));
+        let mut story = story.belongs_to("one");
+        if changed < 20.0 {
+            story = let_go(story.at(changed));
+        }
+        story = kill(story.at(20.0), "begin");
+        if changed > 20.0 {
+            story = let_go(story.at(changed));
+        }
+        let late = kill(story.at(40.0), "end").at(40.5).belongs_to("two");
+        ids(&late.until(41.0), Outcome::is_violated).contains(&"POLICY-02")
+    };
+    assert_eq!([back(25.0), back(15.0)], [false, true]);
 }
 
 #[test]
