@@ -93,6 +93,15 @@ pub fn is_loss(fault: &str) -> bool {
     LOSSES.contains(&fault)
 }
 
+/// Faults of the control plane under which requests fail that would not otherwise.
+const FAILING: [&str; 2] = ["fail", "conflict"];
+
+/// Whether requests fail under faults called `fault`, of the control plane.
+#[must_use]
+pub fn fails_requests(fault: &str) -> bool {
+    FAILING.contains(&fault)
+}
+
 impl FaultInForce {
     /// Whether it is one of the control plane under which controllers go on.
     #[must_use]

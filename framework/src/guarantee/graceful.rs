@@ -77,11 +77,12 @@ impl Guarantee for Graceful {
                 let leaving = court.member(member).is_none_or(|member| member.leaving);
                 let task = self.tasks.remove(&subject).filter(|task| !task.directly && !leaving);
                 let recorded = court.workload(workload).is_some_and(|each| each.recorded);
-                let Some(task) = task.filter(|_| recorded) else { return };
-                if self.replaced.remove(&subject) {
-                    court.book.held();
-                } else {
-                    self.suspects.insert(subject, (fact.clone(), task));
+                if let Some(task) = task.filter(|_| recorded) {
+                    if self.replaced.remove(&subject) {
+                        court.book.held();
+                    } else {
+                        self.suspects.insert(subject, (fact.clone(), task));
+                    }
                 }
             }
             News::Running { workload, member } | News::RunningGone { workload, member } => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::bounds;
 use super::court::{Charge, Court, NEVER};
 use super::{Bound, Doubt, Subject};
-use crate::facts::{Fact, News, Width, WorkloadKey};
+use crate::facts::{Fact, News, Width, WorkloadKey, fails_requests};
 
 /// Something that must come within a time.
 #[derive(Debug)]
@@ -145,8 +145,8 @@ impl Waits {
     pub(super) fn observe(&mut self, fact: &Fact, court: &Court<'_>) {
         if let News::FaultEnded { fault, member: None } = &fact.news {
             self.hindered = fact.at.max(court.world.hindered) + court.timings().takeover;
-            let fails = ["fail", "conflict"].contains(&fault.as_str());
-            let retried = if fails { fact.at + bounds::LONGEST_BACK_OFF } else { Duration::ZERO };
+            let retried =
+                if fails_requests(fault) { fact.at + bounds::LONGEST_BACK_OFF } else { Duration::ZERO };
             for wait in self.waits.values_mut() {
                 wait.until = wait.until.max(self.hindered.max(retried) + wait.allowed);
             }
