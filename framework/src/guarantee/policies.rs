@@ -170,10 +170,14 @@ impl Unreachable {
     /// A fault begins. Answers whether nothing was wrong just before; who was in reach for less than an agent takes from one
     /// word to the next need not have been heard of.
     fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) -> bool {
-        // Of one that is Unknown already for what hinders others, nobody knows when it was heard of.
+        // Who is hindered need not have heard of it either; of one that is Unknown already nobody knows since when.
         let is_unknown = court.member(member).is_some_and(|it| it.health == Some(Health::Unknown));
-        let unheard = is_unknown && court.controllers_are_hindered(fact.at);
-        let fresh = Cut { since: if unheard { Duration::ZERO } else { fact.at }, ended: None };
+        let since = match is_unknown {
+            true if court.controllers_are_hindered(fact.at) => Duration::ZERO,
+            _ if court.world.is_hindered(fact.at) => court.world.blind_since.min(fact.at),
+            _ => fact.at,
+        };
+        let fresh = Cut { since, ended: None };
         let Some(cut) = self.cut.get_mut(member) else {
             self.cut.insert(member.to_owned(), fresh);
             return true;

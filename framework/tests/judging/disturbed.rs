@@ -301,6 +301,25 @@ fn nobody_knows_when_a_member_was_heard_of_that_was_unknown_before_it_was_cut_of
 }
 
 #[test]
+fn a_member_that_nobody_could_hear_of_need_not_have_been_heard_of_until_it_was_cut_off() {
+    let is_early = |fails: bool, tainted: f64| {
+        let patient = PROFILE.replace("failoverEvictionTimeout: 6s", "failoverEvictionTimeout: 300s");
+        let fail = |story: Story, state: &str| match fails {
+            true => story.mark(json!({"fault": "conflict", "state": state})),
+            false => story,
+        };
+        let story = fail(Story::by(&patient).pulls("m1").at(100.0), "begin").at(178.0);
+        let cut = fail(story.fault("partition", "m1", "begin").at(180.0), "end").at(181.0);
+        let unknown = cut.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        let told = unknown.at(tainted).taint("m1", "unreachable", "NoExecute");
+        ids(&told.until(tainted + 0.5), Outcome::is_violated).contains(&"TAINT-07")
+    };
+    // 300 s - 8 s from 100 s on, or from 178 s on.
+    assert_eq!([is_early(true, 392.5), is_early(true, 391.0)], [false, true]);
+    assert_eq!([is_early(false, 470.5), is_early(false, 469.0)], [false, true]);
+}
+
+#[test]
 fn a_member_may_be_unknown_or_not_while_connections_are_lost_by_chance() {
     let pulls = || Story::new().mark(json!({"scenario": "what is lost is left to chance"})).pulls("m1");
     let unknown = |story: Story, until| {
