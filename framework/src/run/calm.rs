@@ -78,7 +78,9 @@ fn is_where_it_belongs(workload: &Workload, unkept: &BTreeSet<String>) -> bool {
     let belongs = |member: &String| workload.targets().any(|target| target == member);
     let managed = workload.running.iter().filter(|(_, running)| running.managed).map(|(member, _)| member);
     let managed = managed.filter(|member| !unkept.contains(*member));
-    // What only others need is placed nowhere of its own.
-    let needed = workload.assignment.is_empty() && !workload.required_by.is_empty();
-    (needed || at_rest(workload)) && workload.deliveries.keys().chain(managed).all(belongs)
+    // What only others need is placed nowhere of its own, also when nobody needs it any more.
+    let has_a_place = workload.placeable || !workload.policy.is_empty();
+    let placed_by_nobody = !workload.required_by.is_empty() || !has_a_place;
+    (workload.assignment.is_empty() && placed_by_nobody || at_rest(workload))
+        && workload.deliveries.keys().chain(managed).all(belongs)
 }
