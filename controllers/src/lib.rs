@@ -34,7 +34,7 @@ mod webhook;
 mod work_status;
 
 pub use agent::Agent;
-pub use machinery::bounded;
+pub use machinery::{Pace, bounded, paced};
 pub use metrics::Metrics;
 pub use node_lifecycle::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 pub use settings::Settings;

@@ -1,6 +1,7 @@
 //! Joins the reference implementation to the framework: neither knows the other.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +10,9 @@ use capsize_clock::Seed;
 use capsize_clusters::{Admission, Fleet, SyncMode};
 use capsize_controllers::Write;
 use capsize_controllers::rules::{EvictsBy, Gates, Reference as ReferenceRules, Release, Rules, UnknownBug};
-use capsize_controllers::{Agent, Controllers, MemberClients, Metrics, Settings, admit, api, bounded};
+use capsize_controllers::{
+    Agent, Controllers, MemberClients, Metrics, Pace, Settings, admit, api, bounded, paced,
+};
 use capsize_framework::run::{Implementation, Nature, Site, StartError, Started};
 use capsize_framework::target::{Feature, Profile, Timings};
 use futures::future::{LocalBoxFuture, ready};
@@ -23,6 +26,10 @@ pub struct Reference {
     /// Made once, whatever the number of cases: schemas take longer than many a case.
     definitions: Vec<Value>,
 }
+
+/// How often a rival asks at most, by the defaults of `--kube-api-qps` and `--cluster-api-qps`, and of their bursts. Of two
+/// leaders one may see an old past, and then both write over each other: nothing else keeps them from doing so without a pause.
+const RIVALS_PACE: Pace = Pace { qps: NonZeroU32::new(40).unwrap(), burst: NonZeroU32::new(60).unwrap() };
 
 /// The part of the reference that stands before every write.
 const WEBHOOKS: &str = "webhooks";
@@ -112,12 +119,13 @@ impl Reference {
             gates: gates(site.off),
             ..settings(site.timings)
         };
+        let client = |client| if site.is_rival { paced(client, RIVALS_PACE) } else { client };
         let pulling = site.fleet.members().filter(|member| member.spec().sync == SyncMode::Pull);
         let agents: Vec<_> = pulling
             .map(|member| Agent {
                 cluster: member.name().to_owned(),
-                client: site.fleet.client_from(member),
-                member: member.client(),
+                client: client(site.fleet.client_from(member)),
+                member: client(member.client()),
                 clock: site.clock,
                 settings: settings.clone(),
                 rules: Arc::clone(&self.rules),
@@ -125,8 +133,8 @@ impl Reference {
             .map(Agent::start)
             .collect();
         let controllers = Controllers {
-            client: site.fleet.controllers_client(),
-            members: Arc::new(Links::of(site.fleet)),
+            client: client(site.fleet.controllers_client()),
+            members: Arc::new(Links::of(site.fleet, client)),
             clock: site.clock,
             settings,
             rules: Arc::clone(&self.rules),
@@ -157,9 +165,11 @@ struct Links {
 }
 
 impl Links {
-    fn of(fleet: &Fleet) -> Self {
+    /// Each as `paced` makes it.
+    fn of(fleet: &Fleet, paced: impl Fn(Client) -> Client) -> Self {
         let pushed = fleet.members().filter(|member| member.spec().sync == SyncMode::Push);
-        let clients = pushed.map(|member| (member.name().to_owned(), member.remote_client())).collect();
+        let clients =
+            pushed.map(|member| (member.name().to_owned(), paced(member.remote_client()))).collect();
         Self { clients, bounded: Mutex::default() }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use capsize_clock::{Clock, Seed, Stop, live};
 use capsize_controllers::api::Cluster;
 use capsize_controllers::rules::Reference;
-use capsize_controllers::{Controllers, Metrics, Running};
+use capsize_controllers::{Controllers, Metrics, Pace, Running, paced};
 use futures::StreamExt;
 use http::StatusCode;
 use k8s_openapi::api::core::v1::Secret;
@@ -24,7 +24,6 @@ use tokio::task::JoinSet;
 use crate::endpoints::{self, Answers};
 use crate::leader::{Candidate, LEASE};
 use crate::members::Members;
-use crate::pace::{self, Pace};
 use crate::{Flags, metrics};
 
 /// Why the process could not do its work.
@@ -145,7 +144,7 @@ pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> 
 
 /// A client of the control plane that keeps to `pace`, once that has answered.
 pub(crate) async fn reached(config: Config, pace: Pace) -> Result<Client, Trouble> {
-    let client = pace::client(config, pace).into_diagnostic().map_err(Trouble::Input)?;
+    let client = paced(Client::try_from(config).into_diagnostic().map_err(Trouble::Input)?, pace);
     let version = client.apiserver_version().await.into_diagnostic();
     let version = version.wrap_err("the control plane cannot be reached")?;
     tracing::info!(version = version.git_version, "reached the control plane");

@@ -14,7 +14,6 @@ mod members;
 mod metrics;
 mod node_command;
 mod node_flags;
-mod pace;
 
 pub use command::{Trouble, exit_code, run};
 pub use flags::{Address, Flags};

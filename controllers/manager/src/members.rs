@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use capsize_controllers::api::Cluster;
-use capsize_controllers::{MemberClients, bounded};
+use capsize_controllers::{MemberClients, Pace, bounded, paced};
 use futures::FutureExt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -16,8 +16,6 @@ use kube::config::{
 };
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Client, Config, ResourceExt};
-
-use crate::pace::{self, Pace};
 
 /// The keys of a member's secret.
 const CA: &str = "caBundle";
@@ -65,9 +63,9 @@ impl MemberClients for Members {
             return Some(client.clone());
         }
         let config = access.config()?;
-        match pace::client(config, self.pace) {
+        match Client::try_from(config) {
             Ok(client) => {
-                let client = bounded(client, timeout);
+                let client = bounded(paced(client, self.pace), timeout);
                 made.insert(name, (access, client.clone()));
                 Some(client)
             }

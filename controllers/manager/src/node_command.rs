@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use capsize_clock::{Clock, Seed, Stop, live};
 use capsize_controllers::rules::node::NodeRelease;
-use capsize_controllers::{Identity, NodeControllers, NodeMetrics};
+use capsize_controllers::{Identity, NodeControllers, NodeMetrics, Pace};
 use http::StatusCode;
 use miette::{IntoDiagnostic, Report, WrapErr, miette};
 use tokio::task::JoinSet;
@@ -15,7 +15,6 @@ use crate::command::{Trouble, config, lead, listener, reached};
 use crate::endpoints::{self, Answers};
 use crate::leader::LEASE_OF_NODES;
 use crate::node_flags::NodeFlags;
-use crate::pace::Pace;
 
 /// Runs the controllers of nodes until a signal asks to stop, or the lead is lost.
 ///

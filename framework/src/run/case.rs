@@ -176,7 +176,8 @@ async fn drive(
     let sockets = sockets.transpose().map_err(|error| at_start(Miss::Broken(error.to_string())))?;
     let sockets = sockets.as_ref();
     let (timings, zones) = (&profile.timings, profile.zones.as_ref());
-    let site = Site { clock: run.clock, fleet: &fleet, timings, zones, sockets, off: &case.scenario.off };
+    let off = &case.scenario.off;
+    let site = Site { clock: run.clock, fleet: &fleet, timings, zones, sockets, off, is_rival: false };
     let controllers = Controllers::new(implementation, site).await;
     let mut driver = Driver {
         fleet: &fleet,

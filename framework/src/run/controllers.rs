@@ -37,7 +37,8 @@ impl<'a> Controllers<'a> {
     pub(super) async fn start_rival(&mut self) -> Result<bool, StartError> {
         let first = self.rival.is_none();
         if first {
-            self.rival = Some(self.implementation.start(&self.site).await?);
+            let site = Site { is_rival: true, ..self.site };
+            self.rival = Some(self.implementation.start(&site).await?);
         }
         Ok(first)
     }

@@ -76,4 +76,6 @@ pub struct Site<'a> {
     pub zones: Option<&'a Zones>,
     /// How the fleet is reached from outside of this process, where that is needed.
     pub sockets: Option<&'a Sockets>,
+    /// Whether others of its kind work there already.
+    pub is_rival: bool,
 }

@@ -60,7 +60,8 @@ impl Plan {
             let installed = control_plane.install(objects);
             installed.map_err(|error| Trouble::Environment(miette!("{error}")))?;
             let (timings, zones) = (&profile.timings, profile.zones.as_ref());
-            let site = Site { clock: run.clock, fleet: &fleet, timings, zones, sockets: None, off: &[] };
+            let (sockets, is_rival) = (None, false);
+            let site = Site { clock: run.clock, fleet: &fleet, timings, zones, sockets, off: &[], is_rival };
             let started = reference.start(&site).await;
             controllers = Some(started.map_err(|error| Trouble::Environment(miette!("{error}")))?);
         }

@@ -1,0 +1,82 @@
+//! A bound on how many requests a second a client makes, as client-go keeps one.
+
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::Request;
+use kube::Client;
+use kube::client::Body;
+use tokio::time::{Instant, sleep_until};
+use tower::service_fn;
+
+/// Requests a second, and how many may come at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// So many a second.
+    pub qps: NonZeroU32,
+    /// So many at once, where there was none for a while.
+    pub burst: NonZeroU32,
+}
+
+/// `client`, which keeps to `pace`. Who comes first goes first.
+pub fn paced(client: Client, pace: Pace) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let turns = Arc::new(Turns::new(pace));
+    let service = service_fn(move |request: Request<Body>| {
+        let (client, turn) = (client.clone(), turns.next());
+        async move {
+            if let Some(turn) = turn {
+                sleep_until(turn).await;
+            }
+            client.send(request).await
+        }
+    });
+    Client::new(service, namespace)
+}
+
+/// Whose turn comes when: a bucket of tokens, told by when it is full again.
+struct Turns {
+    interval: Duration,
+    /// In so long an empty bucket has all tokens but one.
+    slack: Duration,
+    full: Mutex<Option<Instant>>,
+}
+
+impl Turns {
+    fn new(pace: Pace) -> Self {
+        let interval = Duration::from_secs(1) / pace.qps.get();
+        Self { interval, slack: interval * (pace.burst.get() - 1), full: Mutex::default() }
+    }
+
+    /// When the turn of who comes now is; `None` where it is at once.
+    fn next(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = full.map_or(now, |full| full.max(now));
+        *full = Some(from + self.interval);
+        (from - now).checked_sub(self.slack).filter(|wait| !wait.is_zero()).map(|wait| now + wait)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_goes_at_once_and_what_follows_at_the_rate() {
+        let number = |number| NonZeroU32::new(number).unwrap();
+        let turns = Turns::new(Pace { qps: number(10), burst: number(3) });
+        let start = Instant::now();
+        let waits = |count: u32| {
+            let turns = (0..count).map(|_| turns.next().map_or(Duration::ZERO, |turn| turn - Instant::now()));
+            turns.map(|wait| wait.as_millis()).collect::<Vec<_>>()
+        };
+        assert_eq!(waits(5), [0, 0, 0, 100, 200]);
+        tokio::time::advance(Duration::from_millis(150)).await;
+        assert_eq!(waits(1), [150]);
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!(waits(4), [0, 0, 0, 100]);
+        assert_eq!(start.elapsed(), Duration::from_millis(60_150));
+    }
+}
