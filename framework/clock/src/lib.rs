@@ -9,6 +9,7 @@
 
 pub mod entropy;
 mod live;
+mod offset;
 mod seed;
 mod simulation;
 mod stop;
@@ -18,4 +19,4 @@ pub use live::live;
 pub use seed::{Seed, Stream};
 pub use simulation::{Simulation, simulate};
 pub use stop::{Asked, Interrupt, Stop};
-pub use time::{Clock, parse_time, whole_seconds};
+pub use time::{Clock, SetOff, parse_time, whole_seconds};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rand::RngExt;
 
+use crate::offset::Returns;
 use crate::{Clock, Seed, entropy};
 
 /// What a simulated run is given.
@@ -37,6 +38,8 @@ where
     let body = move || {
         let _chance = entropy::override_on_this_thread(seed.derive("entropy").0);
         fastrand::seed(seed.derive("fastrand").0);
+        // Dropped after the runtime, and with it all that has a clock.
+        let _offsets = Returns::on_this_thread();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -86,6 +89,18 @@ mod tests {
         };
         assert_eq!(order(3), order(3));
         assert_ne!(order(3), order(4));
+    }
+
+    #[test]
+    fn a_clock_is_right_at_first_whatever_was_set_on_the_thread_before() {
+        let off = || {
+            simulate(Seed(5), |run| async move {
+                let wrong = run.clock.now() != run.clock.steady();
+                std::mem::forget(run.clock.set_off(jiff::SignedDuration::from_hours(1)));
+                wrong
+            })
+        };
+        assert!(!off() && !off());
     }
 
     #[test]

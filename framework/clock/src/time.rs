@@ -7,18 +7,36 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp, Unit};
 use tokio::time::Instant;
 
-/// The wall clock of one run: an epoch, and how far the runtime has moved since. Cheap to clone.
+use crate::offset::Offset;
+
+/// The wall clock of one machine in a run: an epoch, how far the runtime has moved since, and how far the clock is off. Cheap to
+/// copy; copies are the same clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     epoch: Timestamp,
     start: Instant,
+    offset: Offset,
 }
 
 impl Clock {
     /// A clock that shows `epoch` now and moves with the tokio runtime: virtual where that is paused.
     #[must_use]
     pub fn starting_at(epoch: Timestamp) -> Self {
-        Self { epoch, start: Instant::now() }
+        Self { epoch, start: Instant::now(), offset: Offset::none() }
+    }
+
+    /// The clock of another machine: it shows the same, and is set by itself.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { offset: Offset::none(), ..*self }
+    }
+
+    /// Sets this clock and all copies of it wrong until the guard is dropped. Where several are in force, they add up.
+    pub fn set_off(&self, by: SignedDuration) -> SetOff {
+        // 292 years, either way, are as far as it can be off.
+        let by = i64::try_from(by.as_nanos()).unwrap_or(if by.is_negative() { i64::MIN } else { i64::MAX });
+        self.offset.add(by);
+        SetOff { offset: self.offset, by }
     }
 
     /// A clock that shows the machine's time. For runs on real clusters.
@@ -28,11 +46,36 @@ impl Clock {
         Self::starting_at(Timestamp::now())
     }
 
-    /// The present wall time, to the nanosecond.
+    /// The present wall time, to the nanosecond, as the clock is set.
     #[must_use]
     pub fn now(&self) -> Timestamp {
+        self.shown_at(self.steady())
+    }
+
+    /// The present wall time as if nobody had ever set the clock: what is told apart by it within one process, as Go tells apart what
+    /// `time.Now` returns, by the monotonic reading that it keeps. What came from a time stamp is held against [`now`](Self::now).
+    #[must_use]
+    pub fn steady(&self) -> Timestamp {
         let since = SignedDuration::try_from(self.elapsed()).unwrap_or(SignedDuration::MAX);
         self.epoch.saturating_add(since).unwrap_or(Timestamp::MAX)
+    }
+
+    /// What the clock, as it is set now, shows at this [`steady`](Self::steady) time.
+    #[must_use]
+    pub fn shown_at(&self, steady: Timestamp) -> Timestamp {
+        match self.offset.nanoseconds() {
+            0 => steady,
+            off => moved(steady, SignedDuration::from_nanos(off)),
+        }
+    }
+
+    /// The [`steady`](Self::steady) time at which the clock, as it is set now, shows this.
+    #[must_use]
+    pub fn steady_at(&self, shown: Timestamp) -> Timestamp {
+        match self.offset.nanoseconds() {
+            0 => shown,
+            off => moved(shown, -SignedDuration::from_nanos(off)),
+        }
     }
 
     /// The present wall time as Kubernetes writes it into objects (`metav1.Time`): whole seconds, cut off.
@@ -50,6 +93,24 @@ impl Clock {
     /// Waits until `duration` has passed on this clock.
     pub async fn sleep(&self, duration: Duration) {
         tokio::time::sleep(duration).await;
+    }
+}
+
+fn moved(time: Timestamp, by: SignedDuration) -> Timestamp {
+    time.saturating_add(by).unwrap_or(time)
+}
+
+/// A clock that is set wrong. It is set right by as much when this is dropped.
+#[derive(Debug)]
+#[must_use = "the clock is set right when the guard is dropped"]
+pub struct SetOff {
+    offset: Offset,
+    by: i64,
+}
+
+impl Drop for SetOff {
+    fn drop(&mut self) {
+        self.offset.add(self.by.wrapping_neg());
     }
 }
 
@@ -76,6 +137,34 @@ mod tests {
         clock.sleep(Duration::from_secs(86_400)).await;
         assert_eq!(clock.now().to_string(), "2030-01-02T00:00:00.25Z");
         assert_eq!(clock.now_in_seconds().to_string(), "2030-01-02T00:00:00Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn copies_of_a_clock_are_set_together_and_a_clock_apart_is_not() {
+        let clock = Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap());
+        let (copy, apart) = (clock, clock.apart());
+        let shown = || [clock, copy, apart].map(|clock| clock.now().to_string()[11..19].to_owned());
+        let ahead = clock.set_off(SignedDuration::from_mins(10));
+        let behind = copy.set_off(SignedDuration::from_mins(-2));
+        assert_eq!(shown(), ["00:08:00", "00:08:00", "00:00:00"]);
+        drop(ahead);
+        clock.sleep(Duration::from_secs(30)).await;
+        let other = apart.set_off(SignedDuration::from_hours(-1));
+        assert_eq!(shown(), ["23:58:30", "23:58:30", "23:00:30"]);
+        drop((behind, other));
+        assert_eq!(shown(), ["00:00:30", "00:00:30", "00:00:30"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn steady_time_goes_on_when_the_clock_is_set() {
+        let clock = Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap());
+        let before = clock.steady();
+        let _ahead = clock.set_off(SignedDuration::from_hours(1));
+        clock.sleep(Duration::from_secs(5)).await;
+        assert_eq!(clock.steady().duration_since(before), SignedDuration::from_secs(5));
+        assert_eq!(clock.now().duration_since(before), SignedDuration::from_secs(3605));
+        assert_eq!(clock.shown_at(clock.steady()), clock.now());
+        assert_eq!(clock.steady_at(clock.now()), clock.steady());
     }
 
     #[test]
