@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use capsize_apiserver::{AdmissionRequest, ApiServer, Backup, Builder, Stopped};
-use capsize_clock::{Seed, Simulation};
+use capsize_clock::{Clock, Seed, Simulation};
 use kube::Client;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -87,7 +87,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Starts a fleet of embedded API servers on the current runtime.
+    /// Starts a fleet of embedded API servers on the current runtime. The clock of `run` is the control plane's.
     #[must_use]
     pub fn embedded(run: Simulation, spec: &FleetSpec, admission: Admission) -> Self {
         Self::embedded_with(run, spec, admission, |server| server)
@@ -125,7 +125,7 @@ impl Fleet {
         let started = provider.start(run, &spec.members).await?;
         let mut members = BTreeMap::new();
         for (spec, outside) in spec.members.iter().zip(started) {
-            let link = Link::new(run.clock, seed_of(run, spec).stream("link"));
+            let (run, link) = Member::ground(run, spec);
             let (gate, start_up) = (Gate::new(run.clock), StartUpSetting::new(spec.start_up));
             let inside = match provider.are_bare() {
                 true => Inside::Ours(run, spec, start_up.clone()),
@@ -134,7 +134,8 @@ impl Fleet {
             let passed = spec.gated.then_some(&gate);
             let foreign = Foreign::reach(outside, &link, passed, inside).await?;
             let place = Place::Outside(Box::new(foreign));
-            members.insert(spec.name.clone(), Member { spec: spec.clone(), link, gate, start_up, place });
+            let member = Member { spec: spec.clone(), clock: run.clock, link, gate, start_up, place };
+            members.insert(spec.name.clone(), member);
         }
         Ok(Self { members, ..fleet })
     }
@@ -184,6 +185,7 @@ impl Fleet {
 /// One member cluster: its API server, the link to it, and what goes on inside.
 pub struct Member {
     spec: MemberSpec,
+    clock: Clock,
     link: Link,
     gate: Gate,
     start_up: StartUpSetting,
@@ -210,14 +212,26 @@ enum Place {
 
 impl Member {
     fn start(run: Simulation, spec: &MemberSpec, set_up: impl Fn(Builder) -> Builder) -> Self {
+        let (run, link) = Self::ground(run, spec);
         let api = set_up(ApiServer::builder(run.clock, seed_of(run, spec).stream("api")).name(&spec.name));
-        let link = Link::new(run.clock, seed_of(run, spec).stream("link"));
         let (api, start_up) = (api.build(), StartUpSetting::new(spec.start_up));
         let gate = Gate::new(run.clock);
         let remote = link.wrap(gate.wrap(api.service())).client();
         let inside = Mutex::new(run_inside(run, spec, &api.client(), start_up.clone()));
         let place = Place::Embedded { api, remote, run, inside };
-        Self { spec: spec.clone(), link, gate, start_up, place }
+        Self { spec: spec.clone(), clock: run.clock, link, gate, start_up, place }
+    }
+
+    /// What a member goes by, with a clock of its own, and the link to it.
+    fn ground(run: Simulation, spec: &MemberSpec) -> (Simulation, Link) {
+        let run = Simulation { clock: run.clock.apart(), ..run };
+        (run, Link::new(run.clock, seed_of(run, spec).stream("link")))
+    }
+
+    /// The clock of its machines, by which go its API server and what runs inside, an agent too, as far as they are in this process.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// Its name.

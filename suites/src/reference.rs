@@ -126,7 +126,7 @@ impl Reference {
                 cluster: member.name().to_owned(),
                 client: client(site.fleet.client_from(member)),
                 member: client(member.client()),
-                clock: site.clock,
+                clock: member.clock(),
                 settings: settings.clone(),
                 rules: Arc::clone(&self.rules),
             })

@@ -71,7 +71,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts an embedded API server with these nodes, on the current runtime.
+    /// Starts an embedded API server with these nodes, on the current runtime. The clock of `run` is the control plane's; nodes have
+    /// others.
     #[must_use]
     pub fn start(run: Simulation, spec: &ClusterSpec) -> Self {
         Self::start_with(run, spec, |server| server)
@@ -91,8 +92,9 @@ impl Cluster {
         let mut tasks = JoinSet::new();
         let (client, stages) = (api.client(), spec.stages.clone());
         let (beats, chance) = (run.seed.stream("heartbeats"), run.seed.stream("stages"));
-        tasks.spawn(kubelets::run(client.clone(), run.clock, stages.clone(), Arc::clone(&machines), beats));
-        tasks.spawn(life::run((client, run.clock), stages, Arc::clone(&machines), changed, chance));
+        let clock = run.clock.apart();
+        tasks.spawn(kubelets::run(client.clone(), clock, stages.clone(), Arc::clone(&machines), beats));
+        tasks.spawn(life::run((client, clock), stages, Arc::clone(&machines), changed, chance));
         Self { api, machines, _life: tasks }
     }
 

@@ -64,7 +64,7 @@ pub struct StartError(pub String);
 /// Where an implementation is started, and with which settings.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
-    /// The clock of the run.
+    /// The clock of the control plane, and so of controllers that run beside it.
     pub clock: Clock,
     /// The control plane and its members; a cluster with nodes is a control plane without members.
     pub fleet: &'a Fleet,
