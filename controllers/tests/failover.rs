@@ -7,6 +7,7 @@ use std::sync::Arc;
 use capsize_clusters::{LinkFault, StartUp};
 use capsize_controllers::Settings;
 use capsize_controllers::rules::{Bug, Reference, Release, Rules};
+use jiff::SignedDuration;
 use kube::ResourceExt;
 use world::{World, one_to_two, two_of_four, world};
 
@@ -381,4 +382,40 @@ fn a_member_tells_its_nodes_by_the_nine_grades_that_it_is_given() {
         let counts: Vec<_> = told.iter().map(|modeling| modeling.count).collect();
         assert_eq!(counts, [0, 0, 0, 1, 0, 0, 0, 0, 0], "one of 8 CPUs and 32 GiB");
     });
+}
+
+#[test]
+fn how_long_a_member_is_away_is_told_by_no_clock_that_is_set() {
+    for hours in [1, -1] {
+        world(7, |world| async move {
+            let _fault = world.member("m2").link().apply(LinkFault::Refuse);
+            world.sleep(15).await;
+            let _wrong = world.clock.set_off(SignedDuration::from_hours(hours));
+            let not_ready = || async { !world.cluster("m2").await.unwrap().is_ready() };
+            let not_ready = world.until("m2 is not ready", 60, not_ready).await;
+            assert!((15.0..26.0).contains(&not_ready), "{not_ready}");
+            world.sleep(100).await;
+            let _right = world.clock.set_off(SignedDuration::from_hours(-hours));
+            let tainted = || async { world.taints("m2").await.len() == 2 };
+            let no_execute = world.until("m2 is tainted for eviction", 320, tainted).await;
+            assert!((198.0..212.0).contains(&no_execute), "{no_execute}");
+            assert!(world.taints("m1").await.is_empty(), "nothing is wrong with m1");
+        });
+    }
+}
+
+#[test]
+fn a_toleration_is_over_as_much_later_as_the_clock_is_set_back_and_no_earlier_unless_somebody_looks() {
+    for (set, least, most) in [(0, 298.0, 301.0), (-100, 398.0, 401.0), (100, 298.0, 301.0)] {
+        world(7, |world| async move {
+            world.deploy(2, two_of_four()).await;
+            settled(&world, &[("m1", 2), ("m2", 2)]).await;
+            let _fault = world.member("m2").link().apply(LinkFault::Refuse);
+            world.until("m2 is tainted", 400, || async { world.taints("m2").await.len() == 2 }).await;
+            let _wrong = world.clock.set_off(SignedDuration::from_secs(set));
+            let evicted =
+                world.until("m2 is evicted", 410, || async { world.leaving().await == ["m2"] }).await;
+            assert!((least..most).contains(&evicted), "{set}: {evicted}");
+        });
+    }
 }

@@ -212,6 +212,44 @@ fn a_clock_that_is_wrong_changes_nothing_but_one_that_is_set_back_renews_nothing
 }
 
 #[test]
+fn nobody_is_missed_because_the_clock_of_the_controllers_is_set() {
+    for minutes in [10, -10] {
+        let most = site(&[3], &[], |site| async move {
+            let (mut most, mut guards) = (0, Vec::new());
+            for set in [minutes, -minutes] {
+                guards.push(site.clock.set_off(SignedDuration::from_mins(set)));
+                for _ in 0..100 {
+                    site.pass(1).await;
+                    most = most.max(site.tainted("/unreachable:NoSchedule").await.len());
+                }
+            }
+            most
+        });
+        assert_eq!(most, 0, "{minutes}");
+    }
+}
+
+#[test]
+fn what_a_pod_tolerates_is_over_in_its_time_whatever_becomes_of_the_clock_meanwhile() {
+    for minutes in [0, 10, -10] {
+        let left = site(&[3], &[], |mut site| async move {
+            site.workload("Deployment", 3).await;
+            site.pass(10).await;
+            site.silence(&["a1"]);
+            site.pass(NOTICED).await;
+            let _wrong = site.clock.set_off(SignedDuration::from_mins(minutes));
+            let mut leaving = Vec::new();
+            for _ in 0..32 {
+                site.pass(10).await;
+                leaving.push(site.there().await.iter().filter(|pod| pod.3).count());
+            }
+            leaving.iter().position(|count| *count > 0)
+        });
+        assert!((20..31).contains(&left.unwrap()), "{minutes}: {left:?}");
+    }
+}
+
+#[test]
 fn a_kubelet_that_says_that_it_is_not_ready_is_believed_at_once_and_swapped_for_silence_later() {
     let (told, silent) = site(&[3], &[], |mut site| async move {
         site.fail(&["a1"], &NodeFault::NotReady);

@@ -50,7 +50,8 @@ async fn reconcile<B: Binding>(
         return Ok(Action::await_change());
     };
     let reports = binding.status().map(|status| status.aggregated_status.as_slice()).unwrap_or_default();
-    let now = context.clock.now();
+    // All of it is known in memory only.
+    let now = context.clock.steady();
     let since = context.rules.unhealthy_since(&memory.get(&*binding).unwrap_or_default(), spec, reports, now);
     if since.is_empty() {
         memory.forget(&*binding);

@@ -32,23 +32,24 @@ pub(crate) async fn run(context: Arc<Context>) {
     }
 }
 
+/// What is kept in memory is told apart by a clock that nobody sets.
 fn listen(context: &Context, cluster: &Cluster, before: Option<&Heartbeat>) -> Heartbeat {
-    let now = context.clock.now();
+    let now = context.clock.steady();
     let lease = context.leases.get(NAMESPACE_CLUSTER_LEASES, &cluster.name_any());
     let lease = lease.filter(|_| cluster.pulls());
     let renewed = lease.and_then(|lease| Some(lease.spec.as_ref()?.renew_time.as_ref()?.0));
-    let created = cluster.creation_timestamp().map_or(now, |created| created.0);
+    let created = cluster.creation_timestamp().map_or(now, |created| context.clock.steady_at(created.0));
     context.rules.heartbeat(before, cluster.ready_condition(), renewed, created, now)
 }
 
 /// The taints follow the condition as it was read: one that is written here brings its own at the next look.
 async fn look(context: &Context, cluster: &Cluster, heartbeat: &mut Heartbeat) -> Result<(), Error> {
-    let now = context.clock.now();
+    let (now, shown) = (context.clock.steady(), context.clock.now());
     let ready = cluster.ready_condition().map(|condition| condition.status.as_str());
     let settings = &context.settings;
     let timeout = context.rules.taints_after(settings.gates, settings.failover_eviction_timeout);
-    let since = context.rules.not_ready_since(heartbeat);
-    let taints = context.rules.no_execute_taints(ready, since, timeout, &cluster.spec.taints, now);
+    let since = context.clock.shown_at(context.rules.not_ready_since(heartbeat));
+    let taints = context.rules.no_execute_taints(ready, since, timeout, &cluster.spec.taints, shown);
     if set_taints(context, cluster, &taints).await? || !context.rules.falls_silent(cluster) {
         // What was read is out of date now; silence lasts until the next look.
         return Ok(());

@@ -89,7 +89,7 @@ async fn report(
         Some(client) => probe(client).await,
         None => Probe::NoClient,
     };
-    let now = context.clock.now();
+    let now = context.clock.steady();
     let seen = context.rules.readiness(probe);
     let current = cluster.ready_condition().map(|condition| condition.status == "True");
     let before = run.replace(context.rules.probe_run(*run, seen.ready, now));

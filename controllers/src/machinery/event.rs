@@ -27,8 +27,9 @@ where
     let namespace = own.as_deref().unwrap_or("default");
     let name = object.name_any();
     let now = clock.now_in_seconds();
-    // As client-go calls them, by the time; the reason tells those of one moment apart.
-    let called = format!("{name}.{:x}.{}", clock.now().as_nanosecond(), said.reason.to_lowercase());
+    // As client-go calls them, by the time, which here may come again to the nanosecond where a clock is set; the reason tells
+    // those of one moment apart.
+    let called = format!("{name}.{:x}.{}", clock.steady().as_nanosecond(), said.reason.to_lowercase());
     let event = json!({
         "metadata": { "namespace": namespace, "name": called },
         "involvedObject": {

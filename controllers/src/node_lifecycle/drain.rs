@@ -14,7 +14,7 @@ use crate::rules::node::{Draining, Place};
 /// Puts a node that has been ill for too long among those that wait for their turn, once; takes one that is well away from
 /// there.
 pub(super) fn queue(context: &NodeContext, node: &Node, ready: Option<&str>) {
-    let (name, now) = (node.name_any(), context.clock.now());
+    let (name, now) = (node.name_any(), context.clock.steady());
     let mut memory = context.memory();
     let Memory { health, zones, .. } = &mut *memory;
     let zone = zones.get_mut(&context.rules.zone_of(node.labels()));

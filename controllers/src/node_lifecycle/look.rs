@@ -10,7 +10,7 @@ use serde_json::json;
 use super::monitor::COMPONENT;
 use super::{NodeContext, drain, mark, taints};
 use crate::machinery::{Said, patched_status, record};
-use crate::rules::node::{Tainting, ready_of};
+use crate::rules::node::{NodeHealth, Tainting, ready_of};
 
 /// How often a node is tried that cannot be written.
 const TRIES: usize = 5;
@@ -65,7 +65,7 @@ async fn silence(context: &NodeContext, mut node: Arc<Node>) -> Option<(Arc<Node
                 if let Some(health) = memory.health.get_mut(&node.name_any()) {
                     // Not a sign of life: it was said here.
                     health.ready = ready_of(conditions(&written)).cloned().map(Arc::new);
-                    health.transition = context.clock.now();
+                    health.transition = context.clock.steady();
                 }
                 return Some((Arc::new(written), read));
             }
@@ -77,18 +77,22 @@ async fn silence(context: &NodeContext, mut node: Arc<Node>) -> Option<(Arc<Node
     None
 }
 
-/// What the conditions of the node have become, if it has been silent for too long.
+/// What the conditions of the node have become, if it has been silent for too long. What is kept in memory is told apart by a
+/// clock that nobody sets.
 fn listen(context: &NodeContext, node: &Node) -> Option<Vec<NodeCondition>> {
-    let (name, now) = (node.name_any(), context.clock.now());
+    let (name, now) = (node.name_any(), context.clock.steady());
     let lease = context.leases.get(super::context::LEASE_NAMESPACE, &name);
     let renewed = lease.and_then(|lease| Some(lease.spec.as_ref()?.renew_time.as_ref()?.0));
-    let created = node.creation_timestamp().map_or(now, |created| created.0);
+    let created = node.creation_timestamp().map_or_else(|| context.clock.now(), |created| created.0);
     let mut memory = context.memory();
     let ready = ready_of(conditions(node));
-    let health = context.rules.node_health(memory.health.get(&name), ready, renewed, created, now);
+    let known = context.clock.steady_at(created);
+    let health = context.rules.node_health(memory.health.get(&name), ready, renewed, known, now);
     let settings = &context.settings;
     let graces = (settings.monitor_grace_period, settings.startup_grace_period);
-    let silenced = context.rules.silent_conditions(&health, conditions(node), created, graces, now);
+    let shown = NodeHealth { probed: context.clock.shown_at(health.probed), ..health.clone() };
+    let (said, shows) = (conditions(node), context.clock.now());
+    let silenced = context.rules.silent_conditions(&shown, said, created, graces, shows);
     memory.health.insert(name, health);
     silenced
 }
@@ -104,7 +108,7 @@ async fn taint(context: &NodeContext, node: &Node, decisive: Option<&str>) {
         Tainting::Wait => {
             let mut memory = context.memory();
             if let Some(zone) = memory.zones.get_mut(&context.rules.zone_of(node.labels())) {
-                zone.waiting.add(&node.name_any(), context.rules.place(), context.clock.now());
+                zone.waiting.add(&node.name_any(), context.rules.place(), context.clock.steady());
                 context.waiting.notify_one();
             }
         }

@@ -39,7 +39,7 @@ async fn taint_zone(context: &NodeContext, zone: &str) {
         match again {
             None => zone.waiting.done(&name),
             Some(pause) => {
-                let at = context.clock.now().saturating_add(pause);
+                let at = context.clock.steady().saturating_add(pause);
                 zone.waiting.again(&name, at.unwrap_or(jiff::Timestamp::MAX));
             }
         }
@@ -47,7 +47,7 @@ async fn taint_zone(context: &NodeContext, zone: &str) {
 }
 
 fn head(context: &NodeContext, zone: &str) -> Option<String> {
-    context.memory().zones.get_mut(zone)?.waiting.head(context.clock.now())
+    context.memory().zones.get_mut(zone)?.waiting.head(context.clock.steady())
 }
 
 /// Taints a node, if it is still there and not ready, or drains it. Returns how long it has to wait until it is tried again, if

@@ -12,7 +12,7 @@ use crate::rules::node::{Census, Disruption, Limiter, WaitingNodes, ZoneState};
 
 /// A zone begins with a token, at the normal rate.
 pub(super) fn ensure_zone(context: &NodeContext, name: &str) {
-    let limiter = || Limiter::new(context.settings.rates.normal, context.clock.now());
+    let limiter = || Limiter::new(context.settings.rates.normal, context.clock.steady());
     let mut memory = context.memory();
     if memory.zones.get(name).is_none_or(|zone| zone.forgotten) {
         context.metrics.zone(name);
@@ -58,7 +58,7 @@ pub(super) async fn settle(
     }
     let mut memory = context.memory();
     if disruption == Disruption::Ends {
-        let now = context.clock.now();
+        let now = context.clock.steady();
         for health in memory.health.values_mut() {
             (health.probed, health.transition) = (now, now);
         }
@@ -83,7 +83,7 @@ fn adjust(
         let rate = if frozen { 0.0 } else { rules.zone_rate(*state, census.size(), context.settings.rates) };
         let old = zone.waiting.limiter();
         if (old.rate() - rate).abs() > f64::EPSILON {
-            zone.waiting.set_limiter(rules.limiter(old, rate, context.clock.now()));
+            zone.waiting.set_limiter(rules.limiter(old, rate, context.clock.steady()));
         }
     }
 }

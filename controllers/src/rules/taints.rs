@@ -41,7 +41,9 @@ pub fn no_execute_taints(
     if ready == Some("True") {
         return without_health_taints(taints, NO_EXECUTE);
     }
-    if now.duration_since(since).unsigned_abs() < timeout {
+    // By a stamp from before the clock was set back it may have been made later than now.
+    let lasted = now.duration_since(since);
+    if lasted.is_negative() || lasted.unsigned_abs() < timeout {
         return taints.to_vec();
     }
     match ready {
@@ -118,7 +120,8 @@ mod tests {
     #[test]
     fn old_work_is_driven_out_after_the_timeout_only() {
         let timeout = Duration::from_secs(300);
-        let cases: [(Ready<'_>, i64, &[&str]); 5] = [
+        let cases: [(Ready<'_>, i64, &[&str]); 6] = [
+            (None, -400, &[]),
             (Some("False"), 299, &[]),
             (Some("False"), 300, &["not-ready:NoExecute"]),
             (Some("Unknown"), 300, &["unreachable:NoExecute"]),

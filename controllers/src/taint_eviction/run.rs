@@ -36,7 +36,9 @@ pub(crate) async fn run(context: Arc<NodeContext>) {
         let next = evictions.agenda.next();
         let due = async {
             match next {
-                Some(at) => clock.sleep(at.duration_since(clock.now()).try_into().unwrap_or_default()).await,
+                Some(at) => {
+                    clock.sleep(at.duration_since(clock.steady()).try_into().unwrap_or_default()).await
+                }
                 None => std::future::pending().await,
             }
         };
@@ -92,13 +94,16 @@ impl Evictions {
         if pod.metadata.deletion_timestamp.is_some() {
             return;
         }
-        let (rules, now) = (&self.context.rules, self.context.clock.now());
-        let due = rules.pod_due(taints, tolerations(pod), came(pod).unwrap_or(now), now);
+        let (rules, clock) = (&self.context.rules, self.context.clock);
+        // What follows from stamps depends on how the clock is set now; what is due then comes whatever becomes of that.
+        let (now, shown) = (clock.steady(), clock.now());
+        let due = rules.pod_due(taints, tolerations(pod), came(pod).unwrap_or(shown), shown);
         let uid = if rules.deletes_by_uid() { pod.uid().unwrap_or_default() } else { String::new() };
         let mut doomed = Doomed { key: key(pod), uid, since: now, failures: 0 };
         match rules.timer(self.agenda.has(&doomed.key), due) {
             Timer::Keep => {}
             Timer::Set(at) => {
+                let at = clock.steady_at(at);
                 doomed.since = at;
                 self.agenda.set(doomed, at);
             }
@@ -121,13 +126,13 @@ impl Evictions {
     }
 
     fn start_due(&mut self) {
-        let now = self.context.clock.now();
+        let now = self.context.clock.steady();
         while let Some(doomed) = self.agenda.take(now) {
             let context = Arc::clone(&self.context);
             self.under_way.spawn(async move {
                 let done = delete(&context, &doomed).await;
                 if done {
-                    let late = context.clock.now().duration_since(doomed.since);
+                    let late = context.clock.steady().duration_since(doomed.since);
                     context.metrics.deleted(late.try_into().unwrap_or_default());
                 }
                 Some((doomed, done))
@@ -137,7 +142,7 @@ impl Evictions {
 
     fn ended(&mut self, doomed: &Doomed, done: bool) {
         let pause = self.context.rules.deletion_pause(doomed.failures + 1).filter(|_| !done);
-        self.agenda.end(doomed, pause.map(|pause| (self.context.clock.now(), pause)));
+        self.agenda.end(doomed, pause.map(|pause| (self.context.clock.steady(), pause)));
     }
 }
 
