@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::facts::{FaultInForce, News, World, is_loss};
+use crate::facts::{FaultInForce, News, SKEW, World, is_loss};
 use crate::history::{CONTROL_PLANE, Mark};
 
 /// The longest that a queue waits until it tries again what failed.
@@ -24,6 +24,11 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
         (Some(fault), Some("begin")) => {
             let (since, direction) = (world.now, text("direction"));
             let begun = FaultInForce { fault: fault.clone(), member: member.clone(), direction, since };
+            if begun.is_of_a_clock() {
+                set_clock(world, mark, member.is_none());
+                world.faults.push(begun);
+                return News::ClockWrong { member };
+            }
             if begun.hinders() && !world.is_hindered(world.now) {
                 world.blind_since = world.now;
             }
@@ -42,7 +47,10 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
                     world.hindered = world.hindered.max(world.now + lasted);
                 }
             }
-            News::FaultEnded { fault, member }
+            match fault.as_str() {
+                SKEW => News::ClockRight { member },
+                _ => News::FaultEnded { fault, member },
+            }
         }
         _ => {
             by_hand(world, text("step").as_deref(), member, &text("object").unwrap_or_default());
@@ -52,6 +60,16 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
             }
             News::Step(mark.clone())
         }
+    }
+}
+
+/// A clock is set wrong. That of a kubelet stamps nothing that counts.
+fn set_clock(world: &mut World, mark: &Mark, control_plane: bool) {
+    world.stamps_are_off |= !mark.contains_key("node");
+    if control_plane {
+        let by = mark.get("seconds").and_then(Value::as_f64).map(f64::abs);
+        let by = by.and_then(|by| Duration::try_from_secs_f64(by).ok()).unwrap_or(Duration::MAX);
+        world.clock_set = world.clock_set.saturating_add(by);
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::dialect::Dialect;
-use crate::facts::{Fact, Health, News, Taint, WorkloadKey};
+use crate::facts::{Fact, Health, News, SKEW, Taint, WorkloadKey};
 use crate::history::{Entry, Kind, Mark};
 use crate::target::{Profile, Timings};
 
@@ -276,6 +276,8 @@ fn disturbance(news: &News) -> Option<(Option<String>, String)> {
     match news {
         News::FaultBegan { fault, member } => Some((member.clone(), format!("{fault} begins"))),
         News::FaultEnded { fault, member } => Some((member.clone(), format!("{fault} ends"))),
+        News::ClockWrong { member } => Some((member.clone(), format!("{SKEW} begins"))),
+        News::ClockRight { member } => Some((member.clone(), format!("{SKEW} ends"))),
         News::Step(mark) => step(mark),
         _ => None,
     }

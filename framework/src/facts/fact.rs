@@ -84,6 +84,16 @@ pub enum News {
         /// The same as when it began.
         member: Option<String>,
     },
+    /// A clock was set wrong: that of this member, or that of the control plane.
+    ClockWrong {
+        /// Whose.
+        member: Option<String>,
+    },
+    /// A clock was set right.
+    ClockRight {
+        /// The same as when it was set wrong.
+        member: Option<String>,
+    },
     /// Any other mark: a step of the scenario.
     Step(Mark),
     /// A member's health changed, or was seen for the first time (`was` is then absent).
@@ -303,7 +313,10 @@ impl News {
     #[must_use]
     pub fn member(&self) -> Option<&str> {
         match self {
-            Self::FaultBegan { member, .. } | Self::FaultEnded { member, .. } => member.as_deref(),
+            Self::FaultBegan { member, .. }
+            | Self::FaultEnded { member, .. }
+            | Self::ClockWrong { member }
+            | Self::ClockRight { member } => member.as_deref(),
             Self::Health { member, .. }
             | Self::TaintAdded { member, .. }
             | Self::TaintRemoved { member, .. }

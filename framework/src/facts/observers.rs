@@ -31,6 +31,12 @@ impl Width {
         Self { early: self.early.max(other.early), late: self.late.max(other.late) }
     }
 
+    /// Wider by `off` either way.
+    #[must_use]
+    pub fn wider(self, off: Duration) -> Self {
+        Self { early: self.early.saturating_add(off), late: self.late.saturating_add(off) }
+    }
+
     /// How exactly the time between the two is known.
     #[must_use]
     pub fn and(self, since: Self) -> Self {

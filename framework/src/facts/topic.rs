@@ -26,7 +26,7 @@ macro_rules! topics {
 }
 
 topics! {
-    FaultBegan FaultEnded Step
+    FaultBegan FaultEnded ClockWrong ClockRight Step
     Health TaintAdded TaintRemoved MemberChanged MemberTold Conditions SignOfLife Access MemberLeaving MemberGone
     Policy Overrides Template Namespace TaintPolicy
     Claimed HeldBack Recorded Required Wanted Assigned WorkloadGone

@@ -35,6 +35,11 @@ pub struct World {
     /// The wall time at the start of the history, as far as time stamps tell: it is at most a second (and the
     /// latency of an observation) later than this.
     pub wall_start: Option<Timestamp>,
+    /// How far the control plane's clock has been set, all in all: what follows from its stamps may come so much earlier or later
+    /// than it would.
+    pub clock_set: Duration,
+    /// Whether stamps were made by clocks that were wrong, other than those of kubelets: they no longer tell when the history began.
+    pub stamps_are_off: bool,
     /// How exactly each cluster is observed.
     pub observers: Observers,
     /// Whether faults are marked in the history: it was made by a scenario, or one was marked already.
@@ -93,6 +98,9 @@ pub fn is_loss(fault: &str) -> bool {
     LOSSES.contains(&fault)
 }
 
+/// What histories call a clock that is wrong.
+pub const SKEW: &str = "skew";
+
 /// Faults of the control plane under which requests fail that would not otherwise.
 const FAILING: [&str; 2] = ["fail", "conflict"];
 
@@ -103,6 +111,12 @@ pub fn fails_requests(fault: &str) -> bool {
 }
 
 impl FaultInForce {
+    /// Whether it is a clock that is wrong: of that nobody is away, and nobody hindered.
+    #[must_use]
+    pub fn is_of_a_clock(&self) -> bool {
+        self.fault == SKEW
+    }
+
     /// Whether it is one of the control plane under which controllers go on.
     #[must_use]
     pub fn hinders(&self) -> bool {

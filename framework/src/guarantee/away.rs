@@ -48,9 +48,10 @@ impl Away {
     }
 }
 
-/// The faults that hit `member` now.
+/// The faults that hit `member` now. Whose clock is wrong is as much in reach as ever.
 pub(super) fn in_force<'a>(member: &'a str, court: &Court<'a>) -> impl Iterator<Item = &'a FaultInForce> {
-    court.world.faults.iter().filter(move |fault| fault.member.as_deref() == Some(member))
+    let hits = move |fault: &&FaultInForce| fault.member.as_deref() == Some(member);
+    court.world.faults.iter().filter(|fault| !fault.is_of_a_clock()).filter(hits)
 }
 
 /// Whether any does.

@@ -181,6 +181,11 @@ fn of_nodes() -> Vec<Box<dyn Guarantee>> {
     ]
 }
 
+/// How far what `guarantee` judges may be off, for the control plane's clock.
+fn stamps_off(guarantee: &dyn Guarantee, world: &World) -> Duration {
+    if guarantee.counts_from_stamps() { world.clock_set } else { Duration::ZERO }
+}
+
 /// Those that hold of what speaks this dialect.
 pub(super) fn of(dialect: Speaks) -> Vec<Box<dyn Guarantee>> {
     match dialect {
@@ -227,14 +232,16 @@ impl Catalogue {
         let about = About::of(&fact.news, world);
         if matches!(fact.news, News::FaultEnded { member: None, .. }) {
             for Party { guarantee, book, .. } in &mut self.guarantees {
+                let stamps_off = stamps_off(&**guarantee, world);
                 if let Some(waits) = guarantee.waits() {
-                    waits.observe(fact, &Court { world, profile, log, book, about });
+                    waits.observe(fact, &Court { world, stamps_off, profile, log, book, about });
                 }
             }
         }
         for place in &self.by_topic[fact.news.topic() as usize] {
             let Party { guarantee, book, due } = &mut self.guarantees[*place];
-            guarantee.observe(fact, &mut Court { world, profile, log, book, about });
+            let stamps_off = stamps_off(&**guarantee, world);
+            guarantee.observe(fact, &mut Court { world, stamps_off, profile, log, book, about });
             *due = guarantee.due();
         }
     }
@@ -243,7 +250,8 @@ impl Catalogue {
     pub fn pass(&mut self, now: Duration, world: &World) {
         let (profile, log) = (&self.profile, &self.log);
         for Party { guarantee, book, due } in self.guarantees.iter_mut().filter(|party| party.due < now) {
-            guarantee.pass(now, &mut Court { world, profile, log, book, about: About::default() });
+            let (stamps_off, about) = (stamps_off(&**guarantee, world), About::default());
+            guarantee.pass(now, &mut Court { world, stamps_off, profile, log, book, about });
             *due = guarantee.due();
         }
     }

@@ -22,6 +22,12 @@ pub(super) trait Guarantee: Send {
     /// What the facts are about that it looks at; it is told of no others.
     fn topics(&self) -> Topics;
 
+    /// Whether what it judges follows from stamps of the control plane, and so from how its clock is set. What controllers time by
+    /// themselves does not.
+    fn counts_from_stamps(&self) -> bool {
+        false
+    }
+
     /// What it waits for, if it waits for anything. That is told by itself when controllers are back.
     fn waits(&mut self) -> Option<&mut Waits> {
         None
@@ -57,6 +63,8 @@ pub(super) use topics;
 /// What a guarantee is given.
 pub(super) struct Court<'a> {
     pub(super) world: &'a World,
+    /// How far what follows from stamps may be off, for a guarantee that counts from them.
+    pub(super) stamps_off: Duration,
     pub(super) profile: &'a Profile,
     pub(super) log: &'a Log,
     pub(super) book: &'a mut Book,
@@ -180,7 +188,7 @@ impl<'a> Court<'a> {
     pub(super) fn exactness(&self, subject: &Subject) -> Width {
         let observers = &self.world.observers;
         let member = subject.member.as_ref().map(|name| observers.of(name)).unwrap_or_default();
-        observers.of(CONTROL_PLANE).or(member)
+        observers.of(CONTROL_PLANE).or(member).wider(self.stamps_off)
     }
 
     /// How far facts may be out of order: one that excuses another may come so much later.
@@ -211,7 +219,7 @@ impl<'a> Court<'a> {
 
     /// Whether a fault of the control plane itself is in force: its controllers may not act.
     pub(super) fn controllers_are_away(&self) -> bool {
-        self.world.faults.iter().any(|fault| fault.member.is_none())
+        self.world.faults.iter().any(|fault| fault.member.is_none() && !fault.is_of_a_clock())
     }
 }
 

@@ -110,6 +110,10 @@ impl Guarantee for TimedOut {
         &TIMED_OUT
     }
 
+    fn counts_from_stamps(&self) -> bool {
+        true
+    }
+
     fn topics(&self) -> Topics {
         topics![EvictionBegan, EvictionStamped, EvictionEnded, Recorded, WorkloadGone]
     }

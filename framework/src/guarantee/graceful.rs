@@ -39,6 +39,10 @@ impl Guarantee for Graceful {
         &GRACEFUL
     }
 
+    fn counts_from_stamps(&self) -> bool {
+        true
+    }
+
     fn topics(&self) -> Topics {
         Topics::ALL
     }
@@ -191,7 +195,9 @@ fn is_unknown(
     let subject = Subject { member: Some(member.to_owned()), ..subject.clone() };
     let Some(Some(lost)) = ran.get(&subject) else { return false };
     let hides = |fault: &FaultInForce| {
-        fault.member.as_deref() == Some(member) && fault.since <= lost.saturating_add(timings.latency)
+        fault.member.as_deref() == Some(member)
+            && !fault.is_of_a_clock()
+            && fault.since <= lost.saturating_add(timings.latency)
     };
     world.faults.iter().any(hides)
 }

@@ -200,7 +200,7 @@ fn may_go(workload: &Workload, member: &str, court: &Court<'_>) -> bool {
     let driven_out = !court.profile.has(Feature::GracefulEviction)
         && state.and_then(|state| tolerates(workload, state.taints.iter())).is_some_and(|tolerates| {
             // Stamps are cut to the second.
-            matches!(tolerates, Tolerates::Until(end, _) if end <= court.world.now + Duration::from_secs(1))
+            matches!(tolerates, Tolerates::Until(end, _) if end <= court.world.now + Duration::from_secs(1) + court.world.clock_set)
         });
     driven_out
         || workload.eviction(member).is_some()

@@ -312,6 +312,10 @@ impl Guarantee for NeverHeard {
         &NEVER_HEARD
     }
 
+    fn counts_from_stamps(&self) -> bool {
+        true
+    }
+
     fn topics(&self) -> Topics {
         topics![Health, MemberLeaving, MemberGone]
     }

@@ -43,7 +43,7 @@ impl Guarantee for Silence {
     }
 
     fn topics(&self) -> Topics {
-        topics![FaultBegan, FaultEnded, Health, MemberLeaving, MemberGone]
+        topics![FaultBegan, FaultEnded, ClockWrong, ClockRight, Health, MemberLeaving, MemberGone]
     }
 
     fn waits(&mut self) -> Option<&mut Waits> {
@@ -53,7 +53,10 @@ impl Guarantee for Silence {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
-            News::FaultEnded { member: Some(member), fault } => self.ended(member, fault, fact, court),
+            News::FaultEnded { member: Some(member), .. } => self.ended(member, fact, court),
+            News::ClockWrong { member: Some(member) } | News::ClockRight { member: Some(member) } => {
+                self.turned_back.insert(member.clone());
+            }
             News::FaultEnded { member: None, fault } if fault == "kill" => self.begun_anew(court),
             News::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 self.unknown(member, fact, court);
@@ -116,13 +119,6 @@ fn is_silent(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
 }
 
 impl Silence {
-    /// The clock of a member is set, or set right again.
-    fn set_clock(&mut self, member: &str, fault: &str) {
-        if fault == "skew" {
-            self.turned_back.insert(member.to_owned());
-        }
-    }
-
     /// Some node is ready again where none was: everybody else may be silent for as long again, also who counts nowhere.
     fn begin_anew(&mut self, fact: &Fact, court: &Court<'_>) {
         let limit = bounds::silence(court.timings());
@@ -138,9 +134,6 @@ impl Silence {
     }
 
     fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
-        if let News::FaultBegan { fault, .. } = &fact.news {
-            self.set_clock(member, fault);
-        }
         let Some(known) = court.member(member).filter(|known| known.pulls) else { return };
         if is_lossy(member, court) {
             self.cut.insert(member.to_owned(), None);
@@ -165,9 +158,8 @@ impl Silence {
         self.cut.extend(pulling.map(|(name, _)| (name.clone(), None)));
     }
 
-    fn ended(&mut self, member: &str, fault: &str, fact: &Fact, court: &Court<'_>) {
+    fn ended(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
         if !is_cut(member, court) {
-            self.set_clock(member, fault);
             self.waits.cancel(&Subject::member(member));
         }
         if !is_lossy(member, court)

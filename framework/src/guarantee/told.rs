@@ -86,6 +86,10 @@ impl Guarantee for Tireless {
         self.0.rule()
     }
 
+    fn counts_from_stamps(&self) -> bool {
+        self.0.counts_from_stamps()
+    }
+
     fn topics(&self) -> Topics {
         Topics::ALL
     }

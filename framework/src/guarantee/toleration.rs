@@ -66,6 +66,10 @@ impl Guarantee for Deadline {
         &DEADLINE
     }
 
+    fn counts_from_stamps(&self) -> bool {
+        true
+    }
+
     fn topics(&self) -> Topics {
         topics![TaintAdded, TaintRemoved, EvictionBegan, Assigned, Wanted, WorkloadGone, MemberGone]
     }

@@ -1,6 +1,7 @@
 //! One fault of a node of a cluster, and how it begins and ends.
 
 use capsize_clusters::{Kubelet, NodeFault};
+use serde_json::json;
 
 use super::{FaultGuard, fault_mark};
 use crate::history::Mark;
@@ -12,7 +13,14 @@ pub fn break_node(
     (kind, fault): (&str, NodeFault),
     record: impl Fn(Mark) + Send + 'static,
 ) -> FaultGuard {
-    let mark = |state: &str| fault_mark(kind, Some(("node", node)), state);
+    let mark = |state: &str| {
+        let mut mark = fault_mark(kind, Some(("node", node)), state);
+        if let NodeFault::Skew(by) = &fault {
+            mark.insert("seconds".into(), json!(by.as_secs_f64()));
+        }
+        mark
+    };
     record(mark("begin"));
-    FaultGuard::new(kubelet.apply(fault), mark("end"), record)
+    let end = mark("end");
+    FaultGuard::new(kubelet.apply(fault), end, record)
 }

@@ -1,7 +1,7 @@
 //! A fact in a few words, for time lines.
 
 use super::text::clock;
-use crate::facts::{Assignment, Fact, FaultInForce, News};
+use crate::facts::{Assignment, Fact, FaultInForce, News, SKEW};
 
 /// `08:42.0 task m1 begins`.
 pub(super) fn moment(fact: &Fact) -> String {
@@ -30,6 +30,8 @@ pub(super) fn phrase(news: &News) -> String {
     match news {
         News::FaultBegan { fault, member } => format!("{} begins", hit(fault, member)),
         News::FaultEnded { fault, member } => format!("{} ends", hit(fault, member)),
+        News::ClockWrong { member } => format!("{} begins", hit(SKEW, member)),
+        News::ClockRight { member } => format!("{} ends", hit(SKEW, member)),
         News::Step(mark) => match mark.get("step").and_then(|step| step.as_str()) {
             Some(step) => format!("step {step}"),
             None => "a mark".to_owned(),

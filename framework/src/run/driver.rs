@@ -97,10 +97,11 @@ impl Driver<'_> {
         })
     }
 
-    /// How long to wait at most; `bound` is what the target may take. What is seen comes late by its latency.
+    /// How long to wait at most; `bound` is what the target may take, and longer where its clock was set. What is seen comes late by
+    /// its latency.
     pub(super) fn within(&self, within: &Within, bound: Duration) -> Result<Duration, Miss> {
         match within {
-            Within::Bound => Ok(bound),
+            Within::Bound => Ok(bound.saturating_add(self.log.look(|world, _| world.clock_set))),
             Within::Length(length) => Ok(self.length(length)? + self.profile.timings.latency),
         }
     }

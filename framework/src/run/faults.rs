@@ -159,6 +159,10 @@ impl Driver<'_> {
             self.ask_leave(&members).await?;
             return Ok(Some(InForce::Loss(self.lose(fault, &members)?)));
         }
+        if let Disturbance::Skew(skew) = fault {
+            let guards = self.set_clocks(skew).await?;
+            return Ok(guards.map(|guards| InForce::Guards { _guards: guards }));
+        }
         if let Some((victims, way)) = self.way(fault)? {
             let Some(members) = self.struck(victims) else { return Ok(None) };
             self.ask_leave(&members).await?;
@@ -205,13 +209,12 @@ impl Driver<'_> {
                 let (kind, fault) = illness(it.is);
                 (&it.node.value, Way::Node(kind, fault))
             }
-            Disturbance::Skew(it) => (&it.node.value, Way::Node("skew", self.wrong_clock(it)?)),
             _ => return Ok(None),
         }))
     }
 
     /// The members that are meant, if anybody plays their part now.
-    fn struck(&self, victims: &Victims) -> Option<Vec<String>> {
+    pub(super) fn struck(&self, victims: &Victims) -> Option<Vec<String>> {
         match victims {
             Victims::Member(member) => Some(vec![self.name(member).ok()?]),
             Victims::Domain(..) => victims.of_domain(self.scenario),

@@ -11,7 +11,7 @@ use crate::scenario::{Case, Disturbance, Place, Step};
 #[must_use]
 pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
     let Target { profile, implementation } = target;
-    let Nature { switches, provider, .. } = implementation.nature();
+    let Nature { switches, provider, is_outside, .. } = implementation.nature();
     match (&case.scenario.cluster, profile.dialect) {
         (None, Speaks::Nodes) => return Some("fleets: its members are nodes".into()),
         (Some(_), Speaks::Karmada) => return Some("nodes: its members are clusters".into()),
@@ -38,6 +38,9 @@ pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
     if provider.is_some() && loses_data(case) {
         return Some("members in this process, whose data can be lost".into());
     }
+    if (provider.is_some() || is_outside) && sets_clocks(case) {
+        return Some("clocks in this process, which can be set".into());
+    }
     let strangers = provider.as_ref().is_some_and(|provider| !provider.makes_members());
     if strangers && touches_members(case) {
         return Some("members that were made for the run".into());
@@ -63,13 +66,21 @@ fn touches_members(case: &Case) -> bool {
 
 /// Whether members lose what they hold.
 fn loses_data(case: &Case) -> bool {
-    let loses = |step: &Spanned<Step>| match step.value.act() {
-        Step::Faults(windows) => windows
-            .iter()
-            .any(|window| matches!(window.value.fault.value, Disturbance::Restore(_) | Disturbance::Wipe(_))),
+    disturbs(case, |fault| matches!(fault, Disturbance::Restore(_) | Disturbance::Wipe(_)))
+}
+
+/// Whether clocks are set, other than those of nodes, which are never elsewhere.
+fn sets_clocks(case: &Case) -> bool {
+    disturbs(case, |fault| matches!(fault, Disturbance::Skew(skew) if skew.node.is_none()))
+}
+
+/// Whether it has such a disturbance among its `faults`.
+fn disturbs(case: &Case, is_it: impl Fn(&Disturbance) -> bool) -> bool {
+    let disturbs = |step: &Spanned<Step>| match step.value.act() {
+        Step::Faults(windows) => windows.iter().any(|window| is_it(&window.value.fault.value)),
         _ => false,
     };
-    case.scenario.steps().any(loses)
+    case.scenario.steps().any(disturbs)
 }
 
 /// Whether it says how long replicas take to become ready.

@@ -8,6 +8,7 @@ mod act;
 mod before;
 mod calm;
 mod case;
+mod clocks;
 mod controllers;
 mod crew;
 mod driver;

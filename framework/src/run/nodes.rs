@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use capsize_clusters::{Cluster, ClusterSpec, Delay, NodeFault, NodeSpec, Stages};
-use jiff::SignedDuration;
 use rand::RngExt;
 
 use super::crew::Crew;
@@ -11,7 +10,7 @@ use super::driver::{Driver, Miss, Subject};
 use super::expect::Wanted;
 use super::log::Eviction;
 use crate::dialect::node_objects;
-use crate::facts::{Taint, World};
+use crate::facts::{SKEW, Taint, World};
 use crate::nemesis::{FaultGuard, break_node};
 use crate::report::text::span;
 use crate::scenario::{
@@ -111,16 +110,8 @@ impl Driver<'_> {
 
     pub(super) async fn skew(&mut self, step: &Skew) -> Result<(), Miss> {
         let nodes = self.victims(&step.node.value, step.alias.as_ref())?;
-        let skew = self.wrong_clock(step)?;
-        self.strike_nodes(&nodes, "skew", &skew).await
-    }
-
-    pub(super) fn wrong_clock(&self, step: &Skew) -> Result<NodeFault, Miss> {
-        let length = |length: &Option<_>| length.as_ref().map(|it| self.length(it)).transpose();
-        let (ahead, behind) = (length(&step.ahead)?, length(&step.behind)?);
-        let by = SignedDuration::try_from(ahead.or(behind).unwrap_or_default())
-            .map_err(|error| Miss::Broken(error.to_string()))?;
-        Ok(NodeFault::Skew(if ahead.is_some() { by } else { -by }))
+        let by = self.off_by(step.ahead.as_ref(), step.behind.as_ref())?;
+        self.strike_nodes(&nodes, SKEW, &NodeFault::Skew(by)).await
     }
 
     pub(super) async fn expect_on_nodes(&self, step: &Step) -> Result<(), Miss> {

@@ -33,10 +33,7 @@ impl Scope<'_> {
             Disturbance::Restore(loss) | Disturbance::Wipe(loss) => self.victims(&loss.cluster),
             Disturbance::Silence(silence) => self.victims(&silence.node),
             Disturbance::Condition(condition) => self.victims(&condition.node),
-            Disturbance::Skew(skew) => {
-                skew.says_one()?;
-                self.victims(&skew.node)
-            }
+            Disturbance::Skew(skew) => self.clock(skew, fault),
             Disturbance::Kill(party) if self.killed => wrong(party, "they are dead already"),
             Disturbance::Kill(_) => Ok(()),
             Disturbance::Taint(taint) => self.member(&taint.cluster),
@@ -81,8 +78,7 @@ impl Scope<'_> {
                 | Disturbance::StartUp(_)
                 | Disturbance::Scale(_)
         );
-        let of_nodes =
-            matches!(fault.value, Disturbance::Silence(_) | Disturbance::Condition(_) | Disturbance::Skew(_));
+        let of_nodes = matches!(fault.value, Disturbance::Silence(_) | Disturbance::Condition(_));
         let kind = fault.value.kind();
         match self.on_nodes() {
             true if of_fleets => wrong(fault, format!("`{kind}` strikes fleets, and this runs on a cluster")),
@@ -98,7 +94,7 @@ impl Scope<'_> {
         }
     }
 
-    fn victims(&self, victims: &Spanned<Victims>) -> Checked {
+    pub(super) fn victims(&self, victims: &Spanned<Victims>) -> Checked {
         match &victims.value {
             Victims::Member(member) => {
                 self.member(&Spanned::new(member.clone(), victims.referenced, victims.defined))

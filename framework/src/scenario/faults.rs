@@ -5,7 +5,8 @@
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::cluster::{Condition, Silence, Skew};
+use super::clock::WrongClock;
+use super::cluster::{Condition, Silence};
 use super::object::{Apply, Delete};
 use super::reference::{MemberRef, Victims};
 use super::step::{Delay, Disturb, Moved, Partition, Party, Refuse, Scale, StartUp, Taint, Tainted};
@@ -49,8 +50,8 @@ pub enum Disturbance {
     Silence(Silence),
     /// The kubelets of nodes say that something is wrong.
     Condition(Condition),
-    /// The clocks of nodes are wrong.
-    Skew(Skew),
+    /// The clocks of nodes, of members or of the control plane are wrong.
+    Skew(WrongClock),
     /// The target's controllers are dead.
     Kill(Spanned<Party>),
     /// A member has a taint that a person put there.
@@ -161,7 +162,7 @@ impl Disturbance {
             | Self::Disturb(Disturb { alias, .. })
             | Self::Silence(Silence { alias, .. })
             | Self::Condition(Condition { alias, .. })
-            | Self::Skew(Skew { alias, .. })
+            | Self::Skew(WrongClock { alias, .. })
             | Self::Taint(Taint { alias, .. }) => alias.as_ref(),
             _ => None,
         }

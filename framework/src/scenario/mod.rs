@@ -6,6 +6,7 @@
 mod check;
 mod check_cluster;
 mod check_faults;
+mod clock;
 mod cluster;
 mod document;
 mod down;
@@ -18,6 +19,7 @@ mod step;
 mod time;
 mod trouble;
 
+pub use clock::{Whose, WrongClock};
 pub use cluster::{ClusterShape, Condition, Ill, Keeper, PodToleration, Pods, Silence, Skew, TaintedNodes};
 pub use document::{
     AffinityGroup, Bounds, Field, FieldMatch, FleetShape, Policy, Scenario, Scheduling, Spread, Toleration,

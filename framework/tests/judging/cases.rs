@@ -17,12 +17,12 @@ fn outage() -> Story {
 }
 
 /// A person taints m1 at 10 s, which the workload tolerates for five seconds.
-fn tainted() -> Story {
+pub(crate) fn tainted() -> Story {
     Story::new().mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", "not-ready", "NoExecute")
 }
 
 /// m1 is tainted and evicted from, and m3 takes its place without being healthy yet.
-fn moved() -> Story {
+pub(crate) fn moved() -> Story {
     tainted().at(15.2).evict("m1").at(15.3).stamp("m1").at(15.4).assign(&["m2", "m3"])
 }
 

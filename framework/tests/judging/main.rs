@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod cases;
+mod clocks;
 mod coverage;
 mod disturbed;
 mod examples;

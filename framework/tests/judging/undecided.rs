@@ -17,7 +17,7 @@ fn told(at: f64, latency: f64) -> Told {
     story.at(at).ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(at + 0.1)
 }
 
-fn undecided(id: &str, verdicts: &[Verdict]) {
+pub(crate) fn undecided(id: &str, verdicts: &[Verdict]) {
     assert_eq!(ids(verdicts, Outcome::is_violated), [""; 0]);
     let doubted = ids(verdicts, |outcome| matches!(outcome, Outcome::Undecided { .. }));
     assert!(doubted.contains(&id), "{id} is not among what is undecided: {doubted:?}");

@@ -40,7 +40,9 @@ impl Karmada {
             Kind::Mark(mark) => (vec![marks::observe(&mut self.world, mark)], None),
             Kind::Event { on, event, object } => {
                 let seen = Seen::new(on, *event, object);
-                self.world.wall_start = self.world.wall_start.max(self.stamps.start(&seen, at));
+                if !self.world.stamps_are_off {
+                    self.world.wall_start = self.world.wall_start.max(self.stamps.start(&seen, at));
+                }
                 (self.event(on, &seen), Some(seen.witness))
             }
         };

@@ -144,6 +144,9 @@ impl Nodes {
     }
 
     fn see(&mut self, stamps: impl Iterator<Item = Timestamp>) {
+        if self.world.stamps_are_off {
+            return;
+        }
         let since = SignedDuration::try_from(self.world.now).unwrap_or(SignedDuration::MAX);
         let starts = stamps.filter_map(|stamp| stamp.checked_sub(since).ok());
         self.world.wall_start = starts.chain(self.world.wall_start).max();

@@ -34,6 +34,10 @@ impl Guarantee for Starts {
         &STARTS
     }
 
+    fn counts_from_stamps(&self) -> bool {
+        true
+    }
+
     fn topics(&self) -> Topics {
         topics![Health, SignOfLife, MemberGone]
     }
