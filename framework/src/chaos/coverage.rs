@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::facts::{Fact, News, Scheduling, Taint, TaintEffect, Workload, World};
+use crate::facts::{Fact, News, SKEW, Scheduling, Taint, TaintEffect, Workload, World};
 
 /// How often each fault struck in each situation.
 #[derive(Clone, Debug, Default)]
@@ -107,6 +107,7 @@ impl Coverage {
 fn strike(news: &News) -> Option<(&str, usize)> {
     match news {
         News::FaultBegan { fault, .. } => Some((fault, 1)),
+        News::ClockWrong { .. } => Some((SKEW, 1)),
         News::Step(mark) => {
             let step = mark.get("step").and_then(Value::as_str);
             step.filter(|step| DISTURBING.contains(step)).map(|step| (step, 0))

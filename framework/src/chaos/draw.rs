@@ -8,7 +8,7 @@ use rand::RngExt;
 use serde_json::{Map, Value, json};
 
 use super::faults;
-use super::fleet::Fleet;
+use super::fleet::{Fleet, is_inside};
 use super::graft::graft;
 use super::plan::Plan;
 use super::style::Style;
@@ -38,8 +38,11 @@ impl Draw<'_> {
 /// How long a fleet must stay at rest in the end: a look of every controller that looks now and then.
 const QUIET: &str = "30s";
 
-/// How many of the swarms and storms have members that lose what they hold.
+/// How many of the runs have members that lose what they hold.
 const LOSSES: f64 = 0.25;
+
+/// How many have clocks that are wrong, other than those of nodes.
+const CLOCKS: f64 = 0.25;
 
 /// The scenario of this seed and style, of what a target promises. `bases` are those that others wrote.
 ///
@@ -65,12 +68,16 @@ fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
         Style::Swarm | Style::Graft => faults::as_they_fall(chance, span, &fleet, 8),
         Style::Storm => storm::draw(chance, span, &fleet),
     };
+    let clocks = &mut seed_of_part.stream("clocks");
+    if is_inside(profile) && clocks.random_bool(CLOCKS) {
+        windows.extend(faults::beside(clocks, (style, span, &windows), &fleet, faults::clock));
+    }
     let losses = &mut seed_of_part.stream("losses");
     // Of two leaders one may be behind, and both may find that what the other has made anew is not as it should be: without end.
     let led_twice = windows.iter().any(|window| window["fault"].get("rival").is_some());
-    let may_lose = style != Style::Lite && fleet.inside && !fleet.nodes_are_members && !led_twice;
+    let may_lose = fleet.inside && !fleet.nodes_are_members && !led_twice;
     if may_lose && losses.random_bool(LOSSES) && draw.may(Feature::MembersGoBack) {
-        windows.extend(faults::losses(losses, span, &fleet));
+        windows.extend(faults::beside(losses, (style, span, &windows), &fleet, faults::loss));
     }
     let mut plan = json!({
         "scenario": format!("{style}-{seed}"),
@@ -211,7 +218,38 @@ mod tests {
                 assert_eq!(with["given"], without["given"], "{style}-{seed}");
             }
         }
-        assert!((20..100).contains(&lost), "{lost} of 200");
+        assert!((30..150).contains(&lost), "{lost} of 300");
+    }
+
+    #[test]
+    fn clocks_are_wrong_in_one_of_four_runs_whoever_is_struck() {
+        for (profile, whose) in
+            [(profile(), &["of", "cluster"] as &[_]), (profile_of_nodes(), &["of", "node"])]
+        {
+            let (mut wrong, mut seen) = (0, BTreeSet::new());
+            for seed in 0..300 {
+                let plan = draw(Seed(seed), Style::Swarm, &profile, &[]).0;
+                let windows = plan["when"][1]["faults"].as_array().cloned().unwrap_or_default();
+                let skews: Vec<_> = windows.iter().filter_map(|window| window["fault"].get("skew")).collect();
+                wrong += usize::from(skews.iter().any(|skew| skew.get("node").is_none()));
+                seen.extend(whose.iter().filter(|whose| skews.iter().any(|skew| skew.get(whose).is_some())));
+            }
+            assert!((45..105).contains(&wrong), "{wrong} of 300");
+            assert_eq!(seen.len(), whose.len(), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn in_a_lite_run_one_fault_comes_after_the_other() {
+        let seconds = |text: &Value| text.as_str().unwrap().trim_end_matches('s').parse::<f64>().unwrap();
+        for seed in 0..300 {
+            let plan = draw(Seed(seed), Style::Lite, &profile(), &[]).0;
+            let mut over = 0.0;
+            for window in plan["when"][1]["faults"].as_array().into_iter().flatten() {
+                assert!(seconds(&window["at"]) >= over - 0.1, "lite-{seed}: {window}");
+                over = seconds(&window["at"]) + seconds(&window["for"]);
+            }
+        }
     }
 
     #[test]

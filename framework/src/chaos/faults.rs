@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::draw::{Span, one_of, seconds};
 use super::fleet::Fleet;
 use super::nodes;
+use super::style::Style;
 use super::workloads::MAINTAINED;
 
 /// A kind of fault: how one of it is drawn.
@@ -54,15 +55,46 @@ pub(super) fn as_they_fall(chance: &mut Stream, span: Span, fleet: &Fleet, most:
     windows.into_iter().map(|(at, lasts)| window(at, lasts, &one_of(chance, &kinds)(chance, fleet))).collect()
 }
 
-/// Members that come back with less than they had. They are drawn apart: what else falls is as if there were none of these.
-pub(super) fn losses(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<Value> {
-    let count = *one_of(chance, &[1, 1, 2]);
+/// What is drawn apart: what else falls is as if there were none of these. In a lite run one comes after all others, else one or two
+/// fall as they will.
+pub(super) fn beside(
+    chance: &mut Stream,
+    (style, span, others): (Style, Span, &[Value]),
+    fleet: &Fleet,
+    kind: Kind,
+) -> Vec<Value> {
+    let lite = style == Style::Lite;
+    let from = if lite { others.iter().map(end).fold(0.0, f64::max) } else { 0.0 };
+    let count = if lite { 1 } else { *one_of(chance, &[1, 1, 2]) };
     let mut draw = || {
-        let (at, lasts) = (chance.random_range(0.0..span.moved * 1.5), span.length(chance));
-        let kind = *one_of(chance, &["restore", "restore", "wipe"]);
-        window(at, lasts, &json!({kind: {"cluster": victim(chance, fleet)}}))
+        let (at, lasts) = (from + chance.random_range(0.0..span.moved * 1.5), span.length(chance));
+        window(at, lasts, &kind(chance, fleet))
     };
     (0..count).map(|_| draw()).collect()
+}
+
+/// When a window ends, in seconds.
+fn end(window: &Value) -> f64 {
+    let length = |field: &str| window[field].as_str().and_then(|text| text.strip_suffix('s')?.parse().ok());
+    length("at").unwrap_or(0.0) + length("for").unwrap_or(0.0)
+}
+
+/// A member that comes back with less than it had.
+pub(super) fn loss(chance: &mut Stream, fleet: &Fleet) -> Value {
+    let kind = *one_of(chance, &["restore", "restore", "wipe"]);
+    json!({kind: {"cluster": victim(chance, fleet)}})
+}
+
+/// By how much clocks are off, from the least to the most: by what stamps do not tell, by less and by more than what is waited for.
+pub(super) const OFF_BY: [&str; 4] = ["1s", "20s", "2m", "10m"];
+
+/// The control plane's clock is wrong, or that of a member.
+pub(super) fn clock(chance: &mut Stream, fleet: &Fleet) -> Value {
+    let (way, by) = (*one_of(chance, &["ahead", "behind"]), *one_of(chance, &OFF_BY));
+    if fleet.nodes_are_members || chance.random_bool(0.5) {
+        return json!({"skew": {"of": "controllers", way: by}});
+    }
+    json!({"skew": {"cluster": victim(chance, fleet), way: by}})
 }
 
 /// A member that has left the fleet is away for so long that everybody has noticed, in seconds. Of one that is made anew at

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::faults::OFF_BY;
 use super::plan::Plan;
 
 /// Smaller plans than the one given, the smallest first.
@@ -236,6 +237,14 @@ fn simpler(window: &Value) -> Vec<Value> {
         let halves = [if field == "at" { 0.0 } else { 1.0 }, (length / 2.0).round(), length.round()];
         let shorter = halves.into_iter().filter(|shorter| *shorter < length);
         simpler.extend(shorter.map(|shorter| with(field, json!(format!("{shorter}s")))));
+    }
+    for way in ["ahead", "behind"] {
+        let off = OFF_BY.iter().position(|by| window["fault"]["skew"][way] == *by).unwrap_or_default();
+        simpler.extend(OFF_BY[..off].iter().map(|by| {
+            let mut window = window.clone();
+            window["fault"]["skew"][way] = json!(by);
+            window
+        }));
     }
     if let Some(partition) = window["fault"].get("partition") {
         simpler.push(with("fault", json!({"refuse": {"cluster": partition["cluster"]}})));
