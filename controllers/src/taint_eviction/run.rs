@@ -35,10 +35,8 @@ pub(crate) async fn run(context: Arc<NodeContext>) {
     loop {
         let next = evictions.agenda.next();
         let due = async {
-            match next {
-                Some(at) => {
-                    clock.sleep(at.duration_since(clock.steady()).try_into().unwrap_or_default()).await
-                }
+            match next.map(|at| at.duration_since(clock.steady())) {
+                Some(left) => clock.sleep(left.try_into().unwrap_or_default()).await,
                 None => std::future::pending().await,
             }
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::tolerates::{Tolerates, tolerates};
-use super::{Bound, Rule, Subject};
+use super::{Bound, Doubt, Rule, Subject};
 use crate::facts::{Fact, Member, News, Taint};
 use crate::history::digest::Table;
 use crate::report::text::clock;
@@ -30,6 +30,10 @@ pub(super) struct NotBack {
 impl Guarantee for NotBack {
     fn rule(&self) -> &'static Rule {
         &NOT_BACK
+    }
+
+    fn counts_from_stamps(&self) -> bool {
+        true
     }
 
     fn topics(&self) -> Topics {
@@ -60,13 +64,16 @@ impl Guarantee for NotBack {
                     }
                     let because =
                         format!("it left {name} at {} for {taint}, which is still there", clock(left));
-                    court.violated(Charge::by(
-                        fact,
-                        subject,
-                        Bound::Never,
-                        because,
-                        format!("{name} is chosen"),
-                    ));
+                    // By a clock that was set back since, what was tolerated may be so still.
+                    let off = court.stamps_off;
+                    if until > taint.seen && !off.is_zero() && fact.at <= until.saturating_add(off) {
+                        let width = fact.width.wider(off);
+                        let doubt = Doubt { subject, bound: Bound::Never, because, at: fact.at, width };
+                        court.book.undecided(doubt);
+                        continue;
+                    }
+                    let seen = format!("{name} is chosen");
+                    court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
                 }
             }
             News::TaintRemoved { member, .. } | News::MemberGone(member) => {

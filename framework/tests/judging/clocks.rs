@@ -48,6 +48,20 @@ fn the_timeout_of_a_task_counts_by_the_clock() {
 }
 
 #[test]
+fn a_workload_may_come_back_where_its_toleration_may_not_be_over_by_a_clock_that_was_set() {
+    let back = |by: f64, key: &'static str, left: f64| {
+        let all = json!({"spreadConstraints": []});
+        let story = Story::new().policy(all, 2).assign(&["m1", "m2", "m3"]).healthy("m3").at(11.0);
+        let story = story.mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", key, "NoExecute");
+        let story = set(story, by).at(left).evict("m1").stamp("m1").at(left + 0.2).end("m1");
+        ids(&story.at(17.0).assign(&["m1", "m2", "m3"]).until(18.0), Outcome::is_violated)
+    };
+    assert_eq!(back(-5.0, "not-ready", 16.2), [""; 0]);
+    assert_eq!(back(-0.5, "not-ready", 16.2), ["PLACEMENT-16"]);
+    assert!(back(-5.0, "maintenance", 11.2).contains(&"PLACEMENT-16"), "it was never tolerated");
+}
+
+#[test]
 fn controllers_whose_clock_is_set_are_neither_away_nor_hindered() {
     let told = |by: f64, at: f64| -> Told {
         let failed = set(Story::new(), by).fault("refuse", "m1", "begin").at(11.0);
