@@ -6,7 +6,7 @@ use super::bounds;
 use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::tolerates::{Tolerates, tolerates};
 use super::{Bound, Doubt, Rule, Subject};
-use crate::facts::{Fact, Member, News, Taint};
+use crate::facts::{Fact, Member, News, Taint, Workload};
 use crate::history::digest::Table;
 use crate::report::text::clock;
 use crate::target::Feature;
@@ -64,9 +64,11 @@ impl Guarantee for NotBack {
                     }
                     let because =
                         format!("it left {name} at {} for {taint}, which is still there", clock(left));
-                    // By a clock that was set back since, what was tolerated may be so still.
+                    // By a clock that was set back since, what was tolerated, be it for no time, may be so still.
                     let off = court.stamps_off;
-                    if until > taint.seen && !off.is_zero() && fact.at <= until.saturating_add(off) {
+                    let tolerated = |it: &Workload| it.tolerations.iter().any(|each| each.tolerates(&taint));
+                    let ages = !off.is_zero() && workload.is_some_and(tolerated);
+                    if ages && fact.at <= until.saturating_add(off) {
                         let width = fact.width.wider(off);
                         let doubt = Doubt { subject, bound: Bound::Never, because, at: fact.at, width };
                         court.book.undecided(doubt);

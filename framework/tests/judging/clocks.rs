@@ -22,8 +22,8 @@ fn right(story: Story, seconds: f64) -> Story {
 fn a_toleration_may_be_over_as_much_earlier_or_later_as_the_clock_was_set() {
     let evicted = |by: f64, at: f64| set(tainted(), by).at(at).evict("m1").until(at + 0.7);
     undecided("TOLERATION-01", &evicted(3.0, 13.8));
-    breaks("TOLERATION-01", &evicted(0.1, 13.8));
-    breaks("TOLERATION-01", &evicted(-2.0, 11.9));
+    breaks("TOLERATION-01", &evicted(0.05, 13.8));
+    breaks("TOLERATION-01", &evicted(-2.0, 11.8));
     let stays = |by: f64, until: f64| set(tainted(), by).until(until);
     assert_eq!(ids(&stays(-3.0, 18.9), Outcome::is_violated), [""; 0]);
     breaks("TOLERATION-01", &stays(-3.0, 19.1));
@@ -85,7 +85,7 @@ fn a_member_whose_clock_is_wrong_is_as_much_in_reach_as_ever() {
 #[test]
 fn an_agent_whose_clock_was_set_may_say_nothing_new() {
     let unknown = |story: Story| story.at(30.0).ready("m3", "Unknown").until(30.1);
-    let pulled = || Story::new().pulls("m3").at(11.0);
+    let pulled = || Story::new().pulls("m3").fault("refuse", "m1", "begin").at(11.0);
     let violated = |told: Told| ids(&told, Outcome::is_violated).contains(&"HEALTH-02");
     assert!(violated(unknown(pulled())));
     assert!(violated(unknown(set(pulled(), 600.0))));
