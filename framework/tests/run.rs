@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -168,6 +169,49 @@ fn a_fault_is_marked_at_its_beginning_and_its_end_and_ends_with_the_case() {
         .map(|(_, mark)| format!("{} {} {}", mark["fault"], mark["cluster"], mark["state"]).replace('"', ""))
         .collect();
     assert_eq!(faults, ["partition m1 begin", "refuse m2 begin", "partition m1 end", "refuse m2 end"]);
+}
+
+#[test]
+fn a_clock_that_is_wrong_stamps_what_its_server_is_given_and_moves_nothing_else() {
+    let made = |at: u32, to: &str, name: &str| {
+        let object =
+            format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}, namespace: default}}}}");
+        format!("    - {{at: {at}s, for: 1m, fault: {{apply: {{to: {to}, object: {object}}}}}}}\n")
+    };
+    let steps = [
+        "  - faults:\n".into(),
+        made(1, "m1", "a"),
+        made(1, "m2", "b"),
+        made(1, "controlPlane", "c"),
+        "    - {at: 2s, for: 8s, fault: {skew: {cluster: m1, behind: 45s}}}\n".into(),
+        "    - {at: 2s, for: 4s, fault: {skew: {of: controllers, ahead: 10m}}}\n".into(),
+        made(5, "m1", "d"),
+        made(5, "m2", "e"),
+        made(5, "controlPlane", "f"),
+        made(11, "m1", "g"),
+        made(11, "controlPlane", "h"),
+    ];
+    let outcome = run(&case("clocks", &steps.concat()), 1);
+    assert_eq!((&outcome.broken, &outcome.case.status), (&None, &Status::Passed));
+    let history = String::from_utf8(outcome.history.clone().unwrap()).unwrap();
+    let entries = history.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let added = entries.filter(|entry| entry["event"] == "ADDED" && entry["object"]["kind"] == "ConfigMap");
+    let metadata = added.map(|entry| entry["object"]["metadata"].clone());
+    let stamps: BTreeMap<String, i64> = metadata
+        .map(|it| {
+            let made: jiff::Timestamp = it["creationTimestamp"].as_str().unwrap().parse().unwrap();
+            (it["name"].as_str().unwrap().to_owned(), made.as_second())
+        })
+        .collect();
+    let since = |name: &str, first: &str| stamps[name] - stamps[first];
+    assert_eq!([since("d", "a"), since("e", "b"), since("f", "c")], [4 - 45, 4, 604]);
+    assert_eq!([since("g", "a"), since("h", "c")], [10, 10]);
+    let faults: Vec<String> = marks(&outcome)
+        .iter()
+        .filter(|(_, mark)| mark.contains_key("fault"))
+        .map(|(_, mark)| format!("{} {} {}", mark["fault"], mark["state"], mark["seconds"]).replace('"', ""))
+        .collect();
+    assert_eq!(faults, ["skew begin -45.0", "skew begin 600.0", "skew end 600.0", "skew end -45.0"]);
 }
 
 /// What a history tells of the `ConfigMap` in m1 and of faults, in order: an event with a value, or a kind and a state.

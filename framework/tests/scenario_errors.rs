@@ -105,6 +105,15 @@ fn a_step_without_sense_is_told_with_its_place() {
         ("placed: {workload: web, on: [m1, §victim]}", "no member `victim`"),
         ("placed: {workload: web, on: {m1: 1, §m8: 2}}", "no member `m8`"),
         ("workload: {name: §web, replicas: 1, policy: {scheduling: Duplicated}}", "already, in line 5"),
+        ("faults: [{for: 1s, fault: {skew: {node: §m1, ahead: 1s}}}]", "has no nodes: say `cluster` or `of`"),
+        ("faults: [{for: 1s, fault: §{skew: {ahead: 1s}}}]", "say one of `node`, `cluster` and `of`"),
+        (
+            "faults: [{for: 1s, fault: §{skew: {cluster: m1, of: controllers, ahead: 1s}}}]",
+            "say one of `node`",
+        ),
+        ("faults: [{for: 1s, fault: §{skew: {cluster: m1}}}]", "say one of `ahead` and `behind`"),
+        ("faults: [{for: 1s, fault: {skew: {cluster: §m9, ahead: 1s}}}]", "no member `m9`"),
+        ("faults: [{for: 1s, fault: {skew: {cluster: m1, ahead: 1s, as: §it}}}]", "gives no names"),
     ];
     for (step, why) in cases {
         is_told(&format!("{HEAD}{WEB}when:\n  - {step}\n"), why);
@@ -142,6 +151,10 @@ fn a_step_about_nodes_without_sense_is_told_with_its_place() {
         ("§refuse: {cluster: a1}", "`refuse` is a step for fleets"),
         ("faults: [{for: 1s, fault: §{restore: {cluster: a1}}}]", "`restore` strikes fleets"),
         ("faults: [{for: 1s, fault: §{wipe: {cluster: a1}}}]", "`wipe` strikes fleets"),
+        (
+            "faults: [{for: 1s, fault: {skew: {cluster: §a1, ahead: 1s}}}]",
+            "has no members: say `node` or `of`",
+        ),
         ("§partition: {node: a1, direction: toMember}", "cut off both ways"),
         ("seen: {in: §a1, object: {apiVersion: v1, kind: Node, metadata: {name: a}}}", "a node has no API"),
         ("pods: {name: db, kind: §Deployment}", "say how many"),
