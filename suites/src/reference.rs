@@ -27,9 +27,9 @@ pub struct Reference {
     definitions: Vec<Value>,
 }
 
-/// How often a rival asks at most, by the defaults of `--kube-api-qps` and `--cluster-api-qps`, and of their bursts. Of two
-/// leaders one may see an old past, and then both write over each other: nothing else keeps them from doing so without a pause.
-const RIVALS_PACE: Pace = Pace { qps: NonZeroU32::new(40).unwrap(), burst: NonZeroU32::new(60).unwrap() };
+/// How often controllers ask at most, by the defaults of `--kube-api-qps` and `--cluster-api-qps`, and of their bursts. Who
+/// disagrees with somebody about what is to be there writes without end, and nothing else keeps that from going on without a pause.
+const PACE: Pace = Pace { qps: NonZeroU32::new(40).unwrap(), burst: NonZeroU32::new(60).unwrap() };
 
 /// The part of the reference that stands before every write.
 const WEBHOOKS: &str = "webhooks";
@@ -119,13 +119,14 @@ impl Reference {
             gates: gates(site.off),
             ..settings(site.timings)
         };
-        let client = |client| if site.is_rival { paced(client, RIVALS_PACE) } else { client };
+        // In large fleets the first of all has leave to ask more of the control plane.
+        let client = |client| if site.is_rival { paced(client, PACE) } else { client };
         let pulling = site.fleet.members().filter(|member| member.spec().sync == SyncMode::Pull);
         let agents: Vec<_> = pulling
             .map(|member| Agent {
                 cluster: member.name().to_owned(),
                 client: client(site.fleet.client_from(member)),
-                member: client(member.client()),
+                member: paced(member.client(), PACE),
                 clock: member.clock(),
                 settings: settings.clone(),
                 rules: Arc::clone(&self.rules),
@@ -134,7 +135,7 @@ impl Reference {
             .collect();
         let controllers = Controllers {
             client: client(site.fleet.controllers_client()),
-            members: Arc::new(Links::of(site.fleet, client)),
+            members: Arc::new(Links::of(site.fleet)),
             clock: site.clock,
             settings,
             rules: Arc::clone(&self.rules),
@@ -165,11 +166,10 @@ struct Links {
 }
 
 impl Links {
-    /// Each as `paced` makes it.
-    fn of(fleet: &Fleet, paced: impl Fn(Client) -> Client) -> Self {
+    fn of(fleet: &Fleet) -> Self {
         let pushed = fleet.members().filter(|member| member.spec().sync == SyncMode::Push);
         let clients =
-            pushed.map(|member| (member.name().to_owned(), paced(member.remote_client()))).collect();
+            pushed.map(|member| (member.name().to_owned(), paced(member.remote_client(), PACE))).collect();
         Self { clients, bounded: Mutex::default() }
     }
 }
