@@ -244,6 +244,27 @@ fn silence_is_noticed_in_time_and_not_before() {
     assert_eq!(skewed(9), "HEALTH-02 NODE-01");
 }
 
+#[test]
+fn who_forgets_a_node_that_is_deleted_hears_of_it_by_an_older_lease() {
+    let made_anew = |is_gone: bool| {
+        let ahead = cluster(2, 0).at(2.0).lease("a1", 50).lease("a2", 2);
+        let node = ahead.nodes["a1"].clone();
+        let anew = match is_gone {
+            true => ahead.at(3.0).sees(EventType::Deleted, node.clone()).at(4.0).sees(EventType::Added, node),
+            false => ahead,
+        };
+        // Its clock is right again from here on.
+        let renewed =
+            |story: Story, second: u32| story.at(f64::from(second)).lease("a1", second).lease("a2", second);
+        [5, 8, 11].into_iter().fold(anew, renewed)
+    };
+    let told = |story: Story| story.ends(13.0).0;
+    assert_eq!(told(made_anew(true)), "");
+    assert_eq!(told(made_anew(false)), "NODE-01");
+    // Real ones remember, and may call it unknown.
+    assert!(!told(made_anew(true).at(11.5).unknown(&["a1"])).contains("NODE-01"));
+}
+
 /// `a1` is Unknown, rightly, at 8.5.
 fn ill(a: usize, b: usize, names: &[&str]) -> Story {
     ill_until(a, b, names, 32)

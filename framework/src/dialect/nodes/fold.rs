@@ -103,6 +103,9 @@ impl Nodes {
                 self.see_stamps(&seen);
                 // Who watches from the beginning is told of each node that is there.
                 let is_known = self.world.members.contains_key(&*seen.name);
+                if *event == EventType::Added && seen.witness.kind() == "Node" {
+                    self.leases.made_anew(&seen.name);
+                }
                 self.world.begun_late |=
                     *event == EventType::Modified && seen.witness.kind() == "Node" && !is_known;
                 let news = if &**on == CONTROL_PLANE { self.event(&seen) } else { Vec::new() };

@@ -14,12 +14,15 @@ pub(super) const NAMESPACE: &str = "kube-node-lease";
 pub(super) struct Leases(BTreeMap<String, Renewed>);
 
 /// The times that a Lease was renewed to.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Renewed {
     /// The latest since the controllers began.
     latest: Timestamp,
     /// What it says now, which is earlier where a clock was turned back.
     last: Timestamp,
+    /// Whether its Node was made anew since the latest: who forgets a node that is deleted knows of no renewal but the last. Real ones
+    /// never forget.
+    may_be_forgotten: bool,
 }
 
 impl Leases {
@@ -33,28 +36,32 @@ impl Leases {
         self.0.values_mut().for_each(|known| known.latest = known.last);
     }
 
+    /// The Node called `name` is made, perhaps anew.
+    pub(super) fn made_anew(&mut self, name: &str) {
+        if let Some(known) = self.0.get_mut(name) {
+            known.may_be_forgotten = true;
+        }
+    }
+
     /// What a version of the Lease called `name` tells, which was renewed then. The first that is seen may be old.
     pub(super) fn observe(&mut self, world: &mut World, name: &str, renewed: Timestamp) -> Option<News> {
         world.heartbeats_shown = true;
-        let is_later = match self.0.get_mut(name) {
-            Some(known) => {
-                let is_later = renewed > known.latest;
-                *known = Renewed { latest: renewed.max(known.latest), last: renewed };
-                is_later
-            }
-            None => {
-                self.0.insert(name.to_owned(), Renewed { latest: renewed, last: renewed });
-                false
-            }
+        let fresh = Renewed { latest: renewed, last: renewed, may_be_forgotten: false };
+        let Some(known) = self.0.get_mut(name) else {
+            self.0.insert(name.to_owned(), fresh);
+            return None;
         };
-        if !is_later {
+        let (is_later, is_new) = (renewed > known.latest, renewed > known.last);
+        *known = if is_later { fresh } else { Renewed { last: renewed, ..*known } };
+        if !is_later && !(is_new && known.may_be_forgotten) {
             return None;
         }
         let Some(member) = world.members.get_mut(name) else {
             world.strangers.insert(name.to_owned());
             return None;
         };
-        member.sign_of_life = Some(world.now);
+        // What only some take for one is none to count from.
+        member.sign_of_life = is_later.then_some(world.now);
         Some(News::SignOfLife(name.to_owned()))
     }
 }
