@@ -42,7 +42,7 @@ type Wrong = fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wo
 
 /// Something that must be so of the copy of a workload in a member, as soon as that can be reached. What waits for a
 /// member is tried at ever longer intervals, so that it may come as late after the member is back as that was away. An
-/// agent that was cut off waits so to look at what is written for it, too, so that new things may come as late.
+/// agent that was cut off waits to watch what is written for it, too, so that new things may come late.
 pub(super) struct Reached {
     rule: &'static Rule,
     wrong: Wrong,
@@ -242,7 +242,7 @@ impl Reached {
         let away = told.max(hit);
         let lost = self.lost.remove(member);
         if lost || known.is_some_and(|member| member.pulls) {
-            let latest = if lost { bounds::restored } else { bounds::reached };
+            let latest = if lost { bounds::restored } else { bounds::seen_again };
             let until = fact.at + latest(court.timings(), away);
             let unseen = self.unseen.entry(member.to_owned()).or_default();
             *unseen = until.max(*unseen);
