@@ -51,9 +51,10 @@ impl Leases {
             self.0.insert(name.to_owned(), fresh);
             return None;
         };
-        let (is_later, is_new) = (renewed > known.latest, renewed > known.last);
+        let is_later = renewed > known.latest;
+        let is_a_sign = is_later || known.may_be_forgotten && renewed > known.last;
         *known = if is_later { fresh } else { Renewed { last: renewed, ..*known } };
-        if !is_later && !(is_new && known.may_be_forgotten) {
+        if !is_a_sign {
             return None;
         }
         let Some(member) = world.members.get_mut(name) else {
