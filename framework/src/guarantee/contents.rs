@@ -109,8 +109,8 @@ fn unfaithful(
 ) -> Option<(String, String)> {
     let overrides = overrides(key, member, known, delivery, world)?;
     let assigned = workload.assignment.get(member).copied().unwrap_or_default();
-    // Where all replicas go everywhere they are the template's, also before it has been placed anew.
-    let whole = workload.placement.scheduling == Scheduling::Duplicated;
+    // Where all replicas go everywhere, or there are none, they are the template's, also before it has been placed anew.
+    let whole = workload.placement.scheduling == Scheduling::Duplicated || workload.replicas == 0;
     if let Some(replicas) = delivery.asks.replicas
         && replicas != assigned
         && !(whole && replicas == workload.replicas)

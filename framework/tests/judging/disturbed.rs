@@ -228,22 +228,27 @@ fn who_starts_takes_every_template_for_a_new_one() {
 }
 
 #[test]
-fn a_duplicated_workload_has_the_replicas_of_its_template_before_it_is_placed_anew() {
+fn a_manifest_has_the_replicas_of_its_template_before_that_is_placed_anew_where_it_is_duplicated_or_has_none()
+{
     let manifest = |replicas: u64| {
         let manifest = json!({"apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": replicas}});
         json!({"spec": {"workload": {"manifests": [manifest]}}})
     };
-    let scaled = |asked: u64| {
-        let story = Story::new().work("m1", &manifest(2)).work("m2", &manifest(2)).copy("m1").copy("m2");
+    let scaled = |story: Story, wanted: u64, asked: u64| {
+        let story = story.work("m1", &manifest(2)).work("m2", &manifest(2)).copy("m1").copy("m2");
         let unplaced = story.at(20.0).tells(&json!({"schedulerObservedGeneration": 0}));
-        let unplaced = unplaced.policy_replicas(0).binding();
+        let unplaced = unplaced.policy_replicas(wanted).binding();
         let of = |story: Story, member: &str| story.work(member, &manifest(asked));
         let all = ["m1", "m2"].into_iter().fold(unplaced, of);
         ids(&all.until(22.0), Outcome::is_violated)
     };
-    assert!(!scaled(0).contains(&"DELIVERY-11"));
-    assert!(scaled(1).contains(&"DELIVERY-11"));
+    let breaks = |divided: bool, wanted: u64, asked: u64| {
+        let story = if divided { Story::new().divided().binding() } else { Story::new() };
+        scaled(story, wanted, asked).contains(&"DELIVERY-11")
+    };
+    assert_eq!([breaks(false, 0, 0), breaks(false, 0, 1), breaks(false, 1, 1)], [false, true, false]);
+    assert_eq!([breaks(true, 0, 0), breaks(true, 0, 1), breaks(true, 1, 1)], [false, true, true]);
 }
 
 #[test]
