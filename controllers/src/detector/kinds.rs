@@ -1,14 +1,16 @@
 //! Finds out which of the kinds that are asked for the control plane serves, and keeps a watch on each.
 //!
 //! The real detector watches whatever is served. But nothing gets a binding that no policy names and no workload depends
-//! on, so that watching just those kinds comes to the same for less.
+//! on, so that watching just those kinds, and those of the bindings that there are, which outlive their policies, comes to the
+//! same for less.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::Clock;
-use futures::{Stream, StreamExt, stream};
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt, future, stream};
 use http::Request;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
 use kube::api::{ApiResource, GroupVersionKind};
@@ -18,8 +20,11 @@ use tokio::task::JoinSet;
 use super::kind::watch;
 use super::policies;
 use super::templates::KindKey;
-use crate::api::{ClusterPropagationPolicy, PropagationPolicy, PropagationPolicySpec, ResourceSelector};
-use crate::machinery::{Context, is_absent};
+use crate::api::{
+    ClusterPropagationPolicy, ClusterResourceBinding, PropagationPolicy, PropagationPolicySpec,
+    ResourceBinding, ResourceSelector,
+};
+use crate::machinery::{Binding, Change, Context, is_absent};
 
 /// Looks after templates, and after policies that are being deleted.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -59,7 +64,18 @@ fn asked_for(context: &Context) -> impl Stream<Item = Vec<KindKey>> + use<> {
     let everywhere =
         context.cluster_policies.changes().map(move |change| kinds(&change.object().spec.policy));
     let depended_on = context.templates.asked_for().map(|kind| vec![kind]);
-    stream::select_all([here.boxed(), everywhere.boxed(), depended_on.boxed()])
+    let (bound, bound_everywhere) =
+        (of_bindings::<ResourceBinding>(context), of_bindings::<ClusterResourceBinding>(context));
+    stream::select_all([here.boxed(), everywhere.boxed(), depended_on.boxed(), bound, bound_everywhere])
+}
+
+/// The kinds of what bindings are for, as each is seen for the first time.
+fn of_bindings<B: Binding>(context: &Context) -> BoxStream<'static, Vec<KindKey>> {
+    let kind = |change: Change<B>| {
+        let resource = change.before.is_none().then(|| change.object().spec().resource.clone());
+        future::ready(resource.map(|resource| vec![(resource.api_version, resource.kind)]))
+    };
+    B::all(context).changes().filter_map(kind).boxed()
 }
 
 fn rounds(clock: Clock, period: Duration) -> impl Stream<Item = ()> {
