@@ -126,6 +126,13 @@ fn marks(outcome: &Outcome) -> Vec<(Duration, Mark)> {
     entries.filter_map(mark).collect()
 }
 
+/// These fields of the marks of faults, a line each.
+fn faults(outcome: &Outcome, fields: [&str; 3]) -> Vec<String> {
+    let marks = marks(outcome).into_iter().map(|(_, mark)| mark);
+    let of_faults = marks.filter(|mark| mark.contains_key("fault"));
+    of_faults.map(|mark| fields.map(|field| mark[field].to_string().replace('"', "")).join(" ")).collect()
+}
+
 #[test]
 fn what_does_not_come_fails_the_case_with_what_was_waited_for_and_for_how_long() {
     let case = case("never", "  - wait: 7s\n  - health: {cluster: m2, is: NotReady, within: 90s}\n");
@@ -163,11 +170,7 @@ fn a_fault_is_marked_at_its_beginning_and_its_end_and_ends_with_the_case() {
     let steps = "  - partition: {cluster: m1, direction: toMember}\n  - refuse: {cluster: m2}\n  - wait: 5s\n  - heal: m1\n";
     let outcome = run(&case("faults", steps), 1);
     assert_eq!(outcome.case.status, Status::Passed, "{:?}", outcome.case.failures);
-    let faults: Vec<String> = marks(&outcome)
-        .iter()
-        .filter(|(_, mark)| mark.contains_key("fault"))
-        .map(|(_, mark)| format!("{} {} {}", mark["fault"], mark["cluster"], mark["state"]).replace('"', ""))
-        .collect();
+    let faults = faults(&outcome, ["fault", "cluster", "state"]);
     assert_eq!(faults, ["partition m1 begin", "refuse m2 begin", "partition m1 end", "refuse m2 end"]);
 }
 
@@ -206,11 +209,7 @@ fn a_clock_that_is_wrong_stamps_what_its_server_is_given_and_moves_nothing_else(
     let since = |name: &str, first: &str| stamps[name] - stamps[first];
     assert_eq!([since("d", "a"), since("e", "b"), since("f", "c")], [4 - 45, 4, 604]);
     assert_eq!([since("g", "a"), since("h", "c")], [10, 10]);
-    let faults: Vec<String> = marks(&outcome)
-        .iter()
-        .filter(|(_, mark)| mark.contains_key("fault"))
-        .map(|(_, mark)| format!("{} {} {}", mark["fault"], mark["state"], mark["seconds"]).replace('"', ""))
-        .collect();
+    let faults = faults(&outcome, ["fault", "state", "seconds"]);
     assert_eq!(faults, ["skew begin -45.0", "skew begin 600.0", "skew end 600.0", "skew end -45.0"]);
 }
 

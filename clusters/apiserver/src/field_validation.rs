@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Cause, Failure};
 use crate::kinds::Kind;
-use crate::types;
+use crate::types::{self, Problem};
 
 /// What is done about unknown fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,20 +35,6 @@ impl Mode {
     }
 }
 
-/// Drops the unknown fields of an object, and gives back what the client is to be warned of.
-///
-/// # Errors
-/// A bad request where a value has the wrong type, or where unknown fields are refused.
-pub(crate) fn check(
-    kind: &Kind,
-    mode: Mode,
-    subresource: &str,
-    object: &mut Value,
-) -> Result<Vec<String>, Failure> {
-    let told = unknown_fields(kind, subresource, object)?;
-    judge(kind, mode, told)
-}
-
 /// Drops the unknown fields of an object, and tells of each.
 ///
 /// # Errors
@@ -58,10 +44,37 @@ pub(crate) fn unknown_fields(
     subresource: &str,
     object: &mut Value,
 ) -> Result<Vec<String>, Failure> {
+    read(kind, subresource, object).map_err(|problem| unfit(kind, &problem))
+}
+
+/// The answer to an object with a value of the wrong type.
+pub(crate) fn unfit(kind: &Kind, problem: &Problem) -> Failure {
+    let (kind, version, why) = (&kind.kind, &kind.version, &problem.decoding);
+    Failure::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+}
+
+/// As [`unknown_fields`], for who tells of a wrong type in another way.
+///
+/// # Errors
+/// Where a value has the wrong type.
+pub(crate) fn read(kind: &Kind, subresource: &str, object: &mut Value) -> Result<Vec<String>, Problem> {
+    let unknown = unknown_paths(kind, subresource, object)?;
+    Ok(unknown.iter().map(|path| format!("unknown field {path:?}")).collect())
+}
+
+/// Drops the unknown fields of an object; their paths come back.
+///
+/// # Errors
+/// Where a value has the wrong type.
+pub(crate) fn unknown_paths(
+    kind: &Kind,
+    subresource: &str,
+    object: &mut Value,
+) -> Result<Vec<String>, Problem> {
     if subresource == "status" && !kind.is_custom() {
         // The rest is put back anyway, and status writes are the most frequent of all.
         let mut part = json!({"status": object.get_mut("status").map(Value::take)});
-        let told = unknown_fields(kind, "", &mut part)?;
+        let told = unknown_paths(kind, "", &mut part)?;
         if let Some(status) = part.get_mut("status") {
             object["status"] = status.take();
         }
@@ -70,18 +83,21 @@ pub(crate) fn unknown_fields(
     let mut unknown = Vec::new();
     match (&kind.schema, types::find(&kind.group, &kind.version, &kind.kind)) {
         (Some(schema), _) => schema.root.prune_object(object, &mut String::new(), &mut unknown),
-        (None, Some(of)) => {
-            unknown = types::check(of, object).map_err(|problem| {
-                let (kind, version) = (&kind.kind, &kind.version);
-                Failure::bad_request(format!(
-                    "{kind} in version {version:?} cannot be handled as a {kind}: {}",
-                    problem.0
-                ))
-            })?;
-        }
+        (None, Some(of)) => unknown = types::check(of, object)?,
         (None, None) => {}
     }
-    Ok(unknown.iter().map(|path| format!("unknown field {path:?}")).collect())
+    Ok(unknown)
+}
+
+/// What Go says of metadata of the wrong type, which the rest of the server relies on.
+pub(crate) fn metadata_problem(kind: &Kind, object: &Value) -> Option<Problem> {
+    if kind.is_custom() {
+        // Custom objects are maps, of which only the metadata has a type.
+        let of = types::find("meta", "v1", "ObjectMeta")?;
+        return types::check(of, &mut object["metadata"].clone()).err();
+    }
+    let of = types::find(&kind.group, &kind.version, &kind.kind)?;
+    types::check(of, &mut object.clone()).err()
 }
 
 /// What is done about what a strict reader tells: the warnings come back.
@@ -94,17 +110,20 @@ pub(crate) fn judge(kind: &Kind, mode: Mode, told: Vec<String>) -> Result<Vec<St
         Mode::Ignore => Ok(Vec::new()),
         Mode::Warn => Ok(told),
         Mode::Strict => {
-            let (kind, version) = (&kind.kind, &kind.version);
-            let (keys, fields): (Vec<_>, Vec<_>) =
-                told.into_iter().partition(|told| told.starts_with("line "));
-            // What YAML gives twice is told in the form of its own reader.
-            let keys = keys.into_iter().map(|key| format!("yaml: unmarshal errors:\n  {key}"));
-            let told = keys.chain(fields).collect::<Vec<_>>().join(", ");
+            let (kind, version, told) = (&kind.kind, &kind.version, strict_message(told));
             Err(Failure::bad_request(format!(
-                "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {told}"
+                "{kind} in version {version:?} cannot be handled as a {kind}: {told}"
             )))
         }
     }
+}
+
+/// All that a strict reader tells, as one message.
+pub(crate) fn strict_message(told: Vec<String>) -> String {
+    let (keys, fields): (Vec<_>, Vec<_>) = told.into_iter().partition(|told| told.starts_with("line "));
+    // What YAML gives twice is told in the form of its own reader.
+    let keys = keys.into_iter().map(|key| format!("yaml: unmarshal errors:\n  {key}"));
+    format!("strict decoding error: {}", keys.chain(fields).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -117,7 +136,7 @@ mod tests {
         let kind = builtin("apps", "v1", "deployments");
         let mut object = json!({"spec": {"replicas": 1, "junk": 2, "template": {"spec": {"containers":
             [{"name": "a", "imagee": "x"}]}}}});
-        let warnings = check(kind, Mode::Warn, "", &mut object).unwrap();
+        let warnings = judge(kind, Mode::Warn, unknown_fields(kind, "", &mut object).unwrap()).unwrap();
         let expected =
             [r#"unknown field "spec.junk""#, r#"unknown field "spec.template.spec.containers[0].imagee""#];
         assert_eq!(warnings, expected);
@@ -126,9 +145,10 @@ mod tests {
             json!({"spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "a"}]}}}})
         );
         let mut pod = json!({"spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": 2}}}]}});
-        check(builtin("", "v1", "pods"), Mode::Strict, "", &mut pod).unwrap();
+        assert!(unknown_fields(builtin("", "v1", "pods"), "", &mut pod).unwrap().is_empty());
         assert_eq!(pod["spec"]["containers"][0]["resources"]["limits"]["cpu"], "2");
-        assert!(check(kind, Mode::Strict, "", &mut json!({"junk": 1})).is_err());
-        assert!(check(kind, Mode::Ignore, "", &mut json!({"spec": {"replicas": "two"}})).is_err());
+        let junk = unknown_fields(kind, "", &mut json!({"junk": 1})).unwrap();
+        assert!(judge(kind, Mode::Strict, junk).is_err());
+        assert!(unknown_fields(kind, "", &mut json!({"spec": {"replicas": "two"}})).is_err());
     }
 }

@@ -13,6 +13,9 @@ use crate::object::{self, finalizers, is_terminating};
 use crate::store;
 use crate::writer::Writer;
 
+/// What holds a namespace until it is empty.
+const FINALIZER: &str = "kubernetes";
+
 fn namespaces() -> &'static Arc<Kind> {
     builtin("", "v1", "namespaces")
 }
@@ -39,8 +42,13 @@ impl Writer<'_> {
         let before = stored.object();
         let mut namespace = Value::clone(&before);
         if self.contents(name).is_empty() {
-            namespace["spec"] = json!({});
-            self.settle(namespaces(), &stored, namespace);
+            let held = before["spec"]["finalizers"].as_array().into_iter().flatten();
+            let others: Vec<_> = held.filter(|finalizer| *finalizer != FINALIZER).cloned().collect();
+            namespace["spec"] = if others.is_empty() { json!({}) } else { json!({"finalizers": others}) };
+            // What others hold is theirs to let go.
+            if others.is_empty() || namespace["spec"] != before["spec"] {
+                self.settle(namespaces(), &stored, namespace);
+            }
             return;
         }
         let conditions = self.remaining(name, &before["status"]["conditions"]);

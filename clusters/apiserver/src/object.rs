@@ -158,7 +158,10 @@ fn is_empty(value: &Value) -> bool {
 pub(crate) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            map.retain(|_, value| !value.is_null());
+            // To keep all of a map takes longer than to see that all is to be kept.
+            if map.values().any(Value::is_null) {
+                map.retain(|_, value| !value.is_null());
+            }
             map.values_mut().for_each(drop_nulls);
         }
         Value::Array(list) => list.iter_mut().for_each(drop_nulls),

@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 
 use crate::body;
 use crate::failure::{Cause, Failure};
-use crate::kinds::{Kind, ScalePaths};
+use crate::kinds::ScalePaths;
 use crate::object::{check_shape, child, meta};
 use crate::patch;
 use crate::respond::{self, ApiBody};
 use crate::service::Call;
 use crate::store;
-use crate::update::Change;
+use crate::update::{Change, check_name};
 use crate::write;
 use crate::writer::Manager;
 
@@ -49,11 +49,14 @@ fn scale_of(object: &Value, paths: &ScalePaths) -> Value {
 }
 
 /// The object with the replicas of a scale; the scale's version and uid are checked like the object's own.
-fn with_scale(kind: &Kind, object: &Value, scale: &Value, paths: &ScalePaths) -> Result<Value, Failure> {
+fn with_scale(object: &Value, scale: &Value, paths: &ScalePaths) -> Result<Value, Failure> {
+    check_shape(scale)?;
+    let name = meta(object, "name");
+    check_name(scale, name)?;
     let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
     if replicas < 0 {
         let cause = Cause::invalid("spec.replicas", &replicas.into(), "must be greater than or equal to 0");
-        return Err(Failure::invalid(kind, meta(object, "name"), &[cause]));
+        return Err(Failure::invalid_of("autoscaling", "Scale", name, &[cause]));
     }
     let mut scaled = object.clone();
     let (last, parents) = paths.spec_replicas.split_last().ok_or_else(Failure::no_resource)?;
@@ -90,13 +93,11 @@ pub(crate) fn scale(call: &Call<'_>, paths: &ScalePaths) -> Result<Response<ApiB
         }
         Method::PUT => {
             let body = body::part(call.content_type(), &call.body, &[("autoscaling", "v1", "Scale")])?;
-            check_shape(&body)?;
-            call.writing(|writer| writer.update(&change, |old| with_scale(kind, old, &body, paths)))?
+            call.writing(|writer| writer.update(&change, |old| with_scale(old, &body, paths)))?
         }
         Method::PATCH => {
             let patch = patch::read(call)?;
-            let compute =
-                |old: &Value| with_scale(kind, old, &patch.apply(kind, &scale_of(old, paths))?, paths);
+            let compute = |old: &Value| with_scale(old, &patch.apply(kind, &scale_of(old, paths))?, paths);
             call.writing(|writer| writer.update(&change, compute))?
         }
         _ => return Err(Failure::method_not_allowed()),

@@ -191,7 +191,8 @@ async fn dispatch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         Method::PUT if !collection => write::update(call),
         Method::PATCH if !collection => write::patch(call),
         Method::DELETE if !collection => write::delete(call),
-        Method::DELETE if !homeless => write::delete_collection(call),
+        // Namespaces go one by one.
+        Method::DELETE if !homeless && !call.kind.is_core("namespaces") => write::delete_collection(call),
         _ => Err(Failure::method_not_allowed()),
     }
 }

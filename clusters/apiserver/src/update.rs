@@ -9,6 +9,7 @@ use crate::kinds::Kind;
 use crate::object::{finalizers, is_terminating, meta, set_meta};
 use crate::pods;
 use crate::request::parse_revision;
+use crate::rules;
 use crate::store::Version;
 use crate::validate;
 use crate::webhook::Subject;
@@ -44,7 +45,7 @@ impl Writer<'_> {
         let mut object = compute(old)?;
         check_identity(change, old, &mut object)?;
         let parts = pods::restore(change.subresource, old, &mut object);
-        let owners = object["metadata"]["managedFields"].take();
+        let owners = object["metadata"].get_mut("managedFields").map_or(Value::Null, Value::take);
         restore(change, old, &mut object);
         kind.normalize(&mut object);
         self.own(change, old, &owners, &mut object);
@@ -65,6 +66,8 @@ impl Writer<'_> {
         let partial = change.subresource == "status" || pods::PARTS.contains(&change.subresource);
         if !partial || kind.is_custom() {
             causes.extend(self.check_object(kind, &object, Some(old)));
+        } else if change.subresource == "status" {
+            causes.extend(rules::status_problems(kind, &object));
         }
         if !causes.is_empty() {
             return Err(Failure::invalid(kind, name, &causes));
@@ -112,18 +115,23 @@ impl Writer<'_> {
     }
 }
 
+/// Refuses an object that is not called as the path says.
+pub(crate) fn check_name(object: &Value, name: &str) -> Result<(), Failure> {
+    match meta(object, "name") {
+        given if given == name => Ok(()),
+        "" => Err(Failure::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ))),
+        given => Err(Failure::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({name})"
+        ))),
+    }
+}
+
 /// Refuses an object that is not the one on the path, or not the version that the writer thinks.
 fn check_identity(change: &Change<'_>, old: &Value, object: &mut Value) -> Result<(), Failure> {
     let Change { kind, namespace, name, .. } = *change;
-    match meta(object, "name") {
-        "" => set_meta(object, "name", Some(name.into())),
-        given if given == name => {}
-        given => {
-            return Err(Failure::bad_request(format!(
-                "the name of the object ({given}) does not match the name on the URL ({name})"
-            )));
-        }
-    }
+    check_name(object, name)?;
     match meta(object, "namespace") {
         "" if kind.traits.namespaced => set_meta(object, "namespace", Some(namespace.into())),
         _ if !kind.traits.namespaced => set_meta(object, "namespace", None),
@@ -162,14 +170,14 @@ fn restore(change: &Change<'_>, old: &Value, object: &mut Value) {
         restore_field(old, object, "status");
     }
     for field in ["uid", "creationTimestamp", "resourceVersion", "selfLink"] {
-        set_meta(object, field, old["metadata"].get(field).cloned());
+        restore_meta(old, object, field);
     }
     if kind.traits.generation {
-        set_meta(object, "generation", old["metadata"].get("generation").cloned());
+        restore_meta(old, object, "generation");
     }
     if is_terminating(old) {
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
-            set_meta(object, field, old["metadata"].get(field).cloned());
+            restore_meta(old, object, field);
         }
     }
     if kind.is_core("namespaces") && change.subresource != "finalize" {
@@ -202,9 +210,18 @@ fn restore_all_but_status(kind: &Kind, old: &Value, object: &mut Value) {
     }
 }
 
+/// Mostly it is as it was.
+fn restore_meta(old: &Value, object: &mut Value, field: &str) {
+    let kept = old["metadata"].get(field);
+    if object["metadata"].get(field) != kept {
+        set_meta(object, field, kept.cloned());
+    }
+}
+
 fn restore_field(old: &Value, object: &mut Value, field: &str) {
     let Some(fields) = object.as_object_mut() else { return };
     match old.get(field) {
+        kept if fields.get(field) == kept => {}
         Some(value) => drop(fields.insert(field.to_owned(), value.clone())),
         None => drop(fields.remove(field)),
     }

@@ -8,7 +8,6 @@ use crate::body;
 use crate::continuation::Continuation;
 use crate::delete::{DeleteOptions, Deleted};
 use crate::failure::{Cause, Failure};
-use crate::field_validation::{self, Mode};
 use crate::kinds::Kind;
 use crate::object;
 use crate::patch;
@@ -19,7 +18,7 @@ use crate::scale;
 use crate::selector::Selector;
 use crate::service::Call;
 use crate::store;
-use crate::update::Change;
+use crate::update::{Change, check_name};
 use crate::validate;
 use crate::writer::{Manager, NewObject, Written};
 
@@ -42,6 +41,7 @@ pub(crate) fn update(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     warnings.extend(validate::tidy(&call.kind, &mut object));
     let manager = manager(call, "UpdateOptions")?;
     let change = change(call, call.query.dry_run("UpdateOptions")?, true, &manager);
+    check_name(&object, change.name)?;
     let answer = call.writing(|writer| {
         let exists = writer.stored(&call.kind, change.namespace, change.name).is_some();
         if exists || !call.kind.traits.create_on_update || !change.subresource.is_empty() {
@@ -53,18 +53,6 @@ pub(crate) fn update(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         Ok::<_, Failure>(written.answer(StatusCode::CREATED, &call.kind))
     })?;
     Ok(respond::with_warnings(answer, &warnings))
-}
-
-/// Looks for fields that the kind does not have, as the query asks; what the client is warned of comes back.
-pub(crate) fn check_fields(
-    call: &Call<'_>,
-    options: &str,
-    object: &mut Value,
-) -> Result<Vec<String>, Failure> {
-    let mode = Mode::read(call.query.get("fieldValidation"), options)?;
-    let mut warnings = field_validation::check(&call.kind, mode, &call.path.subresource, object)?;
-    warnings.extend(validate::tidy(&call.kind, object));
-    Ok(warnings)
 }
 
 /// PATCH of an object.
@@ -88,7 +76,8 @@ pub(crate) fn patch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let mut warnings = Vec::new();
     let compute = |old: &Value| {
         let mut object = patch.apply(&call.kind, old)?;
-        warnings = check_fields(call, "PatchOptions", &mut object)?;
+        warnings = patch::check(call, &patch, old, &mut object)?;
+        warnings.extend(validate::tidy(&call.kind, &mut object));
         Ok(object)
     };
     let written = call.writing(|writer| writer.update(&change, compute))?;

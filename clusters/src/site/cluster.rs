@@ -53,9 +53,9 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// The status of the condition `Ready` of its object.
-    pub(super) fn told(&self) -> Option<String> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Whether this is the status of the condition `Ready` of its object.
+    pub(super) fn is_told(&self, ready: &str) -> bool {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(ready)
     }
 
     pub(super) fn tell(&self, ready: Option<String>) {

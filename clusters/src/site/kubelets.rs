@@ -44,6 +44,20 @@ struct Desk {
     kubelets: Nodes,
 }
 
+/// What becomes of a Lease by a renewal.
+#[derive(Debug, Serialize)]
+struct Renewal<'a> {
+    spec: Renewed<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Renewed<'a> {
+    holder_identity: &'a str,
+    lease_duration_seconds: u64,
+    renew_time: String,
+}
+
 /// Lets the kubelets of all nodes do what they do. Never ends.
 pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: Nodes, mut chance: Stream) {
     let leases = Api::namespaced(client.clone(), LEASE_NAMESPACE);
@@ -80,13 +94,13 @@ impl Desk {
         let Some(kubelet) = self.kubelets.get(name).map(|node| &node.kubelet) else { return };
         let time = kubelet.clock(self.clock.now());
         let lasts = (self.stages.heartbeat * 4).as_secs();
-        let renewal = json!({ "spec": { "holderIdentity": name, "leaseDurationSeconds": lasts, "renewTime": micro_time(time) } });
+        let renewed =
+            Renewed { holder_identity: name, lease_duration_seconds: lasts, renew_time: micro_time(time) };
         if own.leases {
-            own.leases = self.renew(name, &renewal).await;
+            own.leases = self.renew(name, renewed).await;
         } else {
-            let mut lease = renewal;
-            lease["metadata"] = json!({ "name": name, "namespace": LEASE_NAMESPACE });
-            own.leases = create(&self.leases, &lease).await;
+            let metadata = json!({ "name": name, "namespace": LEASE_NAMESPACE });
+            own.leases = create(&self.leases, &json!({ "metadata": metadata, "spec": renewed })).await;
         }
         let conditions = kubelet.conditions();
         let due =
@@ -97,8 +111,8 @@ impl Desk {
     }
 
     /// Renews a Lease that is there. The answer is not read: there are more of these than of all other writes.
-    async fn renew(&self, name: &str, renewal: &Value) -> bool {
-        let patch = Patch::Merge(renewal);
+    async fn renew(&self, name: &str, renewed: Renewed<'_>) -> bool {
+        let patch = Patch::Merge(Renewal { spec: renewed });
         match Request::new(self.leases.resource_url()).patch(name, &PatchParams::default(), &patch) {
             Ok(request) => self.client.request::<IgnoredAny>(request).await.is_ok(),
             Err(_) => false,
@@ -107,8 +121,8 @@ impl Desk {
 
     /// Whether the Node says something else than its kubelet, because somebody has taken it for dead, or made it anew.
     fn contradicted(&self, name: &str, conditions: [(&'static str, bool); 4]) -> bool {
-        let told = self.kubelets.get(name).and_then(Machine::told);
-        told.is_none_or(|told| told != if conditions[0].1 { "True" } else { "False" })
+        let says = if conditions[0].1 { "True" } else { "False" };
+        self.kubelets.get(name).is_none_or(|node| !node.is_told(says))
     }
 
     async fn post(&self, name: &str, own: &mut Own, conditions: [(&'static str, bool); 4], time: Timestamp) {

@@ -113,7 +113,10 @@ impl<K: Resource> Store<K> {
     fn insert(&mut self, object: &Arc<K>) -> Option<Arc<K>> {
         let (namespace, name) = place(&**object);
         if let Some(objects) = self.objects.get_mut(namespace) {
-            return objects.insert(name.to_owned(), Arc::clone(object));
+            return match objects.get_mut(name) {
+                Some(known) => Some(std::mem::replace(known, Arc::clone(object))),
+                None => objects.insert(name.to_owned(), Arc::clone(object)),
+            };
         }
         let objects = BTreeMap::from([(name.to_owned(), Arc::clone(object))]);
         self.objects.insert(namespace.to_owned(), objects);

@@ -17,60 +17,86 @@ const TRIES: usize = 5;
 /// From one try to the next.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What a look has found.
-pub(super) struct Seen {
+/// A version of a Node, and what follows from it alone.
+#[derive(Clone)]
+pub(super) struct Placed {
+    pub node: Arc<Node>,
     pub zone: Arc<str>,
     /// Whether it counts for its zone.
     pub counts: bool,
-    /// The status of `Ready` after the look; absent where it never said.
-    pub ready: Option<String>,
 }
 
-/// Looks at a node of `zone`. Nothing is known of one that could not be written.
-pub(super) async fn look(context: &NodeContext, node: Arc<Node>, zone: Arc<str>) -> Option<Seen> {
-    let start = context.clock.elapsed();
-    let heard = silence(context, node).await;
-    context.metrics.looked(context.clock.elapsed().saturating_sub(start));
-    let (node, read) = heard?;
-    let ready = ready_of(conditions(&node)).map(|ready| ready.status.clone());
-    if ready.is_some() {
-        let decisive = context.rules.decisive(Some(&read), ready.as_deref()).map(str::to_owned);
-        if context.rules.node_behaviour().evicts_by_taint {
-            taint(context, &node, decisive.as_deref()).await;
-        } else {
-            drain::queue(context, &node, decisive.as_deref());
-        }
-        mark_pods(context, &node, &read, ready.as_deref()).await;
+impl Placed {
+    /// The same node in the version that it has now.
+    fn now(self, context: &NodeContext, node: Arc<Node>) -> Self {
+        Self { counts: context.rules.counts(&node), node, ..self }
     }
-    Some(Seen { zone, counts: context.rules.counts(&node), ready })
 }
 
-/// Listens for signs of life, and writes that there are none. Returns the node as it is then, and what `Ready` said before;
-/// a node that never said anything counts as unknown.
-async fn silence(context: &NodeContext, mut node: Arc<Node>) -> Option<(Arc<Node>, String)> {
+/// Looks at a node, and returns it as it is then. Nothing is known of one that could not be written.
+///
+/// Of thousands of nodes few have anything to be written at one look. What writes is apart from this, so that to look takes
+/// little room.
+pub(super) async fn look(context: &NodeContext, placed: Placed) -> Option<Placed> {
+    let start = context.clock.elapsed();
+    let before = Arc::clone(&placed.node);
+    let heard = match listen(context, &before) {
+        None => Some((placed, before)),
+        Some(silenced) => Box::pin(silence(context, placed, silenced)).await,
+    };
+    context.metrics.looked(context.clock.elapsed().saturating_sub(start));
+    let (placed, before) = heard?;
+    let (node, read) = (&*placed.node, said(&before));
+    let ready = ready_of(conditions(node)).map(|ready| &*ready.status);
+    if ready.is_some() {
+        let decisive = context.rules.decisive(Some(read), ready);
+        if context.rules.node_behaviour().evicts_by_taint {
+            taint(context, node, decisive).await;
+        } else {
+            drain::queue(context, node, decisive);
+        }
+        mark_pods(context, node, read, ready).await;
+    }
+    Some(placed)
+}
+
+/// What `Ready` says; a node that never said anything counts as unknown.
+fn said(node: &Node) -> &str {
+    ready_of(conditions(node)).map_or("Unknown", |ready| &ready.status)
+}
+
+/// Writes that there are no signs of life, if that is still so. Returns the node as it is then, and as it was read.
+async fn silence(
+    context: &NodeContext,
+    placed: Placed,
+    mut silenced: Vec<NodeCondition>,
+) -> Option<(Placed, Arc<Node>)> {
+    let api = Api::<Node>::all(context.client.clone());
+    let mut node = Arc::clone(&placed.node);
     for attempt in 0..TRIES {
-        let api = || Api::<Node>::all(context.client.clone());
         if attempt > 0 {
             context.clock.sleep(PAUSE).await;
-            match api().get(&node.name_any()).await {
+            match api.get(name(&node)).await {
                 Ok(fresh) => node = Arc::new(fresh),
                 Err(_) => continue,
             }
+            match listen(context, &node) {
+                None => return Some((placed.now(context, Arc::clone(&node)), node)),
+                Some(anew) => silenced = anew,
+            }
         }
-        let read = ready_of(conditions(&node)).map_or("Unknown", |ready| &ready.status).to_owned();
-        let Some(silenced) = listen(context, &node) else { return Some((node, read)) };
-        match patched_status(&api(), &*node, &json!({ "conditions": silenced })).await {
+        match patched_status(&api, &*node, &json!({ "conditions": silenced })).await {
             Ok(written) => {
                 let mut memory = context.memory();
-                if let Some(health) = memory.health.get_mut(&node.name_any()) {
+                if let Some(health) = memory.health.get_mut(name(&node)) {
                     // Not a sign of life: it was said here.
                     health.ready = ready_of(conditions(&written)).cloned().map(Arc::new);
                     health.transition = context.clock.steady();
                 }
-                return Some((Arc::new(written), read));
+                return Some((placed.now(context, Arc::new(written)), node));
             }
             Err(error) => {
-                tracing::debug!(node = node.name_any(), %error, "a node's health could not be written");
+                tracing::debug!(node = name(&node), %error, "a node's health could not be written");
             }
         }
     }
@@ -80,21 +106,24 @@ async fn silence(context: &NodeContext, mut node: Arc<Node>) -> Option<(Arc<Node
 /// What the conditions of the node have become, if it has been silent for too long. What is kept in memory is told apart by a
 /// clock that nobody sets.
 fn listen(context: &NodeContext, node: &Node) -> Option<Vec<NodeCondition>> {
-    let (name, now) = (node.name_any(), context.clock.steady());
-    let lease = context.leases.get(super::context::LEASE_NAMESPACE, &name);
+    let (name, now) = (name(node), context.clock.steady());
+    let lease = context.leases.get(super::context::LEASE_NAMESPACE, name);
     let renewed = lease.and_then(|lease| Some(lease.spec.as_ref()?.renew_time.as_ref()?.0));
     let created = node.creation_timestamp().map_or_else(|| context.clock.now(), |created| created.0);
     let mut memory = context.memory();
     let ready = ready_of(conditions(node));
     let known = context.clock.steady_at(created);
-    let health = context.rules.node_health(memory.health.get(&name), ready, renewed, known, now);
+    let before = memory.health.get_mut(name);
+    let health = context.rules.node_health(before.as_deref(), ready, renewed, known, now);
     let settings = &context.settings;
     let graces = (settings.monitor_grace_period, settings.startup_grace_period);
     let shown = NodeHealth { probed: context.clock.shown_at(health.probed), ..health.clone() };
+    match before {
+        Some(before) => *before = health,
+        None => drop(memory.health.insert(name.to_owned(), health)),
+    }
     let (said, shows) = (conditions(node), context.clock.now());
-    let silenced = context.rules.silent_conditions(&shown, said, created, graces, shows);
-    memory.health.insert(name, health);
-    silenced
+    context.rules.silent_conditions(&shown, said, created, graces, shows)
 }
 
 async fn taint(context: &NodeContext, node: &Node, decisive: Option<&str>) {
@@ -103,12 +132,12 @@ async fn taint(context: &NodeContext, node: &Node, decisive: Option<&str>) {
     };
     match tainting {
         Tainting::Done => {}
-        Tainting::Swap => taints::log(node, taints::evict(context, node, ready).await),
+        Tainting::Swap => taints::log(node, Box::pin(taints::evict(context, node, ready)).await),
         Tainting::Clear => taints::clear(context, node).await,
         Tainting::Wait => {
             let mut memory = context.memory();
             if let Some(zone) = memory.zones.get_mut(&context.rules.zone_of(node.labels())) {
-                zone.waiting.add(&node.name_any(), context.rules.place(), context.clock.steady());
+                zone.waiting.add(name(node), context.rules.place(), context.clock.steady());
                 context.waiting.notify_one();
             }
         }
@@ -116,17 +145,22 @@ async fn taint(context: &NodeContext, node: &Node, decisive: Option<&str>) {
 }
 
 async fn mark_pods(context: &NodeContext, node: &Node, read: &str, written: Option<&str>) {
-    let name = node.name_any();
+    let name = name(node);
     let now = context.rules.marks_pods(Some(read), written);
-    let failed = context.memory().unmarked.remove(&name);
+    let failed = context.memory().unmarked.remove(name);
     if now {
         let message = format!("Node {name} status is now: NodeNotReady");
         let said = Said { component: COMPONENT, warns: false, reason: "NodeNotReady", message };
-        record(&context.client, &context.clock, node, said).await;
+        Box::pin(record(&context.client, &context.clock, node, said)).await;
     }
     if now || context.rules.marks_again(failed, Some(read)) {
-        mark::mark_all(context, &name).await;
+        Box::pin(mark::mark_all(context, name)).await;
     }
+}
+
+/// The name of a node.
+pub(super) fn name(node: &Node) -> &str {
+    node.metadata.name.as_deref().unwrap_or_default()
 }
 
 /// What a node says of itself.

@@ -7,7 +7,7 @@ use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 
-use super::look::look;
+use super::look::{Placed, look, name};
 use super::zones::{ensure_zone, settle};
 use super::{NodeContext, taints};
 use crate::machinery::{Said, record};
@@ -17,19 +17,22 @@ pub(super) const COMPONENT: &str = "node-controller";
 
 /// Looks, for ever.
 pub(super) async fn run(context: Arc<NodeContext>) {
-    let mut known = BTreeSet::new();
+    let (mut known, mut placed) = (BTreeSet::new(), Vec::new());
     loop {
         let start = context.clock.elapsed();
-        look_at_all(&context, &mut known).await;
+        placed = place_all(&context, &placed);
+        look_at_all(&context, &mut known, &placed).await;
         context.metrics.looked_at_all(context.clock.elapsed().saturating_sub(start));
         context.clock.sleep(context.settings.monitor_period).await;
     }
 }
 
-async fn look_at_all(context: &NodeContext, known: &mut BTreeSet<String>) {
+/// All nodes with their zones, by name. What was `before` is not read again of those that are the same.
+fn place_all(context: &NodeContext, before: &[Placed]) -> Vec<Placed> {
     let nodes = context.nodes.list();
+    let mut before = before.iter().peekable();
     let mut names: BTreeSet<Arc<str>> = BTreeSet::new();
-    let mut zone = |node: &Arc<Node>| {
+    let mut zone = |node: &Node| {
         let name = context.rules.zone_of(node.labels());
         if let Some(known) = names.get(name.as_str()) {
             return Arc::clone(known);
@@ -38,24 +41,41 @@ async fn look_at_all(context: &NodeContext, known: &mut BTreeSet<String>) {
         names.insert(Arc::clone(&name));
         name
     };
-    let zones: Vec<Arc<str>> = nodes.iter().map(&mut zone).collect();
-    names.iter().for_each(|name| ensure_zone(context, name));
-    come_and_go(context, &nodes, known).await;
-    let workers = context.rules.node_behaviour().workers;
-    let placed = nodes.iter().cloned().zip(zones);
-    let looks = stream::iter(placed).map(|(node, zone)| look(context, node, zone)).buffered(workers);
-    // A node that cannot be written is left out for this time, as if it were not there.
-    let seen: Vec<_> = looks.filter_map(std::future::ready).collect().await;
-    settle(context, &nodes, &names, &seen).await;
+    let place = |node: Arc<Node>| {
+        while before.next_if(|placed| name(&placed.node) < name(&node)).is_some() {}
+        match before.peek() {
+            Some(placed) if Arc::ptr_eq(&placed.node, &node) => (*placed).clone(),
+            _ => Placed { zone: zone(&node), counts: context.rules.counts(&node), node },
+        }
+    };
+    nodes.into_iter().map(place).collect()
 }
 
-async fn come_and_go(context: &NodeContext, nodes: &[Arc<Node>], known: &mut BTreeSet<String>) {
-    let is_known = |node: &Arc<Node>| node.metadata.name.as_ref().is_some_and(|name| known.contains(name));
-    if known.len() == nodes.len() && nodes.iter().all(is_known) {
+async fn look_at_all(context: &NodeContext, known: &mut BTreeSet<String>, placed: &[Placed]) {
+    let mut zones: BTreeSet<Arc<str>> = BTreeSet::new();
+    for node in placed {
+        if !zones.contains(&node.zone) {
+            zones.insert(Arc::clone(&node.zone));
+        }
+    }
+    zones.iter().for_each(|name| ensure_zone(context, name));
+    come_and_go(context, placed, known).await;
+    let workers = context.rules.node_behaviour().workers;
+    let looks = stream::iter(placed.iter().cloned()).map(|node| look(context, node)).buffered(workers);
+    // A node that cannot be written is left out for this time, as if it were not there.
+    let seen: Vec<Placed> = looks.filter_map(std::future::ready).collect().await;
+    settle(context, placed, &zones, &seen).await;
+}
+
+async fn come_and_go(context: &NodeContext, nodes: &[Placed], known: &mut BTreeSet<String>) {
+    let names = || nodes.iter().map(|placed| name(&placed.node));
+    // Both are in order.
+    if names().eq(known.iter().map(String::as_str)) {
         return;
     }
-    let there: BTreeSet<String> = nodes.iter().map(|node| node.name_any()).collect();
-    for node in nodes.iter().filter(|node| !known.contains(&node.name_any())) {
+    let there: BTreeSet<String> = names().map(str::to_owned).collect();
+    let nodes = nodes.iter().map(|placed| &*placed.node);
+    for node in nodes.filter(|node| !known.contains(name(node))) {
         tell(context, node, "RegisteredNode", |name| format!("Registered Node {name} in Controller")).await;
         if context.rules.clears_newcomers() {
             taints::clear(context, node).await;

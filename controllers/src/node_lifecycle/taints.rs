@@ -7,6 +7,7 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::NodeContext;
+use super::look::name;
 use crate::machinery::{Error, patch_guarded};
 
 /// How often taints are tried that cannot be written (`UpdateTaintBackoff`).
@@ -58,9 +59,11 @@ pub(super) async fn evict(context: &NodeContext, node: &Node, ready: &str) -> Re
 
 /// Takes the NoExecute taints of ill health from a node, and its place among those that wait for one.
 pub(super) async fn clear(context: &NodeContext, node: &Node) {
-    log(node, set(context, node, |before| context.rules.without_evicting_taints(before)).await);
-    let name = node.name_any();
-    context.memory().zones.values_mut().for_each(|zone| zone.waiting.remove(&name));
+    let without = |before: &[Taint]| context.rules.without_evicting_taints(before);
+    if without(of(node)) != of(node) {
+        log(node, Box::pin(set(context, node, without)).await);
+    }
+    context.memory().zones.values_mut().for_each(|zone| zone.waiting.remove(name(node)));
 }
 
 /// Says what could not be written. The next look does what is still to be done.

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Node;
-
 use super::context::{Memory, Zone};
-use super::look::Seen;
+use super::look::{Placed, conditions};
 use super::{NodeContext, taints};
-use crate::rules::node::{Census, Disruption, Limiter, WaitingNodes, ZoneState};
+use crate::rules::node::{Census, Disruption, Limiter, WaitingNodes, ZoneState, ready_of};
 
 /// A zone begins with a token, at the normal rate.
 pub(super) fn ensure_zone(context: &NodeContext, name: &str) {
@@ -25,17 +23,18 @@ pub(super) fn ensure_zone(context: &NodeContext, name: &str) {
 /// The nodes stand in `zones`.
 pub(super) async fn settle(
     context: &NodeContext,
-    nodes: &[Arc<Node>],
+    nodes: &[Placed],
     zones: &BTreeSet<Arc<str>>,
-    seen: &[Seen],
+    seen: &[Placed],
 ) {
     let rules = &context.rules;
     let mut counted: BTreeMap<String, Census> = BTreeMap::new();
-    for node in seen.iter().filter(|node| node.counts) {
-        if let Some(census) = counted.get_mut(&*node.zone) {
-            census.count(node.ready.as_deref());
+    for Placed { node, zone, .. } in seen.iter().filter(|placed| placed.counts) {
+        let ready = ready_of(conditions(node)).map(|ready| &*ready.status);
+        if let Some(census) = counted.get_mut(&**zone) {
+            census.count(ready);
         } else {
-            counted.entry(node.zone.to_string()).or_default().count(node.ready.as_deref());
+            counted.entry(zone.to_string()).or_default().count(ready);
         }
     }
     let state = |census: &Census| rules.zone_state(*census, context.settings.rates);
@@ -52,8 +51,8 @@ pub(super) async fn settle(
     };
     // While it lasts as well: a taint may have been on its way when it began.
     if disruption == Disruption::Begins || (disruption == Disruption::Lasts && !now.is_empty()) {
-        for node in nodes {
-            taints::clear(context, node).await;
+        for placed in nodes {
+            taints::clear(context, &placed.node).await;
         }
     }
     let mut memory = context.memory();

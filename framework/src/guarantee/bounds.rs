@@ -260,7 +260,7 @@ pub(super) const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
 pub(super) const REACHED: &str = "at most latency after it is written; where the member was away, as long as that again \
     (1000 s at most) + latency after it is back; where an agent reaches out, also for what is written soon after, and 2 x as long (60 s at most) + latency if that is \
-    more; where it is back without what it held, 63 s + latency if that is more, also for what is written soon after; where it may still be asked for what \
+    more; for a copy that somebody has changed or deleted, or does so soon after, the same; where it is back without what it held, 63 s + latency if that is more, also for what is written soon after; where it may still be asked for what \
     was written before it was back, silentProbe at most + latency after that";
 
 /// From something written for a member, or its being back after it was `away` for so long, to its being done there.

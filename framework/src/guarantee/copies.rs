@@ -41,8 +41,9 @@ static DANGLING: Rule = Rule {
 type Wrong = fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Reason>;
 
 /// Something that must be so of the copy of a workload in a member, as soon as that can be reached. What waits for a
-/// member is tried at ever longer intervals, so that it may come as late after the member is back as that was away. An
-/// agent that was cut off waits to watch what is written for it, too, so that new things may come late.
+/// member is tried at ever longer intervals, so that it may come as late after the member is back as that was away. Whoever
+/// watches a member that was cut off waits to do so again, so that what is lost there soon after may be missed late; an agent that
+/// was cut off waits to watch what is written for it, too, so that new things may come late.
 pub(super) struct Reached {
     rule: &'static Rule,
     wrong: Wrong,
@@ -54,6 +55,8 @@ pub(super) struct Reached {
     /// Until when the agent of a member that is back may not have looked again, or whoever watches one that is back without
     /// what it held.
     unseen: Table<String, Duration>,
+    /// Until when whoever watches a member that is back may not have seen what has happened in it.
+    unwatched: Table<String, Duration>,
     /// Those that have lost what they held, and have not been in reach since.
     lost: BTreeSet<String>,
     /// What was written for members that faults hit.
@@ -64,8 +67,8 @@ pub(super) struct Reached {
 
 impl Reached {
     fn new(rule: &'static Rule, wrong: Wrong) -> Self {
-        let (waits, away, hit, unseen, lost, asked, asking) = Default::default();
-        Self { rule, wrong, waits, away, hit, unseen, lost, asked, asking }
+        let (waits, away, hit, unseen, unwatched, lost, asked, asking) = Default::default();
+        Self { rule, wrong, waits, away, hit, unseen, unwatched, lost, asked, asking }
     }
 
     /// T10, S17, V13 and E1: what is delivered is there.
@@ -105,6 +108,11 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
         replicas => format!("{key} is written for {member} with {replicas} replicas"),
     };
     Some(Reason { because, missing })
+}
+
+/// Whether what is written for `member` was there at some time.
+fn was_applied(workload: &Workload, member: &str) -> bool {
+    workload.deliveries.get(member).is_some_and(|delivery| delivery.applied == Some(true))
 }
 
 /// Whether nothing is known that keeps the control plane from `member`.
@@ -176,6 +184,7 @@ impl Guarantee for Reached {
                 self.away.swap_remove(member);
                 self.hit.swap_remove(member);
                 self.unseen.swap_remove(member);
+                self.unwatched.swap_remove(member);
                 self.lost.remove(member);
                 self.asked.swap_remove(member);
                 self.asking.retain(|subject, _| !subject.is_on(member));
@@ -200,7 +209,10 @@ impl Reached {
         {
             keys.remove(key);
         }
-        let until = self.unseen.get(member).max(self.asking.get(&subject));
+        let by_itself = matches!(fact.news, News::Running { .. } | News::RunningGone { .. });
+        let was_there = by_itself || !away.is_zero() && workload.is_some_and(|it| was_applied(it, member));
+        let unwatched = self.unwatched.get(member).filter(|_| was_there);
+        let until = self.unseen.get(member).max(self.asking.get(&subject)).max(unwatched);
         let unseen = until.map(|until| until.saturating_sub(fact.at)).unwrap_or_default();
         let allowed = bounds::reached(court.timings(), away).max(unseen);
         self.waits.heal(subject, fact, allowed, wrong, court);
@@ -241,6 +253,9 @@ impl Reached {
         let hit = self.hit.swap_remove(member).map(|since| fact.at.saturating_sub(since)).unwrap_or_default();
         let away = told.max(hit);
         let lost = self.lost.remove(member);
+        let watched = fact.at + bounds::seen_again(court.timings(), away);
+        let unwatched = self.unwatched.entry(member.to_owned()).or_default();
+        *unwatched = watched.max(*unwatched);
         if lost || known.is_some_and(|member| member.pulls) {
             let latest = if lost { bounds::restored } else { bounds::seen_again };
             let until = fact.at + latest(court.timings(), away);

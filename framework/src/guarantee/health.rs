@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::away::{in_force, is_hit};
 use super::bounds::{self, Failing};
-use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use super::court::{Court, Guarantee, NEVER, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use crate::facts::{Fact, Health, News};
 use crate::report::text::{clock, span};
@@ -20,6 +20,8 @@ use crate::target::{Feature, Timings};
 #[derive(Default)]
 pub(super) struct NotReady {
     outages: BTreeMap<String, Outage>,
+    /// The first of them that is to be over is over after this.
+    settled: Duration,
     waits: Waits,
     /// When the controllers last came back, whose first probe has no threshold.
     back: Option<Duration>,
@@ -94,19 +96,17 @@ impl Guarantee for NotReady {
             }
             _ => {}
         }
+        self.settle(court.timings());
     }
 
     fn due(&mut self) -> Duration {
-        if self.outages.is_empty() { self.waits.due() } else { Duration::ZERO }
+        self.waits.due().min(self.settled)
     }
 
     fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
         self.waits.pass(now, court);
         let timings = court.timings();
-        let over = |outage: &Outage| {
-            let settled = settled_after(timings, outage.failing);
-            outage.ended.zip(settled).is_some_and(|(ended, settled)| now > ended + settled)
-        };
+        let over = |outage: &Outage| outage.settled(timings).is_some_and(|settled| now > settled);
         let threshold = timings.failure_threshold;
         for (_, outage) in self.outages.extract_if(.., |_, outage| over(outage)) {
             let length = outage.ended.unwrap_or(now).saturating_sub(outage.began);
@@ -114,6 +114,14 @@ impl Guarantee for NotReady {
                 court.book.held_by(threshold.saturating_sub(length));
             }
         }
+        self.settle(timings);
+    }
+}
+
+impl Outage {
+    /// After this it is over, if it has ended.
+    fn settled(&self, timings: &Timings) -> Option<Duration> {
+        Some(self.ended? + settled_after(timings, self.failing)?)
     }
 }
 
@@ -134,6 +142,12 @@ fn is_refused(member: &str, court: &Court<'_>) -> bool {
 }
 
 impl NotReady {
+    /// Sees which outage is to be over first.
+    fn settle(&mut self, timings: &Timings) {
+        let settled = self.outages.values().filter_map(|outage| outage.settled(timings));
+        self.settled = settled.min().unwrap_or(NEVER);
+    }
+
     fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
         if court.member(member).is_some_and(|member| member.pulls) {
             return;

@@ -268,7 +268,7 @@ impl Driver<'_> {
         for name in &names {
             let what = format!("{name} is ready and free of taints");
             let subject = super::driver::Subject::Member(name.clone());
-            let joined = |world: &crate::facts::World, _: &[super::log::Eviction]| {
+            let joined = |world: &crate::facts::World, _: &[super::account::Eviction]| {
                 world.members.get(name).is_some_and(|member| {
                     member.health == Some(crate::facts::Health::Ready) && member.taints.is_empty()
                 })

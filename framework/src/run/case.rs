@@ -10,6 +10,7 @@ use capsize_clusters::{Builder, Cluster, Fleet, FleetSpec, MemberSpec, Sockets, 
 use serde_json::{Map, Value, json};
 use serde_saphyr::Spanned;
 
+use super::account::Account;
 use super::controllers::Controllers;
 use super::driver::{Driver, Miss, Missed, restless};
 use super::implementation::{Implementation, Nature, Site};
@@ -49,6 +50,9 @@ pub struct Outcome {
 
 /// After the last step, what is under way at that instant is still recorded.
 const AFTERMATH: Duration = Duration::from_secs(1);
+
+/// From so many machines on what is recorded takes long to judge: that is done on a thread of its own.
+const MANY: usize = 500;
 
 /// Runs `case` against `target` on an embedded fleet, with its own seed, or one that comes from `seed` and its id.
 /// With `keep`, the history is handed back.
@@ -139,7 +143,11 @@ async fn run_in(
     (keep, until): (bool, Until),
 ) -> Ran {
     let members = case.scenario.fleet.names().count();
-    let log = Log::new(run.clock, target.profile.clone(), members, keep, until);
+    let nodes = case.scenario.cluster.as_ref().map_or(0, |shape| shape.value.places().count());
+    let account = Account::new(target.profile.clone(), members, keep, until);
+    // Who waits for something that is seen asks at every change: of a few machines that is most of the time.
+    let apart = until == Until::End && members + nodes >= MANY;
+    let log = Log::new(run.clock, account, apart);
     log.mark(header(case, target.profile));
     let (failure, broken) = match drive(run, case, target, nature, &log).await {
         Ok(()) => (None, log.broken()),

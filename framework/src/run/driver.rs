@@ -12,11 +12,12 @@ use serde_saphyr::Spanned;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use super::account::Eviction;
 use super::calm::{Unrest, unrest};
 use super::controllers::Controllers;
 use super::crew::Crew;
 use super::leave::Leave;
-use super::log::{Eviction, Log};
+use super::log::Log;
 use super::patience::Patience;
 use crate::dialect::{node_objects, objects};
 use crate::facts::{Workload, World};

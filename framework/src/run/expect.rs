@@ -6,8 +6,8 @@ use std::time::Duration;
 use capsize_clusters::NodeFault;
 use serde_saphyr::Spanned;
 
+use super::account::Eviction;
 use super::driver::{Driver, Miss, Subject};
-use super::log::Eviction;
 use super::object::MANAGER;
 use crate::facts::{InstanceHealth, Taint, TaintEffect, Workload, World};
 use crate::nemesis::Fault;

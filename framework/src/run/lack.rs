@@ -11,7 +11,8 @@ use crate::scenario::{Case, Disturbance, Place, Step};
 #[must_use]
 pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
     let Target { profile, implementation } = target;
-    let Nature { switches, provider, is_outside, .. } = implementation.nature();
+    let nature = implementation.nature();
+    let Nature { switches, provider, .. } = &nature;
     match (&case.scenario.cluster, profile.dialect) {
         (None, Speaks::Nodes) => return Some("fleets: its members are nodes".into()),
         (Some(_), Speaks::Karmada) => return Some("nodes: its members are clusters".into()),
@@ -38,7 +39,7 @@ pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
     if provider.is_some() && loses_data(case) {
         return Some("members in this process, whose data can be lost".into());
     }
-    if (provider.is_some() || is_outside) && sets_clocks(case) {
+    if nature.is_live() && sets_clocks(case) {
         return Some("clocks in this process, which can be set".into());
     }
     let strangers = provider.as_ref().is_some_and(|provider| !provider.makes_members());

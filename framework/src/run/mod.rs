@@ -4,6 +4,7 @@
 //! What a scenario looks like is [`crate::scenario`]'s, what must hold is [`crate::guarantee`]'s, and how results
 //! are told is [`crate::report`]'s.
 
+mod account;
 mod act;
 mod before;
 mod calm;
@@ -17,12 +18,14 @@ mod faults;
 mod implementation;
 mod lack;
 mod leave;
+mod lines;
 mod log;
 mod losses;
 mod nodes;
 mod object;
 mod patience;
 mod recorder;
+mod scribe;
 mod side_by_side;
 mod suite;
 mod troubles;

@@ -5,10 +5,11 @@ use std::time::Duration;
 use capsize_clusters::{Cluster, ClusterSpec, Delay, NodeFault, NodeSpec, Stages};
 use rand::RngExt;
 
+use super::account::Eviction;
 use super::crew::Crew;
 use super::driver::{Driver, Miss, Subject};
 use super::expect::Wanted;
-use super::log::Eviction;
+
 use crate::dialect::node_objects;
 use crate::facts::{SKEW, Taint, World};
 use crate::nemesis::{FaultGuard, break_node};

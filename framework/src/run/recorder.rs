@@ -10,26 +10,17 @@ use futures::FutureExt;
 use futures::io::AsyncBufReadExt;
 use futures::stream::{self, BoxStream, SelectAll, StreamExt};
 use kube::Client;
-use kube::core::WatchEvent;
-use serde_json::Value;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinSet;
 
+use super::lines::Line;
 use super::log::Log;
 use crate::dialect::{Speaks, node_objects, objects};
-use crate::history::{EventType, Field, Kind, Object, Observer, Recall};
+use crate::history::{Kind, Observer};
 use crate::record::{Follower, Heard, Source, chain, served};
 
 /// So much of what is heard may wait to be logged.
 const ROOM: usize = 4096;
-
-/// One line of one watch.
-struct Line {
-    source: usize,
-    /// How often its API server has come to hold what it held before. Versions of before are no longer those of after.
-    restores: u32,
-    text: String,
-}
 
 /// Records until it is dropped.
 pub(super) struct Recorder {
@@ -52,17 +43,19 @@ impl Recorder {
             Speaks::Nodes => &node_objects::WATCHED,
         };
         for path in watched {
-            streams.extend(watch(fleet.control_plane().client(), path, 0).await.map_err(told)?);
+            streams
+                .extend(watch(fleet.control_plane().client(), path, (0, &sources[0])).await.map_err(told)?);
         }
         for member in fleet.members() {
             if member.machine().is_some() {
                 foreign.push(source_of(member).await?);
                 continue;
             }
+            let (place, name) = (sources.len(), member.name().into());
             for path in objects::WATCHED_IN_MEMBERS {
-                streams.extend(watch(member.onlooker(), path, sources.len()).await.map_err(told)?);
+                streams.extend(watch(member.onlooker(), path, (place, &name)).await.map_err(told)?);
             }
-            sources.push(member.name().into());
+            sources.push(name);
         }
         // Of a member that never has a copy of anything nothing else says that it is watched.
         sources.iter().for_each(|on| log.mark(Observer::exact(on).mark()));
@@ -70,7 +63,7 @@ impl Recorder {
             let followed = Followed::start(clock, foreign, &mut tasks, log.clone()).await?;
             tasks.spawn(followed.log());
         }
-        tasks.spawn(record(streams, sources, log));
+        tasks.spawn(record(streams, log));
         Ok(Self { _tasks: tasks })
     }
 }
@@ -143,19 +136,23 @@ const WATCH_S: u32 = 30 * 86_400;
 
 /// Opens a watch of everything at `path`, from the beginning. `None`: no such kind is served there, as not every
 /// implementation has all.
-async fn watch(client: Client, path: &str, source: usize) -> Result<Option<Watch>, kube::Error> {
+async fn watch(
+    client: Client,
+    path: &str,
+    (source, on): (usize, &Arc<str>),
+) -> Result<Option<Watch>, kube::Error> {
     let request = http::Request::get(format!("{path}?watch=true&resourceVersion=0&timeoutSeconds={WATCH_S}"));
     let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
     let lines = match client.request_stream(request).await {
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
         body => body?.lines(),
     };
-    let failed = path.to_owned();
+    let (failed, on) = (path.to_owned(), Arc::clone(on));
     let mut restores = 0;
     let lines = lines.map(move |line| match line {
         Ok(text) => {
             restores += u32::from(is_restored(&text));
-            Ok(Line { source, restores, text })
+            Ok(Line { source, on: Arc::clone(&on), restores, text })
         }
         Err(error) => Err(format!("the watch of {failed} failed: {error}")),
     });
@@ -168,48 +165,18 @@ fn is_restored(text: &str) -> bool {
     text.starts_with(r#"{"type":"BOOKMARK""#) && text.contains(RESTORED)
 }
 
-/// What a line says; nothing, where it tells of no object.
-fn read(recall: &mut Recall, on: &str, text: &str) -> Result<Option<(EventType, Object)>, String> {
-    if let Some(usual) = recall.read_watched(on, text) {
-        return Ok(Some(usual));
-    }
-    let event: WatchEvent<Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    Ok(match event {
-        WatchEvent::Added(object) => Some((EventType::Added, object.into())),
-        WatchEvent::Modified(object) => Some((EventType::Modified, object.into())),
-        WatchEvent::Deleted(object) => Some((EventType::Deleted, object.into())),
-        WatchEvent::Bookmark(_) => None,
-        WatchEvent::Error(status) => return Err(status.to_string()),
-    })
-}
-
-/// Logs what the watches send. What arrives at one instant is put into the order in which it was written, which
-/// the separate watches of one API server do not keep.
-async fn record(mut streams: SelectAll<Watch>, sources: Vec<Arc<str>>, log: Log) {
-    let mut recall = Recall::default();
+/// Logs what the watches send, all that arrives at one instant together.
+async fn record(mut streams: SelectAll<Watch>, log: Log) {
     while let Some(first) = streams.next().await {
-        let mut batch = vec![first];
+        let mut lines = Vec::new();
+        let mut take = |line| match line {
+            Ok(line) => lines.push(line),
+            Err(why) => log.break_off(why),
+        };
+        take(first);
         while let Some(Some(next)) = streams.next().now_or_never() {
-            batch.push(next);
+            take(next);
         }
-        let mut seen = Vec::with_capacity(batch.len());
-        for line in batch {
-            let told = line.and_then(|Line { source, restores, text }| {
-                Ok(read(&mut recall, &sources[source], &text)?.map(|told| ((source, restores), told)))
-            });
-            match told {
-                Ok(Some(((source, restores), (event, object)))) => {
-                    let version = object.field("metadata", "resourceVersion").and_then(Field::text);
-                    let version: u64 = version.and_then(|version| version.parse().ok()).unwrap_or_default();
-                    seen.push((source, restores, version, event, object));
-                }
-                Ok(None) => {}
-                Err(why) => log.break_off(why),
-            }
-        }
-        seen.sort_by_key(|(source, restores, version, ..)| (*source, *restores, *version));
-        for (source, _, _, event, object) in seen {
-            log.push(Kind::Event { on: Arc::clone(&sources[source]), event, object });
-        }
+        log.lines(lines);
     }
 }

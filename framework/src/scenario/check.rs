@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_saphyr::{Location, Spanned};
 
+use super::awaited::{Placed, PlacedOn};
 use super::check_cluster::{check_cluster, fits};
 use super::check_faults::possible;
 use super::document::{FleetShape, Scenario, Scheduling, Workload};
 use super::object::{Manifest, Place};
 use super::reference::{MemberRef, Victims};
-use super::step::{Flap, Party, Placed, PlacedOn, Step};
+use super::step::{Flap, Party, Step};
 use super::time::Length;
 use crate::target::{Feature, Timings};
 

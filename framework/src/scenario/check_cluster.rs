@@ -6,6 +6,7 @@ use capsize_clusters::{Direction, Quantity};
 use serde_saphyr::{Location, Spanned};
 
 use super::check::{Checked, MOST_MEMBERS, Mistake, Scope, name, wrong};
+use super::clock::one_way;
 use super::cluster::{ClusterShape, Keeper, Pods, Skew, TaintedNodes};
 use super::step::Step;
 use crate::target::Zones;
@@ -88,15 +89,6 @@ pub(super) fn fits(step: &Spanned<Step>, on_nodes: bool) -> Checked {
     }
 }
 
-impl Skew {
-    pub(super) fn says_one(&self) -> Checked {
-        if self.ahead.is_some() == self.behind.is_some() {
-            return wrong(&self.node, "say one of `ahead` and `behind`");
-        }
-        Ok(())
-    }
-}
-
 impl Scope<'_> {
     pub(super) fn pods(&mut self, pods: &Pods) -> Checked {
         let new = &pods.name;
@@ -127,7 +119,7 @@ impl Scope<'_> {
     }
 
     pub(super) fn skew(&mut self, skew: &Skew) -> Checked {
-        skew.says_one()?;
+        one_way(&skew.node, skew.ahead.as_ref(), skew.behind.as_ref())?;
         self.strikes(&skew.node, skew.alias.as_ref())
     }
 

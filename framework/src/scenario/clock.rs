@@ -52,14 +52,17 @@ impl WrongClock {
     }
 }
 
+/// A clock is wrong one way.
+pub(super) fn one_way<T>(at: &Spanned<T>, ahead: Option<&Length>, behind: Option<&Length>) -> Checked {
+    if ahead.is_some() == behind.is_some() { wrong(at, "say one of `ahead` and `behind`") } else { Ok(()) }
+}
+
 impl Scope<'_> {
     pub(super) fn clock(&self, skew: &WrongClock, fault: &Spanned<Disturbance>) -> Checked {
         let Some(whose) = skew.whose() else {
             return wrong(fault, "say one of `node`, `cluster` and `of`: whose clock it is");
         };
-        if skew.ahead.is_some() == skew.behind.is_some() {
-            return wrong(fault, "say one of `ahead` and `behind`");
-        }
+        one_way(fault, skew.ahead.as_ref(), skew.behind.as_ref())?;
         match whose {
             Whose::Nodes(node) if !self.on_nodes() => {
                 wrong(node, "this runs on a fleet, which has no nodes: say `cluster` or `of`")

@@ -5,11 +5,12 @@
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
+use super::awaited::{Moved, Tainted};
 use super::clock::WrongClock;
 use super::cluster::{Condition, Silence};
 use super::object::{Apply, Delete};
 use super::reference::{MemberRef, Victims};
-use super::step::{Delay, Disturb, Moved, Partition, Party, Refuse, Scale, StartUp, Taint, Tainted};
+use super::step::{Delay, Disturb, Partition, Party, Refuse, Scale, StartUp, Taint};
 use super::time::{Length, Within};
 use super::trouble::{Conflict, Crash, Cut, Fail, Late, Repeat, Slow};
 

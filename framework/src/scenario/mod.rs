@@ -3,6 +3,7 @@
 //! A scenario is data. Running it is left to [`crate::run`], and the shape of the objects that its words become
 //! to the dialect.
 
+mod awaited;
 mod check;
 mod check_cluster;
 mod check_faults;
@@ -19,6 +20,9 @@ mod step;
 mod time;
 mod trouble;
 
+pub use awaited::{
+    Health, Instance, MemberGone, Moved, NotTainted, Placed, PlacedOn, Settled, Stays, Tainted, TaskEnded,
+};
 pub use clock::{Whose, WrongClock};
 pub use cluster::{ClusterShape, Condition, Ill, Keeper, PodToleration, Pods, Silence, Skew, TaintedNodes};
 pub use document::{
@@ -32,9 +36,8 @@ pub use file::{Case, find, parse};
 pub use object::{Apply, Delete, Manifest, Place, Seen, SeenFor, Subresource, lacks};
 pub use reference::{MemberRef, Selector, Victims};
 pub use step::{
-    Call, Delay, Disturb, Flap, Health, Instance, MemberGone, Moved, NotTainted, Nuisance, Override,
-    Partition, Party, Placed, PlacedOn, Refuse, Runs, Scale, Settled, StartUp, Stays, Step, Taint, Tainted,
-    TaskEnded,
+    Call, Delay, Disturb, Flap, Nuisance, Override, Partition, Party, Refuse, Runs, Scale, StartUp, Step,
+    Taint,
 };
 pub use time::{Length, LengthError, StartUpTime, Within};
 pub use trouble::{Conflict, Crash, Cut, Fail, Late, Repeat, Slow};

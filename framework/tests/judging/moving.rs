@@ -177,6 +177,26 @@ fn an_agent_that_was_cut_off_may_watch_again_as_late_as_watches_do() {
 }
 
 #[test]
+fn a_copy_that_is_lost_soon_after_its_member_was_cut_off_may_be_missed_as_late_as_watches_begin_again() {
+    let cut =
+        || delivered().at(12.0).fault("slow", "m2", "begin").at(32.0).fault("slow", "m2", "end").at(33.0);
+    let lost = || cut().copy_gone("m2");
+    holds("DELIVERY-04", &lost().at(72.9).copy("m2").until(75.0));
+    breaks("DELIVERY-04", &lost().until(73.1));
+    // So it is if it was lost while the member was cut off, where it had been there.
+    let away = |story: Story| {
+        let lost = story.at(12.0).fault("slow", "m2", "begin").at(14.0).copy_gone("m2");
+        lost.at(32.0).fault("slow", "m2", "end")
+    };
+    let applied = json!({"status": {"conditions": [{"type": "Applied", "status": "True"}]}});
+    holds("DELIVERY-04", &away(delivered().work("m2", &applied)).at(72.9).copy("m2").until(75.0));
+    breaks("DELIVERY-04", &away(delivered().work("m2", &applied)).until(73.1));
+    breaks("DELIVERY-04", &away(delivered()).until(53.1));
+    // Once it is sure to be watched again, it is missed at once.
+    breaks("DELIVERY-04", &cut().at(80.0).copy_gone("m2").until(81.1));
+}
+
+#[test]
 fn a_copy_goes_with_its_manifest() {
     holds("DELIVERY-05", &recalled(delivered()).copy_gone("m1").at(20.8).work_gone("m1").until(22.0));
     shows("DELIVERY-05", &recalled(delivered()).at(20.8).work_gone("m1").until(21.9));

@@ -58,6 +58,12 @@ fn a_node_that_is_ill_for_too_long_is_drained_and_not_before() {
 }
 
 #[test]
+fn a_node_whose_pods_all_go_for_a_taint_has_none_left_to_lose() {
+    let tainted = ill(&["a1"], 8).at(9.0).taint("a1", "example.com/maintenance", "NoExecute");
+    assert_eq!(heard(drained(tainted, "a1"), &["a1"], 12, 52).ends(54.4).0, "");
+}
+
+#[test]
 fn of_a_node_that_is_drained_the_pods_of_daemons_stay() {
     let daemons = pod(ill(&["a1"], 28), "a1", "DaemonSet", false).at(28.0);
     let deleted = pod(daemons, "a1", "DaemonSet", true);

@@ -3,7 +3,7 @@
 use serde_json::Error;
 
 /// The message that Go's reader has for an error, which is told by its place in `text` and its kind.
-pub(super) fn message(error: &Error, text: &[u8]) -> String {
+pub(crate) fn message(error: &Error, text: &[u8]) -> String {
     if error.is_eof() || text.is_empty() {
         return "unexpected end of JSON input".into();
     }

@@ -6,6 +6,7 @@ mod object;
 mod part;
 mod read;
 
-pub(crate) use object::decode;
+pub(crate) use go_json::message as go_message;
+pub(crate) use object::{decode, unconvertible};
 pub(crate) use part::{delete_options, part};
 pub(crate) use read::yaml;

@@ -28,7 +28,10 @@ pub(crate) fn decode(call: &Call<'_>, options: &str) -> Result<(Value, Vec<Strin
     let (mut object, mut told) = (read.value, read.told);
     settle_type(kind, &mut object, &call.body)?;
     let mut unknown = field_validation::unknown_fields(kind, &call.path.subresource, &mut object)?;
-    object::check_shape(&object)?;
+    object::check_shape(&object).map_err(|failure| {
+        let problem = field_validation::metadata_problem(kind, &object);
+        problem.map_or(failure, |problem| field_validation::unfit(kind, &problem))
+    })?;
     if mode != Mode::Ignore && format == Format::Json && (read.twice || !unknown.is_empty()) {
         let of = types::find(&kind.group, &kind.version, &kind.kind).filter(|_| !kind.is_custom());
         told = duplicates::strict(&call.body, of);
@@ -143,15 +146,19 @@ fn mismatch(kind: &Kind, version: &str, name: &str, body: &[u8]) -> Failure {
     let name = if name.is_empty() { &kind.kind } else { name };
     let version = if version.is_empty() { &expected } else { version };
     let short = version.rsplit('/').next().unwrap_or_default();
-    let known = BUILTIN.iter().any(|known| known.api_version() == version && known.kind == name);
-    let why = if known {
+    let why = unconvertible(kind, version, name);
+    Failure::bad_request(format!("{name} in version {short:?} cannot be handled as a {}: {why}", kind.kind))
+}
+
+/// Why an object of the built-in type `name` in `version` cannot be taken for one of `kind`.
+pub(crate) fn unconvertible(kind: &Kind, version: &str, name: &str) -> String {
+    let short = version.rsplit('/').next().unwrap_or_default();
+    if BUILTIN.iter().any(|known| known.api_version() == version && known.kind == name) {
         let group =
             if kind.group.is_empty() { "core" } else { kind.group.split('.').next().unwrap_or_default() };
-        format!("converting ({short}.{name}) to ({group}.{}): unknown conversion", kind.kind)
-    } else {
-        format!(
-            "no kind {name:?} is registered for version {version:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\""
-        )
-    };
-    Failure::bad_request(format!("{name} in version {short:?} cannot be handled as a {}: {why}", kind.kind))
+        return format!("converting ({short}.{name}) to ({group}.{}): unknown conversion", kind.kind);
+    }
+    format!(
+        "no kind {name:?} is registered for version {version:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+    )
 }

@@ -36,7 +36,7 @@ pub(crate) fn part(media: &str, body: &Bytes, types: &[TypeName<'_>]) -> Result<
     let of = types::find(group, version, kind).ok_or_else(|| refused("it has no type"))?;
     match envelope {
         Some(envelope) => object = envelope.decode(of).map_err(|why| refused(&why))?,
-        None => drop(types::check(of, &mut object).map_err(|problem| refused(&problem.0))?),
+        None => drop(types::check(of, &mut object).map_err(|problem| refused(&problem.decoding))?),
     }
     object["apiVersion"] = crate::kinds::api_version(group, version).into();
     object["kind"] = kind.into();
@@ -79,7 +79,7 @@ pub(crate) fn delete_options(call: &Call<'_>) -> Result<Value, Failure> {
         if options.is_null() {
             options = json!({});
         }
-        types::check(of, &mut options).map_err(|problem| problem.0)?;
+        types::check(of, &mut options).map_err(|problem| problem.decoding)?;
         Ok(options)
     };
     let options = read().map_err(Failure::internal)?;

@@ -165,10 +165,21 @@ fn node(object: &mut Value) {
         "architecture",
     ];
     let spec = child(object, "spec");
-    if let Some(range) = spec["podCIDR"].as_str().map(str::to_owned) {
-        default(spec, "podCIDRs", || json!([range]));
+    // The first range stands in two places; what the older one says counts.
+    match spec["podCIDR"].as_str().filter(|range| !range.is_empty()).map(str::to_owned) {
+        Some(range) if spec["podCIDRs"][0] != range.as_str() => spec["podCIDRs"] = json!([range]),
+        Some(_) => {}
+        None => {
+            let range = spec["podCIDRs"][0].clone();
+            if range.is_string() {
+                spec["podCIDR"] = range;
+            }
+        }
     }
     let status = child(object, "status");
+    if status["allocatable"].is_null() && status["capacity"].is_object() {
+        status["allocatable"] = status["capacity"].clone();
+    }
     default(status, "daemonEndpoints", || json!({"kubeletEndpoint": {"Port": 0}}));
     INFO.iter().for_each(|field| default(child(status, "nodeInfo"), field, || "".into()));
     times(object, &["lastHeartbeatTime", "lastTransitionTime"]);
@@ -182,5 +193,30 @@ fn event(object: &mut Value, fields: [&str; 3]) {
     if fields[0] == "source" {
         default(object, "reportingComponent", || "".into());
         default(object, "reportingInstance", || "".into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin::builtin;
+
+    #[test]
+    fn a_node_can_give_all_that_it_has_and_its_range_stands_twice() {
+        let defaulted = |mut node: Value| {
+            set_defaults(builtin("", "v1", "nodes"), &mut node);
+            node
+        };
+        let node = defaulted(json!({"status": {"capacity": {"cpu": "4"}}}));
+        assert_eq!(node["status"]["allocatable"], json!({"cpu": "4"}));
+        let node = defaulted(json!({"status": {"capacity": {"cpu": "4"}, "allocatable": {"cpu": "3"}}}));
+        assert_eq!(node["status"]["allocatable"], json!({"cpu": "3"}));
+        assert!(defaulted(json!({}))["status"].get("allocatable").is_none());
+        let both = json!({"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]});
+        for spec in [json!({"podCIDR": "10.0.0.0/24"}), json!({"podCIDRs": ["10.0.0.0/24"]})] {
+            assert_eq!(defaulted(json!({"spec": spec}))["spec"], both);
+        }
+        let moved = defaulted(json!({"spec": {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.1.0/24"]}}));
+        assert_eq!(moved["spec"], both);
     }
 }

@@ -5,12 +5,15 @@ use serde_json::Value;
 
 use crate::body;
 use crate::failure::Failure;
+use crate::field_validation::{self, Mode};
+use crate::kinds::Kind;
 use crate::managed_fields::{self, Tracking};
 use crate::object::{self, check_shape, meta, set_meta};
 use crate::respond::{self, ApiBody};
 use crate::service::Call;
+use crate::topology::{ListForm, Shape};
 use crate::update::Change;
-use crate::write;
+use crate::validate;
 use crate::writer::{Manager, NewObject};
 
 /// Applies the configuration in the body; an object that is not there is created.
@@ -20,7 +23,9 @@ use crate::writer::{Manager, NewObject};
 pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiBody>, Failure> {
     let mut config = read(call, &change)?;
     let applied = (change.manager.name == "kubectl").then(|| format!("{config}\n"));
-    let warnings = write::check_fields(call, "PatchOptions", &mut config)?;
+    Mode::read(call.query.get("fieldValidation"), "PatchOptions")?;
+    check_declared(call, &mut config)?;
+    let warnings = validate::tidy(&call.kind, &mut config);
     let force = call.query.flag("force") && call.query.get("force").parse().unwrap_or(false);
     let name = change.manager.name;
     let change = Change { manager: Manager { tracked: true, ..change.manager }, ..change };
@@ -97,4 +102,48 @@ fn read(call: &Call<'_>, change: &Change<'_>) -> Result<Value, Failure> {
         return Err(Failure::bad_request("metadata.managedFields must be nil"));
     }
     Ok(config)
+}
+
+/// Refuses a configuration with fields that the kind does not have. That is no matter of field validation here: there
+/// is no owning what is not there.
+fn check_declared(call: &Call<'_>, config: &mut Value) -> Result<(), Failure> {
+    let kind = &call.kind;
+    let unknown = field_validation::unknown_paths(kind, &call.path.subresource, config);
+    let unknown = unknown.map_err(|problem| field_validation::unfit(kind, &problem))?;
+    let line = |path: &String| format!("{}: field not declared in schema", keyed(kind, config, path));
+    let lines: Vec<_> = unknown.iter().map(line).collect();
+    let told = match &lines[..] {
+        [] => return Ok(()),
+        [line] => line.clone(),
+        lines => format!("errors:\n  {}", lines.join("\n  ")),
+    };
+    let (group, version, name) = (&kind.group, &kind.version, &kind.kind);
+    Err(Failure::internal(format!(
+        "failed to create typed patch object ({}/{}; {group}/{version}, Kind={name}): {told}",
+        meta(config, "namespace"),
+        meta(config, "name"),
+    )))
+}
+
+/// A path like `spec.containers[0].junk` with the items of lists named by their keys: `.spec.containers[name="c"].junk`.
+fn keyed(kind: &Kind, config: &Value, path: &str) -> String {
+    let (mut shape, mut value, mut shown) = (Shape::of(kind), config, String::new());
+    for part in path.split('.') {
+        let mut steps = part.split('[');
+        let name = steps.next().unwrap_or_default();
+        (shape, value) = (shape.field(name), &value[name]);
+        shown.push('.');
+        shown.push_str(name);
+        for step in steps {
+            let index: usize = step.trim_end_matches(']').parse().unwrap_or_default();
+            value = &value[index];
+            let keys = match shape.list() {
+                ListForm::Keyed(keys) => keys.iter().map(|key| format!("{key}={}", value[key])).collect(),
+                _ => vec![index.to_string()],
+            };
+            shown.push_str(&format!("[{}]", keys.join(",")));
+            shape = shape.item();
+        }
+    }
+    shown
 }

@@ -9,7 +9,8 @@ use crate::failure::Failure;
 const MOST_OPERATIONS: usize = 10_000;
 
 pub(super) fn read(body: &Bytes) -> Result<json_patch::Patch, Failure> {
-    let operations: Value = super::merge::parse(body)?;
+    let operations = super::merge::parse(body)
+        .map_err(|why| Failure::bad_request(format!("error decoding patch: {why}")))?;
     if !operations.is_array() {
         let what = super::merge::go_type(&operations);
         return Err(Failure::bad_request(format!(

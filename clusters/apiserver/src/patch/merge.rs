@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::body::go_message;
 use crate::failure::Failure;
 
-/// The body as JSON.
-pub(super) fn parse(body: &Bytes) -> Result<Value, Failure> {
-    serde_json::from_slice(body)
-        .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))
+/// The body as JSON, or what Go says of it.
+pub(super) fn parse(body: &Bytes) -> Result<Value, String> {
+    serde_json::from_slice(body).map_err(|error| go_message(&error, body))
 }
 
 /// What Go calls the type of a value.
@@ -22,15 +22,18 @@ pub(super) fn go_type(value: &Value) -> &'static str {
     }
 }
 
-pub(super) fn read(body: &Bytes) -> Result<Value, Failure> {
+/// The body as a map, or what Go says of it.
+pub(super) fn parse_map(body: &Bytes) -> Result<Value, String> {
     let patch = parse(body)?;
     if patch.is_object() {
         return Ok(patch);
     }
     let what = go_type(&patch);
-    Err(Failure::bad_request(format!(
-        "error decoding patch: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
-    )))
+    Err(format!("json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"))
+}
+
+pub(super) fn read(body: &Bytes) -> Result<Value, Failure> {
+    parse_map(body).map_err(|why| Failure::bad_request(format!("error decoding patch: {why}")))
 }
 
 pub(super) fn apply(patch: &Value, object: &mut Value) {

@@ -3,8 +3,10 @@
 mod apply;
 mod json;
 mod merge;
+mod outcome;
 mod read;
 mod strategic;
 
 pub(crate) use apply::apply;
+pub(crate) use outcome::check;
 pub(crate) use read::read;

@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::{json, merge, strategic};
 use crate::failure::Failure;
 use crate::kinds::Kind;
-use crate::object::check_shape;
 use crate::service::Call;
 use crate::topology::Shape;
 
@@ -42,25 +41,13 @@ impl Patch {
     /// What `old` becomes.
     ///
     /// # Errors
-    /// Where the patch does not fit the object, or makes it another kind.
+    /// Where the patch does not fit the object.
     pub(crate) fn apply(&self, kind: &Kind, old: &Value) -> Result<Value, Failure> {
         let mut object = old.clone();
         match self {
             Self::Json(patch) => json::apply(patch, &mut object)?,
             Self::Merge(patch) => merge::apply(patch, &mut object),
             Self::Strategic(patch) => strategic::apply(patch, &mut object, Shape::of(kind))?,
-        }
-        check_shape(&object)?;
-        for field in ["apiVersion", "kind"] {
-            if object[field] != old[field] {
-                let shown = |value: &Value| value[field].as_str().unwrap_or_default().to_owned();
-                return Err(Failure::bad_request(format!(
-                    "the {field} of {} cannot be changed by a patch: {} to {}",
-                    kind.kind,
-                    shown(old),
-                    shown(&object)
-                )));
-            }
         }
         Ok(object)
     }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
+use super::outcome::go_map;
 use crate::failure::Failure;
 use crate::topology::Shape;
 
@@ -10,13 +11,13 @@ const ORDER: &str = "$setElementOrder/";
 const DELETE_VALUES: &str = "$deleteFromPrimitiveList/";
 
 pub(super) fn read(body: &Bytes) -> Result<Value, Failure> {
-    super::merge::read(body)
+    super::merge::parse_map(body).map_err(Failure::bad_request)
 }
 
 /// Merges `patch` into `object`.
 ///
 /// # Errors
-/// A bad request where a list item lacks the key that its list is merged by.
+/// An error of the server where a list item lacks the key that its list is merged by.
 pub(super) fn apply(patch: &Value, object: &mut Value, shape: Shape<'_>) -> Result<(), Failure> {
     let Value::Object(patch) = patch else {
         *object = patch.clone();
@@ -136,7 +137,8 @@ fn merge_items(
     let mut merged = present;
     for item in items {
         let key = item.get(merge_key).cloned().ok_or_else(|| {
-            Failure::bad_request(format!("map: {item} does not contain declared merge key: {merge_key}"))
+            let shown = go_map(item);
+            Failure::internal(format!("map: {shown} does not contain declared merge key: {merge_key}"))
         })?;
         let found = merged.iter().position(|present| key_of(present) == key);
         match (directive(item).as_deref(), found) {

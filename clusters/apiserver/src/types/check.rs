@@ -9,7 +9,19 @@ use super::table::{self, Field, Own, Shape, Struct, Type, in_messages};
 
 /// A value of another type than its field has: what Go says of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Problem(pub String);
+pub(crate) struct Problem {
+    /// Where JSON is read.
+    pub decoding: String,
+    /// Where a map is put into a struct.
+    pub converting: String,
+}
+
+impl From<String> for Problem {
+    /// What types that read themselves say, which is the same wherever they do.
+    fn from(told: String) -> Self {
+        Self { converting: told.clone(), decoding: told }
+    }
+}
 
 /// Where a value is: a step, and where the steps before it lead.
 #[derive(Clone, Copy)]
@@ -59,10 +71,8 @@ pub(crate) fn check(of: &'static Struct, object: &mut Value) -> Result<Vec<Strin
     let mut unknown = Vec::new();
     if !object.is_object() {
         let shown = format!("{}.{}", of.name.rsplit(['/', '.']).nth(1).unwrap_or_default(), of.short_name());
-        return Err(Problem(format!(
-            "json: cannot unmarshal {} into Go value of type {shown}",
-            described(object)
-        )));
+        let told = format!("json: cannot unmarshal {} into Go value of type {shown}", described(object));
+        return Err(told.into());
     }
     fields(of, object, None, &mut unknown)?;
     Ok(unknown)
@@ -139,11 +149,11 @@ fn check_value(of: &Type, value: &mut Value, at: &At<'_>, unknown: &mut Vec<Stri
             Ok(())
         }
         (Shape::Int64, Value::Number(number)) if number.as_i64().is_some() => Ok(()),
-        (Shape::Bytes, Value::String(text)) => check_base64(text).map_err(Problem),
+        (Shape::Bytes, Value::String(text)) => check_base64(text).map_err(Problem::from),
         (Shape::Own(own @ (Own::SchemaOrArray | Own::SchemaOrBool | Own::SchemaOrStrings)), _) => {
             schema(*own, value, at, unknown)
         }
-        (Shape::Own(own), _) => settle(*own, value).map_err(Problem),
+        (Shape::Own(own), _) => settle(*own, value).map_err(Problem::from),
         _ => Err(mismatch(of, value, at)),
     }
 }
@@ -160,11 +170,11 @@ fn schema(own: Own, value: &mut Value, at: &At<'_>, unknown: &mut Vec<String>) -
         }
         (Own::SchemaOrBool, Value::Bool(_)) => Ok(()),
         (Own::SchemaOrStrings, Value::Array(list)) if list.iter().all(Value::is_string) => Ok(()),
-        (Own::SchemaOrBool, _) => Err(Problem("boolean or JSON schema expected".into())),
-        _ => Err(Problem(format!(
-            "json: cannot unmarshal {} into Go value of type v1.JSONSchemaProps",
-            described(value)
-        ))),
+        (Own::SchemaOrBool, _) => Err("boolean or JSON schema expected".to_owned().into()),
+        _ => {
+            let shown = described(value);
+            Err(format!("json: cannot unmarshal {shown} into Go value of type v1.JSONSchemaProps").into())
+        }
     }
 }
 
@@ -175,7 +185,37 @@ fn mismatch(of: &Type, value: &Value, at: &At<'_>) -> Problem {
     };
     let owner = at.owner.map(Struct::short_name).unwrap_or_default();
     let (path, go) = (fields_of(at), in_messages(of.go));
-    Problem(format!("json: cannot unmarshal {shown} into Go struct field {owner}.{path} of type {go}"))
+    Problem {
+        converting: unconvertible(of, value, &go),
+        decoding: format!("json: cannot unmarshal {shown} into Go struct field {owner}.{path} of type {go}"),
+    }
+}
+
+/// What is said where a value cannot be put into a field of the type that is called `go`.
+fn unconvertible(of: &Type, value: &Value, go: &str) -> String {
+    let given = match value {
+        Value::Null => "invalid",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "slice",
+        Value::Object(_) => "map",
+    };
+    match (&of.shape, value) {
+        (Shape::Struct(_), _) => format!("cannot restore struct from: {given}"),
+        (Shape::Map(_), _) => format!("cannot restore map from {given}"),
+        (Shape::List(_) | Shape::Wrapped(_) | Shape::Bytes, _) => {
+            format!("cannot restore slice from {given}")
+        }
+        (Shape::Text, Value::Number(number)) if number.is_i64() => format!("cannot convert {given} to {go}"),
+        (Shape::Int32 | Shape::Int64, Value::Number(_)) => format!("cannot convert {given} to {go}"),
+        (Shape::Text, _) => "unrecognized type: string".to_owned(),
+        (Shape::Bool, _) => "unrecognized type: bool".to_owned(),
+        (Shape::Int32, _) => "unrecognized type: int32".to_owned(),
+        (Shape::Int64, _) => "unrecognized type: int64".to_owned(),
+        _ => format!("unrecognized type: {go}"),
+    }
 }
 
 #[cfg(test)]
@@ -190,7 +230,7 @@ mod tests {
     }
 
     fn refused(kind: (&str, &str, &str), mut object: Value) -> String {
-        check(table::find(kind.0, kind.1, kind.2).unwrap(), &mut object).unwrap_err().0
+        check(table::find(kind.0, kind.1, kind.2).unwrap(), &mut object).unwrap_err().decoding
     }
 
     const POD: (&str, &str, &str) = ("", "v1", "Pod");

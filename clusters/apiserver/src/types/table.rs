@@ -112,8 +112,8 @@ pub(crate) fn find(group: &str, version: &str, kind: &str) -> Option<&'static St
         "" => "core",
         first => first,
     };
-    let wanted = package.bytes().chain(*b"/").chain(version.bytes()).chain(*b".").chain(kind.bytes());
-    let at = TABLE.structs.binary_search_by(|found| found.name.bytes().cmp(wanted.clone())).ok()?;
+    let wanted = format!("{package}/{version}.{kind}");
+    let at = TABLE.structs.binary_search_by_key(&wanted.as_str(), |found| found.name).ok()?;
     Some(&TABLE.structs[at])
 }
 

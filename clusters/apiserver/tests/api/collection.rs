@@ -138,3 +138,31 @@ fn a_namespace_goes_once_nothing_in_it_is_held() {
         assert!(!api.names("/api/v1/namespaces").await.contains(&"work".to_owned()));
     });
 }
+
+#[test]
+fn a_namespace_stays_while_others_hold_it() {
+    with_api(|api| async move {
+        api.ask("POST", "/api/v1/namespaces", json!({"metadata": {"name": "work"}})).await;
+        let finalize = async |finalizers: Value| {
+            let body = json!({"metadata": {"name": "work"}, "spec": {"finalizers": finalizers}});
+            api.ask("PUT", "/api/v1/namespaces/work/finalize", body).await
+        };
+        finalize(json!(["kubernetes", "example.com/hold"])).await;
+        api.ask("DELETE", "/api/v1/namespaces/work", Value::Null).await;
+        let namespace = api.ask("GET", "/api/v1/namespaces/work", Value::Null).await;
+        assert_eq!(namespace["spec"]["finalizers"], json!(["example.com/hold"]));
+        finalize(json!([])).await;
+        assert!(!api.names("/api/v1/namespaces").await.contains(&"work".to_owned()));
+    });
+}
+
+#[test]
+fn namespaces_are_not_deleted_together() {
+    with_api(|api| async move {
+        api.ask("POST", "/api/v1/namespaces", json!({"metadata": {"name": "work"}})).await;
+        let request = Request::delete("/api/v1/namespaces?fieldSelector=metadata.name%3Dwork");
+        let answer = support::send(&api.0, request.body(Bytes::new()).unwrap()).await;
+        assert_eq!(answer.status.as_u16(), 405, "{}", answer.body);
+        assert!(api.names("/api/v1/namespaces").await.contains(&"work".to_owned()));
+    });
+}

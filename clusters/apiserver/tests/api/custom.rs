@@ -356,3 +356,22 @@ fn watches_end_when_the_definition_changes() {
         assert_eq!(api.create(json!({"n": "text"})).await.status, 422, "the new schema is not in force");
     });
 }
+
+#[test]
+fn metadata_of_the_wrong_type_is_told_in_the_words_of_go() {
+    with_api(|api| async move {
+        api.define(json!({"type": "object"})).await;
+        let mut bad = thing(json!({}));
+        bad["metadata"]["labels"] = json!({"a": 1});
+        let answer = api.ask("POST", THINGS, bad).await;
+        let why = "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string";
+        assert_eq!(answer.status, 400);
+        let told = format!(r#"Thing in version "v1" cannot be handled as a Thing: {why}"#);
+        assert_eq!(answer.body["message"], told);
+        api.create(json!({})).await;
+        let patch = json!({"metadata": {"labels": {"a": 1}}});
+        let answer = api.ask("PATCH", &format!("{THINGS}/t"), patch).await;
+        assert_eq!(answer.status, 422);
+        assert!(answer.body["message"].as_str().unwrap().ends_with(why), "{}", answer.body);
+    });
+}

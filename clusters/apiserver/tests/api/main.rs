@@ -16,6 +16,7 @@ mod kubectl;
 mod lists;
 mod model;
 mod openapi;
+mod patches;
 mod pods;
 mod recordings;
 mod requests;

@@ -81,6 +81,10 @@ pub fn silent_conditions(
     if silent.is_negative() || silent.unsigned_abs() <= grace {
         return None;
     }
+    // Nothing is written over that again. Many may be silent, and are looked at again and again.
+    if ready.is_some_and(|ready| ready.status == UNKNOWN) {
+        return None;
+    }
     let stamp = Some(Time(whole_seconds(now)));
     let mut silenced = conditions.to_vec();
     for kind in KUBELET_CONDITIONS {
@@ -102,7 +106,7 @@ pub fn silent_conditions(
             }),
         }
     }
-    (ready_of(&silenced) != ready).then_some(silenced)
+    Some(silenced)
 }
 
 /// What `Ready` and the like say when nobody knows.

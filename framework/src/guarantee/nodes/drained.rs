@@ -74,9 +74,18 @@ impl Guarantee for Drained {
                     court.book.held_by(left);
                 }
             }
+            // It may have been the last that was left to drain.
+            News::EvictionBegan { task, .. } if !has_pods(court.world, &task.member) => {
+                self.waits.cancel(&Subject::member(&task.member));
+            }
             _ => {}
         }
     }
+}
+
+/// Whether a node has pods to drain: those that are being deleted already are none, nor are those of daemons.
+fn has_pods(world: &World, name: &str) -> bool {
+    world.assigned_to(name).any(|(_, workload)| !workload.everywhere && workload.eviction(name).is_none())
 }
 
 impl Drained {
@@ -100,8 +109,8 @@ impl Drained {
 
     fn tell(&mut self, name: &str, member: &Member, pace: Option<Pace>, fact: &Fact, court: &Court<'_>) {
         let subject = Subject::member(name);
-        let has_pods = court.world.assigned_to(name).any(|(_, workload)| !workload.everywhere);
-        let Some(Pace::Each(pause)) = pace.filter(|_| has_pods) else { return self.waits.cancel(&subject) };
+        let pace = pace.filter(|_| has_pods(court.world, name));
+        let Some(Pace::Each(pause)) = pace else { return self.waits.cancel(&subject) };
         let turns = ill(court.world).filter(|(_, other)| other.zone == member.zone).count();
         let turns = u32::try_from(turns).unwrap_or(u32::MAX).saturating_add(1);
         let timeout = court.timings().failover_eviction_timeout;

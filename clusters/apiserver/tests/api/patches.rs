@@ -1,0 +1,199 @@
+//! What is said of patches that do not fit, and of other writes to what is there.
+
+use bytes::Bytes;
+use capsize_apiserver::ApiServer;
+use capsize_clock::{Seed, simulate};
+use http::Request;
+use serde_json::{Value, json};
+
+use crate::support;
+
+const JSON: &str = "json";
+const MERGE: &str = "merge";
+const STRATEGIC: &str = "strategic-merge";
+const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/default/deployments";
+
+struct Api(ApiServer);
+
+impl Api {
+    async fn post(&self, path: &str, body: &Value) -> support::Answer {
+        let request = Request::post(path).header("content-type", "application/json");
+        support::send(&self.0, request.body(Bytes::from(body.to_string())).unwrap()).await
+    }
+
+    async fn put(&self, path: &str, body: &Value) -> (u16, String) {
+        let request = Request::put(path).header("content-type", "application/json");
+        let answer = support::send(&self.0, request.body(Bytes::from(body.to_string())).unwrap()).await;
+        (answer.status.as_u16(), answer.body["message"].as_str().unwrap_or_default().to_owned())
+    }
+
+    async fn patch(&self, path: &str, form: &str, body: &str) -> support::Answer {
+        let request = Request::patch(path).header("content-type", format!("application/{form}-patch+json"));
+        support::send(&self.0, request.body(Bytes::from(body.to_owned())).unwrap()).await
+    }
+
+    /// The code and the message of an answer to a patch of the deployment `d`.
+    async fn told(&self, query: &str, form: &str, body: &Value) -> (u16, String) {
+        let path = format!("{DEPLOYMENT}/d{query}");
+        let answer = self.patch(&path, form, &body.to_string()).await;
+        (answer.status.as_u16(), answer.body["message"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+/// Runs a test with a deployment `d`.
+fn with_deployment<F: Future<Output = ()>>(test: impl FnOnce(Api) -> F + Send) {
+    simulate(Seed(1), |run| async move {
+        let api = Api(ApiServer::builder(run.clock, run.seed.stream("api")).build());
+        let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}});
+        let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+        let made = api.post(DEPLOYMENT, &json!({"metadata": {"name": "d"}, "spec": spec})).await;
+        assert_eq!(made.status.as_u16(), 201, "{}", made.body);
+        test(api).await;
+    });
+}
+
+#[test]
+fn a_strategic_patch_of_the_wrong_type_is_told_as_a_map() {
+    with_deployment(|api| async move {
+        let answer = api.patch(&format!("{DEPLOYMENT}/d"), STRATEGIC, r#"{"spec":{"replicas":"x"}}"#).await;
+        let why = r#"Invalid value: "map[spec:map[replicas:x]]": unrecognized type: int32"#;
+        assert_eq!(answer.status.as_u16(), 422);
+        assert_eq!(answer.body["message"], format!(r#" "" is invalid: patch: {why}"#));
+        let causes = json!([{"reason": "FieldValueInvalid", "message": why, "field": "patch"}]);
+        assert_eq!(answer.body["details"], json!({"causes": causes}));
+        let table = [
+            (json!({"metadata": {"labels": {"a": 1}}}), "cannot convert int64 to string"),
+            (json!({"metadata": {"annotations": {"a": true}}}), "unrecognized type: string"),
+            (json!({"metadata": {"labels": "x"}}), "cannot restore map from string"),
+            (json!({"spec": {"paused": "x"}}), "unrecognized type: bool"),
+            (json!({"spec": {"template": "x"}}), "cannot restore struct from: string"),
+            (
+                json!({"spec": {"template": {"spec": {"containers": {"a": 1}}}}}),
+                "cannot restore slice from map",
+            ),
+        ];
+        for (patch, why) in table {
+            let (code, told) = api.told("", STRATEGIC, &patch).await;
+            assert!(code == 422 && told.ends_with(why), "{patch}: {code} {told}");
+        }
+    });
+}
+
+#[test]
+fn other_patches_of_the_wrong_type_are_told_with_what_they_came_to() {
+    with_deployment(|api| async move {
+        let why =
+            "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32";
+        let replace = json!([{"op": "replace", "path": "/spec/replicas", "value": "x"}]);
+        for (form, patch) in [(JSON, replace), (MERGE, json!({"spec": {"replicas": "x"}}))] {
+            let (code, told) = api.told("", form, &patch).await;
+            assert_eq!(code, 422, "{told}");
+            assert!(told.starts_with(r#" "" is invalid: patch: Invalid value: "{"#), "{told}");
+            assert!(told.ends_with(why), "{told}");
+        }
+        let (code, told) = api.told("", MERGE, &json!({"metadata": {"labels": {"a": 1}}})).await;
+        let why =
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string";
+        assert!(code == 422 && told.ends_with(why), "{told}");
+        let (code, told) = api.told("", MERGE, &json!({"kind": "Gizmo"})).await;
+        assert!(
+            code == 422 && told.contains(r#"no kind "Gizmo" is registered for version "apps/v1""#),
+            "{told}"
+        );
+        // A strategic patch never gets as far as the type.
+        assert_eq!(api.told("", STRATEGIC, &json!({"kind": "Gizmo"})).await.0, 200);
+    });
+}
+
+#[test]
+fn unknown_fields_are_refused_with_the_patch_where_that_is_asked_for() {
+    with_deployment(|api| async move {
+        let patch = json!({"spec": {"junk": 1}});
+        let (code, told) = api.told("?fieldValidation=Strict", STRATEGIC, &patch).await;
+        let expected = r#" "" is invalid: patch: Invalid value: "map[spec:map[junk:1]]": strict decoding error: unknown field "spec.junk""#;
+        assert_eq!((code, told.as_str()), (422, expected));
+        let (code, told) = api.told("?fieldValidation=Strict", MERGE, &patch).await;
+        assert!(
+            code == 422 && told.ends_with(r#"strict decoding error: unknown field "spec.junk""#),
+            "{told}"
+        );
+        assert!(told.contains(r#"\"junk\":1"#), "{told}");
+        assert_eq!(api.told("?fieldValidation=Warn", MERGE, &patch).await.0, 200);
+    });
+}
+
+#[test]
+fn a_list_item_without_its_key_is_an_error_of_the_server() {
+    with_deployment(|api| async move {
+        let patch = json!({"spec": {"template": {"spec": {"containers": [{"image": "y"}]}}}});
+        let (code, told) = api.told("", STRATEGIC, &patch).await;
+        assert_eq!(
+            (code, told.as_str()),
+            (500, "map: map[image:y] does not contain declared merge key: name")
+        );
+    });
+}
+
+#[test]
+fn a_patch_that_is_no_json_is_told_in_the_words_of_go() {
+    with_deployment(|api| async move {
+        let path = format!("{DEPLOYMENT}/d");
+        for (form, text, expected) in [
+            (MERGE, "", "error decoding patch: unexpected end of JSON input"),
+            (JSON, "[x", "error decoding patch: invalid character 'x' looking for beginning of value"),
+            (STRATEGIC, "", "unexpected end of JSON input"),
+            (STRATEGIC, "[]", "json: cannot unmarshal array into Go value of type map[string]interface {}"),
+        ] {
+            let answer = api.patch(&path, form, text).await;
+            assert_eq!(answer.status.as_u16(), 400);
+            assert_eq!(answer.body["message"], expected, "{form} {text}");
+        }
+    });
+}
+
+#[test]
+fn an_object_that_is_put_says_its_name() {
+    with_deployment(|api| async move {
+        let nameless = "the name of the object (d based on URL) was undeterminable: name must be provided";
+        let other = "the name of the object (e) does not match the name on the URL (d)";
+        let maps = "/api/v1/namespaces/default/configmaps/d";
+        for path in [maps.to_owned(), format!("{DEPLOYMENT}/d"), format!("{DEPLOYMENT}/d/scale")] {
+            assert_eq!(api.put(&path, &json!({"metadata": {}})).await, (400, nameless.to_owned()), "{path}");
+            let named = json!({"metadata": {"name": "e"}});
+            assert_eq!(api.put(&path, &named).await, (400, other.to_owned()), "{path}");
+        }
+    });
+}
+
+#[test]
+fn a_scale_that_is_wrong_is_told_as_a_scale() {
+    with_deployment(|api| async move {
+        let scale = json!({"metadata": {"name": "d"}, "spec": {"replicas": -1}});
+        let told = r#"Scale.autoscaling "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0"#;
+        assert_eq!(api.put(&format!("{DEPLOYMENT}/d/scale"), &scale).await, (422, told.to_owned()));
+    });
+}
+
+#[test]
+fn an_applied_field_that_the_kind_does_not_have_is_not_in_the_schema() {
+    with_deployment(|api| async move {
+        let apply = async |spec: Value| {
+            let config = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "d", "namespace": "default"}, "spec": spec});
+            let path = format!("{DEPLOYMENT}/d?fieldManager=one");
+            let request = Request::patch(path).header("content-type", "application/apply-patch+yaml");
+            let answer = support::send(&api.0, request.body(Bytes::from(config.to_string())).unwrap()).await;
+            assert_eq!(answer.status.as_u16(), 500, "{}", answer.body);
+            answer.body["message"].as_str().unwrap_or_default().to_owned()
+        };
+        let before = "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): ";
+        let one = apply(json!({"junk": 1})).await;
+        assert_eq!(one, format!("{before}.spec.junk: field not declared in schema"));
+        let deep = json!({"name": "c", "env": [{"name": "E", "junk": 1}]});
+        let both = apply(json!({"junk": 1, "template": {"spec": {"containers": [deep]}}})).await;
+        let path = r#".spec.template.spec.containers[name="c"].env[name="E"].junk"#;
+        let lines =
+            format!("  .spec.junk: field not declared in schema\n  {path}: field not declared in schema");
+        assert_eq!(both, format!("{before}errors:\n{lines}"));
+    });
+}
