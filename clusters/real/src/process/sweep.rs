@@ -18,15 +18,19 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Kills the programs of the member that `label` says, and waits until they are gone.
 ///
+/// They are gone when two looks in a row find none: a program that is just being started has no environment to show yet.
+///
 /// # Errors
 /// When they do not go.
 pub(crate) async fn end(label: &str) -> Result<(), String> {
     let clock = Clock::real();
+    let mut found_none = false;
     loop {
         let found = of(label);
-        if found.is_empty() {
+        if found.is_empty() && found_none {
             return Ok(());
         }
+        found_none = found.is_empty();
         if clock.elapsed() > PATIENCE {
             let ids: Vec<String> = found.iter().map(|pid| pid.as_raw_nonzero().to_string()).collect();
             return Err(format!("the processes {} do not end", ids.join(", ")));
@@ -63,7 +67,12 @@ mod tests {
     fn only_programs_with_the_very_label_are_killed() {
         let labelled = |label: &str| Command::new("sleep").arg("60").env(LABEL, label).spawn().unwrap();
         let [one, other] = [1, 2].map(|number| format!("sweep-{}-m{number}", std::process::id()));
-        let (mut left, mut longer) = (labelled(&one), labelled(&format!("{one}1")));
+        let alike = format!("{one}1");
+        let (mut left, mut longer) = (labelled(&one), labelled(&alike));
+        // A program shows its environment only some time after it was started.
+        while of(&one).is_empty() || of(&alike).is_empty() {
+            std::thread::yield_now();
+        }
         live(Seed(0), 1.0, |_| async { end(&one).await.unwrap() }).unwrap();
         assert!(!left.wait().unwrap().success());
         assert!(longer.try_wait().unwrap().is_none(), "it is of another member");
