@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use serde_saphyr::Spanned;
 use tokio::task::JoinSet;
 
+use super::account::Eviction;
 use super::driver::{Driver, Miss};
 use super::log::Log;
 use crate::dialect::{node_objects, objects};
@@ -268,7 +269,7 @@ impl Driver<'_> {
         for name in &names {
             let what = format!("{name} is ready and free of taints");
             let subject = super::driver::Subject::Member(name.clone());
-            let joined = |world: &crate::facts::World, _: &[super::account::Eviction]| {
+            let joined = |world: &crate::facts::World, _: &[Eviction]| {
                 world.members.get(name).is_some_and(|member| {
                     member.health == Some(crate::facts::Health::Ready) && member.taints.is_empty()
                 })

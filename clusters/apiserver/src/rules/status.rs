@@ -6,97 +6,74 @@ use super::At;
 use crate::failure::Cause;
 use crate::kinds::Kind;
 
-/// The counts of a status.
-struct Counts {
-    /// In the order in which they are looked at.
-    all: &'static [&'static str],
-    /// Those that count some of the `replicas`.
-    parts: &'static [&'static str],
-    /// How the replicas that are ready are called where there are fewer than are available.
-    ready: &'static str,
-}
+// The counts of each status, in the order in which they are looked at.
+const DEPLOYMENT: &[&str] = &[
+    "observedGeneration",
+    "replicas",
+    "updatedReplicas",
+    "readyReplicas",
+    "availableReplicas",
+    "unavailableReplicas",
+    "terminatingReplicas",
+    "collisionCount",
+];
+const REPLICA_SET: &[&str] = &[
+    "replicas",
+    "fullyLabeledReplicas",
+    "readyReplicas",
+    "availableReplicas",
+    "observedGeneration",
+    "terminatingReplicas",
+];
+const STATEFUL_SET: &[&str] = &[
+    "replicas",
+    "readyReplicas",
+    "currentReplicas",
+    "updatedReplicas",
+    "availableReplicas",
+    "observedGeneration",
+    "collisionCount",
+];
+const DAEMON_SET: &[&str] = &[
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+    "observedGeneration",
+    "updatedNumberScheduled",
+    "numberAvailable",
+    "numberUnavailable",
+    "collisionCount",
+];
+const BUDGET: &[&str] = &["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
 
-const DEPLOYMENT: Counts = Counts {
-    all: &[
-        "observedGeneration",
-        "replicas",
-        "updatedReplicas",
-        "readyReplicas",
-        "availableReplicas",
-        "unavailableReplicas",
-        "terminatingReplicas",
-        "collisionCount",
-    ],
-    parts: &["updatedReplicas", "readyReplicas", "availableReplicas"],
-    ready: "readyReplicas",
-};
-const REPLICA_SET: Counts = Counts {
-    all: &[
-        "replicas",
-        "fullyLabeledReplicas",
-        "readyReplicas",
-        "availableReplicas",
-        "observedGeneration",
-        "terminatingReplicas",
-    ],
-    parts: &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
-    ready: "readyReplicas",
-};
-const STATEFUL_SET: Counts = Counts {
-    all: &[
-        "replicas",
-        "readyReplicas",
-        "currentReplicas",
-        "updatedReplicas",
-        "availableReplicas",
-        "observedGeneration",
-        "collisionCount",
-    ],
-    parts: &["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"],
-    ready: "status.readyReplicas",
-};
-const DAEMON_SET: Counts = Counts {
-    all: &[
-        "currentNumberScheduled",
-        "numberMisscheduled",
-        "desiredNumberScheduled",
-        "numberReady",
-        "observedGeneration",
-        "updatedNumberScheduled",
-        "numberAvailable",
-        "numberUnavailable",
-        "collisionCount",
-    ],
-    parts: &[],
-    ready: "",
-};
-const BUDGET: Counts = Counts {
-    all: &["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"],
-    parts: &[],
-    ready: "",
-};
+/// Those that count some of the `replicas`.
+const PARTS: [&str; 5] =
+    ["updatedReplicas", "fullyLabeledReplicas", "readyReplicas", "currentReplicas", "availableReplicas"];
 
 /// What is wrong with the status of an object of a built-in kind.
 pub(crate) fn status_problems(kind: &Kind, object: &Value) -> Vec<Cause> {
-    let counts = match (&*kind.group, &*kind.plural) {
-        ("apps", "deployments") => DEPLOYMENT,
-        ("apps", "replicasets") | ("", "replicationcontrollers") => REPLICA_SET,
-        ("apps", "statefulsets") => STATEFUL_SET,
-        ("apps", "daemonsets") => DAEMON_SET,
-        ("policy", "poddisruptionbudgets") => BUDGET,
+    // With what the ready ones are called where more are available.
+    let (counts, ready) = match (&*kind.group, &*kind.plural) {
+        ("apps", "deployments") => (DEPLOYMENT, "readyReplicas"),
+        ("apps", "replicasets") | ("", "replicationcontrollers") => (REPLICA_SET, "readyReplicas"),
+        ("apps", "statefulsets") => (STATEFUL_SET, "status.readyReplicas"),
+        ("apps", "daemonsets") => (DAEMON_SET, ""),
+        ("policy", "poddisruptionbudgets") => (BUDGET, ""),
         _ => return Vec::new(),
     };
     let root = At::root(object);
     let status = root.field("status");
     let mut causes = Vec::new();
-    for field in counts.all {
+    for field in counts {
         status.field(field).not_negative(&mut causes);
     }
     let count = |field: &str| status.value[field].as_i64().unwrap_or(0);
-    let too_many = counts.parts.iter().filter(|part| count(part) > count("replicas"));
+    let parts = counts.iter().filter(|field| PARTS.contains(field));
+    let too_many = parts.filter(|part| count(part) > count("replicas"));
     causes.extend(too_many.map(|part| status.field(part).invalid("cannot be greater than status.replicas")));
-    if !counts.parts.is_empty() && count("availableReplicas") > count("readyReplicas") {
-        let detail = format!("cannot be greater than {}", counts.ready);
+    if !ready.is_empty() && count("availableReplicas") > count("readyReplicas") {
+        let detail = format!("cannot be greater than {ready}");
         causes.push(status.field("availableReplicas").invalid(&detail));
     }
     causes
