@@ -122,8 +122,12 @@ pub fn is_replaced(scheduled: bool, targets: &[TargetCluster], reports: &[Aggreg
     scheduled && !targets.is_empty() && targets.iter().all(healthy)
 }
 
+/// What a report may tell of beside counts.
+const GENERATIONS: [&str; 3] = ["generation", "observedGeneration", "resourceTemplateGeneration"];
+
 /// Whether a report says that the target does the work *of this schedule*. Healthy is not enough: until a schedule
-/// that changed the replicas has been delivered and reported on, the report is of the one before (#3736).
+/// that changed the replicas has been delivered and reported on, the report is of the one before (#3736). Counts of zero are
+/// left out of reports: one of generations alone is of a workload that was scaled to nothing.
 #[must_use]
 pub fn stands_in(target: &TargetCluster, report: &AggregatedStatus) -> bool {
     let number = |field: &str| report.status.as_ref()?.get(field)?.as_i64();
@@ -131,8 +135,14 @@ pub fn stands_in(target: &TargetCluster, report: &AggregatedStatus) -> bool {
         (Some(generation), Some(observed)) => observed >= generation,
         _ => true,
     };
-    let delivered = target.replicas == 0
-        || number("replicas").is_none_or(|replicas| replicas == i64::from(target.replicas));
+    let counts = report
+        .status
+        .as_ref()
+        .is_some_and(|status| status.keys().any(|field| !GENERATIONS.contains(&field.as_str())));
+    let scaled_to_nothing = number("generation").is_some() && !counts;
+    let replicas = number("replicas").or(scaled_to_nothing.then_some(0));
+    let delivered =
+        target.replicas == 0 || replicas.is_none_or(|replicas| replicas == i64::from(target.replicas));
     report.applied && report.health == Health::Healthy && observed && delivered
 }
 
@@ -208,6 +218,21 @@ mod tests {
         assert!(eviction_filter(std::slice::from_ref(&task), "m1").is_some());
         assert_eq!(fate(701), TaskFate::End);
         assert!(eviction_filter(&[], "m1").is_none());
+    }
+
+    #[test]
+    fn a_copy_that_is_told_to_be_healthy_at_nothing_stands_in_for_no_replicas() {
+        let generations = json!({"generation": 2, "observedGeneration": 2});
+        let cases = [
+            (0, &generations, true),
+            (4, &generations, false),
+            (4, &json!({"generation": 2, "observedGeneration": 2, "active": 4}), true),
+            (4, &json!({}), true),
+        ];
+        for (replicas, status, expected) in cases {
+            let stands_in = stands_in(&target("m2", replicas), &report("m2", "Healthy", status));
+            assert_eq!(stands_in, expected, "{replicas} {status}");
+        }
     }
 
     #[test]
