@@ -216,12 +216,7 @@ mod tests {
         workload.assignment.insert("m1".into(), 1);
         world.workloads.insert(WorkloadKey::default(), workload);
         let mut strike = |world: &mut World| {
-            world.faults.push(FaultInForce {
-                fault: "silence".into(),
-                member: None,
-                direction: None,
-                since: Duration::ZERO,
-            });
+            world.faults.push(FaultInForce { fault: "silence".into(), ..FaultInForce::default() });
             coverage.observe(&fact(1, News::FaultBegan { fault: "silence".into(), member: None }), world);
         };
         strike(&mut world);

@@ -23,7 +23,8 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
     match (text("fault"), text("state").as_deref()) {
         (Some(fault), Some("begin")) => {
             let (since, direction) = (world.now, text("direction"));
-            let begun = FaultInForce { fault: fault.clone(), member: member.clone(), direction, since };
+            let late = seconds(mark).unwrap_or_default();
+            let begun = FaultInForce { fault: fault.clone(), member: member.clone(), direction, late, since };
             if begun.is_of_a_clock() {
                 set_clock(world, mark, member.is_none());
                 world.faults.push(begun);
@@ -67,10 +68,14 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
 fn set_clock(world: &mut World, mark: &Mark, control_plane: bool) {
     world.stamps_are_off |= !mark.contains_key("node");
     if control_plane {
-        let by = mark.get("seconds").and_then(Value::as_f64).map(f64::abs);
-        let by = by.and_then(|by| Duration::try_from_secs_f64(by).ok()).unwrap_or(Duration::MAX);
-        world.clock_set = world.clock_set.saturating_add(by);
+        world.clock_set = world.clock_set.saturating_add(seconds(mark).unwrap_or(Duration::MAX));
     }
+}
+
+/// By how much a clock is set in either direction, or how late answers come.
+fn seconds(mark: &Mark) -> Option<Duration> {
+    let seconds = mark.get("seconds").and_then(Value::as_f64)?;
+    Duration::try_from_secs_f64(seconds.abs()).ok()
 }
 
 /// What a person does is told by a step.

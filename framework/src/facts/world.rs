@@ -73,7 +73,7 @@ pub struct World {
 }
 
 /// A fault that has not ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultInForce {
     /// `refuse`, `partition`, `controller-down` and the like.
     pub fault: String,
@@ -81,6 +81,8 @@ pub struct FaultInForce {
     pub member: Option<String>,
     /// `toMember` or `fromMember` where it hits only what goes that way.
     pub direction: Option<String>,
+    /// How late answers come under it.
+    pub late: Duration,
     /// When it began.
     pub since: Duration,
 }

@@ -41,6 +41,8 @@ struct Outage {
     otherwise: bool,
     /// Whether it was slow already when probes began to fail.
     slow: bool,
+    /// How late its answers came at most.
+    late: Duration,
     /// Since when the bound from above counts.
     anew: Duration,
     /// After how much of that a silence was broken by refusals, if it was.
@@ -157,6 +159,8 @@ impl NotReady {
         let anew = outage.ended.take().is_some() || outage.began == fact.at;
         let before = outage.failing;
         outage.slow |= in_force(member, court).any(|fault| bounds::failing(fault).is_none());
+        let late = in_force(member, court).map(|fault| fault.late).max();
+        outage.late = outage.late.max(late.unwrap_or_default());
         let failing = failing_now(member, court);
         outage.failing = failing.max(before);
         // What fails in a slower way than before may also be noticed later; and something else may go on while probes succeed.
@@ -201,8 +205,8 @@ impl NotReady {
             Some(after) => bounds::not_ready_mixed(court.timings(), after),
             None => bounds::not_ready(court.timings(), silent).filter(|_| outage.failing.is_some()),
         };
-        // What else a slow member is asked may be cut off as well.
-        let asked = court.timings().silent_probe.filter(|_| silent && outage.slow).unwrap_or_default();
+        // What else a slow member is asked may be cut off as well, and what it answered before may still be on its way.
+        let asked = court.timings().silent_probe.filter(|_| silent && outage.slow).unwrap_or(outage.late);
         let Some(limit) = limit.map(|limit| limit + asked) else { return };
         let reason = Reason {
             because: format!("{member} failed at {}, and {} is the longest", clock(outage.anew), span(limit)),

@@ -43,17 +43,18 @@ impl Guarantee for AsAsked {
 
 static HANDED_ON: Rule = Rule {
     id: "EVICTION-15",
-    sentence: "what a copy left to a new one goes on to the next, if the new one never worked",
+    sentence: "what a copy left to a new one goes on to the next while its task is there, if the new one never worked",
     features: &[Feature::GracefulEviction, Feature::PreservedState, Feature::HandsOnState],
     formula: "when the task begins",
     releases: "the target for all; Karmada reads the state of the copy that never worked (#6232)",
     source: "Karmada pkg/controllers/applicationfailover/common.go; karmada-io/karmada#6232",
 };
 
-/// V14: as long as no member that the workload moved to was told to be healthy, tasks preserve what the first one did.
+/// V14: as long as no member that the workload moved to was told to be healthy, tasks preserve what the first one did. What was
+/// preserved is in the task, and gone with it.
 #[derive(Default)]
 pub(super) struct HandedOn {
-    /// The last task that preserved anything, until a copy that came after it works.
+    /// The last task that preserved anything, until it ends or a copy that came after it works.
     last: Table<WorkloadKey, Box<EvictionTask>>,
 }
 
@@ -63,7 +64,7 @@ impl Guarantee for HandedOn {
     }
 
     fn topics(&self) -> Topics {
-        topics![EvictionBegan, InstanceHealth, WorkloadGone]
+        topics![EvictionBegan, EvictionEnded, InstanceHealth, WorkloadGone]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
@@ -87,6 +88,11 @@ impl Guarantee for HandedOn {
                 let told = court.workload(key).and_then(|workload| workload.instances.get(member));
                 let works = told.is_some_and(|told| told.health == InstanceHealth::Healthy);
                 if works && self.last.get(key).is_some_and(|last| last.member != *member) {
+                    self.last.swap_remove(key);
+                }
+            }
+            News::EvictionEnded { workload: key, task } => {
+                if self.last.get(key).is_some_and(|last| last.member == task.member) {
                     self.last.swap_remove(key);
                 }
             }

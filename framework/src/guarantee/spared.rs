@@ -26,6 +26,8 @@ pub(super) struct Spared {
     deadlines: BTreeMap<Subject, Spare>,
     /// Evictions from members without a taint, and when they were seen: the taint may be told of later.
     suspects: BTreeMap<Subject, (Fact, Option<Spare>)>,
+    /// When members last went, their taints with them. One of the same name may come after them.
+    gone: BTreeMap<String, Duration>,
 }
 
 /// A workload whose toleration was not used up.
@@ -70,6 +72,7 @@ impl Guarantee for Spared {
             News::MemberGone(member) => {
                 self.deadlines.retain(|subject, _| !subject.is_on(member));
                 self.suspects.retain(|subject, _| !subject.is_on(member));
+                self.gone.insert(member.clone(), fact.at);
             }
             _ => {}
         }
@@ -84,7 +87,8 @@ impl Guarantee for Spared {
         for (subject, (fact, spare)) in
             self.suspects.extract_if(.., |_, (fact, _)| now > fact.at.saturating_add(disorder))
         {
-            accuse(subject, &fact, spare, court);
+            let gone = subject.member.as_ref().and_then(|member| self.gone.get(member));
+            accuse(subject, &fact, spare, gone.copied(), court);
         }
         let latency = court.timings().latency;
         for (_, spare) in self.deadlines.extract_if(.., |_, spare| now > spare.until + latency) {
@@ -110,10 +114,17 @@ impl Spared {
     }
 }
 
-/// An eviction for a taint that is not there. One that came just before its taint went is no matter of this guarantee.
-fn accuse(subject: Subject, fact: &Fact, spare: Option<Spare>, court: &mut Court<'_>) {
+/// An eviction for a taint that is not there. One that came just before its taint went, or the member with it, is no matter
+/// of this guarantee.
+fn accuse(
+    subject: Subject,
+    fact: &Fact,
+    spare: Option<Spare>,
+    member_gone: Option<Duration>,
+    court: &mut Court<'_>,
+) {
     let name = subject.member.clone().unwrap_or_default();
-    let gone = court.member(&name).and_then(|member| member.untainted);
+    let gone = court.member(&name).and_then(|member| member.untainted).max(member_gone);
     let width = fact.width.and(court.exactness(&subject));
     let earliest = fact.at.saturating_sub(width.early);
     let in_flight = gone

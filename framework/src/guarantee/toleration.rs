@@ -56,6 +56,8 @@ static DEADLINE: Rule = Rule {
 pub(super) struct Deadline {
     /// Of each workload on a tainted member.
     known: BTreeMap<Subject, Tolerates>,
+    /// Since when those that tolerate all there is for ever do, whose toleration of something else was over before.
+    eased: BTreeMap<Subject, Duration>,
     /// When something was last evicted for a taint.
     last: Option<Duration>,
     waits: Waits,
@@ -93,10 +95,12 @@ impl Guarantee for Deadline {
             }
             News::WorkloadGone(key) => {
                 self.known.retain(|subject, _| !subject.is_of(key));
+                self.eased.retain(|subject, _| !subject.is_of(key));
                 self.waits.cancel_of(key, |_| true);
             }
             News::MemberGone(member) => {
                 self.known.retain(|subject, _| !subject.is_on(member));
+                self.eased.retain(|subject, _| !subject.is_on(member));
                 self.waits.cancel_all(|subject| subject.is_on(member));
             }
             _ => {}
@@ -185,6 +189,12 @@ impl Deadline {
                 reason,
             );
         }
+        match (self.known.get(&subject), &now) {
+            (Some(Tolerates::Until(until, _)), Some(Tolerates::Forever)) if *until <= fact.at => {
+                self.eased.insert(subject.clone(), fact.at);
+            }
+            _ => drop(self.eased.remove(&subject)),
+        }
         match now {
             Some(now) => self.known.insert(subject, now),
             None => self.known.remove(&subject),
@@ -194,10 +204,13 @@ impl Deadline {
     fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::on(key, member);
         let left = self.waits.met(&subject, fact);
+        let eased = self.eased.remove(&subject);
         let Some(tolerates) = self.known.remove(&subject) else { return };
         let seen = format!("{key} is evicted from {member}");
         let (until, taint) = match tolerates {
             Tolerates::Until(until, taint) => (until, taint),
+            // Who acts may not have seen yet that what was to be tolerated no longer is gone.
+            Tolerates::Forever if eased.is_some_and(|eased| eased >= court.seen_until(fact.at)) => return,
             Tolerates::Forever => {
                 let because = "every NoExecute taint is tolerated for ever".to_owned();
                 return court.violated(Charge::by(fact, subject, Bound::Never, because, seen));

@@ -190,6 +190,16 @@ fn an_eviction_without_a_taint_is_wrong_unless_another_watch_tells_of_the_taint_
 }
 
 #[test]
+fn who_evicts_may_not_know_yet_that_the_member_is_another_by_the_same_name() {
+    let anew = || tainted().at(12.0).leaves("m1").untaint("m1", "NoExecute");
+    let is_wrong = |at: f64| {
+        ids(&anew().at(at).evict("m1").until(at + 1.0), Outcome::is_violated).contains(&"TOLERATION-02")
+    };
+    assert!(!is_wrong(12.3));
+    assert!(is_wrong(14.0));
+}
+
+#[test]
 fn a_task_ends_when_all_are_healthy() {
     let evicted = || tainted().at(15.2).evict("m1").at(15.3).stamp("m1");
     holds("EVICTION-01", &evicted().at(16.2).end("m1").until(17.0));

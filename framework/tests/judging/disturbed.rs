@@ -64,6 +64,19 @@ fn what_else_a_slow_member_is_asked_may_be_cut_off_as_well() {
 }
 
 #[test]
+fn what_a_slow_member_answered_before_it_failed_may_still_be_on_its_way() {
+    let failed = |seconds: f64| {
+        let slow = json!({"fault": "delay", "cluster": "m1", "seconds": seconds, "state": "begin"});
+        let over = Story::new().mark(slow).at(11.5).fault("delay", "m1", "end");
+        over.at(12.0).fault("refuse", "m1", "begin")
+    };
+    // 1 + 1 + 3 x (1 + 1) and the latency; and the time that an answer takes.
+    breaks_nothing(failed(8.0), 28.4);
+    breaks("HEALTH-01", &failed(8.0).until(29.1));
+    breaks("HEALTH-01", &failed(0.0).until(21.1));
+}
+
+#[test]
 fn a_silence_that_refusals_break_may_be_noticed_by_one_more_silent_probe() {
     // 31 s of silence, a second of refusals, and silence: the first probe that fails ends after 33 s at most, the threshold is
     // full 3 s later, and the last begins just before that: 33 + 3 + 33 and the latency. Without, it is 67.

@@ -411,6 +411,34 @@ fn a_time_to_leave_that_is_set_does_not_move_for_what_is_tolerated() {
 }
 
 /// A person's taint.
+#[test]
+fn who_evicts_may_not_know_yet_that_only_what_is_tolerated_for_ever_is_left() {
+    let evicted = |at: f64| {
+        let pod = |evicted: bool| {
+            let mut pod = json!({
+                "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
+                "spec": {"nodeName": "a1", "tolerations": [
+                    {"key": "node.kubernetes.io/first", "operator": "Exists", "tolerationSeconds": 2},
+                    {"operator": "Exists"},
+                ]},
+                "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+            });
+            if evicted {
+                pod["status"]["conditions"] = json!([{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]);
+                pod["metadata"]["deletionTimestamp"] = "2030-01-01T00:01:00Z".into();
+            }
+            pod
+        };
+        let story = cluster(2, 0).at(1.2).sees(EventType::Modified, pod(false));
+        let story = story.at(1.5).taint("a1", "first", "NoExecute");
+        let story = story.taint("a1", "second", "NoExecute");
+        let eased = story.at(3.6).untaint("a1", "first", "NoExecute");
+        eased.at(at).sees(EventType::Modified, pod(true)).ends(at + 1.0).0
+    };
+    assert!(!evicted(3.7).contains("TOLERATION-01"));
+    assert!(evicted(5.6).contains("TOLERATION-01"));
+}
+
 fn reserved(story: Story) -> Story {
     story.node("a1", |node| {
         node["spec"]["taints"] = json!([{"key": "example.com/own", "effect": "NoSchedule"}]);

@@ -382,6 +382,11 @@ fn state_that_no_copy_has_made_use_of_is_handed_on() {
     };
     holds("EVICTION-15", &twice("seven"));
     shows("EVICTION-15", &twice("none"));
+    let after = evicted(Story::new(), &json!({"preservedLabelState": {"state": "seven"}})).at(21.0);
+    let ended =
+        after.spec(&json!({"gracefulEvictionTasks": []})).at(22.0).taint("m2", "maintenance", "NoExecute");
+    let next = ended.at(22.3).spec(&json!({"clusters": [], "gracefulEvictionTasks": [task("m2", "none")]}));
+    assert!(!ids(&next.until(22.5), Outcome::is_violated).contains(&"EVICTION-15"), "nobody knows any more");
 }
 
 #[test]
