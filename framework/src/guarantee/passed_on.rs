@@ -91,10 +91,10 @@ impl Guarantee for HandedOn {
                     self.last.swap_remove(key);
                 }
             }
-            News::EvictionEnded { workload: key, task } => {
-                if self.last.get(key).is_some_and(|last| last.member == task.member) {
-                    self.last.swap_remove(key);
-                }
+            News::EvictionEnded { workload: key, task }
+                if self.last.get(key).is_some_and(|last| last.member == task.member) =>
+            {
+                self.last.swap_remove(key);
             }
             News::WorkloadGone(key) => drop(self.last.swap_remove(key)),
             _ => {}
