@@ -58,7 +58,9 @@ impl Guarantee for Graceful {
                 self.tasks.remove(&Subject::on(workload, &task.member));
             }
             News::EvictionEnded { workload: key, task }
-                if court.workload(key).is_some_and(|workload| runs(workload, court.world, |_| false)) =>
+                if court.workload(key).is_some_and(|workload| {
+                    runs(workload, court.world, |member| self.ran_just_now(key, member, fact.at, court))
+                }) =>
             {
                 self.replaced.insert(Subject::on(key, &task.member));
             }
@@ -129,6 +131,12 @@ impl Graceful {
         } else if let Some(lost) = self.ran.get_mut(&subject) {
             lost.get_or_insert(fact.at);
         }
+    }
+
+    /// Whether a copy ran all that is assigned until a moment ago: who judges by that has not seen yet that it does no more.
+    fn ran_just_now(&self, key: &WorkloadKey, member: &str, now: Duration, court: &Court<'_>) -> bool {
+        let lost = self.ran.get(&Subject::on(key, member)).copied().flatten();
+        lost.is_some_and(|lost| now <= lost.saturating_add(court.timings().latency))
     }
 
     /// What a copy lacks of a new assignment everybody knows.

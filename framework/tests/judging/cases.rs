@@ -241,6 +241,18 @@ fn the_old_copy_stays_until_the_new_one_really_runs() {
 }
 
 #[test]
+fn a_new_copy_that_ran_a_moment_ago_runs_as_far_as_is_known() {
+    let blinked = |at: f64| {
+        let watched = moved().mark(json!({"observer": {"on": "m3"}})).at(16.0).healthy("m3");
+        let blinked = watched.runs("m3", 2).at(16.1).runs("m3", 1);
+        let ended = blinked.at(at).end("m1").at(at + 0.1).recall("m1").until(at + 0.5);
+        ids(&ended, Outcome::is_violated).contains(&"EVICTION-03")
+    };
+    assert!(!blinked(16.15));
+    assert!(blinked(19.0));
+}
+
+#[test]
 fn a_new_copy_that_ran_when_the_task_ended_may_be_moved_on_before_the_old_one_goes() {
     let moved_on = |ready: u64| {
         let watched = moved().mark(json!({"observer": {"on": "m3"}}));
