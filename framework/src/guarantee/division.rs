@@ -233,7 +233,9 @@ fn within_room(change: &Change<'_>) -> Judged {
 fn fewest(change: &Change<'_>) -> Judged {
     let workload = change.workload;
     let newcomer = change.now.keys().find(|name| !change.was.contains_key(*name))?;
-    if !workload.placement.aggregated || !workload.placement.spread.is_empty() {
+    // Where none are wanted there is nothing to divide: whoever may be chosen is, as for what has no replicas.
+    let divides = workload.replicas > 0 && workload.placement.aggregated;
+    if !divides || !workload.placement.spread.is_empty() {
         return None;
     }
     let stay = |name: &&String| may_stay(workload, name, change.court.world);
