@@ -45,7 +45,9 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
                 let over = world.faults.remove(place);
                 if over.hinders() {
                     let lasted = world.now.saturating_sub(over.since).min(LONGEST_BACK_OFF);
-                    world.hindered = world.hindered.max(world.now + lasted);
+                    // What was on its way still comes late, and before all that is told after it.
+                    let waits = lasted.max(over.late);
+                    world.hindered = world.hindered.max(world.now.saturating_add(waits));
                 }
             }
             match fault.as_str() {

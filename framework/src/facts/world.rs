@@ -28,7 +28,8 @@ pub struct World {
     pub faults: Vec<FaultInForce>,
     /// When members last lost what they held, or came back from that.
     pub lost: BTreeMap<String, Duration>,
-    /// Until when those who were hindered by faults of the control plane may wait to try again, each as long as its fault lasted.
+    /// Until when those who were hindered by faults of the control plane may wait to try again, each as long as its fault lasted,
+    /// or for what it still has on its way.
     pub hindered: Duration,
     /// Since when that is so, where it is: what has changed since they may not have seen.
     pub blind_since: Duration,

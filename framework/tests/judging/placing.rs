@@ -155,6 +155,17 @@ fn every_member_of_a_duplicated_workload_has_all_replicas() {
 }
 
 #[test]
+fn what_is_late_on_its_way_comes_late_when_the_lag_is_over() {
+    let stays = |seconds: f64| {
+        let lag = |state: &str| json!({"fault": "lag", "seconds": seconds, "state": state});
+        let lagged = Story::new().at(10.5).mark(lag("begin")).at(11.5).mark(lag("end"));
+        ids(&lagged.policy(one_of(&["m1"]), 3).divide(&[("m1", 2)]).until(40.0), Outcome::is_violated)
+    };
+    assert!(stays(2.0).contains(&"REPLICAS-02"));
+    assert!(!stays(60.0).contains(&"REPLICAS-02"));
+}
+
+#[test]
 fn the_shares_of_a_divided_workload_add_up() {
     let grown = || weighted().divide(&[("m1", 2), ("m2", 1)]).at(20.0).policy(json!({}), 4).binding();
     holds("REPLICAS-03", &grown().at(20.5).divide(&[("m1", 2), ("m2", 2)]).until(22.0));
@@ -260,4 +271,8 @@ fn what_is_for_few_members_comes_to_another_only_for_want_of_room() {
     };
     holds("REPLICAS-11", &aggregated(14).divide(&[("m1", 12), ("m2", 2)]).until(21.0));
     shows("REPLICAS-11", &aggregated(4).divide(&[("m1", 2), ("m2", 2)]).until(21.0));
+    // The first time, only one may be chosen; but where none are wanted, everybody is.
+    let fresh = |replicas| by_room("Aggregated", 2).divide(&[]).at(20.0).policy_replicas(replicas);
+    breaks("REPLICAS-11", &fresh(2).divide(&[("m1", 1), ("m2", 1)]).until(21.0));
+    assert_eq!(ids(&fresh(0).divide(&[("m1", 0), ("m2", 0)]).until(21.0), Outcome::is_violated), [""; 0]);
 }
