@@ -121,6 +121,14 @@ impl Guarantee for NotReady {
 }
 
 impl Outage {
+    /// One that nobody knew of before `fact`. It began with the first fault that is in force: one outlasts the member that it hit,
+    /// and a probe of another by the same name may have failed ever since that came.
+    fn first(member: &str, fact: &Fact, court: &Court<'_>) -> Self {
+        let since = in_force(member, court).map(|fault| fault.since).min();
+        let began = since.map_or(fact.at, |since| since.min(fact.at));
+        Self { began, ..Self::default() }
+    }
+
     /// After this it is over, if it has ended.
     fn settled(&self, timings: &Timings) -> Option<Duration> {
         Some(self.ended? + settled_after(timings, self.failing)?)
@@ -154,8 +162,8 @@ impl NotReady {
         if court.member(member).is_some_and(|member| member.pulls) {
             return;
         }
-        let first = Outage { began: fact.at, ..Outage::default() };
-        let outage = self.outages.entry(member.to_owned()).or_insert(first);
+        let outage =
+            self.outages.entry(member.to_owned()).or_insert_with(|| Outage::first(member, fact, court));
         let anew = outage.ended.take().is_some() || outage.began == fact.at;
         let before = outage.failing;
         outage.slow |= in_force(member, court).any(|fault| bounds::failing(fault).is_none());
@@ -183,8 +191,8 @@ impl NotReady {
     /// Probes may fail from now on, or need not; whether they do nobody tells.
     fn reached_otherwise(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
         if court.member(member).is_some_and(|member| !member.pulls) {
-            let first = Outage { began: fact.at, ..Outage::default() };
-            let outage = self.outages.entry(member.to_owned()).or_insert(first);
+            let outage =
+                self.outages.entry(member.to_owned()).or_insert_with(|| Outage::first(member, fact, court));
             (outage.otherwise, outage.ended) = (true, None);
         }
     }

@@ -40,6 +40,19 @@ fn nobody_knows_since_when_a_member_fails_that_is_reached_otherwise() {
 }
 
 #[test]
+fn a_fault_outlasts_a_member_that_goes_and_comes_again() {
+    let is_wrong = |hit: &str| {
+        let lossy = Story::new().fault("lose", hit, "begin").at(11.0).leaves("m3").at(12.0);
+        let refused = lossy.ready("m3", "True").at(30.0).fault("refuse", "m3", "begin").at(31.0);
+        let told = refused.ready("m3", "False").taint("m3", "not-ready", "NoSchedule");
+        ids(&told.until(31.5), Outcome::is_violated).contains(&"HEALTH-01")
+    };
+    // The threshold may have begun with a probe that was lost.
+    assert!(!is_wrong("m3"));
+    assert!(is_wrong("m2"));
+}
+
+#[test]
 fn what_was_to_be_done_while_requests_failed_is_tried_again_as_late_as_a_queue_waits() {
     let fails = |story: Story, state: &str| story.mark(json!({"fault": "fail", "state": state}));
     let unstamped = |story: Story| {
