@@ -182,7 +182,7 @@ pub enum InstanceHealth {
 pub struct Instance {
     /// Its health.
     pub health: InstanceHealth,
-    /// Replicas ready, where the status says.
+    /// Replicas ready, where the status says; none also where it leaves out all counts, as those of zero are.
     pub ready: Option<u64>,
     /// Whether it is written to the member.
     pub applied: bool,

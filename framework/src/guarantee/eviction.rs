@@ -18,7 +18,8 @@ fn told_healthy(workload: &Workload) -> bool {
 }
 
 /// Whether what is told of every assigned member is of the latest schedule: so many replicas as that has given it, and
-/// nothing that could not be written.
+/// nothing that could not be written. A copy that was scaled to nothing is healthy without any replicas, and told to be so until
+/// what it is to be since has been delivered and reported on.
 fn told_of_schedule(workload: &Workload) -> bool {
     let is_of = |(member, replicas): (&String, &u64)| {
         let told = workload.instances.get(member).and_then(|instance| instance.ready);

@@ -169,6 +169,26 @@ fn a_task_does_not_end_by_what_is_told_of_a_copy_that_could_not_be_written() {
 }
 
 #[test]
+fn a_task_does_not_end_by_what_is_told_of_a_copy_that_was_scaled_to_nothing() {
+    let evicted = |status: &Value| {
+        let told = |name: &str| json!({"clusterName": name, "health": "Healthy", "status": status});
+        let told = json!({"aggregatedStatus": [told("m1"), told("m2")]});
+        let applied = json!({"status": {"conditions": [{"type": "Applied", "status": "True"}]}});
+        let story = Story::new().work("m1", &json!({})).work("m2", &applied).copy("m1").copy("m2");
+        let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"})).tells(&told);
+        tainted.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1")
+    };
+    let all = json!({"generation": 2, "observedGeneration": 2, "replicas": 2, "readyReplicas": 2});
+    breaks("EVICTION-01", &evicted(&all).until(22.5));
+    // Deployments leave out all counts of zero, StatefulSets do not.
+    breaks_nothing(evicted(&json!({"generation": 2, "observedGeneration": 2})), 30.0);
+    breaks_nothing(evicted(&json!({"generation": 2, "observedGeneration": 2, "replicas": 0})), 30.0);
+    // What counts otherwise, or not at all, says nothing of it.
+    breaks("EVICTION-01", &evicted(&json!({"generation": 2, "active": 2})).until(22.5));
+    breaks("EVICTION-01", &evicted(&json!({})).until(22.5));
+}
+
+#[test]
 fn an_eviction_for_ill_health_waits_for_the_state_that_is_to_be_handed_on() {
     let rules = json!([{"aliasLabelName": "ready", "jsonPath": "{.readyReplicas}"}]);
     let failover = json!({"propagateDeps": true, "failover": {"application": {

@@ -326,13 +326,26 @@ fn instance(value: &Tree<'_>, tells: bool) -> Option<(String, Instance)> {
         Some("Unhealthy") => InstanceHealth::Unhealthy,
         _ => InstanceHealth::Unknown,
     };
-    let ready = value["status"]["readyReplicas"].as_u64();
+    let ready = ready(&value["status"]);
     let applied = value["applied"] == true;
     let mut says = BTreeSet::new();
     if tells {
         paths(&value["status"], String::new(), &mut says);
     }
     Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, applied, says }))
+}
+
+/// What a status may tell of beside counts.
+const GENERATIONS: [&str; 3] = ["generation", "observedGeneration", "resourceTemplateGeneration"];
+
+/// How many replicas a status tells to be ready. Who tells of the generation leaves out counts of zero: a status with that alone
+/// tells of none, as does one that says that there are no replicas.
+fn ready(status: &Tree<'_>) -> Option<u64> {
+    let told = status["readyReplicas"].as_u64();
+    let counts = || status.fields().iter().any(|(name, _)| !GENERATIONS.contains(&&**name));
+    let is_of_none =
+        || status["replicas"].as_u64() == Some(0) || (status.get("generation").is_some() && !counts());
+    told.or_else(|| is_of_none().then_some(0))
 }
 
 /// The paths to all that `value` says, as `JSONPath` has them: `{.job.id}`. Lists are not looked into.
