@@ -77,13 +77,16 @@ static KEPT: Rule = Rule {
 };
 
 /// L1: of the members assigned before, those stay that nothing speaks against. Of what is divided by weight, a
-/// share may come to nothing.
+/// share may come to nothing. Who is hindered may not know yet of a member that another has chosen, and where none that is
+/// known fits, the assignment is emptied (on a `FitError` in Karmada's `pkg/scheduler/scheduler.go`).
 #[derive(Default)]
 pub(super) struct Kept {
     /// Workloads whose replicas or placement changed since they were last scheduled.
     changed: BTreeSet<WorkloadKey>,
     /// Losses without a reason; another watch may still tell of one.
     suspects: BTreeMap<Subject, Fact>,
+    /// When each member came.
+    came: BTreeMap<String, Duration>,
 }
 
 impl Guarantee for Kept {
@@ -92,11 +95,14 @@ impl Guarantee for Kept {
     }
 
     fn topics(&self) -> Topics {
-        topics![Wanted, WorkloadGone, MemberLeaving, MemberGone, Assigned]
+        topics![Health, Wanted, WorkloadGone, MemberLeaving, MemberGone, Assigned]
     }
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
+            News::Health { member, first: true, .. } => {
+                self.came.insert(member.clone(), fact.at);
+            }
             News::Wanted(key) => {
                 // Of what is duplicated, another number of replicas moves none.
                 let Some(workload) = court.workload(key) else { return };
@@ -156,13 +162,21 @@ impl Kept {
         let (kept, lost): (Vec<_>, Vec<_>) =
             was.keys().partition(|member| workload.assignment.contains_key(*member));
         let goes = |member: &String| {
-            may_go(workload, member, court) || may_get_nothing(workload, member, was, fact, court)
+            may_go(workload, member, court)
+                || may_get_nothing(workload, member, was, fact, court)
+                || self.may_be_unknown(member, fact, court)
         };
         let wronged: Vec<_> = lost.into_iter().filter(|member| !goes(member)).collect();
         if wronged.is_empty() && !kept.is_empty() {
             court.book.held();
         }
         self.suspects.extend(wronged.into_iter().map(|member| (Subject::on(key, member), fact.clone())));
+    }
+
+    /// Whether who chose may be shown an old past, before `member` came.
+    fn may_be_unknown(&self, member: &str, fact: &Fact, court: &Court<'_>) -> bool {
+        let unseen = |came: &Duration| *came >= court.seen_until(fact.at);
+        court.world.is_hindered(fact.at) && self.came.get(member).is_some_and(unseen)
     }
 }
 

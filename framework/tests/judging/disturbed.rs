@@ -53,6 +53,22 @@ fn a_fault_outlasts_a_member_that_goes_and_comes_again() {
 }
 
 #[test]
+fn who_is_hindered_may_not_know_of_a_member_for_which_another_has_chosen() {
+    let rival = |story: Story, state: &str| story.mark(json!({"fault": "rival", "state": state}));
+    let is_wrong = |story: Story, left: &str| {
+        let tainted = story.at(12.0).ready("m4", "True").mark(json!({"step": "taint", "cluster": "m1"}));
+        let evicted = tainted.taint("m1", "not-ready", "NoExecute").at(17.2).evict("m1").at(17.3).stamp("m1");
+        let dropped = evicted.at(17.4).assign(&["m2", "m4"]).at(17.5).assign(&[left]);
+        ids(&dropped.until(18.0), Outcome::is_violated).contains(&"PLACEMENT-01")
+    };
+    let rivals = || rival(Story::new(), "begin");
+    assert!(!is_wrong(rivals(), "m2"));
+    // Both know of m2, and who is alone again knows of all.
+    assert!(is_wrong(rivals(), "m4"));
+    assert!(is_wrong(rival(rivals().at(10.5), "end"), "m2"));
+}
+
+#[test]
 fn what_was_to_be_done_while_requests_failed_is_tried_again_as_late_as_a_queue_waits() {
     let fails = |story: Story, state: &str| story.mark(json!({"fault": "fail", "state": state}));
     let unstamped = |story: Story| {
