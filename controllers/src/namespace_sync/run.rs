@@ -46,12 +46,15 @@ fn is_open(cluster: &Cluster) -> bool {
 }
 
 async fn reconcile(context: Arc<Context>, namespace: Arc<Namespace>) -> Result<Action, Error> {
+    // A cluster that it cannot be written for now does not keep it from the others.
+    let mut outcome = Ok(Action::await_change());
     if context.rules.is_synced(&namespace, &context.settings.skipped_propagating_namespaces) {
         for cluster in context.clusters.list().iter().filter(|cluster| is_open(cluster)) {
-            ensure(&context, &namespace, cluster).await?;
+            let written = ensure(&context, &namespace, cluster).await;
+            outcome = outcome.and_then(|action| written.map(|()| action));
         }
     }
-    Ok(Action::await_change())
+    outcome
 }
 
 /// Makes the Work of the namespace in the cluster say what it should.
