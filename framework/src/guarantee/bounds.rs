@@ -255,6 +255,15 @@ pub(super) fn told(timings: &Timings) -> Duration {
     timings.latency
 }
 
+pub(super) const NEEDED: &str = "at most latency after the change; for a member that was removed and made anew, \
+    also until it has been there for as long as it was away (1000 s at most) + latency";
+
+/// From a change to the manifest of what a workload uses, for a member that was away for `late` longer than it has been back: the
+/// binding of what is used is not scheduled, so that only its queue tries again.
+pub(super) fn needed(timings: &Timings, late: Duration) -> Duration {
+    timings.latency + late.min(LONGEST_BACK_OFF)
+}
+
 /// The longest that a queue waits until it tries again what failed.
 pub(super) const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 

@@ -1,6 +1,7 @@
 //! That what the pods of a workload use comes to where the workload goes: DELIVERY.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
@@ -12,7 +13,7 @@ static NEEDED: Rule = Rule {
     id: "DELIVERY-13",
     sentence: "what the pods of a workload refer to is written for every member that the workload is assigned to",
     features: &[Feature::PropagatesDependencies],
-    formula: bounds::TOLD,
+    formula: bounds::NEEDED,
     releases: "all; Karmada 1.13 and older may collect it as garbage (#6034)",
     source: "Karmada pkg/dependenciesdistributor/dependencies_distributor.go; default interpreter, GetDependencies",
 };
@@ -23,6 +24,10 @@ static NEEDED: Rule = Rule {
 pub(super) struct Needed {
     /// Who refers to what.
     used_by: BTreeMap<WorkloadKey, BTreeSet<WorkloadKey>>,
+    /// Since when members are being removed, or are gone.
+    away: BTreeMap<String, Duration>,
+    /// Of those that were made anew, when they have been there for as long as they were away.
+    late: BTreeMap<String, Duration>,
     waits: Waits,
 }
 
@@ -33,6 +38,7 @@ impl Guarantee for Needed {
 
     fn topics(&self) -> Topics {
         topics![
+            Health,
             Assigned,
             Wanted,
             Delivered,
@@ -75,6 +81,12 @@ impl Guarantee for Needed {
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.waits.cancel_all(|subject| subject.is_on(member));
+                self.away.entry(member.clone()).or_insert(fact.at);
+            }
+            News::Health { member, first: true, .. } => {
+                if let Some(since) = self.away.remove(member) {
+                    self.late.insert(member.clone(), fact.at + fact.at.saturating_sub(since));
+                }
             }
             _ => {}
         }
@@ -109,7 +121,8 @@ impl Needed {
                 because: format!("{key} is to be on {member}, and uses {needed}"),
                 missing: format!("there is no manifest of {needed} for {member}"),
             });
-            self.waits.heal(subject, fact, bounds::told(court.timings()), wrong, court);
+            let late = self.late.get(member).map_or(Duration::ZERO, |late| late.saturating_sub(fact.at));
+            self.waits.heal(subject, fact, bounds::needed(court.timings(), late), wrong, court);
         }
     }
 }

@@ -216,6 +216,16 @@ fn what_pods_refer_to_comes_along() {
     let is_broken = |story: Story| ids(&story.until(21.5), Outcome::is_violated).contains(&"DELIVERY-13");
     assert!(!is_broken(goes()));
     assert!(is_broken(goes().object_gone(going.clone())));
+    // Where the member was removed and made anew, who could not write for it tries again as late as it was away: here 8 s.
+    let anew = |until: f64| {
+        let used = story().at(10.5).object(needs(conf.clone())).at(12.0).leaves("m2");
+        let back = used.object_gone(needs(conf.clone())).at(20.0).ready("m2", "True");
+        let mut changed = conf.clone();
+        changed["data"] = json!({"key": "value"});
+        ids(&back.object(changed).until(until), Outcome::is_violated).contains(&"DELIVERY-13")
+    };
+    assert!(!anew(27.9));
+    assert!(anew(30.0));
 }
 
 #[test]
