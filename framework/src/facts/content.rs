@@ -25,6 +25,8 @@ pub struct Template {
     pub content: Content,
     /// Whether it is being deleted.
     pub leaving: bool,
+    /// The policy that it belongs to, by its marks; empty where there are none.
+    pub policy: String,
 }
 
 impl Content {

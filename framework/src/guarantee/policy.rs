@@ -33,7 +33,7 @@ impl Guarantee for Followed {
     }
 
     fn topics(&self) -> Topics {
-        topics![Wanted, Claimed, Policy, WorkloadGone]
+        topics![Wanted, Claimed, Policy, Template, WorkloadGone]
     }
 
     fn waits(&mut self) -> Option<&mut Waits> {
@@ -43,6 +43,7 @@ impl Guarantee for Followed {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::Wanted(key) | News::Claimed { workload: key, .. } => self.look(key, fact, court),
+            News::Template(key) if self.0.has(&Subject::workload(key)) => self.look(key, fact, court),
             News::Policy(name) => {
                 let world = court.world;
                 let its = world.workloads.iter().filter(|(_, workload)| workload.policy == *name);
@@ -60,7 +61,11 @@ impl Followed {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
         let Some(workload) = court.workload(key) else { return };
         let subject = Subject::workload(key);
-        let Some(policy) = policy_of(workload, court).filter(|policy| !policy.lazy) else {
+        // What a lazy policy has taken over keeps the record of the policy before, until the template changes.
+        let policies = &court.world.policies;
+        let claimed = court.world.templates.get(key).and_then(|template| policies.get(&template.policy));
+        let is_eager = |policy: &&Policy| !policy.lazy && !claimed.is_some_and(|claimed| claimed.lazy);
+        let Some(policy) = policy_of(workload, court).filter(is_eager) else {
             return self.0.cancel(&subject);
         };
         let differs = policy.placement != workload.placement;

@@ -66,6 +66,23 @@ fn a_template_stays_with_its_policy_unless_another_preempts() {
 }
 
 #[test]
+fn the_record_of_what_a_lazy_policy_has_taken_over_stays_as_it_is() {
+    let claimed = |by: &str| {
+        let mut template = deployment("web:1");
+        template["metadata"]["annotations"] = json!({
+            "propagationpolicy.karmada.io/namespace": "default", "propagationpolicy.karmada.io/name": by,
+        });
+        let all =
+            [policy("rival", 2, &json!({})), policy("idle", 2, &json!({"activationPreference": "Lazy"}))];
+        let story = all.into_iter().fold(Story::new(), Story::object).belongs_to("rival").at(20.0);
+        let story = story.object(policy("rival", 1, &json!({}))).at(20.1).object(template);
+        ids(&story.until(25.0), Outcome::is_violated).contains(&"POLICY-01")
+    };
+    assert!(!claimed("idle"));
+    assert!(claimed("rival"));
+}
+
+#[test]
 fn what_is_lazy_waits_for_its_template() {
     let changed = |version: &str| {
         let lazy = policy("web", 2, &json!({"activationPreference": "Lazy"}));

@@ -2,15 +2,16 @@
 
 use super::content::{self, PARTS};
 use super::seen::{Last, Seen, value};
+use super::wishes;
 use crate::facts::{News, Template, WorkloadKey, World};
 use crate::history::digest::Table;
 
 /// The label of a namespace that members are not to get.
 const KEPT_BACK: &str = "namespace.karmada.io/skip-auto-propagation";
 
-/// What each template said last.
+/// What each template said last: what it asks for, and whose it is.
 #[derive(Debug, Default)]
-pub(super) struct Templates(Table<WorkloadKey, [Last; 3]>);
+pub(super) struct Templates(Table<WorkloadKey, ([Last; 3], [Last; 2])>);
 
 impl Templates {
     /// What this version of an object changes, if it is of a kind that is looked at.
@@ -29,7 +30,7 @@ impl Templates {
             return world.templates.swap_remove(&key).map(|_| News::Template(key)).into_iter().collect();
         }
         let first = !self.0.contains_key(&key);
-        let last = self.0.entry(key.clone()).or_default();
+        let (last, [annotations, labels]) = self.0.entry(key.clone()).or_default();
         let parts = PARTS.map(|part| seen.object.whole(part));
         // All of them are to be looked at.
         let differs = last.iter_mut().zip(parts).fold(false, |any, (last, part)| last.differs(part) || any);
@@ -37,6 +38,10 @@ impl Templates {
         let mut now = Template { leaving: seen.leaving, ..known.clone() };
         if differs {
             now.content = content::object(seen);
+        }
+        let marks = ["annotations", "labels"].map(|place| seen.metadata(place));
+        if annotations.differs(marks[0]) | labels.differs(marks[1]) {
+            now.policy = wishes::owner(&marks.map(value));
         }
         if *known == now && !first {
             return Vec::new();
