@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::driver::{Driver, Miss, Subject};
 use super::expect::at_rest;
-use crate::facts::{Health, InstanceHealth, Member, Workload, World};
+use crate::facts::{Health, InstanceHealth, Member, Workload, WorkloadKey, World};
 use crate::scenario::Calm;
 
 /// What the step waits for, as reports have it.
@@ -47,12 +47,12 @@ pub(super) fn unrest<'w>(world: &'w World, nodes: bool, unkept: &BTreeSet<String
     if let Some((name, _)) = member {
         return Some(Unrest::Member(name));
     }
-    let rests = |workload: &Workload| match nodes {
+    let rests = |key: &WorkloadKey, workload: &Workload| match nodes {
         true => is_ready_somewhere(workload),
-        false => is_where_it_belongs(workload, unkept),
+        false => is_where_it_belongs(key, workload, world, unkept),
     };
     let mut workloads = world.workloads.iter();
-    workloads.find(|(_, workload)| !rests(workload)).map(|(key, _)| Unrest::Workload(key.name()))
+    workloads.find(|(key, workload)| !rests(key, workload)).map(|(key, _)| Unrest::Workload(key.name()))
 }
 
 /// Whom it is that is not at rest.
@@ -74,13 +74,26 @@ fn is_ready_somewhere(pod: &Workload) -> bool {
 }
 
 /// At rest, delivered to its members and to no others, and left nowhere else.
-fn is_where_it_belongs(workload: &Workload, unkept: &BTreeSet<String>) -> bool {
+fn is_where_it_belongs(
+    key: &WorkloadKey,
+    workload: &Workload,
+    world: &World,
+    unkept: &BTreeSet<String>,
+) -> bool {
     let belongs = |member: &String| workload.targets().any(|target| target == member);
     let managed = workload.running.iter().filter(|(_, running)| running.managed).map(|(member, _)| member);
     let managed = managed.filter(|member| !unkept.contains(*member));
     // What only others need is placed nowhere of its own, also when nobody needs it any more.
     let has_a_place = workload.placeable || !workload.policy.is_empty();
-    let placed_by_nobody = !workload.required_by.is_empty() || !has_a_place;
+    let placed_by_nobody =
+        !workload.required_by.is_empty() || !has_a_place || is_left_behind(key, workload, world);
     (workload.assignment.is_empty() && placed_by_nobody || at_rest(workload))
         && workload.deliveries.keys().chain(managed).all(belongs)
+}
+
+/// Whether its policy is lazy, and says something else by now than the record, which may be fit for no member: that stays so
+/// until the template changes.
+fn is_left_behind(key: &WorkloadKey, workload: &Workload, world: &World) -> bool {
+    let claimed = world.templates.get(key).map_or(&workload.policy, |template| &template.policy);
+    world.policies.get(claimed).is_some_and(|policy| policy.lazy && policy.placement != workload.placement)
 }

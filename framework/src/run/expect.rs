@@ -325,7 +325,10 @@ pub(super) fn at_rest(workload: &Workload) -> bool {
         let told =
             workload.instances.get(member).is_some_and(|instance| instance.health == InstanceHealth::Healthy);
         let runs = workload.running.get(member);
-        let ready = runs.is_some_and(|running| running.replicas == *replicas && running.ready == *replicas);
+        // Where nobody is assigned any, the manifest asks for as many as the template, which a lazy policy lets change alone.
+        let asked = workload.deliveries.get(member).filter(|_| workload.replicas == 0);
+        let replicas = asked.map_or(*replicas, |delivery| delivery.replicas);
+        let ready = runs.is_some_and(|running| running.replicas == replicas && running.ready == replicas);
         told && ready || workload.held_back.from(member)
     };
     !assigned.is_empty() && whole && workload.evictions.is_empty() && assigned.iter().all(well)

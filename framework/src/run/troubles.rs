@@ -11,7 +11,7 @@ use crate::scenario::{Crash, Disturbance};
 
 impl Driver<'_> {
     /// Lets the API server be in trouble, if that is what `fault` asks for.
-    pub(super) async fn trouble(&self, fault: &Disturbance) -> Result<Option<FaultGuard>, Miss> {
+    pub(super) async fn trouble(&mut self, fault: &Disturbance) -> Result<Option<FaultGuard>, Miss> {
         let strikes = match fault {
             Disturbance::Fail(it) => ServerFault::Fail { status: it.with, every: it.every.value },
             Disturbance::Conflict(it) => ServerFault::Conflict { every: it.every.value },
@@ -23,6 +23,10 @@ impl Driver<'_> {
             _ => return Ok(None),
         };
         self.is_inside(fault)?;
+        if let ServerFault::Stale { .. } = strikes {
+            // Who is shown a manifest that is gone makes a copy of it, which is nobody's to take away.
+            self.unkept.extend(self.scenario.members());
+        }
         let log = self.log.clone();
         let begun = trouble(self.fleet.gate(), fault.kind(), strikes, move |mark| log.mark(mark));
         Ok(Some(begun))
