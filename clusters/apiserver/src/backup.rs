@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::allocate::Allocated;
+use crate::discovery::Documents;
 use crate::gc::Dependents;
 use crate::kinds::Kind;
 use crate::server::{ApiServer, Inner, State};
@@ -48,6 +49,7 @@ impl Held {
         inner.note_restored();
         state.store.restore(&self.objects);
         state.custom.clone_from(&self.custom);
+        state.documents = Documents::default();
         state.dependents.clone_from(&self.dependents);
         state.allocated.clone_from(&self.allocated);
         state.webhooks = self.webhooks.clone();

@@ -3,7 +3,7 @@
 //! The facts come from the registry strategies of Kubernetes 1.36.
 
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use crate::kinds::{Kind, ScalePaths, Traits};
 
@@ -163,6 +163,7 @@ fn kind(row: &Row) -> Kind {
             selector: Some(path("spec.selector")),
         }),
         schema: None,
+        blank: OnceLock::new(),
     }
 }
 

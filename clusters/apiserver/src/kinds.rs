@@ -3,7 +3,7 @@
 //! The table of built-in kinds is in `builtin.rs`; custom kinds are made from their definitions in `crd/`.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -34,6 +34,8 @@ pub(crate) struct Kind {
     pub scale: Option<ScalePaths>,
     /// Only custom kinds have one; its presence is what makes a kind custom.
     pub schema: Option<Arc<Schema>>,
+    /// An object of it in which nothing is set, as bookmarks show it; made when the first is sent.
+    pub blank: OnceLock<Encoded>,
 }
 
 /// How requests treat a kind, from its registry strategy.

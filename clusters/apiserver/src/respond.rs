@@ -161,12 +161,8 @@ pub(crate) fn in_media(response: Response<ApiBody>, form: Form) -> Response<ApiB
 }
 
 /// An answer that clients may keep until it changes; where they have it already, only that they do.
-pub(crate) fn cacheable(request: &HeaderMap, response: Response<ApiBody>) -> Response<ApiBody> {
-    let tag = match response.body() {
-        ApiBody::Whole(Some(bytes)) => hash(bytes),
-        _ => String::new(),
-    };
-    let mut response = tagged(request, response, &tag);
+pub(crate) fn cacheable(request: &HeaderMap, response: Response<ApiBody>, tag: &str) -> Response<ApiBody> {
+    let mut response = tagged(request, response, tag);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
     response
 }

@@ -1,7 +1,7 @@
 //! Reviews: questions about who one is and what one may do. They are answered and not kept.
 
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
@@ -60,6 +60,7 @@ fn kind_of((group, plural, kind, namespaced): (&'static str, &'static str, &'sta
         traits,
         scale: None,
         schema: None,
+        blank: OnceLock::new(),
     })
 }
 

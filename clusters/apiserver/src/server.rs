@@ -10,6 +10,7 @@ use capsize_clock::{Clock, Stream};
 use crate::allocate::Allocated;
 use crate::auth::{self, Access, Grants};
 use crate::builtin::BUILTIN;
+use crate::discovery::Documents;
 use crate::failure::Failure;
 use crate::gc::Dependents;
 use crate::kinds::{self, Kind};
@@ -71,6 +72,8 @@ pub(crate) struct State {
     pub store: Store,
     /// The kinds that definitions have made, sorted by [`Kind::path`].
     pub custom: Vec<Arc<Kind>>,
+    /// What discovery answers, so long as the kinds stay as they are.
+    pub documents: Documents,
     pub dependents: Dependents,
     pub allocated: Allocated,
     pub chance: Stream,
@@ -203,6 +206,7 @@ impl Builder {
         let state = State {
             store: Store::new(self.clock, self.history_limit),
             custom: Vec::new(),
+            documents: Documents::default(),
             dependents: Dependents::default(),
             allocated: Allocated::default(),
             chance: self.chance,

@@ -1,12 +1,13 @@
 //! The life of a definition: the kinds that it makes, when they are served, and how they go.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
 use super::schema::{Node, Schema};
 use super::status;
 use crate::delete::DeleteOptions;
+use crate::discovery::Documents;
 use crate::failure::{Failure, qualified};
 use crate::kinds::{Kind, ScalePaths, Traits};
 use crate::managed_fields::{Tracking, track};
@@ -140,6 +141,7 @@ fn kind(spec: &Value, version: &Value) -> Kind {
             selector: path(&scale["labelSelectorPath"]),
         }),
         schema: Some(Arc::new(schema)),
+        blank: OnceLock::new(),
     }
 }
 
@@ -194,6 +196,7 @@ impl Writer<'_> {
         self.state.custom.retain(|kind| &*kind.storage != storage);
         self.state.custom.extend(kinds);
         self.state.custom.sort_by(|a, b| a.path().cmp(&b.path()));
+        self.state.documents = Documents::default();
     }
 
     /// Before a definition goes: holds it until its objects are gone.

@@ -1,11 +1,16 @@
 //! Aggregated discovery: everything of `/api` or `/apis` in one document, which clients may keep until it changes.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 use super::groups::group_versions;
 use super::resources::{Resource, resources};
+use crate::encoded::encode;
 use crate::negotiate::{self, Clause};
 use crate::respond::{self, ApiBody};
 use crate::server::State;
@@ -36,8 +41,41 @@ pub(super) fn wanted(parts: &Parts) -> Option<Wanted> {
     })
 }
 
+/// The documents as they have been asked for: whether of the core group, and in which version.
+pub(crate) type Documents = Mutex<BTreeMap<(bool, &'static str), Arc<Document>>>;
+
+/// A document, and by what tag it goes.
+#[derive(Debug)]
+pub(crate) struct Document {
+    text: Bytes,
+    tag: String,
+}
+
+/// Those of servers without custom kinds. Controllers of a fleet ask each member for them.
+static BUILT_IN: Documents = Mutex::new(BTreeMap::new());
+
 /// The document, or that the client has it already.
 pub(super) fn answer(state: &State, parts: &Parts, core: bool, wanted: Wanted) -> Response<ApiBody> {
+    let known = if state.custom.is_empty() { &BUILT_IN } else { &state.documents };
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    let document = known.entry((core, wanted.version)).or_insert_with(|| {
+        let text = encode(&document(state, core, wanted.version)).bytes;
+        Arc::new(Document { tag: respond::hash(&text), text })
+    });
+    let whole = respond::json_bytes(StatusCode::OK, document.text.clone());
+    let mut response = respond::cacheable(&parts.headers, whole, &document.tag);
+    let profile = if wanted.no_peer { ";profile=nopeer" } else { "" };
+    let content_type = format!(
+        "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList{profile}",
+        wanted.version
+    );
+    if let (StatusCode::OK, Ok(value)) = (response.status(), HeaderValue::from_str(&content_type)) {
+        response.headers_mut().insert(header::CONTENT_TYPE, value);
+    }
+    response
+}
+
+fn document(state: &State, core: bool, version: &str) -> Value {
     let groups = group_versions(state);
     let groups = groups.iter().filter(|group| group.name.is_empty() == core);
     let items: Vec<_> = groups
@@ -51,18 +89,8 @@ pub(super) fn answer(state: &State, parts: &Parts, core: bool, wanted: Wanted) -
             json!({"metadata": metadata, "versions": group.versions.iter().map(version).collect::<Vec<_>>()})
         })
         .collect();
-    let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": format!("apidiscovery.k8s.io/{}", wanted.version),
-        "metadata": {}, "items": items});
-    let mut response = respond::cacheable(&parts.headers, respond::json(StatusCode::OK, &list));
-    let profile = if wanted.no_peer { ";profile=nopeer" } else { "" };
-    let content_type = format!(
-        "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList{profile}",
-        wanted.version
-    );
-    if let (StatusCode::OK, Ok(value)) = (response.status(), HeaderValue::from_str(&content_type)) {
-        response.headers_mut().insert(header::CONTENT_TYPE, value);
-    }
-    response
+    json!({"kind": "APIGroupDiscoveryList", "apiVersion": format!("apidiscovery.k8s.io/{version}"),
+        "metadata": {}, "items": items})
 }
 
 fn describe(resource: &Resource, group: &str, version: &str) -> Value {

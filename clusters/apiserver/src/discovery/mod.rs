@@ -5,5 +5,6 @@ mod answer;
 mod groups;
 mod resources;
 
+pub(crate) use aggregated::Documents;
 pub(crate) use answer::{answer, deprecation, unknown};
 pub(crate) use resources::{Resource, Subresource, built_in_resources, resources};

@@ -58,38 +58,46 @@ fn put_head(text: &mut BytesMut, event_type: &str) {
     text.put_slice(br#"","object":"#);
 }
 
-fn envelope(event_type: &str, object: &Value) -> Bytes {
-    let mut text = BytesMut::new();
+fn line(event_type: &str, object: &[u8]) -> Bytes {
+    let mut text = BytesMut::with_capacity(object.len() + AROUND);
     put_head(&mut text, event_type);
-    text.put_slice(&encode(object).bytes);
+    text.put_slice(object);
     text.put_slice(b"}\n");
     text.freeze()
 }
 
 /// The line that ends a watch.
 pub(super) fn error(failure: &Failure) -> Bytes {
-    envelope("ERROR", &failure.status())
+    line("ERROR", &encode(&failure.status()).bytes)
 }
 
 /// The line that says that all up to `revision` has been told; `ends_initial` where those were the initial events.
 pub(super) fn bookmark(kind: &Kind, revision: u64, ends_initial: bool) -> Bytes {
-    let mut object = blank(kind);
-    object["kind"] = kind.kind.as_ref().into();
-    object["apiVersion"] = kind.api_version().into();
-    object["metadata"] = json!({"resourceVersion": revision.to_string()});
     if ends_initial {
-        object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        return noted(kind, revision, "k8s.io/initial-events-end");
     }
-    envelope("BOOKMARK", &object)
+    // Each watch gets one a minute.
+    let blank = kind.blank.get_or_init(|| encode(&marked(kind, json!({"resourceVersion": ""}))));
+    line("BOOKMARK", &blank.with_revision(revision).bytes)
 }
 
 /// The line that parts what was told before the server was restored from what is told after that.
 pub(super) fn restored(kind: &Kind, revision: u64) -> Bytes {
+    noted(kind, revision, RESTORED)
+}
+
+/// A bookmark with an annotation.
+fn noted(kind: &Kind, revision: u64, annotation: &str) -> Bytes {
+    let metadata = json!({"resourceVersion": revision.to_string(), "annotations": {annotation: "true"}});
+    line("BOOKMARK", &encode(&marked(kind, metadata)).bytes)
+}
+
+fn marked(kind: &Kind, metadata: Value) -> Value {
     let mut object = blank(kind);
     object["kind"] = kind.kind.as_ref().into();
     object["apiVersion"] = kind.api_version().into();
-    object["metadata"] = json!({"resourceVersion": revision.to_string(), "annotations": {RESTORED: "true"}});
-    envelope("BOOKMARK", &object)
+    object["metadata"] = metadata;
+    object
 }
 
 /// An object of which nothing is set, as Go writes the types of built-in kinds.

@@ -51,6 +51,8 @@ struct Watch {
     initial: Option<vec::IntoIter<(Arc<str>, Arc<Version>)>>,
     /// A bookmark says where the initial events end.
     tells_end: bool,
+    /// The revision that the client knows to have seen everything up to, from where it began or the last bookmark.
+    marked: Option<u64>,
     /// How often the server had been restored when it was last asked, and of how often it has told.
     restored: usize,
     rifts: usize,
@@ -114,6 +116,7 @@ pub(crate) fn watch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         opened: current,
         initial: None,
         tells_end,
+        marked: matches!(start, Start::After(_)).then_some(seen),
         restored: call.server.inner.restored(),
         rifts,
         outlasts,
@@ -267,6 +270,7 @@ impl Watch {
             }
         }
         if self.tells_end {
+            self.marked = Some(self.seen);
             text.extend_from_slice(&lines::bookmark(&self.kind, self.seen, true));
         }
         (!text.is_empty()).then(|| text.freeze())
@@ -336,12 +340,13 @@ impl Watch {
         Ok(events.into_iter().cloned().collect())
     }
 
-    /// The bookmark that is due at `now`, if one is; sets when the next one is.
+    /// The bookmark that is due at `now`, if one is that says anything new; sets when the next one is.
     fn bookmark_due(&mut self, now: Instant) -> Option<Bytes> {
         let live = matches!(self.stage, Stage::Live);
         let due = self.next_bookmark.filter(|due| live && *due <= now && now < self.deadline)?;
         self.next_bookmark = Some(next_bookmark(due, self.deadline));
         self.seen = self.seen.max(self.server.inner.state().store.revision());
-        Some(lines::bookmark(&self.kind, self.seen, false))
+        let marked = self.marked.replace(self.seen);
+        (marked != Some(self.seen)).then(|| lines::bookmark(&self.kind, self.seen, false))
     }
 }

@@ -6,7 +6,7 @@ use capsize_apiserver::ApiServer;
 use capsize_clock::{Seed, Simulation, simulate};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::ResourceExt;
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
@@ -301,5 +301,28 @@ fn readiness_is_what_it_is_set_to() {
         assert_eq!(probe(server.client()).await.unwrap(), "ok");
         server.set_ready(false);
         assert!(probe(server.client()).await.is_err());
+    });
+}
+
+#[test]
+fn a_bookmark_comes_only_where_something_was_written_since() {
+    with_server(|server, run| async move {
+        let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+        let version = api.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+        let params = WatchParams::default().timeout(290);
+        let watch = api.watch(&params, &version.resource_version().unwrap()).await.unwrap();
+        let others: Api<Namespace> = Api::all(server.client());
+        let write = async {
+            run.clock.sleep(Duration::from_secs(90)).await;
+            let namespace = json!({"metadata": {"name": "shop"}});
+            let shop = serde_json::from_value(namespace).unwrap();
+            others.create(&PostParams::default(), &shop).await.unwrap().resource_version().unwrap()
+        };
+        let (events, written) = tokio::join!(watch.try_collect::<Vec<_>>(), write);
+        let marks = events.unwrap().into_iter().map(|event| match event {
+            WatchEvent::Bookmark(bookmark) => bookmark.metadata.resource_version,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(marks.collect::<Vec<_>>(), [written]);
     });
 }
