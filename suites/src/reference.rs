@@ -23,7 +23,7 @@ use serde_json::Value;
 pub struct Reference {
     rules: Arc<dyn Rules>,
     disabled: BTreeSet<String>,
-    /// Made once, whatever the number of cases: schemas take longer than many a case.
+    /// Made once, whatever the number of cases: schemas take longer than many a case. Without descriptions.
     definitions: Vec<Value>,
 }
 
@@ -38,9 +38,16 @@ impl Reference {
     /// The reference controllers with `rules` in the place of their own.
     #[must_use]
     pub fn deciding_by(rules: Arc<dyn Rules>) -> Self {
-        let definitions = api::crds().iter().map(serde_json::to_value).collect::<Result<_, _>>();
-        let definitions = definitions.expect("a definition is plain data");
+        let mut definitions = Self::described_definitions();
+        definitions.iter_mut().for_each(forget_prose);
         Self { rules, disabled: BTreeSet::new(), definitions }
+    }
+
+    /// The definitions of the kinds that it works on, with what there is to say of each field.
+    #[must_use]
+    pub fn described_definitions() -> Vec<Value> {
+        let definitions = api::crds().iter().map(serde_json::to_value).collect::<Result<_, _>>();
+        definitions.expect("a definition is plain data")
     }
 
     /// The reference controllers as a profile wants them: like a release, with bugs.
@@ -158,6 +165,18 @@ fn uuid(seed: Seed, number: u64) -> String {
     )
 }
 
+/// Takes the descriptions out of a definition: nobody reads them in a run, and each run installs them anew.
+fn forget_prose(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.retain(|name, value| name != "description" || !value.is_string());
+            fields.values_mut().for_each(forget_prose);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget_prose),
+        _ => {}
+    }
+}
+
 /// The way to each member that is pushed to, through its link.
 struct Links {
     clients: BTreeMap<String, Client>,
@@ -168,8 +187,7 @@ struct Links {
 impl Links {
     fn of(fleet: &Fleet) -> Self {
         let pushed = fleet.members().filter(|member| member.spec().sync == SyncMode::Push);
-        let clients =
-            pushed.map(|member| (member.name().to_owned(), paced(member.remote_client(), PACE))).collect();
+        let clients = pushed.map(|member| (member.name().to_owned(), member.remote_client())).collect();
         Self { clients, bounded: Mutex::default() }
     }
 }
@@ -181,7 +199,11 @@ impl MemberClients for Links {
         let known = cluster.spec.secret_ref.as_ref().is_none_or(|secret| secret.name == name);
         let client = self.clients.get(name).filter(|_| known)?;
         let mut made = self.bounded.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(made.entry(name.to_owned()).or_insert_with(|| bounded(client.clone(), timeout)).clone())
+        Some(
+            made.entry(name.to_owned())
+                .or_insert_with(|| bounded(client.clone(), timeout, Some(PACE)))
+                .clone(),
+        )
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use capsize_controllers::api::Cluster;
-use capsize_controllers::{MemberClients, Pace, bounded, paced};
+use capsize_controllers::{MemberClients, Pace, bounded};
 use futures::FutureExt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -65,7 +65,7 @@ impl MemberClients for Members {
         let config = access.config()?;
         match Client::try_from(config) {
             Ok(client) => {
-                let client = bounded(paced(client, self.pace), timeout);
+                let client = bounded(client, timeout, Some(self.pace));
                 made.insert(name, (access, client.clone()));
                 Some(client)
             }

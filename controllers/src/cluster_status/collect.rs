@@ -1,17 +1,17 @@
 //! What a healthy member is asked about itself: its release, the kinds that it serves, its nodes and pods.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Container, Node, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::{Api, Client};
 
 use crate::api::{
-    ApiEnablement, ApiResource, CONDITION_COMPLETE_APIS, Cluster, ClusterStatus, NodeSummary,
+    ApiEnablement, ApiResource, CONDITION_COMPLETE_APIS, Cluster, ClusterStatus, NodeSummary, ResourceModel,
     ResourceSummary, is_true, set_condition,
 };
-use crate::machinery::{Context, Informer};
+use crate::machinery::{Context, Discovery, Informer};
 use crate::rules::{modelings, node_summary, resource_summary};
 
 /// Asks one member, and remembers what need not be asked each time.
@@ -21,17 +21,31 @@ pub(crate) struct Collector {
     pods: Option<Informer<Pod>>,
     /// When release and kinds were last asked for, on the run's clock.
     described: Option<Duration>,
+    discovery: Discovery,
+    served: Option<Arc<Served>>,
+    summed_up: Option<(Seen, Arc<Summary>)>,
 }
 
-/// What a member said about itself. `None`: it was not asked, or did not answer, and the last answer holds.
-pub(crate) struct Collected {
-    version: Option<String>,
-    served: Option<Served>,
+/// What a summary is made of: how often the nodes and the pods have changed, and the models.
+type Seen = (u64, u64, Vec<ResourceModel>);
+
+/// What there is room for in a member.
+#[derive(PartialEq)]
+struct Summary {
     nodes: NodeSummary,
     resources: ResourceSummary,
 }
 
+/// What a member said about itself. `None`: it was not asked, or did not answer, and the last answer holds.
+#[derive(PartialEq)]
+pub(crate) struct Collected {
+    version: Option<String>,
+    served: Option<Arc<Served>>,
+    summary: Arc<Summary>,
+}
+
 /// What discovery came up with.
+#[derive(PartialEq)]
 struct Served {
     enablements: Vec<ApiEnablement>,
     /// Whether every question was answered.
@@ -45,7 +59,7 @@ impl Collected {
         if let Some(version) = &self.version {
             status.kubernetes_version.clone_from(version);
         }
-        if let Some(Served { enablements, whole }) = &self.served {
+        if let Some(Served { enablements, whole }) = self.served.as_deref() {
             let (complete, reason, message) = context.rules.complete_apis(enablements.len(), *whole);
             let now = context.clock.now_in_seconds();
             set_condition(&mut status.conditions, CONDITION_COMPLETE_APIS, complete, reason, &message, now);
@@ -53,8 +67,8 @@ impl Collected {
                 status.api_enablements.clone_from(enablements);
             }
         }
-        status.node_summary = Some(self.nodes.clone());
-        status.resource_summary = Some(self.resources.clone());
+        status.node_summary = Some(self.summary.nodes.clone());
+        status.resource_summary = Some(self.summary.resources.clone());
     }
 }
 
@@ -74,9 +88,11 @@ impl Collector {
         let (mut version, mut served) = (None, None);
         if !fresh {
             version = client.apiserver_version().await.ok().map(|info| info.git_version);
-            let found = discover(&client).await;
-            self.described = found.whole.then_some(now);
-            served = Some(found);
+            if let Some(found) = discover(&mut self.discovery, &client).await {
+                self.served = Some(Arc::new(found));
+            }
+            served.clone_from(&self.served);
+            self.described = served.as_ref().is_some_and(|served| served.whole).then_some(now);
         }
         let watch = context.member_watch();
         let nodes =
@@ -85,13 +101,27 @@ impl Collector {
         // It matters once only, right after the start, and the lists are no reason to hang.
         let both = async { tokio::join!(nodes.ready(), pods.ready()) };
         let _ = tokio::time::timeout(context.member_timeout(), both).await;
-        let (nodes, pods) = (nodes.list(), pods.list());
+        let seen = (nodes.changed(), pods.changed(), cluster.spec.resource_models.clone());
+        let known = self.summed_up.take().filter(|(before, _)| *before == seen);
+        let (seen, summary) = known.unwrap_or_else(|| {
+            let models = context.settings.gates.customized_cluster_resource_modeling.then_some(&*seen.2);
+            let summary = Arc::new(Summary::of(&nodes.list(), &pods.list(), models));
+            (seen, summary)
+        });
+        self.summed_up = Some((seen, Arc::clone(&summary)));
+        Collected { version, served, summary }
+    }
+}
+
+impl Summary {
+    /// Grades the nodes where there are models.
+    fn of(nodes: &[Arc<Node>], pods: &[Arc<Pod>], models: Option<&[ResourceModel]>) -> Self {
         let (nodes, pods) = (nodes.iter().map(AsRef::as_ref), pods.iter().map(AsRef::as_ref));
         let mut resources = resource_summary(nodes.clone(), pods.clone());
-        if context.settings.gates.customized_cluster_resource_modeling {
-            resources.allocatable_modelings = modelings(&cluster.spec.resource_models, nodes.clone(), pods);
+        if let Some(models) = models {
+            resources.allocatable_modelings = modelings(models, nodes.clone(), pods);
         }
-        Collected { version, served, nodes: node_summary(nodes), resources }
+        Self { nodes: node_summary(nodes), resources }
     }
 }
 
@@ -124,26 +154,13 @@ fn forget_the_rest(pod: &mut Pod) {
     }
 }
 
-/// The kinds that the member serves, by group and version. A question without an answer leaves a gap. They are asked
-/// together, so that a member that falls silent in between costs one timeout and not one for each.
-async fn discover(client: &Client) -> Served {
-    let (core, groups) = tokio::join!(client.list_core_api_versions(), client.list_api_groups());
-    let mut whole = core.is_ok() && groups.is_ok();
-    let core = core.map(|core| core.versions).unwrap_or_default();
-    let groups = groups.map(|list| list.groups).unwrap_or_default();
-    let versions = groups.into_iter().flat_map(|group| group.versions).map(|version| version.group_version);
-    let lists = join_all(core.into_iter().chain(versions).map(async |version| {
-        if version.contains('/') {
-            client.list_api_group_resources(&version).await
-        } else {
-            client.list_core_api_resources(&version).await
-        }
-    }))
-    .await;
-    whole &= lists.iter().all(Result::is_ok);
-    let mut enablements: Vec<_> = lists.into_iter().flatten().map(enablement).collect();
+/// The kinds that the member serves, by group and version, unless they are the same as before.
+async fn discover(discovery: &mut Discovery, client: &Client) -> Option<Served> {
+    let served = discovery.changed(client).await?;
+    let lists = served.groups.into_values().flatten();
+    let mut enablements: Vec<_> = lists.map(enablement).collect();
     enablements.sort_by(|a, b| a.group_version.cmp(&b.group_version));
-    Served { enablements, whole }
+    Some(Served { enablements, whole: served.whole })
 }
 
 fn enablement(list: APIResourceList) -> ApiEnablement {
@@ -211,7 +228,7 @@ mod tests {
             ("/apis", &["v1"], false),
         ];
         for (silent_at, expected, whole) in cases {
-            let served = discover(&member(silent_at)).await;
+            let served = discover(&mut Discovery::default(), &member(silent_at)).await.unwrap();
             let versions: Vec<_> =
                 served.enablements.iter().map(|enablement| enablement.group_version.as_str()).collect();
             assert_eq!((versions.as_slice(), served.whole), (expected, whole), "{silent_at}");

@@ -56,11 +56,11 @@ pub(crate) async fn run(context: Arc<Context>) {
 
 async fn probe_loop(context: Arc<Context>, name: String, forward: Arc<Notify>) {
     let mut run: Option<ProbeRun> = None;
-    let mut collector = Collector::default();
+    let (mut collector, mut told) = (Collector::default(), None);
     let mut lease = JoinSet::new();
     while let Some(cluster) = context.clusters.get("", &name) {
         let start = context.clock.elapsed();
-        let outcome = report(&context, &cluster, &mut run, &mut collector).await;
+        let outcome = report(&context, &cluster, &mut run, (&mut collector, &mut told)).await;
         context.metrics.status_synced(&name, context.clock.elapsed().saturating_sub(start));
         let healthy = run.is_some_and(|run| run.ready);
         if context.is_agent() && healthy && lease.is_empty() {
@@ -82,7 +82,7 @@ async fn report(
     context: &Context,
     cluster: &Arc<Cluster>,
     run: &mut Option<ProbeRun>,
-    collector: &mut Collector,
+    (collector, told): (&mut Collector, &mut Option<Told>),
 ) -> Result<(), Error> {
     let client = context.member(cluster);
     let probe = match &client {
@@ -106,7 +106,16 @@ async fn report(
         }
         _ => None,
     };
-    write(context, cluster, &Found { readiness: (!keeps).then_some(seen), collected }).await
+    let found = Found { readiness: (!keeps).then_some(seen), collected };
+    // Most probes find what the one before has found.
+    if told.as_ref().is_some_and(|(before, said)| Arc::ptr_eq(before, cluster) && *said == found) {
+        return Ok(());
+    }
+    let outcome = write(context, cluster, &found).await;
+    let stays = outcome.is_ok()
+        && context.clusters.get("", &cluster.name_any()).is_some_and(|now| Arc::ptr_eq(&now, cluster));
+    *told = stays.then(|| (Arc::clone(cluster), found));
+    outcome
 }
 
 /// Asks a member whether it is well: `/readyz`, or `/healthz` where there is no such thing.
@@ -124,7 +133,11 @@ async fn get(client: &Client, path: &str) -> Option<StatusCode> {
     client.send(request).await.ok().map(|response| response.status())
 }
 
+/// A cluster of which all that was found is said.
+type Told = (Arc<Cluster>, Found);
+
 /// What a probe has shown.
+#[derive(PartialEq)]
 struct Found {
     /// `None`: the condition stays as it is.
     readiness: Option<Readiness>,

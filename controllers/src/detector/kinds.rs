@@ -4,15 +4,13 @@
 //! on, so that watching just those kinds, and those of the bindings that there are, which outlive their policies, comes to the
 //! same for less.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::Clock;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, future, stream};
-use http::Request;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
 use kube::api::{ApiResource, GroupVersionKind};
 use kube::core::gvk::GroupVersion;
 use tokio::task::JoinSet;
@@ -24,7 +22,7 @@ use crate::api::{
     ClusterPropagationPolicy, ClusterResourceBinding, PropagationPolicy, PropagationPolicySpec,
     ResourceBinding, ResourceSelector,
 };
-use crate::machinery::{Binding, Change, Context, is_absent};
+use crate::machinery::{Binding, Change, Context, Discovery, Served};
 
 /// Looks after templates, and after policies that are being deleted.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -42,14 +40,22 @@ async fn watch_kinds(context: Arc<Context>) {
     let asked = asked_for(&context).map(Some);
     let rounds = rounds(context.clock, context.settings.discovery_period).map(|()| None);
     let mut wakes = std::pin::pin!(stream::select(asked, rounds));
+    let (mut discovery, mut served) = (Discovery::default(), None);
     while let Some(wake) = wakes.next().await {
-        let keys = match wake {
-            Some(keys) => keys.into_iter().filter(|key| !watches.contains_key(key)).collect(),
-            None => watches.keys().cloned().collect::<Vec<_>>(),
-        };
-        for key in keys {
-            let watch = watches.entry(key.clone()).or_default();
-            look(&context, &key, watch).await;
+        let new = wake
+            .map(|keys| keys.into_iter().filter(|key| !watches.contains_key(key)).collect::<BTreeSet<_>>());
+        if new.as_ref().is_some_and(BTreeSet::is_empty) {
+            continue;
+        }
+        let changed = discovery.changed(&context.client).await;
+        let has_changed = changed.is_some();
+        served = changed.or(served);
+        let Some(served) = &served else { continue };
+        for key in new.into_iter().flatten() {
+            look(&context, &key, served, watches.entry(key.clone()).or_default());
+        }
+        if has_changed {
+            watches.iter_mut().for_each(|(key, watch)| look(&context, key, served, watch));
         }
     }
 }
@@ -83,16 +89,16 @@ fn rounds(clock: Clock, period: Duration) -> impl Stream<Item = ()> {
 }
 
 /// Starts or ends the watch of a kind, by whether it is served. Where that cannot be told, all stays as it is.
-async fn look(context: &Arc<Context>, key: &KindKey, watched: &mut Option<JoinSet<()>>) {
-    match find(context, key).await {
-        Err(error) => tracing::debug!(kind = key.1, %error, "a kind could not be looked for"),
-        Ok(None) => {
+fn look(context: &Arc<Context>, key: &KindKey, served: &Served, watched: &mut Option<JoinSet<()>>) {
+    match find(context, key, served) {
+        None if !served.whole => tracing::debug!(kind = key.1, "it is not known whether a kind is served"),
+        None => {
             if watched.take().is_some() {
                 context.templates.remove(key);
             }
         }
-        Ok(Some(_)) if watched.is_some() => {}
-        Ok(Some(resource)) => {
+        Some(_) if watched.is_some() => {}
+        Some(resource) => {
             let mut task = JoinSet::new();
             task.spawn(watch(Arc::clone(context), key.clone(), resource));
             *watched = Some(task);
@@ -101,37 +107,13 @@ async fn look(context: &Arc<Context>, key: &KindKey, watched: &mut Option<JoinSe
 }
 
 /// What a kind is called in paths, if templates of it are propagated at this version.
-async fn find(context: &Context, (api_version, kind): &KindKey) -> kube::Result<Option<ApiResource>> {
-    let Ok(version) = api_version.parse::<GroupVersion>() else { return Ok(None) };
+fn find(context: &Context, (api_version, kind): &KindKey, served: &Served) -> Option<ApiResource> {
+    let version: GroupVersion = api_version.parse().ok()?;
     if context.rules.skips_kind(api_version, kind, &context.settings.skipped_propagating_apis) {
-        return Ok(None);
+        return None;
     }
-    let lists = resources(context, &version.group).await?;
-    let found = context.rules.propagated_version(&lists, kind).filter(|(at, _)| at == api_version);
-    Ok(found.map(|(_, resource)| {
-        let wanted = GroupVersionKind::gvk(&version.group, &version.version, kind);
-        ApiResource::from_gvk_with_plural(&wanted, &resource.name)
-    }))
-}
-
-/// What is served in a group, the preferred version first.
-async fn resources(context: &Context, group: &str) -> kube::Result<Vec<APIResourceList>> {
-    let client = &context.client;
-    if group.is_empty() {
-        return Ok(vec![client.list_core_api_resources("v1").await?]);
-    }
-    let request = Request::get(format!("/apis/{group}")).body(Vec::new()).map_err(kube::Error::HttpError)?;
-    let group: APIGroup = match client.request(request).await {
-        Err(error) if is_absent(&error) => return Ok(Vec::new()),
-        answer => answer?,
-    };
-    let mut versions: Vec<_> = group.versions.into_iter().map(|version| version.group_version).collect();
-    if let Some(preferred) = group.preferred_version {
-        versions.sort_by_key(|version| *version != preferred.group_version);
-    }
-    let mut lists = Vec::with_capacity(versions.len());
-    for version in versions {
-        lists.push(client.list_api_group_resources(&version).await?);
-    }
-    Ok(lists)
+    let lists = served.groups.get(&version.group)?;
+    let (_, resource) = context.rules.propagated_version(lists, kind).filter(|(at, _)| at == api_version)?;
+    let wanted = GroupVersionKind::gvk(&version.group, &version.version, kind);
+    Some(ApiResource::from_gvk_with_plural(&wanted, &resource.name))
 }

@@ -80,7 +80,7 @@ impl Context {
     pub(crate) fn of_agent(agent: Agent) -> Self {
         let Agent { cluster, client, member, clock, settings, rules } = agent;
         let timeout = rules.member_timeout(settings.member_client_timeout);
-        let (client, config) = (bounded(client, timeout), watched_across(timeout));
+        let (client, config) = (bounded(client, timeout, None), watched_across(timeout));
         let own = config.clone().fields(&format!("metadata.name={cluster}"));
         let works = Api::namespaced(client.clone(), &execution_namespace(&cluster));
         Self {
@@ -101,7 +101,7 @@ impl Context {
             settings,
             rules,
             metrics: Metrics::default(),
-            members: Arc::new(Own(bounded(member, timeout))),
+            members: Arc::new(Own(bounded(member, timeout, None))),
             agent_of: Some(cluster),
         }
     }

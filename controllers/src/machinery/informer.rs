@@ -39,6 +39,7 @@ struct Shared<K> {
 struct Held<K> {
     store: Store<K>,
     subscribers: Vec<UnboundedSender<Change<K>>>,
+    changed: u64,
 }
 
 impl<K> Clone for Informer<K> {
@@ -102,6 +103,11 @@ where
         self.shared.held().store.iter().cloned().collect()
     }
 
+    /// How many changes there have been: where that is the same, so are all objects.
+    pub(crate) fn changed(&self) -> u64 {
+        self.shared.held().changed
+    }
+
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.shared.held().store.iter().next().is_none()
@@ -140,7 +146,7 @@ impl Informer<RawObject> {
 
 impl<K> Shared<K> {
     fn new(listed: bool) -> Self {
-        let held = Held { store: Store::default(), subscribers: Vec::new() };
+        let held = Held { store: Store::default(), subscribers: Vec::new(), changed: 0 };
         Self { held: Mutex::new(held), listed: AtomicBool::new(listed), ready: Notify::new() }
     }
 
@@ -180,6 +186,7 @@ async fn follow<K: Resource>(
             }
         };
         for change in changes {
+            held.changed += 1;
             held.subscribers.retain(|subscriber| subscriber.unbounded_send(change.clone()).is_ok());
         }
     }

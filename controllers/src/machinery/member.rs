@@ -1,5 +1,6 @@
 //! Clients for members whose requests end in time, whatever becomes of the member.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, Response, Uri};
@@ -10,28 +11,42 @@ use kube::core::ListMeta;
 use kube::runtime::watcher;
 use serde::Deserialize;
 use serde_json::json;
+use tokio::time::sleep_until;
 use tower::{BoxError, service_fn};
 
-/// `client` with a bound on each request, so that a member that never answers stalls nobody. A watch has to begin
-/// within it; from then on it is kube's watcher that notices silence. One that would go on from a version that the member
+use super::pace::{Pace, Turns};
+use super::unbroken::{Followed, Unbroken};
+
+/// `client` with a bound on each request, so that a member that never answers stalls nobody, and kept to a pace. A watch has to
+/// begin within it; from then on it is kube's watcher that notices silence. One that would go on from a version that the member
 /// has not come to, as it does whose etcd was restored from a snapshot, is told to begin from the beginning: else it would
 /// be silent until the member has come to that version again.
-pub fn bounded(client: Client, timeout: Duration) -> Client {
+pub fn bounded(client: Client, timeout: Duration, pace: Option<Pace>) -> Client {
     let namespace = client.default_namespace().to_owned();
+    let (turns, unbroken) = (pace.map(|pace| Arc::new(Turns::new(pace))), Unbroken::default());
     let service = service_fn(move |request: Request<Body>| {
-        let client = client.clone();
+        let (client, turns, unbroken) = (client.clone(), turns.clone(), unbroken.clone());
         async move {
             let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+            let watched = is_watch.then(|| request.uri().clone());
             let answer = async {
-                if is_watch && is_ahead(&client, request.uri()).await? {
-                    return Ok(begin_anew());
+                if let Some(uri) = &watched
+                    && !unbroken.holds(uri)
+                {
+                    wait_for(turns.as_deref()).await;
+                    if is_ahead(&client, uri).await? {
+                        return Ok(begin_anew());
+                    }
+                    unbroken.checked(uri);
                 }
+                wait_for(turns.as_deref()).await;
                 let response = client.send(request).await?;
-                if is_watch {
-                    return Ok(response);
+                if let Some(uri) = &watched {
+                    return Ok(response.map(|body| unbroken.follow(uri, body)));
                 }
                 let (head, body) = response.into_parts();
-                Ok::<_, BoxError>(Response::from_parts(head, Body::from(body.collect().await?.to_bytes())))
+                let body = Body::from(body.collect().await?.to_bytes());
+                Ok::<_, BoxError>(Response::from_parts(head, Followed { body, ends: None }))
             };
             tokio::time::timeout(timeout, answer).await?
         }
@@ -39,12 +54,16 @@ pub fn bounded(client: Client, timeout: Duration) -> Client {
     Client::new(service, namespace)
 }
 
+async fn wait_for(turns: Option<&Turns>) {
+    if let Some(turn) = turns.and_then(Turns::next) {
+        sleep_until(turn).await;
+    }
+}
+
 /// Whether the watch at `uri` would go on from a version that is yet to come, by what a list says. One that must not be older
 /// than that would be refused only after a while, and then be tried again.
 async fn is_ahead(client: &Client, uri: &Uri) -> Result<bool, BoxError> {
-    let query = uri.query().unwrap_or_default();
-    let version = query.split('&').find_map(|each| each.strip_prefix("resourceVersion="));
-    let version = version.and_then(|version| version.parse::<u64>().ok()).unwrap_or_default();
+    let version = parameter(uri, "resourceVersion=").unwrap_or_default();
     if version == 0 {
         return Ok(false);
     }
@@ -53,6 +72,12 @@ async fn is_ahead(client: &Client, uri: &Uri) -> Result<bool, BoxError> {
     let list: List = serde_json::from_slice(&text).unwrap_or_default();
     let present = list.metadata.resource_version.and_then(|present| present.parse::<u64>().ok());
     Ok(present.is_some_and(|present| present < version))
+}
+
+/// The number that a request gives for a parameter.
+pub(super) fn parameter(uri: &Uri, name: &str) -> Option<u64> {
+    let value = uri.query()?.split('&').find_map(|each| each.strip_prefix(name))?;
+    value.parse().ok()
 }
 
 /// Whether a watch was told to begin from the beginning. That is no failure after which to wait: it has waited already.
@@ -70,16 +95,16 @@ struct List {
 const AHEAD: &str = "the version from which to go on is not there any more";
 
 /// What tells a watch to begin from the beginning.
-fn begin_anew() -> Response<Body> {
+fn begin_anew() -> Response<Followed> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Expired",
         "code": 410, "message": AHEAD});
     let line = format!("{}\n", json!({"type": "ERROR", "object": status}));
-    Response::new(Body::from(line.into_bytes()))
+    Response::new(Followed { body: Body::from(line.into_bytes()), ends: None })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use kube::core::WatchEvent;
 
@@ -89,7 +114,7 @@ mod tests {
     async fn a_request_that_is_never_answered_ends_at_the_timeout() {
         let silent =
             service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, BoxError>>());
-        let client = bounded(Client::new(silent, "default"), Duration::from_secs(32));
+        let client = bounded(Client::new(silent, "default"), Duration::from_secs(32), None);
         let start = tokio::time::Instant::now();
         assert!(client.apiserver_version().await.is_err());
         assert_eq!(start.elapsed(), Duration::from_secs(32));
@@ -106,7 +131,7 @@ mod tests {
             let body = if is_list { list.into_bytes() } else { Vec::new() };
             std::future::ready(Ok::<_, BoxError>(Response::new(Body::from(body))))
         });
-        let client = bounded(Client::new(member, "default"), Duration::from_secs(32));
+        let client = bounded(Client::new(member, "default"), Duration::from_secs(32), None);
         let mut told = Vec::new();
         for uri in uris {
             let response = client.send(Request::get(*uri).body(Body::empty()).unwrap()).await.unwrap();
@@ -134,5 +159,47 @@ mod tests {
         let (asked, told) = asked(&[&from, &first]).await;
         assert_eq!(asked, ["/api/v1/nodes?limit=1", &from, &first]);
         assert_eq!(told, ["", ""]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_has_lasted_its_time_is_gone_on_with_unasked() {
+        const SECOND: Duration = Duration::from_secs(1);
+        let lists = Arc::new(Mutex::new(0));
+        let (heard, lasts) = (Arc::clone(&lists), Arc::new(Mutex::new(30 * SECOND)));
+        let length = Arc::clone(&lasts);
+        let member = service_fn(move |request: Request<Body>| {
+            let is_list = request.uri().query() == Some("limit=1");
+            *heard.lock().unwrap() += usize::from(is_list);
+            let lasts = if is_list { Duration::ZERO } else { *length.lock().unwrap() };
+            let list = json!({"metadata": {"resourceVersion": "7"}, "items": []}).to_string();
+            let body = http_body_util::StreamBody::new(futures::stream::once(async move {
+                tokio::time::sleep(lasts).await;
+                Ok::<_, BoxError>(http_body::Frame::data(bytes::Bytes::from(list)))
+            }));
+            std::future::ready(Ok::<_, BoxError>(Response::new(body)))
+        });
+        let client = bounded(Client::new(member, "default"), 32 * SECOND, None);
+        let watch = async |pause: Duration| {
+            let uri = "/api/v1/nodes?watch=true&timeoutSeconds=30&resourceVersion=7";
+            tokio::time::sleep(pause).await;
+            let response = client.send(Request::get(uri).body(Body::empty()).unwrap()).await.unwrap();
+            response.into_body().collect().await.unwrap();
+            *lists.lock().unwrap()
+        };
+        let unbroken =
+            [watch(Duration::ZERO).await, watch(Duration::ZERO).await, watch(Duration::ZERO).await];
+        assert_eq!(unbroken, [1, 1, 1]);
+        // A pause is long enough for anything to happen.
+        assert_eq!(watch(SECOND).await, 2);
+        // It ended before its time.
+        *lasts.lock().unwrap() = 29 * SECOND;
+        assert_eq!([watch(Duration::ZERO).await, watch(Duration::ZERO).await], [2, 3]);
+        // However it goes on, somebody asks now and then.
+        *lasts.lock().unwrap() = 30 * SECOND;
+        let mut asked = 0;
+        for _ in 0..11 {
+            asked = watch(Duration::ZERO).await;
+        }
+        assert_eq!(asked, 5);
     }
 }

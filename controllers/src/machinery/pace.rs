@@ -36,7 +36,7 @@ pub fn paced(client: Client, pace: Pace) -> Client {
 }
 
 /// Whose turn comes when: a bucket of tokens, told by when it is full again.
-struct Turns {
+pub(super) struct Turns {
     interval: Duration,
     /// In so long an empty bucket has all tokens but one.
     slack: Duration,
@@ -44,13 +44,13 @@ struct Turns {
 }
 
 impl Turns {
-    fn new(pace: Pace) -> Self {
+    pub(super) fn new(pace: Pace) -> Self {
         let interval = Duration::from_secs(1) / pace.qps.get();
         Self { interval, slack: interval * (pace.burst.get() - 1), full: Mutex::default() }
     }
 
     /// When the turn of who comes now is; `None` where it is at once.
-    fn next(&self) -> Option<Instant> {
+    pub(super) fn next(&self) -> Option<Instant> {
         let now = Instant::now();
         let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         let from = full.map_or(now, |full| full.max(now));

@@ -35,7 +35,7 @@ struct Remotes(BTreeMap<String, Client>);
 
 impl MemberClients for Remotes {
     fn client(&self, cluster: &Cluster, timeout: Duration) -> Option<Client> {
-        self.0.get(&cluster.name_any()).map(|client| bounded(client.clone(), timeout))
+        self.0.get(&cluster.name_any()).map(|client| bounded(client.clone(), timeout, None))
     }
 }
 

@@ -55,7 +55,7 @@ impl Plan {
         let mut controllers = None;
         if self.reference {
             let control_plane = fleet.control_plane();
-            let mut objects = reference.definitions();
+            let mut objects = Reference::described_definitions();
             objects.extend(fleet.members().map(|member| objects::cluster(member.spec())));
             let installed = control_plane.install(objects);
             installed.map_err(|error| Trouble::Environment(miette!("{error}")))?;
