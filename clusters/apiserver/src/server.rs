@@ -57,6 +57,7 @@ pub(crate) struct Inner {
     pub garbage_collector: bool,
     pub namespace_controller: bool,
     pub tracks_updates: bool,
+    pub repeats_bookmarks: bool,
     pub access: Access,
     pub metrics: Metrics,
     pub transports: Transports,
@@ -142,6 +143,7 @@ pub struct Builder {
     garbage_collector: bool,
     namespace_controller: bool,
     tracks_updates: bool,
+    repeats_bookmarks: bool,
     transports: Transports,
     history_limit: usize,
     pub(crate) access: auth::Settings,
@@ -193,6 +195,12 @@ impl Builder {
         Self { tracks_updates: on, ..self }
     }
 
+    /// Whether bookmarks also come where they say what the watch was told before, as a real server's do. On unless said
+    /// otherwise: where time is simulated, most of what is sent may be that.
+    pub fn repeat_bookmarks(self, on: bool) -> Self {
+        Self { repeats_bookmarks: on, ..self }
+    }
+
     /// How many events a kind's watches can go back; a watch from before that is told 410. 10 000 unless
     /// said otherwise. Nor can they go back for more than five minutes, the time after which a real server compacts.
     pub fn history_limit(self, events: usize) -> Self {
@@ -222,6 +230,7 @@ impl Builder {
                 garbage_collector: self.garbage_collector,
                 namespace_controller: self.namespace_controller,
                 tracks_updates: self.tracks_updates,
+                repeats_bookmarks: self.repeats_bookmarks,
                 access,
                 metrics: Metrics::default(),
                 transports: self.transports,
@@ -288,6 +297,7 @@ impl ApiServer {
             garbage_collector: true,
             namespace_controller: true,
             tracks_updates: false,
+            repeats_bookmarks: true,
             transports: Transports::default(),
             history_limit: 10_000,
             access: auth::Settings::default(),

@@ -243,10 +243,10 @@ struct Ground {
 
 async fn ground(run: Simulation, case: &Case, target: Target<'_>, nature: &Nature) -> Result<Ground, Miss> {
     let Target { profile, implementation } = target;
-    // What comes in by a socket has to say who it is.
+    // What comes in by a socket has to say who it is, and is answered as by a real server.
     let set_up = |server: Builder| match nature.is_outside {
         true => server.track_updates(true).authentication(true),
-        false => server,
+        false => server.repeat_bookmarks(false),
     };
     if let Some(shape) = &case.scenario.cluster {
         let start_up = start_up(shape.value.start_up.as_ref(), profile)?;

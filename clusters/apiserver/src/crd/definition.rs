@@ -152,6 +152,8 @@ impl Writer<'_> {
         if !is_definition(kind) {
             return;
         }
+        // Discovery also tells that a definition is going.
+        self.state.documents = Documents::default();
         let stored = version.object();
         let same = before.is_some_and(|before| before["spec"] == stored["spec"]);
         let mut definition = Value::clone(&stored);
@@ -196,7 +198,6 @@ impl Writer<'_> {
         self.state.custom.retain(|kind| &*kind.storage != storage);
         self.state.custom.extend(kinds);
         self.state.custom.sort_by(|a, b| a.path().cmp(&b.path()));
-        self.state.documents = Documents::default();
     }
 
     /// Before a definition goes: holds it until its objects are gone.
@@ -280,6 +281,7 @@ impl Writer<'_> {
     /// lets it go.
     pub(crate) fn removed_definition(&mut self, kind: &Arc<Kind>, version: &Version) {
         if is_definition(kind) {
+            self.state.documents = Documents::default();
             let storage = meta(&version.object(), "name").to_owned();
             self.serve(&storage, Vec::new());
             self.state.store.close(&storage);

@@ -340,13 +340,14 @@ impl Watch {
         Ok(events.into_iter().cloned().collect())
     }
 
-    /// The bookmark that is due at `now`, if one is that says anything new; sets when the next one is.
+    /// The bookmark that is due at `now`, if one is; sets when the next one is.
     fn bookmark_due(&mut self, now: Instant) -> Option<Bytes> {
         let live = matches!(self.stage, Stage::Live);
         let due = self.next_bookmark.filter(|due| live && *due <= now && now < self.deadline)?;
         self.next_bookmark = Some(next_bookmark(due, self.deadline));
         self.seen = self.seen.max(self.server.inner.state().store.revision());
         let marked = self.marked.replace(self.seen);
-        (marked != Some(self.seen)).then(|| lines::bookmark(&self.kind, self.seen, false))
+        let says_something = self.server.inner.repeats_bookmarks || marked != Some(self.seen);
+        says_something.then(|| lines::bookmark(&self.kind, self.seen, false))
     }
 }

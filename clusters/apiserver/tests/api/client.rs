@@ -305,8 +305,9 @@ fn readiness_is_what_it_is_set_to() {
 }
 
 #[test]
-fn a_bookmark_comes_only_where_something_was_written_since() {
-    with_server(|server, run| async move {
+fn bookmarks_may_come_only_where_something_was_written_since() {
+    simulate(Seed(1), |run| async move {
+        let server = ApiServer::builder(run.clock, run.seed.stream("api")).repeat_bookmarks(false).build();
         let api: Api<ConfigMap> = Api::default_namespaced(server.client());
         let version = api.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
         let params = WatchParams::default().timeout(290);
