@@ -256,12 +256,19 @@ pub(super) fn told(timings: &Timings) -> Duration {
 }
 
 pub(super) const NEEDED: &str = "at most latency after the change; for a member that was removed and made anew, \
-    also until it has been there for as long as it was away (1000 s at most) + latency";
+    also until it has been there for as long as it was away (1000 s at most; 1000 s where others were removed \
+    meanwhile, or not long before) + latency";
 
-/// From a change to the manifest of what a workload uses, for a member that was away for `late` longer than it has been back: the
-/// binding of what is used is not scheduled, so that only its queue tries again.
+/// From a change to the manifest of what a workload uses, for a member to which it may come late for so long.
 pub(super) fn needed(timings: &Timings, late: Duration) -> Duration {
-    timings.latency + late.min(LONGEST_BACK_OFF)
+    timings.latency + late
+}
+
+/// Until it is tried again to write for a member that is back after it was `away`: the binding of what is used is not
+/// scheduled, so that only its queue tries again. Where outages overlap it fails without end, and each outage brings tries of
+/// its own, of which each doubles the wait.
+pub(super) fn tried_again(away: Duration, overlaps: bool) -> Duration {
+    if overlaps { LONGEST_BACK_OFF } else { away.min(LONGEST_BACK_OFF) }
 }
 
 /// The longest that a queue waits until it tries again what failed.

@@ -26,8 +26,10 @@ pub(super) struct Needed {
     used_by: BTreeMap<WorkloadKey, BTreeSet<WorkloadKey>>,
     /// Since when members are being removed, or are gone.
     away: BTreeMap<String, Duration>,
-    /// Of those that were made anew, when they have been there for as long as they were away.
+    /// Of those that were made anew, until when what tries again may come to them late.
     late: BTreeMap<String, Duration>,
+    /// Whether the latest outage began while others were away, or late.
+    overlaps: bool,
     waits: Waits,
 }
 
@@ -81,11 +83,15 @@ impl Guarantee for Needed {
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.waits.cancel_all(|subject| subject.is_on(member));
-                self.away.entry(member.clone()).or_insert(fact.at);
+                if !self.away.contains_key(member) {
+                    self.overlaps = !self.away.is_empty() || self.late.values().any(|late| *late > fact.at);
+                    self.away.insert(member.clone(), fact.at);
+                }
             }
             News::Health { member, first: true, .. } => {
                 if let Some(since) = self.away.remove(member) {
-                    self.late.insert(member.clone(), fact.at + fact.at.saturating_sub(since));
+                    let away = fact.at.saturating_sub(since);
+                    self.late.insert(member.clone(), fact.at + bounds::tried_again(away, self.overlaps));
                 }
             }
             _ => {}

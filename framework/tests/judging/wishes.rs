@@ -246,6 +246,33 @@ fn what_pods_refer_to_comes_along() {
 }
 
 #[test]
+fn what_failed_for_several_members_in_turn_is_tried_again_late() {
+    let conf = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf", "namespace": "default"}});
+    let work = json!({
+        "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+        "metadata": {"name": "conf-1", "namespace": "karmada-es-m2"}, "spec": {"workload": {"manifests": [conf]}},
+    });
+    let (mut using, plain) = (deployment("web:1"), deployment("web:1"));
+    using["spec"]["template"]["spec"]["volumes"] = json!([{"name": "conf", "configMap": {"name": "conf"}}]);
+    // m3 is away from 11 s, and m2 from 16 s to 20 s.
+    let is_broken = |m3_is_back: f64, until: f64| {
+        let story = Story::new().spec(&json!({"propagateDeps": true})).object(conf.clone());
+        let story = delivered(story, [&plain, &using]).at(10.5).object(work.clone());
+        let story = story.at(11.0).leaves("m3").at(m3_is_back).ready("m3", "True").at(16.0).leaves("m2");
+        let story = story.object_gone(work.clone()).at(20.0).ready("m2", "True");
+        let mut changed = conf.clone();
+        changed["data"] = json!({"key": "value"});
+        ids(&story.object(changed).until(until), Outcome::is_violated).contains(&"DELIVERY-13")
+    };
+    // It may have failed for m3 until 17 s: nobody knows how late that makes m2.
+    assert!(!is_broken(14.0, 1019.0));
+    assert!(is_broken(14.0, 1022.0));
+    // Here it has not since 15 s, so that m2 is as late as it was away.
+    assert!(!is_broken(13.0, 23.9));
+    assert!(is_broken(13.0, 26.0));
+}
+
+#[test]
 fn what_is_suspended_is_held_back() {
     let manifest = deployment("web:1");
     let suspended = || {
