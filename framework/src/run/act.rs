@@ -265,7 +265,7 @@ impl Driver<'_> {
             }
             self.create(&objects::clusters(), cluster).await?;
         }
-        let names = self.scenario.members();
+        let (names, patience) = (self.scenario.members(), self.patience().taint(false));
         for name in &names {
             let what = format!("{name} is ready and free of taints");
             let subject = super::driver::Subject::Member(name.clone());
@@ -274,7 +274,7 @@ impl Driver<'_> {
                     member.health == Some(crate::facts::Health::Ready) && member.taints.is_empty()
                 })
             };
-            self.until(what, subject, self.patience().taint(false), joined).await?;
+            self.until(what, subject, patience, joined).await?;
         }
         // From here on, whoever chooses knows the members as they are.
         self.clock.sleep(self.profile.timings.latency * 2).await;
