@@ -38,9 +38,19 @@ pub(super) struct Account {
     history: Option<Writer<Vec<u8>>>,
     until: Until,
     pub(super) broken: Option<String>,
-    instant: (Duration, u32),
+    instant: Present,
     /// How many members there are to be: at the first instant there is something of each before any has joined.
     members: usize,
+}
+
+/// The present instant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Present {
+    at: Duration,
+    entries: u32,
+    /// As many of them are not too many, by the most members and workloads that there have been at it: who counts entries
+    /// need not ask again before there are more.
+    room: usize,
 }
 
 /// An eviction that has begun.
@@ -55,7 +65,7 @@ pub(super) struct Eviction {
 /// What a failure shows of what led to it.
 const RECENT: usize = 6;
 
-/// More entries than this at one instant, and this again for each member and workload, are controllers that answer
+/// More entries than this at one instant, and this again for each member and workload that there was at it, are controllers that answer
 /// each other without end. Virtual time stands still meanwhile, so that no timeout would end it.
 pub(super) const MOST_AT_ONCE: usize = 2_000;
 const MOST_AT_ONCE_FOR_EACH: usize = 100;
@@ -72,7 +82,7 @@ impl Account {
             history: keep.then(|| Writer::new(Vec::new())),
             until,
             broken: None,
-            instant: (Duration::ZERO, 0),
+            instant: Present::default(),
             members,
         }
     }
@@ -96,15 +106,21 @@ impl Account {
     }
 
     fn push(&mut self, entry: &Entry) {
-        let (instant, entries) = self.instant;
-        self.instant = if instant == entry.at { (instant, entries + 1) } else { (entry.at, 1) };
+        if self.instant.at != entry.at {
+            self.instant = Present { at: entry.at, ..Present::default() };
+        }
+        self.instant.entries += 1;
         let Some(judge) = &mut self.judge else { return };
         if let Some(history) = &mut self.history
             && let Err(error) = history.write(entry)
         {
             self.broken.get_or_insert(error.to_string());
         }
-        for fact in judge.push(entry) {
+        let facts = judge.push(entry);
+        let world = judge.world();
+        let each = world.members.len().max(self.members) + world.workloads.len();
+        self.instant.room = self.instant.room.max(MOST_AT_ONCE + each * MOST_AT_ONCE_FOR_EACH);
+        for fact in facts {
             self.evictions_after(&fact);
             if let Some(judge) = &self.judge {
                 self.coverage.observe(&fact, judge.world());
@@ -147,11 +163,14 @@ impl Account {
 
     /// How many entries there are at the present instant, if they are too many to end.
     pub(super) fn endless(&self) -> Option<u32> {
-        let (_, entries) = self.instant;
-        let worlds = self.judge.iter().map(Judge::world);
-        let each: usize =
-            worlds.map(|world| world.members.len().max(self.members) + world.workloads.len()).sum();
-        (entries as usize > MOST_AT_ONCE + each * MOST_AT_ONCE_FOR_EACH).then_some(entries)
+        let (entries, room) = self.at_once(self.instant.at);
+        (entries > room).then_some(self.instant.entries)
+    }
+
+    /// How many entries there are so far at this instant, and up to how many are not too many.
+    pub(super) fn at_once(&self, instant: Duration) -> (usize, usize) {
+        let Present { at, entries, room } = self.instant;
+        if at == instant { (entries as usize, room.max(MOST_AT_ONCE)) } else { (0, MOST_AT_ONCE) }
     }
 
     fn evictions_after(&mut self, fact: &Fact) {

@@ -34,8 +34,11 @@ struct Gathered {
     heard: Vec<(Duration, Heard)>,
     /// How many lines and other entries that is.
     entries: usize,
-    /// The present instant, and how many there were at it: at least as many as will be in the account.
-    instant: (Duration, usize),
+    instant: Duration,
+    /// How many there were at the present instant: at least as many as will be in the account.
+    at_once: usize,
+    /// So long as there are no more, there are not too many.
+    room: usize,
 }
 
 enum Work {
@@ -61,9 +64,13 @@ impl Scribe {
         let Some(apart) = &self.apart else {
             return locked(&self.account).take(at, heard);
         };
-        // So long as there are fewer, there are not too many.
-        let runs_away = apart.gather(at, heard) > MOST_AT_ONCE && self.account().endless().is_some();
-        Told { runs_away, decided: false }
+        if apart.gather(at, heard) {
+            return Told::default();
+        }
+        let (entries, room) = self.account().at_once(at);
+        let mut gathered = locked(&apart.gathered);
+        (gathered.at_once, gathered.room) = (entries, room);
+        Told { runs_away: entries > room, decided: false }
     }
 
     /// The account, with all in it that was heard.
@@ -79,21 +86,23 @@ impl Scribe {
 }
 
 impl Apart {
-    /// Takes what was heard at a time; how much that is of the same instant, all in all.
-    fn gather(&self, at: Duration, heard: Heard) -> usize {
+    /// Takes what was heard at a time. Whether it is certain that there is not too much of the same instant.
+    fn gather(&self, at: Duration, heard: Heard) -> bool {
         let more = match &heard {
             Heard::Entry(_) => 1,
             Heard::Lines(lines) => lines.len(),
         };
         let mut gathered = locked(&self.gathered);
-        let (instant, before) = gathered.instant;
-        gathered.instant = if instant == at { (at, before + more) } else { (at, more) };
+        if gathered.instant != at {
+            (gathered.instant, gathered.at_once, gathered.room) = (at, 0, 0);
+        }
+        gathered.at_once += more;
         gathered.entries += more;
         gathered.heard.push((at, heard));
         if gathered.entries >= AT_ONCE {
             self.hand_over(&mut gathered);
         }
-        gathered.instant.1
+        gathered.at_once <= gathered.room.max(MOST_AT_ONCE)
     }
 
     /// Hands over what there is. Of a thread that has panicked whoever looks is told.
@@ -135,18 +144,21 @@ mod tests {
         let heard = |number: usize| {
             Heard::Entry(Kind::Mark(Map::from_iter([("step".to_owned(), Value::from(number))])))
         };
-        let kept = |apart: bool| {
+        let kept = |apart: bool, members: usize| {
             let text = include_str!("../../../suites/targets/reference.yaml");
             let profile = Profile::parse("reference.yaml", text).unwrap();
-            let scribe = Scribe::new(Account::new(profile, 0, true, Until::End), apart);
+            let scribe = Scribe::new(Account::new(profile, members, true, Until::End), apart);
             let instant = |number: usize| Duration::from_secs(if number < 10 { 0 } else { 1 });
-            let told = (0..MOST_AT_ONCE + 15).map(|number| scribe.hear(instant(number), heard(number)));
+            let most = MOST_AT_ONCE + members * 100;
+            let told = (0..most + 15).map(|number| scribe.hear(instant(number), heard(number)));
             let runs_away = told.map(|told| told.runs_away).collect::<Vec<_>>();
             let (judgement, history) = scribe.account().finish().unzip();
             (runs_away, judgement.map(|judgement| judgement.entries), history.flatten())
         };
-        let (here, apart) = (kept(false), kept(true));
-        assert!(here == apart);
-        assert_eq!(here.0.iter().filter(|runs_away| **runs_away).count(), 5);
+        for members in [0, 3] {
+            let (here, apart) = (kept(false, members), kept(true, members));
+            assert!(here == apart);
+            assert_eq!(here.0.iter().filter(|runs_away| **runs_away).count(), 5);
+        }
     }
 }
