@@ -18,9 +18,16 @@ pub(crate) struct Encoded {
     revision: Range<u32>,
     /// Where the value of `metadata.labels` is; empty where there is none.
     labels: Range<u32>,
+    /// Where the value of `metadata.uid` is; empty where there is none.
+    uid: Range<u32>,
 }
 
 impl Encoded {
+    /// The UID as JSON text; empty where there is none.
+    pub(crate) fn uid(&self) -> &[u8] {
+        &self.bytes[span(&self.uid)]
+    }
+
     /// The labels as JSON text; empty where there are none.
     pub(crate) fn labels(&self) -> &[u8] {
         &self.bytes[span(&self.labels)]
@@ -41,6 +48,7 @@ impl Encoded {
             front: self.front,
             revision: self.revision.start..shift(self.revision.end),
             labels: shift(self.labels.start)..shift(self.labels.end),
+            uid: shift(self.uid.start)..shift(self.uid.end),
         }
     }
 }
@@ -109,6 +117,7 @@ fn write_metadata(text: &mut Vec<u8>, metadata: &Map<String, Value>, encoded: &m
         match name.as_str() {
             "resourceVersion" => encoded.revision = place,
             "labels" => encoded.labels = place,
+            "uid" => encoded.uid = place,
             _ => {}
         }
     }
@@ -193,7 +202,7 @@ mod tests {
             for revision in [7, 99, 100, 123_456] {
                 let after = before.with_revision(revision);
                 assert_eq!(after.bytes, encode(&object(labels.clone(), &revision.to_string())).bytes);
-                assert_eq!(after.labels(), labels.to_string().as_bytes());
+                assert_eq!((after.labels(), after.uid()), (labels.to_string().as_bytes(), &b"\"u\""[..]));
                 assert_eq!(after.with_revision(5).bytes, before.with_revision(5).bytes);
             }
         }

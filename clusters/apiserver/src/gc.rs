@@ -26,6 +26,9 @@ impl Dependents {
         before: Option<&Value>,
         after: Option<&Value>,
     ) {
+        if before.map(listed) == after.map(listed) {
+            return;
+        }
         let uids = |object: Option<&Value>| -> BTreeSet<String> {
             let owners = object.into_iter().flat_map(references);
             owners.filter_map(|owner| owner["uid"].as_str().map(str::to_owned)).collect()
@@ -52,7 +55,11 @@ impl Dependents {
 
 /// The owner references of an object.
 pub(crate) fn references(object: &Value) -> impl Iterator<Item = &Value> {
-    object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
+    listed(object).as_array().into_iter().flatten()
+}
+
+fn listed(object: &Value) -> &Value {
+    &object["metadata"]["ownerReferences"]
 }
 
 /// Whether an owner stays until its dependents are gone.

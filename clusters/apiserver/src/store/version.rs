@@ -104,23 +104,9 @@ impl Version {
         Labels(serde_json::from_slice(self.encoded.labels()).unwrap_or_default())
     }
 
-    /// Whether the object has this UID; of a text, only the metadata is read for that.
+    /// Whether the object has this UID, by its text alone.
     pub(crate) fn has_uid(&self, uid: &str) -> bool {
-        #[derive(Deserialize)]
-        struct Object<'a> {
-            #[serde(borrow)]
-            metadata: Metadata<'a>,
-        }
-        #[derive(Deserialize)]
-        struct Metadata<'a> {
-            #[serde(borrow)]
-            uid: Text<'a>,
-        }
-        match &*self.tree() {
-            Some(tree) => tree["metadata"]["uid"] == uid,
-            None => serde_json::from_slice(&self.encoded.bytes)
-                .is_ok_and(|object: Object<'_>| object.metadata.uid.0 == uid),
-        }
+        serde_json::from_slice(self.encoded.uid()).is_ok_and(|own: Text<'_>| own.0 == uid)
     }
 
     /// Whether the object may have this field somewhere: a look at the text, for those who would rather not read it.
