@@ -44,7 +44,9 @@ pub(crate) fn unknown_fields(
     subresource: &str,
     object: &mut Value,
 ) -> Result<Vec<String>, Failure> {
-    read(kind, subresource, object).map_err(|problem| unfit(kind, &problem))
+    let unknown =
+        unknown_paths(kind, subresource, object, &Value::Null).map_err(|problem| unfit(kind, &problem))?;
+    Ok(told(&unknown))
 }
 
 /// The answer to an object with a value of the wrong type.
@@ -53,16 +55,25 @@ pub(crate) fn unfit(kind: &Kind, problem: &Problem) -> Failure {
     Failure::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
 }
 
-/// As [`unknown_fields`], for who tells of a wrong type in another way.
+/// As [`unknown_fields`] of what `old` has become, for who tells of a wrong type in another way.
 ///
 /// # Errors
 /// Where a value has the wrong type.
-pub(crate) fn read(kind: &Kind, subresource: &str, object: &mut Value) -> Result<Vec<String>, Problem> {
-    let unknown = unknown_paths(kind, subresource, object)?;
-    Ok(unknown.iter().map(|path| format!("unknown field {path:?}")).collect())
+pub(crate) fn read(
+    kind: &Kind,
+    subresource: &str,
+    object: &mut Value,
+    old: &Value,
+) -> Result<Vec<String>, Problem> {
+    Ok(told(&unknown_paths(kind, subresource, object, old)?))
 }
 
-/// Drops the unknown fields of an object; their paths come back.
+fn told(unknown: &[String]) -> Vec<String> {
+    unknown.iter().map(|path| format!("unknown field {path:?}")).collect()
+}
+
+/// Drops the unknown fields of an object; their paths come back. What `old` has as well, if it is of a built-in kind, has been
+/// read before.
 ///
 /// # Errors
 /// Where a value has the wrong type.
@@ -70,11 +81,12 @@ pub(crate) fn unknown_paths(
     kind: &Kind,
     subresource: &str,
     object: &mut Value,
+    old: &Value,
 ) -> Result<Vec<String>, Problem> {
     if subresource == "status" && !kind.is_custom() {
         // The rest is put back anyway, and status writes are the most frequent of all.
         let mut part = json!({"status": object.get_mut("status").map(Value::take)});
-        let told = unknown_paths(kind, "", &mut part)?;
+        let told = unknown_paths(kind, "", &mut part, old)?;
         if let Some(status) = part.get_mut("status") {
             object["status"] = status.take();
         }
@@ -83,7 +95,7 @@ pub(crate) fn unknown_paths(
     let mut unknown = Vec::new();
     match (&kind.schema, types::find(&kind.group, &kind.version, &kind.kind)) {
         (Some(schema), _) => schema.root.prune_object(object, &mut String::new(), &mut unknown),
-        (None, Some(of)) => unknown = types::check(of, object)?,
+        (None, Some(of)) => unknown = types::check_changed(of, object, old)?,
         (None, None) => {}
     }
     Ok(unknown)

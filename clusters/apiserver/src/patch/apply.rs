@@ -108,7 +108,7 @@ fn read(call: &Call<'_>, change: &Change<'_>) -> Result<Value, Failure> {
 /// is no owning what is not there.
 fn check_declared(call: &Call<'_>, config: &mut Value) -> Result<(), Failure> {
     let kind = &call.kind;
-    let unknown = field_validation::unknown_paths(kind, &call.path.subresource, config);
+    let unknown = field_validation::unknown_paths(kind, &call.path.subresource, config, &Value::Null);
     let unknown = unknown.map_err(|problem| field_validation::unfit(kind, &problem))?;
     let line = |path: &String| format!("{}: field not declared in schema", keyed(kind, config, path));
     let lines: Vec<_> = unknown.iter().map(line).collect();

@@ -33,7 +33,7 @@ pub(crate) fn check(
         return Err(problem.map_or(failure, |problem| refused(patch, object, &words(patch, &problem))));
     }
     let before = (mode == Mode::Strict).then(|| object.clone());
-    let told = match field_validation::read(kind, &call.path.subresource, object) {
+    let told = match field_validation::read(kind, &call.path.subresource, object, old) {
         Ok(told) => told,
         Err(problem) => return Err(refused(patch, object, &words(patch, &problem))),
     };

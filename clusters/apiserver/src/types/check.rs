@@ -68,25 +68,41 @@ fn fields_of(at: &At<'_>) -> String {
 /// # Errors
 /// The first value that is of another type than its field.
 pub(crate) fn check(of: &'static Struct, object: &mut Value) -> Result<Vec<String>, Problem> {
+    check_changed(of, object, &Value::Null)
+}
+
+/// As [`check`], without the fields that `old` has as well, which has been checked: mostly one of several is another.
+///
+/// # Errors
+/// As those of [`check`].
+pub(crate) fn check_changed(
+    of: &'static Struct,
+    object: &mut Value,
+    old: &Value,
+) -> Result<Vec<String>, Problem> {
     let mut unknown = Vec::new();
     if !object.is_object() {
         let shown = format!("{}.{}", of.name.rsplit(['/', '.']).nth(1).unwrap_or_default(), of.short_name());
         let told = format!("json: cannot unmarshal {} into Go value of type {shown}", described(object));
         return Err(told.into());
     }
-    fields(of, object, None, &mut unknown)?;
+    fields(of, object, old, None, &mut unknown)?;
     Ok(unknown)
 }
 
 fn fields(
     of: &'static Struct,
     object: &mut Value,
+    old: &Value,
     before: Option<&At<'_>>,
     unknown: &mut Vec<String>,
 ) -> Result<(), Problem> {
     let Some(map) = object.as_object_mut() else { return Ok(()) };
     let mut gone = Vec::new();
     for (name, value) in map.iter_mut() {
+        if old.get(name) == Some(value) {
+            continue;
+        }
         let at = At { before, step: Step::Field(name), owner: Some(of) };
         let Some(field) = of.named(name) else {
             unknown.push(at.to_string());
@@ -126,7 +142,9 @@ fn check_value(of: &Type, value: &mut Value, at: &At<'_>, unknown: &mut Vec<Stri
         return Ok(());
     }
     match (&of.shape, &mut *value) {
-        (Shape::Struct(index), Value::Object(_)) => fields(table::at(*index), value, Some(at), unknown),
+        (Shape::Struct(index), Value::Object(_)) => {
+            fields(table::at(*index), value, &Value::Null, Some(at), unknown)
+        }
         (Shape::List(items) | Shape::Wrapped(items), Value::Array(list)) => {
             list.iter_mut().enumerate().try_for_each(|(index, item)| {
                 let at = At { before: Some(at), step: Step::Index(index), owner: at.owner };
@@ -161,11 +179,11 @@ fn check_value(of: &Type, value: &mut Value, at: &At<'_>, unknown: &mut Vec<Stri
 /// A schema, or what may stand in its place.
 fn schema(own: Own, value: &mut Value, at: &At<'_>, unknown: &mut Vec<String>) -> Result<(), Problem> {
     match (own, &mut *value) {
-        (_, Value::Object(_)) => fields(table::schema(), value, Some(at), unknown),
+        (_, Value::Object(_)) => fields(table::schema(), value, &Value::Null, Some(at), unknown),
         (Own::SchemaOrArray, Value::Array(list)) => {
             list.iter_mut().enumerate().try_for_each(|(index, item)| {
                 let at = At { before: Some(at), step: Step::Index(index), owner: at.owner };
-                fields(table::schema(), item, Some(&at), unknown)
+                fields(table::schema(), item, &Value::Null, Some(&at), unknown)
             })
         }
         (Own::SchemaOrBool, Value::Bool(_)) => Ok(()),
@@ -291,6 +309,15 @@ mod tests {
             assert!(told.contains(expected), "{told}");
         }
         assert_eq!(refused(POD, json!([])), "json: cannot unmarshal array into Go value of type v1.Pod");
+    }
+
+    #[test]
+    fn what_an_object_was_already_is_not_checked_again() {
+        let of = table::find("apps", "v1", "Deployment").unwrap();
+        let old = json!({"metadata": {"junk": 1}, "spec": {"replicas": 1}});
+        let mut object = json!({"metadata": {"junk": 1}, "spec": {"replicas": 2, "junk": 1}});
+        assert_eq!(check_changed(of, &mut object, &old), Ok(vec!["spec.junk".to_owned()]));
+        assert_eq!(object, json!({"metadata": {"junk": 1}, "spec": {"replicas": 2}}));
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod wire;
 #[cfg(test)]
 mod wire_test;
 
-pub(crate) use check::{Problem, check};
+pub(crate) use check::{Problem, check, check_changed};
 pub(crate) use own::described;
 pub(crate) use table::{Shape, Struct, Type, at as struct_at, find};
 pub(crate) use wire::open;
