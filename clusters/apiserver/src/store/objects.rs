@@ -15,8 +15,8 @@ use super::table::{Objects, Table};
 use super::version::Version;
 
 /// How much text, in bytes, the objects may have whose trees are kept: those that were written last. Enough for what
-/// writes many objects in turn and comes back to the first.
-const TREES: usize = 1024 * 1024;
+/// writes many objects in turn and comes back to the first, as the kubelets of five thousand nodes do with their Leases.
+const TREES: usize = 4 * 1024 * 1024;
 
 /// The objects of one server.
 #[derive(Debug)]
