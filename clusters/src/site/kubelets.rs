@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Patch, PatchParams, PostParams, Request};
+use kube::client::Body;
 use kube::{Api, Client};
 use rand::RngExt;
 use serde::Serialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -114,7 +115,10 @@ impl Desk {
     async fn renew(&self, name: &str, renewed: Renewed<'_>) -> bool {
         let patch = Patch::Merge(Renewal { spec: renewed });
         match Request::new(self.leases.resource_url()).patch(name, &PatchParams::default(), &patch) {
-            Ok(request) => self.client.request::<IgnoredAny>(request).await.is_ok(),
+            Ok(request) => {
+                let answer = self.client.send(request.map(Body::from)).await;
+                answer.is_ok_and(|answer| answer.status().is_success())
+            }
             Err(_) => false,
         }
     }
