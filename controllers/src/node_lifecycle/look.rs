@@ -51,7 +51,7 @@ pub(super) async fn look(context: &NodeContext, placed: Placed) -> Option<Placed
     if ready.is_some() {
         let decisive = context.rules.decisive(Some(read), ready);
         if context.rules.node_behaviour().evicts_by_taint {
-            taint(context, node, decisive).await;
+            taint(context, &placed, decisive).await;
         } else {
             drain::queue(context, node, decisive);
         }
@@ -126,7 +126,8 @@ fn listen(context: &NodeContext, node: &Node) -> Option<Vec<NodeCondition>> {
     context.rules.silent_conditions(&shown, said, created, graces, shows)
 }
 
-async fn taint(context: &NodeContext, node: &Node, decisive: Option<&str>) {
+async fn taint(context: &NodeContext, placed: &Placed, decisive: Option<&str>) {
+    let node = &*placed.node;
     let (Some(ready), Some(tainting)) = (decisive, context.rules.tainting(decisive, taints::of(node))) else {
         return;
     };
@@ -136,7 +137,7 @@ async fn taint(context: &NodeContext, node: &Node, decisive: Option<&str>) {
         Tainting::Clear => taints::clear(context, node).await,
         Tainting::Wait => {
             let mut memory = context.memory();
-            if let Some(zone) = memory.zones.get_mut(&context.rules.zone_of(node.labels())) {
+            if let Some(zone) = memory.zones.get_mut(&*placed.zone) {
                 zone.waiting.add(name(node), context.rules.place(), context.clock.steady());
                 context.waiting.notify_one();
             }
