@@ -49,9 +49,6 @@ pub struct MemberSpec {
     /// Whether what the control plane asks of it passes a gate, so that its API server may be in trouble. Where that takes
     /// sockets, somebody then reads on the way what is said, in the place of passing it on.
     pub gated: bool,
-    /// Whether the kubelets of its Nodes renew their Leases. Where only controllers of this process look at it, nobody asks
-    /// for these, and they would be most of what is written.
-    pub renews_leases: bool,
 }
 
 /// Who reaches out to whom, of the control plane and a member.
@@ -78,7 +75,6 @@ impl MemberSpec {
             start_up: StartUp::After(Duration::from_millis(1500)),
             sync: SyncMode::Push,
             gated: false,
-            renews_leases: true,
         }
     }
 }
@@ -383,6 +379,6 @@ pub(crate) fn run_inside(
     let mut tasks = JoinSet::new();
     let chance = seed_of(run, spec).stream("start-up");
     tasks.spawn(inside::run_deployments(client.clone(), start_up, chance));
-    tasks.spawn(nodes::run_nodes(client.clone(), run.clock, names, spec.renews_leases));
+    tasks.spawn(nodes::run_nodes(client.clone(), run.clock, names));
     tasks
 }

@@ -19,14 +19,14 @@ const RENEWED_EVERY: Duration = Duration::from_secs(10);
 const LEASE_SECONDS: u32 = 40;
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
-/// Makes the Nodes called `names`. Never ends where their kubelets renew their Leases.
-pub(crate) async fn run_nodes(client: Client, clock: Clock, names: Vec<String>, renews: bool) {
+/// Makes the Nodes called `names` and keeps them alive. Never ends.
+pub(crate) async fn run_nodes(client: Client, clock: Clock, names: Vec<String>) {
     let nodes: Api<Node> = Api::all(client.clone());
     let leases: Api<Lease> = Api::namespaced(client, LEASE_NAMESPACE);
     for name in &names {
         register(&nodes, &leases, clock, name).await;
     }
-    while renews {
+    loop {
         clock.sleep(RENEWED_EVERY).await;
         for name in &names {
             match renew(&leases, name, clock.now()).await {
@@ -133,7 +133,7 @@ mod tests {
         simulate(Seed(1), |run| async move {
             let api = ApiServer::builder(run.clock, run.seed.stream("api")).build();
             let mut tasks = tokio::task::JoinSet::new();
-            tasks.spawn(run_nodes(api.client(), run.clock, vec!["n1".into()], true));
+            tasks.spawn(run_nodes(api.client(), run.clock, vec!["n1".into()]));
             run.clock.sleep(AGAIN_AFTER).await;
             let (nodes, leases) =
                 (Api::<Node>::all(api.client()), Api::<Lease>::namespaced(api.client(), LEASE_NAMESPACE));

@@ -175,20 +175,6 @@ fn nodes_have_capacity_and_a_lease_that_is_renewed() {
 }
 
 #[test]
-fn kubelets_that_nobody_asks_for_write_nothing() {
-    simulate(Seed(1), |run| async move {
-        let member = MemberSpec { renews_leases: false, ..MemberSpec::named("m1") };
-        let fleet = Fleet::embedded(run, &FleetSpec { members: vec![member] }, Arc::new(|_| Ok(None)));
-        let nodes = Api::<Node>::all(fleet.member("m1").unwrap().client());
-        let revision = async || nodes.list(&ListParams::default()).await.unwrap().metadata.resource_version;
-        run.clock.sleep(SECOND).await;
-        let at_first = revision().await;
-        run.clock.sleep(Duration::from_secs(3600)).await;
-        assert_eq!((nodes.get("m1-node-1").await.is_ok(), revision().await), (true, at_first));
-    });
-}
-
-#[test]
 fn a_member_that_is_restored_goes_on_from_what_it_held() {
     simulate(Seed(1), |run| async move {
         let fleet = fleet(run, StartUp::After(SECOND));

@@ -259,7 +259,7 @@ async fn ground(run: Simulation, case: &Case, target: Target<'_>, nature: &Natur
         let fleet = Fleet::alone(run, cluster.api().clone());
         return Ok(Ground { fleet, cluster: Some(cluster), start_up: after.unwrap_or_default() });
     }
-    let spec = fleet_spec(case, profile, nature.is_outside)?;
+    let spec = fleet_spec(case, profile)?;
     let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
     let admission = implementation.admission(&profile.timings, run.seed);
     let fleet = match &nature.provider {
@@ -294,7 +294,7 @@ fn default_toleration(profile: &Profile) -> Duration {
     }
 }
 
-fn fleet_spec(case: &Case, profile: &Profile, is_outside: bool) -> Result<FleetSpec, Miss> {
+fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, Miss> {
     let fleet = &case.scenario.fleet;
     let start_up = start_up(fleet.start_up.as_ref(), profile)?;
     let member = |name: String| {
@@ -309,7 +309,6 @@ fn fleet_spec(case: &Case, profile: &Profile, is_outside: bool) -> Result<FleetS
             member.sync = SyncMode::Pull;
         }
         member.gated = case.scenario.troubles_members();
-        member.renews_leases = is_outside;
         member.nodes = fleet.nodes.get(&member.name).map_or(member.nodes, |nodes| nodes.value);
         member
     };
