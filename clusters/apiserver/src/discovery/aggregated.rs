@@ -1,7 +1,7 @@
 //! Aggregated discovery: everything of `/api` or `/apis` in one document, which clients may keep until it changes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -42,7 +42,7 @@ pub(super) fn wanted(parts: &Parts) -> Option<Wanted> {
 }
 
 /// The documents as they have been asked for: whether of the core group, and in which version.
-pub(crate) type Documents = Mutex<BTreeMap<(bool, &'static str), Arc<Document>>>;
+pub(crate) type Documents = Mutex<BTreeMap<(bool, &'static str), Document>>;
 
 /// A document, and by what tag it goes.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub(super) fn answer(state: &State, parts: &Parts, core: bool, wanted: Wanted) -
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     let document = known.entry((core, wanted.version)).or_insert_with(|| {
         let text = encode(&document(state, core, wanted.version)).bytes;
-        Arc::new(Document { tag: respond::hash(&text), text })
+        Document { tag: respond::hash(&text), text }
     });
     let whole = respond::json_bytes(StatusCode::OK, document.text.clone());
     let mut response = respond::cacheable(&parts.headers, whole, &document.tag);
