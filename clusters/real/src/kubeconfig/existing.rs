@@ -156,16 +156,53 @@ mod tests {
     use k8s_openapi::api::core::v1::Namespace;
     use kube::Api;
     use tempfile::TempDir;
+    use tokio::io::copy_bidirectional;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::JoinSet;
 
     use super::*;
 
-    /// A member at `address`, which has the same keys whenever it is started, and an identity that comes from `seed`.
-    async fn serve(run: Simulation, seed: u64, address: SocketAddr, keys: &TempDir) -> Served {
+    /// Where a member is reached whichever server is there: a port that is given up may be somebody else's at once.
+    struct Place {
+        address: SocketAddr,
+        server: Arc<Mutex<SocketAddr>>,
+        _task: JoinSet<()>,
+    }
+
+    impl Place {
+        async fn of(server: &Served) -> Self {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let server = Arc::new(Mutex::new(server.listening().address()));
+            let behind = Arc::clone(&server);
+            let mut task = JoinSet::new();
+            task.spawn(async move {
+                let mut connections = JoinSet::new();
+                loop {
+                    let (mut client, _) = listener.accept().await.unwrap();
+                    let server = *behind.lock().unwrap();
+                    connections.spawn(async move {
+                        let mut server = TcpStream::connect(server).await?;
+                        copy_bidirectional(&mut client, &mut server).await
+                    });
+                }
+            });
+            Self { address, server, _task: task }
+        }
+
+        fn is_of(&self, server: &Served) {
+            *self.server.lock().unwrap() = server.listening().address();
+        }
+    }
+
+    /// A member which has the same keys whenever it is started, and an identity that comes from `seed`.
+    async fn serve(run: Simulation, seed: u64, keys: &TempDir) -> Served {
         let path = keys.path().join("keys.json");
         let known = fs::read(&path).ok().map(|text| serde_json::from_slice(&text).unwrap());
         let standing = Standing { keys: known, ..Standing::default() };
         let run = Simulation { seed: Seed(seed), ..run };
-        let served = Served::start(run, &MemberSpec::named("m1"), address, standing).await.unwrap();
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let served = Served::start(run, &MemberSpec::named("m1"), any, standing).await.unwrap();
         fs::write(path, serde_json::to_vec(&served.listening().keys()).unwrap()).unwrap();
         served
     }
@@ -174,10 +211,10 @@ mod tests {
     fn a_cluster_that_is_another_by_now_is_not_struck() {
         let folder = TempDir::new().unwrap();
         let ran = live(Seed(1), 1.0, |run| async move {
-            let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-            let first = serve(run, 1, any, &folder).await;
-            let (kubeconfig, address) = (folder.path().join("kubeconfig"), first.listening().address());
-            fs::write(&kubeconfig, first.listening().kubeconfig()).unwrap();
+            let first = serve(run, 1, &folder).await;
+            let (kubeconfig, place) = (folder.path().join("kubeconfig"), Place::of(&first).await);
+            let (direct, address) = (first.listening().address().to_string(), place.address.to_string());
+            fs::write(&kubeconfig, first.listening().kubeconfig().replace(&direct, &address)).unwrap();
             let client = first.listening().client().await.unwrap();
             let namespace = Api::<Namespace>::all(client).get("kube-system").await.unwrap();
             let (context, uid) = ("m1".to_owned(), namespace.metadata.uid.unwrap());
@@ -194,11 +231,13 @@ mod tests {
             existing.strike(&one).await.unwrap();
             first.stop().await;
             // Somebody takes it down, and puts another one in its place.
-            let other = serve(run, 2, address, &folder).await;
+            let other = serve(run, 2, &folder).await;
+            place.is_of(&other);
             let refused = existing.strike(&one).await.unwrap_err().to_string();
             assert!(refused.contains("m1 is not allowed"), "{refused}");
             other.stop().await;
-            let _again = serve(run, 1, address, &folder).await;
+            let again = serve(run, 1, &folder).await;
+            place.is_of(&again);
             existing.strike(&one).await.unwrap();
         });
         ran.unwrap();
