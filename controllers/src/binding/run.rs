@@ -6,13 +6,13 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::settled::Settled;
 use super::status::{Report, report_on_template};
 use super::works::{delete_orphans, ensure, works_of};
 use crate::api::{
-    ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ANNOTATION_CLUSTER_BINDING_NAME,
+    ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ANNOTATION_CLUSTER_BINDING_NAME, AggregatedStatus,
     ClusterOverridePolicy, OverridePolicy, OverridePolicySpec, ResourceBindingSpec, ResourceSelector, Work,
 };
 use crate::machinery::{
@@ -98,8 +98,8 @@ fn binding_of<B: Binding>(work: &Work) -> Option<ObjectRef<B>> {
 #[derive(Default)]
 struct Found {
     works: Notes<Settled>,
-    /// The version of the template that says what the binding does.
-    sums: Notes<Option<String>>,
+    /// The version of the template that says what the Works do, and what that is.
+    sums: Notes<(Option<String>, Vec<AggregatedStatus>)>,
 }
 
 async fn reconcile<B: Binding>(
@@ -123,14 +123,15 @@ async fn reconcile<B: Binding>(
         (Settled::of(&context, &*binding, &template, &works), template.resource_version());
     let Report { by_cluster, change } = Report::of(&context, &*binding, &works);
     let is_settled = settled.as_ref().is_some_and(|settled| found.works.says(&*binding, settled));
-    if is_settled && change.is_none() && found.sums.says(&*binding, &version) {
+    let sums = (version, by_cluster);
+    let is_told = found.sums.says(&*binding, &sums);
+    if is_settled && is_told && change.is_none() {
         context.metrics.works_synced(true, Duration::ZERO);
         return Ok(Action::await_change());
     }
-    // What fails from here on begins anew.
-    found.sums.forget(&*binding);
-    let (template, start) = (template.tree()?, context.clock.elapsed());
-    let ensured = if is_settled { Ok(true) } else { ensure(&context, &*binding, &works, &template).await };
+    let tree = if is_settled && is_told { Value::Null } else { template.tree()? };
+    let start = context.clock.elapsed();
+    let ensured = if is_settled { Ok(true) } else { ensure(&context, &*binding, &works, &tree).await };
     context.metrics.works_synced(ensured.is_ok(), context.clock.elapsed().saturating_sub(start));
     if let (true, Some(settled)) = (ensured?, settled) {
         found.works.set(&*binding, settled);
@@ -138,9 +139,12 @@ async fn reconcile<B: Binding>(
     if let Some(change) = &change {
         patch_status(&binding.own_api(&context), &*binding, change).await?;
     }
-    let is_told = report_on_template(&context, &kind, &template, &by_cluster).await?;
-    if is_told && change.is_none() {
-        found.sums.set(&*binding, version);
+    if !is_told {
+        // What fails begins anew.
+        found.sums.forget(&*binding);
+        if report_on_template(&context, &kind, &tree, &sums.1).await? {
+            found.sums.set(&*binding, sums);
+        }
     }
     Ok(Action::await_change())
 }
