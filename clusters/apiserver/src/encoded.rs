@@ -20,6 +20,10 @@ pub(crate) struct Encoded {
     labels: Range<u32>,
     /// Where the value of `metadata.uid` is; empty where there is none.
     uid: Range<u32>,
+    /// Where the value of `metadata.finalizers` is; empty where there is none.
+    finalizers: Range<u32>,
+    /// Where the value of `status` is, behind all of the above; empty where there is none.
+    status: Range<u32>,
 }
 
 impl Encoded {
@@ -33,14 +37,34 @@ impl Encoded {
         &self.bytes[span(&self.labels)]
     }
 
+    /// The finalizers as JSON text; empty where there are none.
+    pub(crate) fn finalizers(&self) -> &[u8] {
+        &self.bytes[span(&self.finalizers)]
+    }
+
+    /// The status as JSON text; empty where there is none.
+    pub(crate) fn status(&self) -> &[u8] {
+        &self.bytes[span(&self.status)]
+    }
+
     /// The same object with another resource version.
     pub(crate) fn with_revision(&self, revision: u64) -> Self {
-        let old = span(&self.revision);
+        self.with_status(revision, self.status())
+    }
+
+    /// The same object with another resource version, and with this in the place of its status, which it must have unless
+    /// this is empty.
+    pub(crate) fn with_status(&self, revision: u64, status: &[u8]) -> Self {
+        let (old, old_status) = (span(&self.revision), span(&self.status));
         let new = format!("\"{revision}\"");
-        let mut text = BytesMut::with_capacity(self.bytes.len() - old.len() + new.len());
+        let length = self.bytes.len() - old.len() - old_status.len() + new.len() + status.len();
+        let mut text = BytesMut::with_capacity(length);
         text.put_slice(&self.bytes[..old.start]);
         text.put_slice(new.as_bytes());
-        text.put_slice(&self.bytes[old.end..]);
+        let rest = if status.is_empty() { self.bytes.len() } else { old_status.start };
+        text.put_slice(&self.bytes[old.end..rest]);
+        text.put_slice(status);
+        text.put_slice(&self.bytes[rest + old_status.len()..]);
         let grown = position(new.len()).wrapping_sub(position(old.len()));
         let shift = |at: u32| if at > self.revision.start { at.wrapping_add(grown) } else { at };
         Self {
@@ -49,6 +73,8 @@ impl Encoded {
             revision: self.revision.start..shift(self.revision.end),
             labels: shift(self.labels.start)..shift(self.labels.end),
             uid: shift(self.uid.start)..shift(self.uid.end),
+            finalizers: shift(self.finalizers.start)..shift(self.finalizers.end),
+            status: shift(self.status.start)..shift(self.status.start) + position(status.len()),
         }
     }
 }
@@ -101,7 +127,12 @@ pub(crate) fn encode(object: &Value) -> Encoded {
             Value::Object(metadata) if name == "metadata" => {
                 field(&mut text, name, |text| write_metadata(text, metadata, &mut encoded));
             }
-            value => drop(field(&mut text, name, |text| write(text, value))),
+            value => {
+                let place = field(&mut text, name, |text| write(text, value));
+                if name == "status" {
+                    encoded.status = place;
+                }
+            }
         }
     }
     text.push(b'}');
@@ -118,6 +149,7 @@ fn write_metadata(text: &mut Vec<u8>, metadata: &Map<String, Value>, encoded: &m
             "resourceVersion" => encoded.revision = place,
             "labels" => encoded.labels = place,
             "uid" => encoded.uid = place,
+            "finalizers" => encoded.finalizers = place,
             _ => {}
         }
     }
@@ -204,6 +236,28 @@ mod tests {
                 assert_eq!(after.bytes, encode(&object(labels.clone(), &revision.to_string())).bytes);
                 assert_eq!((after.labels(), after.uid()), (labels.to_string().as_bytes(), &b"\"u\""[..]));
                 assert_eq!(after.with_revision(5).bytes, before.with_revision(5).bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn another_status_changes_nothing_else() {
+        let object = |status: Value, revision: &str| {
+            json!({"kind": "A", "apiVersion": "b/v1", "metadata": {"finalizers": ["c/d"], "labels": {"e": "f"}, "name": "a",
+                "resourceVersion": revision, "uid": "u"}, "spec": {"status": 1}, "status": status, "zone": {}})
+        };
+        let before = encode(&object(json!({"n": 1}), "99"));
+        assert_eq!((before.status(), before.finalizers()), (&br#"{"n":1}"#[..], &br#"["c/d"]"#[..]));
+        for status in [json!({}), json!({"n": 2}), json!({"text": "longer than before", "list": [1, 2]})] {
+            for revision in [7, 99, 100, 123_456] {
+                let after = before.with_status(revision, status.to_string().as_bytes());
+                assert_eq!(after.bytes, encode(&object(status.clone(), &revision.to_string())).bytes);
+                assert_eq!(after.status(), status.to_string().as_bytes());
+                assert_eq!(
+                    (after.finalizers(), after.labels(), after.uid()),
+                    (&br#"["c/d"]"#[..], &br#"{"e":"f"}"#[..], &b"\"u\""[..])
+                );
+                assert_eq!(after.with_status(99, br#"{"n":1}"#).bytes, before.bytes);
             }
         }
     }

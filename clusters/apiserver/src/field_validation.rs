@@ -68,7 +68,8 @@ pub(crate) fn read(
     Ok(told(&unknown_paths(kind, subresource, object, old)?))
 }
 
-fn told(unknown: &[String]) -> Vec<String> {
+/// What a client is told of unknown fields, by their paths.
+pub(crate) fn told(unknown: &[String]) -> Vec<String> {
     unknown.iter().map(|path| format!("unknown field {path:?}")).collect()
 }
 

@@ -40,7 +40,7 @@ pub struct AdmissionRequest<'a> {
 }
 
 /// An in-process admission function: `Ok(Some(object))` changes the object, `Err` refuses the request. It must
-/// not call the server that asks it.
+/// not call the server that asks it. As webhooks that do not name it in their rules, it is not asked about `/status`.
 pub type Admission = Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
 
 /// An embedded Kubernetes API server. Clones are handles to the same one.

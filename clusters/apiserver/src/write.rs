@@ -73,6 +73,9 @@ pub(crate) fn patch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         return patch::apply(call, change);
     }
     let patch = patch::read(call)?;
+    if let Some(answer) = patch::status(call, &change, &patch)? {
+        return Ok(answer);
+    }
     let mut warnings = Vec::new();
     let compute = |old: &Value| {
         let mut object = patch.apply(&call.kind, old)?;

@@ -137,7 +137,8 @@ impl<'a> Writer<'a> {
 
     /// Asks the admission function and the webhooks that may change an object; what they changed it to, if they did.
     pub(crate) fn admit(&mut self, subject: Subject<'_>) -> Result<Option<Value>, Failure> {
-        let Some(admission) = &self.server.admission else {
+        let admission = self.server.admission.as_ref().filter(|_| subject.subresource != "status");
+        let Some(admission) = admission else {
             return self.consult_mutating(subject);
         };
         let changed = admission(&subject.in_process()).map_err(|message| Failure::denied(&message))?;

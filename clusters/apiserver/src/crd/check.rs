@@ -18,6 +18,9 @@ const BLOCKING: [&str; 5] = [
     "FieldValueNotSupported",
 ];
 
+/// Where the status of an object is.
+pub(crate) const STATUS: &str = "status";
+
 /// What is wrong with a custom object; `old` is what it replaces.
 pub(crate) fn check_object(kind: &Kind, schema: &Schema, object: &Value, old: Option<&Value>) -> Found {
     let mut causes = Vec::new();
@@ -51,6 +54,25 @@ pub(crate) fn check_object(kind: &Kind, schema: &Schema, object: &Value, old: Op
     let mut found = rules::broken(environment, root, object, old);
     causes.append(&mut found.causes);
     Found { causes, ..found }
+}
+
+/// What is wrong with the status of a custom object by its schema; `old` is what it replaces.
+pub(crate) fn check_status(schema: &Node, status: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    schema.validate(status, old, &mut STATUS.to_owned(), &mut causes);
+    if schema.has_embedded {
+        schema.check_embedded(status, STATUS, &mut causes);
+    }
+    let duplicates = |status: &Value| {
+        let mut causes = Vec::new();
+        schema.check_lists(status, STATUS, &mut causes);
+        causes
+    };
+    let found = duplicates(status);
+    if !found.is_empty() && old.is_none_or(|old| duplicates(old).is_empty()) {
+        causes.extend(found);
+    }
+    causes
 }
 
 /// The fields that `/scale` reads have to be numbers and texts.

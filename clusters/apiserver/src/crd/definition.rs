@@ -74,17 +74,17 @@ pub(crate) fn default_definition(definition: &mut Value) {
     }
 }
 
-/// The kinds that a definition makes, one a served version.
-fn kinds(definition: &Value) -> Vec<Arc<Kind>> {
+/// The kinds that a definition makes, one a served version. `since` is the revision of the definition.
+fn kinds(definition: &Value, since: u64) -> Vec<Arc<Kind>> {
     let spec = &definition["spec"];
     let versions = spec["versions"].as_array().into_iter().flatten();
     versions
         .filter(|version| version["served"] == true)
-        .map(|version| Arc::new(kind(spec, version)))
+        .map(|version| Arc::new(kind(spec, version, since)))
         .collect()
 }
 
-fn kind(spec: &Value, version: &Value) -> Kind {
+fn kind(spec: &Value, version: &Value, since: u64) -> Kind {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let texts =
         |value: &Value| value.as_array().into_iter().flatten().map(|text_| text(text_).into()).collect();
@@ -122,6 +122,7 @@ fn kind(spec: &Value, version: &Value) -> Kind {
             .map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned())
             .collect(),
         deprecation,
+        since,
     };
     Kind {
         storage: qualified(&plural, &group).into(),
@@ -172,7 +173,7 @@ impl Writer<'_> {
         let storage = meta(&stored, "name");
         let is_served = self.state.custom.iter().any(|kind| &*kind.storage == storage);
         if !same || served != is_served {
-            let kinds = if served { kinds(&stored) } else { Vec::new() };
+            let kinds = if served { kinds(&stored, version.revision) } else { Vec::new() };
             self.serve(storage, kinds);
         }
         if before.is_some() && !same {

@@ -12,7 +12,8 @@ impl Node {
         self.prune_fields(object, path, &["apiVersion", "kind", "metadata"], dropped);
     }
 
-    pub(super) fn prune(&self, value: &mut Value, path: &mut String, dropped: &mut Vec<String>) {
+    /// Drops unknown fields below a value; the paths of what was dropped are added to `dropped`.
+    pub(crate) fn prune(&self, value: &mut Value, path: &mut String, dropped: &mut Vec<String>) {
         if self.embedded_resource {
             return self.prune_object(value, path, dropped);
         }

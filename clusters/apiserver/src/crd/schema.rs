@@ -20,6 +20,24 @@ pub(crate) struct Schema {
     pub selectable_fields: Vec<String>,
     /// What clients that use this version are warned of.
     pub deprecation: Option<String>,
+    /// The revision that it came with: older objects may have what it does not know.
+    pub since: u64,
+}
+
+impl Schema {
+    /// What a status is held to, where nothing that the schema says of the object as a whole reaches from there into the
+    /// rest of it, nor back.
+    pub(crate) fn status_apart(&self) -> Option<&Node> {
+        let root = &self.root;
+        let whole = self.environment.is_some()
+            || !self.selectable_fields.is_empty()
+            || root.defaults.iter().any(|(name, _)| ["spec", "status"].contains(&name.as_str()))
+            || root.rules.required.iter().any(|name| name == "status")
+            || root.rules.min_properties.or(root.rules.max_properties).is_some()
+            || !(root.all_of.is_empty() && root.any_of.is_empty() && root.one_of.is_empty())
+            || root.not.is_some();
+        root.properties.get("status").filter(|_| !whole)
+    }
 }
 
 /// What a schema says of one value.

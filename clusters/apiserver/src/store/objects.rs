@@ -138,11 +138,27 @@ impl Store {
         object: Value,
         fields: Box<str>,
     ) -> Arc<Version> {
-        self.revision += 1;
-        let version = Version::new(object, self.revision, fields);
+        let version = Version::new(object, self.revision + 1, fields);
+        self.recent.get_mut().keep(version.clone());
+        self.put_version(storage, key, version)
+    }
+
+    /// Writes `stored`, which is under `key`, with this text in the place of its status, as [`Store::put`] does.
+    pub(crate) fn put_status(
+        &mut self,
+        storage: &Arc<str>,
+        key: &str,
+        stored: &Version,
+        status: &[u8],
+    ) -> Arc<Version> {
+        let version = stored.with_status(status, self.revision + 1);
+        self.put_version(storage, key, version)
+    }
+
+    fn put_version(&mut self, storage: &Arc<str>, key: &str, version: Arc<Version>) -> Arc<Version> {
+        self.revision = version.revision;
         let (at, limit) = (self.clock.elapsed(), self.history_limit);
         let stale = self.table_mut(storage).put(key, version.clone(), at, limit);
-        self.recent.get_mut().keep(version.clone());
         self.forget(&stale);
         self.written.notify_waiters();
         version

@@ -56,6 +56,13 @@ impl Version {
         Arc::new(Self { revision, encoded, fields, tree: Mutex::new(Some(Arc::new(object))) })
     }
 
+    /// The same object with this text in the place of its status, which it has, as it is stored at `revision`: a version whose
+    /// tree is not kept. Nothing that it is selected by is in its status.
+    pub(crate) fn with_status(&self, status: &[u8], revision: u64) -> Arc<Self> {
+        let (encoded, fields) = (self.encoded.with_status(revision, status), self.fields.clone());
+        Arc::new(Self { revision, encoded, fields, tree: Mutex::default() })
+    }
+
     /// The same object as if written at `revision`: how a watch sees it leave. It takes the tree along.
     pub(crate) fn leaving(&self, revision: u64) -> Arc<Self> {
         let tree = self.tree().take().map(|mut tree| {
@@ -107,6 +114,12 @@ impl Version {
     /// Whether the object has this UID, by its text alone.
     pub(crate) fn has_uid(&self, uid: &str) -> bool {
         serde_json::from_slice(self.encoded.uid()).is_ok_and(|own: Text<'_>| own.0 == uid)
+    }
+
+    /// Whether it has finalizers that do not say whose they are.
+    pub(crate) fn has_bare_finalizers(&self) -> bool {
+        let finalizers: Vec<Text<'_>> = serde_json::from_slice(self.encoded.finalizers()).unwrap_or_default();
+        finalizers.iter().any(|finalizer| !finalizer.0.contains('/'))
     }
 
     /// Whether the object may have this field somewhere: a look at the text, for those who would rather not read it.

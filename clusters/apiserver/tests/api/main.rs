@@ -8,6 +8,7 @@ mod backup;
 mod client;
 mod collection;
 mod custom;
+mod custom_status;
 mod discovery;
 mod hostile;
 mod kube_rs;
