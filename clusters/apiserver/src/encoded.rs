@@ -22,8 +22,27 @@ pub(crate) struct Encoded {
     uid: Range<u32>,
     /// Where the value of `metadata.finalizers` is; empty where there is none.
     finalizers: Range<u32>,
+    /// Where the value of `spec` is, behind all of the above; empty where there is none.
+    spec: Range<u32>,
     /// Where the value of `status` is, behind all of the above; empty where there is none.
     status: Range<u32>,
+}
+
+/// A part of an object that can be replaced by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Spec,
+    Status,
+}
+
+impl Part {
+    /// The field that it is.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Spec => "spec",
+            Self::Status => "status",
+        }
+    }
 }
 
 impl Encoded {
@@ -42,39 +61,58 @@ impl Encoded {
         &self.bytes[span(&self.finalizers)]
     }
 
-    /// The status as JSON text; empty where there is none.
-    pub(crate) fn status(&self) -> &[u8] {
-        &self.bytes[span(&self.status)]
+    /// A part of the object as JSON text; empty where there is none.
+    pub(crate) fn part(&self, part: Part) -> &[u8] {
+        &self.bytes[span(self.range(part))]
+    }
+
+    fn range(&self, part: Part) -> &Range<u32> {
+        match part {
+            Part::Spec => &self.spec,
+            Part::Status => &self.status,
+        }
     }
 
     /// The same object with another resource version.
     pub(crate) fn with_revision(&self, revision: u64) -> Self {
-        self.with_status(revision, self.status())
+        self.replaced(revision, &(self.revision.end..self.revision.end), b"")
     }
 
-    /// The same object with another resource version, and with this in the place of its status, which it must have unless
-    /// this is empty.
-    pub(crate) fn with_status(&self, revision: u64, status: &[u8]) -> Self {
-        let (old, old_status) = (span(&self.revision), span(&self.status));
-        let new = format!("\"{revision}\"");
-        let length = self.bytes.len() - old.len() - old_status.len() + new.len() + status.len();
+    /// The same object with another resource version, and with this text in the place of a part that it has.
+    pub(crate) fn with_part(&self, revision: u64, part: Part, text: &[u8]) -> Self {
+        self.replaced(revision, self.range(part), text)
+    }
+
+    /// The same object with another resource version, and with `new` in the place of what is at `place`, somewhere behind it.
+    fn replaced(&self, revision: u64, place: &Range<u32>, new: &[u8]) -> Self {
+        let (old, old_part, revision) = (span(&self.revision), span(place), format!("\"{revision}\""));
+        let length = self.bytes.len() - old.len() - old_part.len() + revision.len() + new.len();
         let mut text = BytesMut::with_capacity(length);
-        text.put_slice(&self.bytes[..old.start]);
-        text.put_slice(new.as_bytes());
-        let rest = if status.is_empty() { self.bytes.len() } else { old_status.start };
-        text.put_slice(&self.bytes[old.end..rest]);
-        text.put_slice(status);
-        text.put_slice(&self.bytes[rest + old_status.len()..]);
-        let grown = position(new.len()).wrapping_sub(position(old.len()));
-        let shift = |at: u32| if at > self.revision.start { at.wrapping_add(grown) } else { at };
+        for part in [
+            &self.bytes[..old.start],
+            revision.as_bytes(),
+            &self.bytes[old.end..old_part.start],
+            new,
+            &self.bytes[old_part.end..],
+        ] {
+            text.put_slice(part);
+        }
+        let grown = |new: usize, old: &Range<usize>| position(new).wrapping_sub(position(old.len()));
+        let (by_revision, by_part) = (grown(revision.len(), &old), grown(new.len(), &old_part));
+        let shift = |at: u32| {
+            let behind = if at > self.revision.start { at.wrapping_add(by_revision) } else { at };
+            if at > place.start { behind.wrapping_add(by_part) } else { behind }
+        };
+        let moved = |range: &Range<u32>| shift(range.start)..shift(range.end);
         Self {
             bytes: text.freeze(),
             front: self.front,
-            revision: self.revision.start..shift(self.revision.end),
-            labels: shift(self.labels.start)..shift(self.labels.end),
-            uid: shift(self.uid.start)..shift(self.uid.end),
-            finalizers: shift(self.finalizers.start)..shift(self.finalizers.end),
-            status: shift(self.status.start)..shift(self.status.start) + position(status.len()),
+            revision: moved(&self.revision),
+            labels: moved(&self.labels),
+            uid: moved(&self.uid),
+            finalizers: moved(&self.finalizers),
+            spec: moved(&self.spec),
+            status: moved(&self.status),
         }
     }
 }
@@ -129,8 +167,10 @@ pub(crate) fn encode(object: &Value) -> Encoded {
             }
             value => {
                 let place = field(&mut text, name, |text| write(text, value));
-                if name == "status" {
-                    encoded.status = place;
+                match name.as_str() {
+                    "spec" => encoded.spec = place,
+                    "status" => encoded.status = place,
+                    _ => {}
                 }
             }
         }
@@ -241,23 +281,26 @@ mod tests {
     }
 
     #[test]
-    fn another_status_changes_nothing_else() {
-        let object = |status: Value, revision: &str| {
-            json!({"kind": "A", "apiVersion": "b/v1", "metadata": {"finalizers": ["c/d"], "labels": {"e": "f"}, "name": "a",
-                "resourceVersion": revision, "uid": "u"}, "spec": {"status": 1}, "status": status, "zone": {}})
+    fn another_part_changes_nothing_else() {
+        let object = |(part, value): (Part, &Value), revision: &str| {
+            let mut object = json!({"kind": "A", "apiVersion": "b/v1", "metadata": {"finalizers": ["c/d"], "labels": {"e": "f"},
+                "name": "a", "resourceVersion": revision, "uid": "u"}, "spec": {"status": 1}, "status": {"n": 1}, "zone": {}});
+            object[part.name()] = value.clone();
+            encode(&object)
         };
-        let before = encode(&object(json!({"n": 1}), "99"));
-        assert_eq!((before.status(), before.finalizers()), (&br#"{"n":1}"#[..], &br#"["c/d"]"#[..]));
-        for status in [json!({}), json!({"n": 2}), json!({"text": "longer than before", "list": [1, 2]})] {
-            for revision in [7, 99, 100, 123_456] {
-                let after = before.with_status(revision, status.to_string().as_bytes());
-                assert_eq!(after.bytes, encode(&object(status.clone(), &revision.to_string())).bytes);
-                assert_eq!(after.status(), status.to_string().as_bytes());
-                assert_eq!(
-                    (after.finalizers(), after.labels(), after.uid()),
-                    (&br#"["c/d"]"#[..], &br#"{"e":"f"}"#[..], &b"\"u\""[..])
-                );
-                assert_eq!(after.with_status(99, br#"{"n":1}"#).bytes, before.bytes);
+        let known = |encoded: &Encoded| {
+            let Encoded { front, revision, labels, uid, finalizers, spec, status, .. } = encoded.clone();
+            (front, [revision, labels, uid, finalizers, spec, status].map(|range| span(&range)))
+        };
+        for part in [Part::Spec, Part::Status] {
+            let values = [json!({}), json!({"n": 2}), json!({"text": "longer than before", "list": [1, 2]})];
+            let before = object((part, &values[1]), "99");
+            for value in &values {
+                for revision in [7, 99, 100, 123_456] {
+                    let after = before.with_part(revision, part, value.to_string().as_bytes());
+                    let expected = object((part, value), &revision.to_string());
+                    assert_eq!((&after.bytes, known(&after)), (&expected.bytes, known(&expected)));
+                }
             }
         }
     }

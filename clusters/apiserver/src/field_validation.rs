@@ -68,8 +68,7 @@ pub(crate) fn read(
     Ok(told(&unknown_paths(kind, subresource, object, old)?))
 }
 
-/// What a client is told of unknown fields, by their paths.
-pub(crate) fn told(unknown: &[String]) -> Vec<String> {
+fn told(unknown: &[String]) -> Vec<String> {
     unknown.iter().map(|path| format!("unknown field {path:?}")).collect()
 }
 

@@ -8,6 +8,7 @@ use crate::body;
 use crate::continuation::Continuation;
 use crate::delete::{DeleteOptions, Deleted};
 use crate::failure::{Cause, Failure};
+use crate::field_validation::Mode;
 use crate::kinds::Kind;
 use crate::object;
 use crate::patch;
@@ -73,17 +74,18 @@ pub(crate) fn patch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         return patch::apply(call, change);
     }
     let patch = patch::read(call)?;
-    if let Some(answer) = patch::status(call, &change, &patch)? {
-        return Ok(answer);
-    }
+    let mode = Mode::read(call.query.get("fieldValidation"), "PatchOptions")?;
     let mut warnings = Vec::new();
     let compute = |old: &Value| {
         let mut object = patch.apply(&call.kind, old)?;
-        warnings = patch::check(call, &patch, old, &mut object)?;
+        warnings = patch::check(call, mode, &patch, old, &mut object)?;
         warnings.extend(validate::tidy(&call.kind, &mut object));
         Ok(object)
     };
-    let written = call.writing(|writer| writer.update(&change, compute))?;
+    let written = call.writing(|writer| match patch::part(writer, &change, &patch) {
+        Some(version) => Ok(Written::Stored(version)),
+        None => writer.update(&change, compute),
+    })?;
     Ok(respond::with_warnings(written.answer(StatusCode::OK, &call.kind), &warnings))
 }
 

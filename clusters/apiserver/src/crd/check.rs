@@ -56,22 +56,14 @@ pub(crate) fn check_object(kind: &Kind, schema: &Schema, object: &Value, old: Op
     Found { causes, ..found }
 }
 
-/// What is wrong with the status of a custom object by its schema; `old` is what it replaces.
-pub(crate) fn check_status(schema: &Node, status: &Value, old: Option<&Value>) -> Vec<Cause> {
+/// What is wrong with the status of a custom object by its schema, whatever it was before.
+pub(crate) fn check_status(schema: &Node, status: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    schema.validate(status, old, &mut STATUS.to_owned(), &mut causes);
+    schema.validate(status, None, &mut STATUS.to_owned(), &mut causes);
     if schema.has_embedded {
         schema.check_embedded(status, STATUS, &mut causes);
     }
-    let duplicates = |status: &Value| {
-        let mut causes = Vec::new();
-        schema.check_lists(status, STATUS, &mut causes);
-        causes
-    };
-    let found = duplicates(status);
-    if !found.is_empty() && old.is_none_or(|old| duplicates(old).is_empty()) {
-        causes.extend(found);
-    }
+    schema.check_lists(status, STATUS, &mut causes);
     causes
 }
 

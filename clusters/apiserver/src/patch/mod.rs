@@ -4,11 +4,11 @@ mod apply;
 mod json;
 mod merge;
 mod outcome;
+mod part;
 mod read;
-mod status;
 mod strategic;
 
 pub(crate) use apply::apply;
 pub(crate) use outcome::check;
+pub(crate) use part::part;
 pub(crate) use read::read;
-pub(crate) use status::status;

@@ -21,12 +21,12 @@ use crate::types::Problem;
 /// Where the patch makes it another kind, or what its fields cannot hold.
 pub(crate) fn check(
     call: &Call<'_>,
+    mode: Mode,
     patch: &Patch,
     old: &Value,
     object: &mut Value,
 ) -> Result<Vec<String>, Failure> {
     let kind = &call.kind;
-    let mode = Mode::read(call.query.get("fieldValidation"), "PatchOptions")?;
     check_type(kind, patch, old, object)?;
     if let Err(failure) = check_shape(object) {
         let problem = field_validation::metadata_problem(kind, object);

@@ -116,6 +116,20 @@ pub(crate) fn field_values(kind: &Kind, object: &Value) -> Box<str> {
     values.join(SEPARATOR).into()
 }
 
+/// As [`field_values`] of an object that is `stored` but for a part: `object` has that part, and need not have others.
+pub(crate) fn changed_values(kind: &Kind, stored: &Version, part: &str, object: &Value) -> Box<str> {
+    let labels = selectable(kind);
+    let is_changed = |label: &str| label.split('.').next() == Some(part);
+    if !labels.iter().any(|label| is_changed(label)) {
+        return stored.fields().into();
+    }
+    let values = labels.iter().enumerate().map(|(index, label)| match is_changed(label) {
+        true => field_value(label, object),
+        false => stored.field(index).into(),
+    });
+    values.collect::<Vec<_>>().join(SEPARATOR).into()
+}
+
 fn field_value<'a>(label: &str, object: &'a Value) -> Cow<'a, str> {
     let at = |path: &str| path.split('.').try_fold(object, |at, step| at.get(step)).unwrap_or(&Value::Null);
     let or = |value: &'a Value, zero: &'static str| {

@@ -5,4 +5,4 @@ mod fields;
 mod labels;
 
 pub(crate) use both::Selector;
-pub(crate) use fields::field_values;
+pub(crate) use fields::{changed_values, field_values};

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use super::table::{Objects, Table};
 use super::version::Version;
+use crate::encoded::Part;
 
 /// How much text, in bytes, the objects may have whose trees are kept: those that were written last. Enough for what
 /// writes many objects in turn and comes back to the first, as the kubelets of five thousand nodes do with their Leases.
@@ -143,15 +144,16 @@ impl Store {
         self.put_version(storage, key, version)
     }
 
-    /// Writes `stored`, which is under `key`, with this text in the place of its status, as [`Store::put`] does.
-    pub(crate) fn put_status(
+    /// Writes `stored`, which is under `key`, with this text in the place of a part of it, as [`Store::put`] does.
+    pub(crate) fn put_part(
         &mut self,
         storage: &Arc<str>,
         key: &str,
         stored: &Version,
-        status: &[u8],
+        part: (Part, &[u8]),
+        fields: Box<str>,
     ) -> Arc<Version> {
-        let version = stored.with_status(status, self.revision + 1);
+        let version = stored.with_part(part, self.revision + 1, fields);
         self.put_version(storage, key, version)
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::encoded::{Encoded, encode};
+use crate::encoded::{Encoded, Part, encode};
 
 /// What parts the noted values of [`Version::field`]; it is in no name, address or reason.
 pub(crate) const SEPARATOR: &str = "\0";
@@ -56,10 +56,15 @@ impl Version {
         Arc::new(Self { revision, encoded, fields, tree: Mutex::new(Some(Arc::new(object))) })
     }
 
-    /// The same object with this text in the place of its status, which it has, as it is stored at `revision`: a version whose
-    /// tree is not kept. Nothing that it is selected by is in its status.
-    pub(crate) fn with_status(&self, status: &[u8], revision: u64) -> Arc<Self> {
-        let (encoded, fields) = (self.encoded.with_status(revision, status), self.fields.clone());
+    /// The same object with this text in the place of a part that it has, as it is stored at `revision`: a version whose tree
+    /// is not kept. `fields` are as those of [`Version::new`].
+    pub(crate) fn with_part(
+        &self,
+        (part, text): (Part, &[u8]),
+        revision: u64,
+        fields: Box<str>,
+    ) -> Arc<Self> {
+        let encoded = self.encoded.with_part(revision, part, text);
         Arc::new(Self { revision, encoded, fields, tree: Mutex::default() })
     }
 
@@ -104,6 +109,11 @@ impl Version {
     /// The value of the selectable field at `index`; empty where the object has none.
     pub(crate) fn field(&self, index: usize) -> &str {
         self.fields.split(SEPARATOR).nth(index).unwrap_or_default()
+    }
+
+    /// All of them, as [`Version::new`] takes them.
+    pub(crate) fn fields(&self) -> &str {
+        &self.fields
     }
 
     /// The labels, read from the text alone.

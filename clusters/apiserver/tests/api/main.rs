@@ -8,7 +8,7 @@ mod backup;
 mod client;
 mod collection;
 mod custom;
-mod custom_status;
+
 mod discovery;
 mod hostile;
 mod kube_rs;
@@ -17,6 +17,7 @@ mod kubectl;
 mod lists;
 mod model;
 mod openapi;
+mod parts;
 mod patches;
 mod pods;
 mod recordings;
