@@ -89,7 +89,7 @@ pub struct Fleet {
 impl Fleet {
     /// Starts a fleet of embedded API servers on the current runtime. The clock of `run` is the control plane's.
     #[must_use]
-    pub fn embedded(run: Simulation, spec: &FleetSpec, admission: Admission) -> Self {
+    pub fn embedded(run: Simulation, spec: &FleetSpec, admission: Option<Admission>) -> Self {
         Self::embedded_with(run, spec, admission, |server| server)
     }
 
@@ -98,12 +98,15 @@ impl Fleet {
     pub fn embedded_with(
         run: Simulation,
         spec: &FleetSpec,
-        admission: Admission,
+        admission: Option<Admission>,
         set_up: impl Fn(Builder) -> Builder,
     ) -> Self {
-        let control_plane = ApiServer::builder(run.clock, run.seed.stream("control-plane"))
-            .name("control-plane")
-            .admission(admission);
+        let control_plane =
+            ApiServer::builder(run.clock, run.seed.stream("control-plane")).name("control-plane");
+        let control_plane = match admission {
+            Some(admission) => control_plane.admission(admission),
+            None => control_plane,
+        };
         let members = spec.members.iter().map(|spec| (spec.name.clone(), Member::start(run, spec, &set_up)));
         let (members, gate) = (members.collect(), Gate::new(run.clock));
         Self { members, gate, control_plane: set_up(control_plane).build() }
@@ -117,7 +120,7 @@ impl Fleet {
     pub async fn outside(
         run: Simulation,
         spec: &FleetSpec,
-        admission: Admission,
+        admission: Option<Admission>,
         set_up: impl Fn(Builder) -> Builder,
         provider: &dyn Provider,
     ) -> Result<Self, ProviderError> {

@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::{Seed, Simulation, simulate};
@@ -19,7 +18,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn fleet(run: Simulation, start_up: StartUp) -> Fleet {
     let member = MemberSpec { start_up, ..MemberSpec::named("m1") };
-    Fleet::embedded(run, &FleetSpec { members: vec![member] }, Arc::new(|_| Ok(None)))
+    Fleet::embedded(run, &FleetSpec { members: vec![member] }, None)
 }
 
 fn deployments(fleet: &Fleet) -> Api<Deployment> {

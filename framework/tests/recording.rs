@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use capsize_clock::{Seed, Simulation, simulate};
@@ -49,7 +49,7 @@ async fn happens(run: Simulation, fleet: &Fleet) {
 /// The history, and what was told meanwhile.
 async fn recorded(run: Simulation) -> (Vec<Entry>, Vec<Tidings>) {
     let spec = FleetSpec { members: vec![MemberSpec::named("m1")] };
-    let fleet = Fleet::embedded(run, &spec, Arc::new(|_| Ok(None)));
+    let fleet = Fleet::embedded(run, &spec, None);
     let client = fleet.member("m1").unwrap().remote_client();
     let resources = served(&client, &of_members(Default::default())).await.unwrap();
     let source = Source { name: "m1".into(), client, resources };

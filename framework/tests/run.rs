@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::Seed;
@@ -57,8 +56,8 @@ impl Implementation for Idle {
         ]
     }
 
-    fn admission(&self, _: &Timings, _: Seed) -> Admission {
-        Arc::new(|_| Ok(None))
+    fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
+        None
     }
 
     fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
@@ -333,8 +332,8 @@ fn an_implementation_that_panics_breaks_its_case_and_no_other() {
         fn definitions(&self) -> Vec<Value> {
             panic!("no definitions today")
         }
-        fn admission(&self, _: &Timings, _: Seed) -> Admission {
-            Arc::new(|_| Ok(None))
+        fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
+            None
         }
         fn start<'a>(&'a self, _: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
             Box::pin(ready(Ok(Box::new(()) as Started)))

@@ -3,7 +3,6 @@
 //! It prints what it measured beside the promise and never fails for being slow: machines are noisy.
 
 use std::process::Command;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
@@ -153,7 +152,7 @@ fn member_memory() -> Result<String, Trouble> {
 /// A fleet that has settled: its Nodes are there.
 async fn fleet(run: Simulation, members: usize) -> Fleet {
     let members = (0..members).map(|number| MemberSpec::named(format!("m{number}"))).collect();
-    let fleet = Fleet::embedded(run, &FleetSpec { members }, Arc::new(|_| Ok(None)));
+    let fleet = Fleet::embedded(run, &FleetSpec { members }, None);
     run.clock.sleep(Duration::from_secs(1)).await;
     fleet
 }

@@ -84,7 +84,7 @@ impl Implementation for Processes {
         namespaces.into_iter().chain(self.reference.definitions()).collect()
     }
 
-    fn admission(&self, timings: &Timings, seed: Seed) -> Admission {
+    fn admission(&self, timings: &Timings, seed: Seed) -> Option<Admission> {
         self.reference.admission(timings, seed)
     }
 

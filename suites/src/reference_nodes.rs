@@ -68,8 +68,8 @@ impl Implementation for NodeReference {
         Vec::new()
     }
 
-    fn admission(&self, _: &Timings, _: Seed) -> Admission {
-        Arc::new(|_| Ok(None))
+    fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
+        None
     }
 
     fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {

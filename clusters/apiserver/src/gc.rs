@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::delete::{DeleteOptions, Propagation};
-use crate::kinds::{Kind, api_version};
+use crate::kinds::Kind;
 use crate::object::{FOREGROUND, ORPHAN, finalizers, is_terminating, meta, set_meta};
 use crate::store::{self, Version};
 use crate::writer::Writer;
@@ -143,8 +143,9 @@ impl Writer<'_> {
 
     fn owner_kind(&self, reference: &Value) -> Option<Arc<Kind>> {
         let (version, kind) = (reference["apiVersion"].as_str()?, reference["kind"].as_str()?);
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
         let named =
-            |known: &&Arc<Kind>| known.kind == kind && api_version(&known.group, &known.version) == version;
+            |known: &&Arc<Kind>| known.kind == kind && known.group == group && known.version == version;
         self.state.kinds().find(named).cloned()
     }
 

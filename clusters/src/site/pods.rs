@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Binding, ObjectReference, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Request};
+use kube::client::Body;
 use kube::{Api, Resource, ResourceExt};
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -153,7 +154,13 @@ impl Life {
                 .map(|kind| json!({ "type": kind, "status": "True", "lastTransitionTime": now }));
             let status =
                 json!({ "status": { "phase": "Running", "startTime": now, "conditions": conditions } });
-            let _ = api.patch_status(&key.1, &PatchParams::default(), &Patch::Strategic(status)).await;
+            let patch = Patch::Strategic(status);
+            let request = Request::new(api.resource_url());
+            // The watch brings the same as the answer.
+            if let Ok(request) = request.patch_subresource("status", &key.1, &PatchParams::default(), &patch)
+            {
+                let _ = self.client.send(request.map(Body::from)).await;
+            }
         }
     }
 

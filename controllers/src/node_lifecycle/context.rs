@@ -12,6 +12,7 @@ use kube::runtime::watcher::Config;
 use kube::{Api, Client};
 use tokio::sync::Notify;
 
+use super::seen::SeenPod;
 use super::{NodeControllers, NodeMetrics, NodeSettings};
 use crate::machinery::{Informer, Retries};
 use crate::rules::node::{NodeHealth, NodeRules, WaitingNodes, ZoneState};
@@ -30,8 +31,7 @@ pub(crate) struct NodeContext {
     pub rules: Arc<dyn NodeRules>,
     pub metrics: NodeMetrics,
     pub nodes: Informer<Node>,
-    /// Without what nobody here reads of them.
-    pub pods: Informer<Pod>,
+    pub pods: Informer<SeenPod>,
     pub leases: Informer<Lease>,
     /// Somebody waits for a taint.
     pub waiting: Notify,
@@ -61,7 +61,7 @@ impl NodeContext {
     /// Starts the watches.
     pub(super) fn new(controllers: NodeControllers) -> Self {
         let NodeControllers { client, clock, settings, rules, metrics } = controllers;
-        let pods = Informer::lean(Api::all(client.clone()), Config::default(), forget_what_is_not_read);
+        let pods = Informer::start(Api::<SeenPod>::all(client.clone()), Config::default());
         Self {
             nodes: Informer::start(Api::all(client.clone()), Config::default()),
             pods: pods.indexed(BY_NODE, |pod| node_of(pod).map(str::to_owned).into_iter().collect()),
@@ -99,20 +99,4 @@ impl Retries for NodeContext {
 /// The node that a pod is bound to.
 pub(crate) fn node_of(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
-}
-
-/// There may be a hundred thousand of them.
-fn forget_what_is_not_read(pod: &mut Pod) {
-    if let Some(spec) = &mut pod.spec {
-        spec.containers.clear();
-        spec.init_containers = None;
-        spec.volumes = None;
-        spec.affinity = None;
-    }
-    if let Some(status) = &mut pod.status {
-        status.container_statuses = None;
-        status.init_container_statuses = None;
-    }
-    pod.metadata.managed_fields = None;
-    pod.metadata.annotations = None;
 }

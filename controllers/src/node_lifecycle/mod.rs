@@ -7,6 +7,7 @@ mod mark;
 mod metrics;
 mod monitor;
 mod reconcile;
+mod seen;
 mod settings;
 mod start;
 mod tainter;
@@ -15,5 +16,6 @@ mod zones;
 
 pub(crate) use context::{BY_NODE, NodeContext, node_of};
 pub use metrics::NodeMetrics;
+pub(crate) use seen::SeenPod;
 pub use settings::{NodeControllerSet, NodeSettings};
 pub use start::NodeControllers;

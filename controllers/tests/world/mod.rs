@@ -71,8 +71,11 @@ impl World {
             None => Ok(None),
         });
         let names = ["m1", "m2", "m3", "m4", "m5"];
-        let fleet =
-            Fleet::embedded(run, &FleetSpec { members: names.map(MemberSpec::named).into() }, admission);
+        let fleet = Fleet::embedded(
+            run,
+            &FleetSpec { members: names.map(MemberSpec::named).into() },
+            Some(admission),
+        );
         let definitions = crds().iter().map(|crd| serde_json::to_value(crd).unwrap()).collect();
         fleet.control_plane().install(definitions).unwrap();
         let client = fleet.control_plane().client();

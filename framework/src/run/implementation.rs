@@ -16,9 +16,9 @@ pub trait Implementation: Send + Sync {
     /// What the control plane must hold before anything else: the implementation's resource definitions.
     fn definitions(&self) -> Vec<Value>;
 
-    /// What the implementation has a say in when objects are written to the control plane. What chance it needs for that
-    /// comes from `seed`.
-    fn admission(&self, timings: &Timings, seed: Seed) -> Admission;
+    /// What the implementation has a say in when objects are written to the control plane, if it has. What chance it needs
+    /// for that comes from `seed`.
+    fn admission(&self, timings: &Timings, seed: Seed) -> Option<Admission>;
 
     /// What has to be known of it before it is started.
     fn nature(&self) -> Nature {

@@ -24,7 +24,7 @@ impl Implementation for Provided {
         self.implementation.definitions()
     }
 
-    fn admission(&self, timings: &Timings, seed: Seed) -> Admission {
+    fn admission(&self, timings: &Timings, seed: Seed) -> Option<Admission> {
         self.implementation.admission(timings, seed)
     }
 

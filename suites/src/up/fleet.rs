@@ -1,9 +1,8 @@
 //! What is up: the fleet, the controllers in it, and the sockets that it is reached by.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
-use capsize_apiserver::{AdmissionRequest, ApiServer, Builder, Limits, Listening};
+use capsize_apiserver::{ApiServer, Builder, Limits, Listening};
 use capsize_clock::Simulation;
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_framework::dialect::objects;
@@ -42,10 +41,7 @@ impl Plan {
         let spec = FleetSpec { members: names.map(MemberSpec::named).collect() };
         let reference = Reference::default();
         let profile = targets::find("reference").map_err(Trouble::input)?;
-        let admission = match self.reference {
-            true => reference.admission(&profile.timings, run.seed),
-            false => Arc::new(|_: &AdmissionRequest<'_>| Ok(None)),
-        };
+        let admission = self.reference.then(|| reference.admission(&profile.timings, run.seed)).flatten();
         // As real servers do, since they are looked at from outside.
         let set_up = |server: Builder| {
             server.track_updates(true).authentication(true).service_account_controllers(true)
