@@ -111,16 +111,18 @@ impl Desk {
         }
     }
 
-    /// Renews a Lease that is there. The answer is not read: there are more of these than of all other writes.
+    /// Renews a Lease that is there.
     async fn renew(&self, name: &str, renewed: Renewed<'_>) -> bool {
         let patch = Patch::Merge(Renewal { spec: renewed });
-        match Request::new(self.leases.resource_url()).patch(name, &PatchParams::default(), &patch) {
-            Ok(request) => {
-                let answer = self.client.send(request.map(Body::from)).await;
-                answer.is_ok_and(|answer| answer.status().is_success())
-            }
-            Err(_) => false,
-        }
+        let request = Request::new(self.leases.resource_url());
+        self.send(request.patch(name, &PatchParams::default(), &patch)).await
+    }
+
+    /// Whether a request is answered by a success. The answer is not read: there are more of these than of all other writes.
+    async fn send(&self, request: Result<http::Request<Vec<u8>>, kube::core::request::Error>) -> bool {
+        let Ok(request) = request else { return false };
+        let answer = self.client.send(request.map(Body::from)).await;
+        answer.is_ok_and(|answer| answer.status().is_success())
     }
 
     /// Whether the Node says something else than its kubelet, because somebody has taken it for dead, or made it anew.
@@ -141,7 +143,8 @@ impl Desk {
             conditions.iter().map(|told| condition(*told, time, own.since[told.0])).collect();
         let room = &own.spec.room;
         let status = json!({ "status": { "conditions": written, "capacity": room, "allocatable": room } });
-        if self.nodes.patch_status(name, &PatchParams::default(), &Patch::Strategic(status)).await.is_ok() {
+        let (request, patch) = (Request::new(self.nodes.resource_url()), Patch::Strategic(status));
+        if self.send(request.patch_subresource("status", name, &PatchParams::default(), &patch)).await {
             own.posted = Some((conditions, Instant::now()));
         }
     }

@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use capsize_clock::Clock;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::runtime::watcher::Config;
 use kube::{Api, Client};
 use tokio::sync::Notify;
 
-use super::seen::SeenPod;
+use super::seen::{SeenLease, SeenPod};
 use super::{NodeControllers, NodeMetrics, NodeSettings};
 use crate::machinery::{Informer, Retries};
 use crate::rules::node::{NodeHealth, NodeRules, WaitingNodes, ZoneState};
@@ -32,7 +31,7 @@ pub(crate) struct NodeContext {
     pub metrics: NodeMetrics,
     pub nodes: Informer<Node>,
     pub pods: Informer<SeenPod>,
-    pub leases: Informer<Lease>,
+    pub leases: Informer<SeenLease>,
     /// Somebody waits for a taint.
     pub waiting: Notify,
     memory: Mutex<Memory>,
