@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use capsize_clock::Clock;
+use indexmap::IndexMap;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::runtime::watcher::Config;
 use kube::{Api, Client};
 use tokio::sync::Notify;
 
-use super::seen::{SeenLease, SeenPod};
+use super::seen::Seen;
 use super::{NodeControllers, NodeMetrics, NodeSettings};
 use crate::machinery::{Informer, Retries};
 use crate::rules::node::{NodeHealth, NodeRules, WaitingNodes, ZoneState};
@@ -30,8 +32,8 @@ pub(crate) struct NodeContext {
     pub rules: Arc<dyn NodeRules>,
     pub metrics: NodeMetrics,
     pub nodes: Informer<Node>,
-    pub pods: Informer<SeenPod>,
-    pub leases: Informer<SeenLease>,
+    pub pods: Informer<Seen<Pod>>,
+    pub leases: Informer<Seen<Lease>>,
     /// Somebody waits for a taint.
     pub waiting: Notify,
     memory: Mutex<Memory>,
@@ -40,8 +42,8 @@ pub(crate) struct NodeContext {
 /// What is remembered.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// Of each node.
-    pub health: BTreeMap<String, NodeHealth>,
+    /// Of each node, which is asked for by name at each look.
+    pub health: IndexMap<String, NodeHealth>,
     /// Of each zone that has nodes.
     pub zones: BTreeMap<String, Zone>,
     /// Nodes whose pods could not all be marked.
@@ -60,7 +62,7 @@ impl NodeContext {
     /// Starts the watches.
     pub(super) fn new(controllers: NodeControllers) -> Self {
         let NodeControllers { client, clock, settings, rules, metrics } = controllers;
-        let pods = Informer::start(Api::<SeenPod>::all(client.clone()), Config::default());
+        let pods = Informer::start(Api::<Seen<Pod>>::all(client.clone()), Config::default());
         Self {
             nodes: Informer::start(Api::all(client.clone()), Config::default()),
             pods: pods.indexed(BY_NODE, |pod| node_of(pod).map(str::to_owned).into_iter().collect()),

@@ -108,7 +108,7 @@ async fn silence(
 fn listen(context: &NodeContext, node: &Node) -> Option<Vec<NodeCondition>> {
     let (name, now) = (name(node), context.clock.steady());
     let lease = context.leases.get(super::context::LEASE_NAMESPACE, name);
-    let renewed = lease.and_then(|lease| lease.renewed());
+    let renewed = lease.and_then(|lease| Some(lease.spec.as_ref()?.renew_time.as_ref()?.0));
     let created = node.creation_timestamp().map_or_else(|| context.clock.now(), |created| created.0);
     let mut memory = context.memory();
     let ready = ready_of(conditions(node));

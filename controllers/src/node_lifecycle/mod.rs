@@ -16,6 +16,6 @@ mod zones;
 
 pub(crate) use context::{BY_NODE, NodeContext, node_of};
 pub use metrics::NodeMetrics;
-pub(crate) use seen::SeenPod;
+pub(crate) use seen::Seen;
 pub use settings::{NodeControllerSet, NodeSettings};
 pub use start::NodeControllers;

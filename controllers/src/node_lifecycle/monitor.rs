@@ -86,7 +86,7 @@ async fn come_and_go(context: &NodeContext, nodes: &[Placed], known: &mut BTreeS
         gone.metadata.name = Some(name.clone());
         tell(context, &gone, "RemovingNode", |name| format!("Removing Node {name} from Controller")).await;
         let mut memory = context.memory();
-        memory.health.remove(name);
+        memory.health.swap_remove(name);
         memory.unmarked.remove(name);
         memory.zones.values_mut().for_each(|zone| zone.waiting.remove(name));
     }

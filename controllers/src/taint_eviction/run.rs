@@ -13,7 +13,7 @@ use super::agenda::{Agenda, Doomed, Key};
 use super::delete::{delete, tell};
 use crate::api::NO_EXECUTE;
 use crate::machinery::Change;
-use crate::node_lifecycle::{BY_NODE, NodeContext, SeenPod, node_of};
+use crate::node_lifecycle::{BY_NODE, NodeContext, Seen, node_of};
 use crate::rules::node::Timer;
 
 /// What is known.
@@ -74,13 +74,13 @@ impl Evictions {
     }
 
     /// Nothing but its node and its tolerations matters of a pod, and that it is there.
-    fn pod_changed(&mut self, change: &Change<SeenPod>) {
+    fn pod_changed(&mut self, change: &Change<Seen<Pod>>) {
         let Some(pod) = &change.after else {
             self.agenda.cancel(&key(change.object()));
             return;
         };
         let what_matters =
-            |pod: &SeenPod| (pod.uid(), node_of(pod).map(str::to_owned), tolerations(pod).to_vec());
+            |pod: &Seen<Pod>| (pod.uid(), node_of(pod).map(str::to_owned), tolerations(pod).to_vec());
         if change.differs(what_matters)
             && let Some(taints) = node_of(pod).and_then(|node| self.tainted.get(node)).cloned()
         {

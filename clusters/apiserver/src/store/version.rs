@@ -5,8 +5,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
+use memchr::memmem;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -134,7 +135,14 @@ impl Version {
 
     /// Whether the object may have this field somewhere: a look at the text, for those who would rather not read it.
     pub(crate) fn may_have(&self, field: &str) -> bool {
-        memchr::memmem::find(&self.encoded.bytes, field.as_bytes()).is_some()
+        memmem::find(&self.encoded.bytes, field.as_bytes()).is_some()
+    }
+
+    /// Whether the object may be on its way out, or say who owns its fields. This is asked at nearly every write.
+    pub(crate) fn may_be_going_or_managed(&self) -> bool {
+        static MARKS: LazyLock<[memmem::Finder<'static>; 2]> =
+            LazyLock::new(|| ["deletionTimestamp", "managedFields"].map(memmem::Finder::new));
+        MARKS.iter().any(|mark| mark.find(&self.encoded.bytes).is_some())
     }
 
     fn parse(&self) -> Value {

@@ -46,10 +46,12 @@ impl NodeRules for NodeRelease {
     ) -> NodeHealth {
         let renewed = renewed.filter(|_| self.behaviour.reads_leases);
         let mut health = super::node_health(before, ready, renewed, created, now);
-        let is_anew = before.is_some_and(|before| before.ready != health.ready) && ready.is_some();
-        let is_renewed = before.is_some_and(|before| renewed > before.renewed);
-        if self.has(NodeBug::LeaseForgotten) && is_anew && !is_renewed {
-            health.renewed = None;
+        if self.has(NodeBug::LeaseForgotten) {
+            let is_anew = before.is_some_and(|before| before.ready != health.ready) && ready.is_some();
+            let is_renewed = before.is_some_and(|before| renewed > before.renewed);
+            if is_anew && !is_renewed {
+                health.renewed = None;
+            }
         }
         health
     }
