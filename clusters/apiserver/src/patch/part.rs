@@ -94,9 +94,7 @@ fn is_left_alone(writer: &Writer<'_>, change: &Change<'_>, stored: &Version) -> 
         custom.is_none_or(|schema| stored.revision > schema.since && !stored.has_bare_finalizers());
     let is_asked =
         writer.consultation.is_some() || change.subresource.is_empty() && writer.server.admission.is_some();
-    is_plain
-        && !is_asked
-        && !["deletionTimestamp", "managedFields"].iter().any(|field| stored.may_have(field))
+    is_plain && !is_asked && !stored.may_be_going_or_managed()
 }
 
 /// The status of a custom object as it is stored; `None` where there is something to be said of it.
