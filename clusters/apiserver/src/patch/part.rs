@@ -40,7 +40,8 @@ pub(crate) fn part(writer: &mut Writer<'_>, change: &Change<'_>, patch: &Patch) 
     let mut value = serde_json::from_slice(before).ok().filter(Value::is_object)?;
     match patch {
         Patch::Strategic(_) => {
-            strategic::apply(given, &mut value, Shape::of(kind).field(part.name())).ok()?
+            let shape = Shape::of(kind).field(part.name());
+            strategic::apply(given, &mut value, shape).ok()?;
         }
         _ => json_patch::merge(&mut value, given),
     }
