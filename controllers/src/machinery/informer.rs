@@ -38,6 +38,8 @@ struct Shared<K> {
 /// The store, and who is told of changes to it.
 struct Held<K> {
     store: Store<K>,
+    /// All objects, once somebody has asked for them, until one changes.
+    all: Option<Arc<[Arc<K>]>>,
     subscribers: Vec<UnboundedSender<Change<K>>>,
     changed: u64,
 }
@@ -103,6 +105,13 @@ where
         self.shared.held().store.iter().cloned().collect()
     }
 
+    /// The same for those who look at all of them again and again: shared until one changes.
+    pub(crate) fn all(&self) -> Arc<[Arc<K>]> {
+        let mut held = self.shared.held();
+        let Held { store, all, .. } = &mut *held;
+        Arc::clone(all.get_or_insert_with(|| store.iter().cloned().collect()))
+    }
+
     /// How many changes there have been: where that is the same, so are all objects.
     pub(crate) fn changed(&self) -> u64 {
         self.shared.held().changed
@@ -146,7 +155,7 @@ impl Informer<RawObject> {
 
 impl<K> Shared<K> {
     fn new(listed: bool) -> Self {
-        let held = Held { store: Store::default(), subscribers: Vec::new(), changed: 0 };
+        let held = Held { store: Store::default(), all: None, subscribers: Vec::new(), changed: 0 };
         Self { held: Mutex::new(held), listed: AtomicBool::new(listed), ready: Notify::new() }
     }
 
@@ -185,6 +194,9 @@ async fn follow<K: Resource>(
                 continue;
             }
         };
+        if !changes.is_empty() {
+            held.all = None;
+        }
         for change in changes {
             held.changed += 1;
             held.subscribers.retain(|subscriber| subscriber.unbounded_send(change.clone()).is_ok());

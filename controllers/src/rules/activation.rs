@@ -69,6 +69,18 @@ mod tests {
 
     use super::*;
 
+    /// The object with this value at this place.
+    fn with(base: &Value, path: &str, value: Value) -> Value {
+        let mut object = base.clone();
+        let (parent, field) = path.rsplit_once('/').unwrap();
+        object.pointer_mut(parent).unwrap()[field] = value;
+        object
+    }
+
+    fn parse(object: Value) -> RawObject {
+        serde_json::from_value(object).unwrap()
+    }
+
     #[test]
     fn only_a_lazy_policy_waits_for_the_template() {
         for (preference, touched, expected) in
@@ -82,12 +94,7 @@ mod tests {
     fn a_status_is_no_specification() {
         let base = json!({"metadata": {"name": "web", "generation": 1, "resourceVersion": "1", "labels": {"app": "web"},
             "managedFields": []}, "spec": {"replicas": 1}, "status": {"replicas": 1}});
-        let with = |path: &str, value: Value| {
-            let mut object = base.clone();
-            let (parent, field) = path.rsplit_once('/').unwrap();
-            object.pointer_mut(parent).unwrap()[field] = value;
-            object
-        };
+        let with = |path: &str, value: Value| with(&base, path, value);
         let cases = [
             ("nothing", base.clone(), false),
             ("status", with("/status", json!({"replicas": 2})), false),
@@ -100,7 +107,6 @@ mod tests {
             ("the spec", with("/spec", json!({"replicas": 2})), true),
             ("a field more", with("/data", json!({})), true),
         ];
-        let parse = |object: Value| -> RawObject { serde_json::from_value(object).unwrap() };
         for (about, after, expected) in cases {
             assert_eq!(specification_changed(Some(&parse(base.clone())), &parse(after)), expected, "{about}");
         }
@@ -111,12 +117,7 @@ mod tests {
     fn what_the_control_plane_writes_touches_nothing() {
         let base = json!({"metadata": {"name": "web", "generation": 1, "resourceVersion": "1", "labels": {"app": "web"}},
             "spec": {"replicas": 1}, "status": {"replicas": 1}});
-        let with = |path: &str, value: Value| {
-            let mut object = base.clone();
-            let (parent, field) = path.rsplit_once('/').unwrap();
-            object.pointer_mut(parent).unwrap()[field] = value;
-            object
-        };
+        let with = |path: &str, value: Value| with(&base, path, value);
         let cases = [
             ("nothing", base.clone(), false),
             ("status", with("/status", json!({"replicas": 2})), false),
@@ -143,7 +144,6 @@ mod tests {
             ("the spec", with("/spec", json!({"replicas": 2})), true),
             ("a field more", with("/data", json!({})), true),
         ];
-        let parse = |object: Value| -> RawObject { serde_json::from_value(object).unwrap() };
         for (about, after, expected) in cases {
             assert_eq!(touched(Some(&parse(base.clone())), &parse(after)), expected, "{about}");
         }

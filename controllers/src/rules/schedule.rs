@@ -134,18 +134,17 @@ struct Attempt<'a, R: ?Sized> {
 impl<R: Rules + ?Sized> Attempt<'_, R> {
     fn targets(&self, fresh: bool) -> Result<Vec<TargetCluster>, ScheduleError> {
         let mut candidates = Vec::new();
-        let mut refusals = Vec::new();
         let mut accepted: BTreeMap<&str, (usize, &Cluster)> = BTreeMap::new();
         for cluster in self.scene.clusters {
-            match self.tier(cluster) {
-                Ok(tier) => {
-                    accepted.insert(name_of(cluster), (tier, cluster));
-                    candidates.push(self.candidate(cluster, tier));
-                }
-                Err(reason) => refusals.push(reason),
+            if let Ok(tier) = self.tier(cluster) {
+                accepted.insert(name_of(cluster), (tier, cluster));
+                candidates.push(self.candidate(cluster, tier));
             }
         }
         if candidates.is_empty() {
+            // Of thousands of clusters most are refused to most: why is asked for only where it is told.
+            let refusals =
+                self.scene.clusters.iter().filter_map(|cluster| self.tier(cluster).err()).collect();
             return Err(ScheduleError::Fit(fit_message(self.scene.clusters.len(), refusals)));
         }
         let (candidates, needed) = if is_set(self.spec) {

@@ -28,12 +28,14 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         let changes = changes.filter(|change| std::future::ready(matters(change) || serves_others(change)));
         changes.flat_map(move |change| {
             let (rules, any) = (Arc::clone(&context.rules), matters(&change));
-            let bindings = B::all(&context).list().into_iter().filter(move |binding| {
+            let concerns = |binding: &&Arc<B>| {
                 let (spec, before, after) =
                     (binding.spec(), change.before.as_deref(), change.after.as_deref());
                 (any || begins_to_serve(&spec.resource, before, after)) && rules.concerns(spec, before, after)
-            });
-            stream::iter(bindings.map(|binding| ObjectRef::from_obj(&*binding)))
+            };
+            let all = B::all(&context).all();
+            let bindings = all.iter().filter(concerns).map(|binding| ObjectRef::from_obj(&**binding));
+            stream::iter(bindings.collect::<Vec<_>>())
         })
     };
     let queue = Queue {
@@ -98,7 +100,7 @@ async fn settle<B: Binding>(
     applied: Option<&Placement>,
 ) -> Result<Option<ScheduleError>, Error> {
     let (rules, spec) = (&context.rules, binding.spec());
-    let clusters = context.clusters.list();
+    let clusters = context.clusters.all();
     let scene =
         Scene { clusters: &clusters, neighbours: around::<B>(context, spec), now: context.clock.now() };
     let outcome = rules.schedule(spec, status, &scene);

@@ -8,7 +8,6 @@ mod backup;
 mod client;
 mod collection;
 mod custom;
-
 mod discovery;
 mod hostile;
 mod kube_rs;
