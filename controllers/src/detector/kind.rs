@@ -196,11 +196,7 @@ fn by_itself(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = Ref
             }
             Some(_) => {}
         }
-        let wakes =
-            |after: &Arc<RawObject>| context.rules.specification_changed(change.before.as_deref(), after);
-        std::future::ready(
-            change.after.as_ref().filter(|after| wakes(after)).map(|after| kind.reference(after)),
-        )
+        std::future::ready(change.after.map(|template| kind.reference(&template)))
     })
 }
 

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use serde_json::Value;
 
@@ -34,19 +33,6 @@ pub fn touched(before: Option<&RawObject>, after: &RawObject) -> bool {
         || metadata(before) != metadata(after)
 }
 
-/// Whether a template is new, or changed in more than its status and what the API server notes of each write. The detector
-/// passes over what is not, in all releases (`SpecificationChanged` in Karmada's `pkg/util/eventfilter`).
-#[must_use]
-pub fn specification_changed(before: Option<&RawObject>, after: &RawObject) -> bool {
-    let Some(before) = before else { return true };
-    let metadata = |template: &RawObject| ObjectMeta {
-        resource_version: None,
-        managed_fields: None,
-        ..template.metadata.clone()
-    };
-    metadata(before) != metadata(after) || !same(before, after)
-}
-
 /// Whether two templates say the same beside their status.
 fn same(before: &RawObject, after: &RawObject) -> bool {
     let (mut before, mut after) = (before.fields(), after.fields());
@@ -69,18 +55,6 @@ mod tests {
 
     use super::*;
 
-    /// The object with this value at this place.
-    fn with(base: &Value, path: &str, value: Value) -> Value {
-        let mut object = base.clone();
-        let (parent, field) = path.rsplit_once('/').unwrap();
-        object.pointer_mut(parent).unwrap()[field] = value;
-        object
-    }
-
-    fn parse(object: Value) -> RawObject {
-        serde_json::from_value(object).unwrap()
-    }
-
     #[test]
     fn only_a_lazy_policy_waits_for_the_template() {
         for (preference, touched, expected) in
@@ -91,33 +65,15 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_no_specification() {
-        let base = json!({"metadata": {"name": "web", "generation": 1, "resourceVersion": "1", "labels": {"app": "web"},
-            "managedFields": []}, "spec": {"replicas": 1}, "status": {"replicas": 1}});
-        let with = |path: &str, value: Value| with(&base, path, value);
-        let cases = [
-            ("nothing", base.clone(), false),
-            ("status", with("/status", json!({"replicas": 2})), false),
-            ("no status", with("/status", Value::Null), false),
-            ("version", with("/metadata/resourceVersion", json!("2")), false),
-            ("managers", with("/metadata/managedFields", json!([{"manager": "m"}])), false),
-            ("generation", with("/metadata/generation", json!(2)), true),
-            ("a claim", with("/metadata/labels", json!({"propagationpolicy.karmada.io/name": "p"})), true),
-            ("a finalizer", with("/metadata/finalizers", json!(["a/b"])), true),
-            ("the spec", with("/spec", json!({"replicas": 2})), true),
-            ("a field more", with("/data", json!({})), true),
-        ];
-        for (about, after, expected) in cases {
-            assert_eq!(specification_changed(Some(&parse(base.clone())), &parse(after)), expected, "{about}");
-        }
-        assert!(specification_changed(None, &parse(base)));
-    }
-
-    #[test]
     fn what_the_control_plane_writes_touches_nothing() {
         let base = json!({"metadata": {"name": "web", "generation": 1, "resourceVersion": "1", "labels": {"app": "web"}},
             "spec": {"replicas": 1}, "status": {"replicas": 1}});
-        let with = |path: &str, value: Value| with(&base, path, value);
+        let with = |path: &str, value: Value| {
+            let mut object = base.clone();
+            let (parent, field) = path.rsplit_once('/').unwrap();
+            object.pointer_mut(parent).unwrap()[field] = value;
+            object
+        };
         let cases = [
             ("nothing", base.clone(), false),
             ("status", with("/status", json!({"replicas": 2})), false),
@@ -144,6 +100,7 @@ mod tests {
             ("the spec", with("/spec", json!({"replicas": 2})), true),
             ("a field more", with("/data", json!({})), true),
         ];
+        let parse = |object: Value| -> RawObject { serde_json::from_value(object).unwrap() };
         for (about, after, expected) in cases {
             assert_eq!(touched(Some(&parse(base.clone())), &parse(after)), expected, "{about}");
         }

@@ -61,7 +61,7 @@ mod toleration;
 mod trigger;
 mod webhook;
 
-pub use activation::{activates, specification_changed, touched};
+pub use activation::{activates, touched};
 pub use affinity::{affinity_matches, field_values};
 pub use aggregate::{aggregated_status, fully_applied};
 pub use application::{

@@ -172,7 +172,6 @@ pub trait Rules: Send + Sync {
         ) -> Option<(&'a str, &'a APIResource)>;
         fn activates(preference: &str, touched: bool) -> bool;
         fn touched(before: Option<&RawObject>, after: &RawObject) -> bool;
-        fn specification_changed(before: Option<&RawObject>, after: &RawObject) -> bool;
         fn has_finalizer(spec: &ResourceBindingSpec) -> bool;
         fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector>;
         fn is_meant(dependency: &ResourceSelector, object: &Value) -> bool;
