@@ -6,6 +6,7 @@ use super::rules::{self, Found};
 use super::schema::{ListType, Node, Schema};
 use super::typed::go_type;
 use super::validate::{ROOT, below};
+use crate::encoded::Part;
 use crate::failure::Cause;
 use crate::kinds::{Kind, ScalePaths};
 
@@ -17,9 +18,6 @@ const BLOCKING: [&str; 5] = [
     "FieldValueTypeInvalid",
     "FieldValueNotSupported",
 ];
-
-/// Where the status of an object is.
-pub(crate) const STATUS: &str = "status";
 
 /// What is wrong with a custom object; `old` is what it replaces.
 pub(crate) fn check_object(kind: &Kind, schema: &Schema, object: &Value, old: Option<&Value>) -> Found {
@@ -58,12 +56,12 @@ pub(crate) fn check_object(kind: &Kind, schema: &Schema, object: &Value, old: Op
 
 /// What is wrong with the status of a custom object by its schema, whatever it was before.
 pub(crate) fn check_status(schema: &Node, status: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    schema.validate(status, None, &mut STATUS.to_owned(), &mut causes);
+    let (path, mut causes) = (Part::Status.name(), Vec::new());
+    schema.validate(status, None, &mut path.to_owned(), &mut causes);
     if schema.has_embedded {
-        schema.check_embedded(status, STATUS, &mut causes);
+        schema.check_embedded(status, path, &mut causes);
     }
-    schema.check_lists(status, STATUS, &mut causes);
+    schema.check_lists(status, path, &mut causes);
     causes
 }
 

@@ -18,7 +18,7 @@ mod typed;
 mod validate;
 mod version;
 
-pub(crate) use check::{STATUS, check_object, check_status};
+pub(crate) use check::{check_object, check_status};
 pub(crate) use definition::{check_accepts_creates, default_definition};
 pub(crate) use problems::definition_problems;
 pub(crate) use schema::{ListType, Node, Schema};

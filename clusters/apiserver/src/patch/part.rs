@@ -100,11 +100,11 @@ fn is_left_alone(writer: &Writer<'_>, change: &Change<'_>, stored: &Version) -> 
 
 /// The status of a custom object as it is stored; `None` where there is something to be said of it.
 fn custom(schema: &Node, mut status: Value) -> Option<Value> {
-    let mut unknown = Vec::new();
-    schema.prune(&mut status, &mut crd::STATUS.to_owned(), &mut unknown);
+    let (name, mut unknown) = (Part::Status.name(), Vec::new());
+    schema.prune(&mut status, &mut name.to_owned(), &mut unknown);
     schema.set_defaults(&mut status);
     let fits = unknown.is_empty() && crd::check_status(schema, &status).is_empty();
-    fits.then(|| json!({ crd::STATUS: status }))
+    fits.then(|| json!({ name: status }))
 }
 
 /// The part of an object of a built-in kind, in an object without the rest.
