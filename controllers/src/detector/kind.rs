@@ -10,7 +10,7 @@ use kube::runtime::watcher::Config;
 use kube::{Api, ResourceExt};
 
 use super::candidates::{Candidates, PolicyKey};
-use super::sync::reconcile;
+use super::sync::{reconcile, says_the_same};
 use super::templates::KindKey;
 use crate::api::{
     ClusterResourceBinding, PropagationPolicySpec, RawObject, ResourceBinding, ResourceSelector,
@@ -118,8 +118,8 @@ pub(super) async fn watch(context: Arc<Context>, key: KindKey, resource: ApiReso
         by_cluster_policy(&context, &kind).boxed(),
         by_override(&context, &kind).boxed(),
         by_itself(&context, &kind).boxed(),
-        gone::<ResourceBinding>(&context, &kind).boxed(),
-        gone::<ClusterResourceBinding>(&context, &kind).boxed(),
+        by_binding::<ResourceBinding>(&context, &kind).boxed(),
+        by_binding::<ClusterResourceBinding>(&context, &kind).boxed(),
     ]);
     let queue =
         Queue { name: "detector", objects: store.clone(), triggers: triggers.boxed(), unbounded: false };
@@ -200,12 +200,19 @@ fn by_itself(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = Ref
     })
 }
 
-/// The templates of the kind whose binding is gone.
-fn gone<B: Binding>(context: &Context, kind: &Arc<Kind>) -> impl Stream<Item = Reference> + Send + use<B> {
+/// The templates of the kind whose binding is gone, or says something else of them than it did. Karmada's detector is not
+/// woken by the latter: there, a write that it takes back while the watch of bindings lags stands until the template
+/// changes, as the binding that it looks at is still as it is to be.
+fn by_binding<B: Binding>(
+    context: &Context,
+    kind: &Arc<Kind>,
+) -> impl Stream<Item = Reference> + Send + use<B> {
     let kind = Arc::clone(kind);
     B::all(context).changes().filter_map(move |change| {
-        let gone = change.before.filter(|_| change.after.is_none());
-        let template = gone.and_then(|binding| {
+        let before = change
+            .before
+            .filter(|before| !change.after.as_ref().is_some_and(|it| says_the_same(&**before, &**it)));
+        let template = before.and_then(|binding| {
             let template = &binding.spec().resource;
             let of_kind =
                 template.kind == kind.resource.kind && template.api_version == kind.resource.api_version;

@@ -219,6 +219,18 @@ const OWN_FIELDS: [&str; 10] = [
     "workloadAffinityGroups",
 ];
 
+/// Whether two states of a binding say the same of its template, by its [`OWN_FIELDS`] and marks.
+pub(super) fn says_the_same<B: Binding>(one: &B, other: &B) -> bool {
+    fn own(spec: &ResourceBindingSpec) -> impl PartialEq + '_ {
+        (
+            (spec.replicas, &spec.replica_requirements, &spec.placement, &spec.scheduler_name),
+            (spec.propagate_deps, &spec.failover, &spec.conflict_resolution, &spec.suspension),
+            (spec.preserve_resources_on_deletion, &spec.workload_affinity_groups),
+        )
+    }
+    own(one.spec()) == own(other.spec()) && one.labels() == other.labels()
+}
+
 fn own_fields(spec: &ResourceBindingSpec) -> Result<Map<String, Value>, Error> {
     let fields: Map<String, Value> = serde_json::from_value(serde_json::to_value(spec)?)?;
     Ok(fields.into_iter().filter(|(field, _)| OWN_FIELDS.contains(&field.as_str())).collect())
@@ -227,6 +239,35 @@ fn own_fields(spec: &ResourceBindingSpec) -> Result<Map<String, Value>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_binding_says_something_else_with_any_field_of_the_detector_and_with_no_other() {
+        let binding = |metadata: Value, own: Value| -> ResourceBinding {
+            let mut spec =
+                json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
+            spec.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
+            serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
+        };
+        let plain = binding(json!({}), json!({}));
+        let says_else = |metadata: Value, own: Value| !says_the_same(&plain, &binding(metadata, own));
+        let samples = json!({
+            "replicas": 2,
+            "replicaRequirements": {"resourceRequest": {"cpu": "1"}},
+            "placement": {"clusterAffinity": {"exclude": ["m1"]}},
+            "schedulerName": "other",
+            "propagateDeps": true,
+            "failover": {"cluster": {"purgeMode": "Directly"}},
+            "conflictResolution": "Overwrite",
+            "suspension": {"dispatching": true},
+            "preserveResourcesOnDeletion": true,
+            "workloadAffinityGroups": {},
+        });
+        for field in OWN_FIELDS {
+            assert!(says_else(json!({}), json!({field: samples[field]})), "{field}");
+        }
+        assert!(says_else(json!({"labels": {"mark": "w"}}), json!({})));
+        assert!(!says_else(json!({"annotations": {"by": "others"}}), json!({"clusters": [{"name": "m1"}]})));
+    }
 
     #[test]
     fn a_policy_has_no_say_in_whether_scheduling_is_suspended() {
