@@ -133,10 +133,11 @@ impl Graceful {
         }
     }
 
-    /// Whether a copy ran all that is assigned until a moment ago: who judges by that has not seen yet that it does no more.
+    /// Whether a copy ran all that is assigned until a moment ago, or for as long as those who judge by that can have seen: they
+    /// need not have seen yet that it does no more.
     fn ran_just_now(&self, key: &WorkloadKey, member: &str, now: Duration, court: &Court<'_>) -> bool {
         let lost = self.ran.get(&Subject::on(key, member)).copied().flatten();
-        lost.is_some_and(|lost| now <= lost.saturating_add(court.timings().latency))
+        lost.is_some_and(|lost| lost >= court.seen_until(now))
     }
 
     /// What a copy lacks of a new assignment everybody knows.

@@ -253,6 +253,23 @@ fn a_new_copy_that_ran_a_moment_ago_runs_as_far_as_is_known() {
 }
 
 #[test]
+fn a_new_copy_runs_as_far_as_is_known_to_who_has_seen_nothing_since() {
+    let is_wrong = |lost: f64, cut: f64| {
+        let watched = moved().mark(json!({"observer": {"on": "m3"}})).at(16.0).healthy("m3").runs("m3", 2);
+        let mut events = [(lost, false), (cut, true)];
+        events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let both = events.into_iter().fold(watched, |story, (at, is_cut)| match is_cut {
+            true => story.at(at).mark(json!({"fault": "cut", "every": 3, "state": "begin"})),
+            false => story.at(at).runs("m3", 1),
+        });
+        let ended = both.at(19.0).end("m1").at(19.1).recall("m1").until(19.5);
+        ids(&ended, Outcome::is_violated).contains(&"EVICTION-03")
+    };
+    assert!(!is_wrong(17.0, 16.5));
+    assert!(is_wrong(17.0, 18.0), "it was seen");
+}
+
+#[test]
 fn a_new_copy_that_ran_when_the_task_ended_may_be_moved_on_before_the_old_one_goes() {
     let moved_on = |ready: u64| {
         let watched = moved().mark(json!({"observer": {"on": "m3"}}));
