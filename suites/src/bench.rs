@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use capsize_clock::{Seed, Simulation, simulate};
 use capsize_clusters::{Fleet, FleetSpec, MemberSpec};
-use capsize_framework::run::{Target, run_case};
+use capsize_runner::run::{Target, run_case};
 use clap::Args;
 use miette::miette;
 

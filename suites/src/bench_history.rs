@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use capsize_clock::{Seed, parse_time};
-use capsize_framework::history::{Entry, EventType, Kind, Reader, Writer};
-use capsize_framework::run::{Target, run_case};
-use capsize_framework::target::Profile;
+use capsize_history::{Entry, EventType, Kind, Reader, Writer};
+use capsize_judge::profile::Profile;
+use capsize_runner::run::{Target, run_case};
 use jiff::Timestamp;
 use miette::miette;
 use serde_json::{Value, json};

@@ -7,8 +7,8 @@ use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 use std::time::Duration;
 
-use capsize_framework::history::Reader;
-use capsize_framework::judge::Judge;
+use capsize_history::Reader;
+use capsize_judge::judge::Judge;
 
 use crate::bench::{Row, now, peak_kib};
 use crate::bench_history::LongHistory;

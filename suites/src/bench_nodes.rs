@@ -5,9 +5,9 @@
 use std::fmt::Write;
 
 use capsize_clock::Seed;
-use capsize_framework::report::Status;
-use capsize_framework::run::{Target, run_case};
-use capsize_framework::scenario::Case;
+use capsize_report::Status;
+use capsize_runner::run::{Target, run_case};
+use capsize_runner::scenario::Case;
 use miette::miette;
 
 use crate::bench::{Row, now, peak_kib};

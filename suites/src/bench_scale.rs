@@ -5,10 +5,10 @@
 use std::fmt::Write;
 
 use capsize_clock::Seed;
-use capsize_framework::guarantee::{Outcome, Verdict};
-use capsize_framework::report::Status;
-use capsize_framework::run::{Outcome as Ran, Target, run_case};
-use capsize_framework::scenario::Case;
+use capsize_judge::guarantee::{Outcome, Verdict};
+use capsize_report::Status;
+use capsize_runner::run::{Outcome as Ran, Target, run_case};
+use capsize_runner::scenario::Case;
 use miette::miette;
 
 use crate::bench::{Row, now, peak_kib};

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use capsize_framework::budget::Budget;
-use capsize_framework::report;
+use capsize_judge::budget::Budget;
 use clap::Args;
 
 use crate::check::{self, Format};
@@ -47,8 +46,8 @@ impl BudgetCommand {
         }
         let budget = Budget::new(&profile, self.workloads);
         output::say(&match self.format {
-            Format::Text => report::budget(&budget, &profile),
-            Format::Json => report::budget_json(&budget, &profile),
+            Format::Text => capsize_report::budget(&budget, &profile),
+            Format::Json => capsize_report::budget_json(&budget, &profile),
         })?;
         Ok(Verdict::Conforms)
     }

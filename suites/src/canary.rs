@@ -1,10 +1,10 @@
 //! The canary: a case that must fail, and so shows that failures are reported. It is in no list.
 
 use capsize_clock::Seed;
-use capsize_framework::dialect::Speaks;
-use capsize_framework::report::Report;
-use capsize_framework::run::{Target, run_case};
-use capsize_framework::scenario::Case;
+use capsize_history::dialect::Speaks;
+use capsize_report::Report;
+use capsize_runner::run::{Target, run_case};
+use capsize_runner::scenario::Case;
 use miette::miette;
 
 use crate::exit::Trouble;

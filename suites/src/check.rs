@@ -3,10 +3,10 @@
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
-use capsize_framework::history::{self, HistoryError, Kind, Mark, Reader};
-use capsize_framework::judge::{Judge, Judgement};
-use capsize_framework::report::{self, Case, Report};
-use capsize_framework::target::{Profile, ProfileError};
+use capsize_history::{HistoryError, Kind, Mark, Reader};
+use capsize_judge::judge::{Judge, Judgement};
+use capsize_judge::profile::{Profile, ProfileError};
+use capsize_report::{Case, Report};
 use miette::Diagnostic;
 use thiserror::Error;
 
@@ -53,8 +53,8 @@ impl Check {
             wall: None,
         };
         let told = match self.format {
-            Format::Text => report::checked(&report),
-            Format::Json => report::json(&report) + "\n",
+            Format::Text => capsize_report::checked(&report),
+            Format::Json => capsize_report::json(&report) + "\n",
         };
         output::say(&told)?;
         Ok(if report.conforms() { Verdict::Conforms } else { Verdict::Violated })
@@ -87,7 +87,7 @@ pub fn check(path: &Path, target: Option<&Profile>) -> Result<Judgement, CheckEr
     if path == Path::new("-") {
         return judged(Path::new("stdin"), Reader::new("stdin", io::stdin().lock()), target);
     }
-    judged(path, history::read(path)?, target)
+    judged(path, capsize_history::read(path)?, target)
 }
 
 fn judged<R: BufRead>(
@@ -113,7 +113,7 @@ fn judged<R: BufRead>(
 /// # Errors
 /// When it cannot be read.
 pub fn header(path: &Path) -> Result<Mark, CheckError> {
-    let header = history::read(path)?.next().transpose()?;
+    let header = capsize_history::read(path)?.next().transpose()?;
     match header.map(|entry| entry.kind) {
         Some(Kind::Mark(header)) => Ok(header),
         _ => unreachable!("the reader refuses a history without header"),

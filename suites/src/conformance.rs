@@ -1,7 +1,8 @@
 //! The conformance suite: the scenarios that come with the binary.
 
-use capsize_framework::chaos::Plan;
-use capsize_framework::scenario::{Case, ScenarioError};
+use capsize_judge::YamlError;
+use capsize_runner::chaos::Plan;
+use capsize_runner::scenario::Case;
 
 /// Group, file and text of each scenario, in the order of the files.
 const FILES: &[(&str, &str, &str)] = &include!(concat!(env!("OUT_DIR"), "/conformance.rs"));
@@ -34,7 +35,7 @@ pub fn is_core(case: &Case) -> bool {
 ///
 /// # Errors
 /// A mistake in one of them, which a test keeps out of releases.
-pub fn cases() -> Result<Vec<Case>, Box<ScenarioError>> {
+pub fn cases() -> Result<Vec<Case>, Box<YamlError>> {
     FILES.iter().map(|(group, file, text)| Case::from_text(group, file, text)).collect()
 }
 
@@ -42,7 +43,7 @@ pub fn cases() -> Result<Vec<Case>, Box<ScenarioError>> {
 ///
 /// # Errors
 /// As [`cases`].
-pub fn plans() -> Result<Vec<Plan>, Box<ScenarioError>> {
+pub fn plans() -> Result<Vec<Plan>, Box<YamlError>> {
     FILES.iter().map(|(_, file, text)| Plan::read(file, text)).collect()
 }
 

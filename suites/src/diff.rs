@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use capsize_framework::diff::{Outline, Outliner, compare};
-use capsize_framework::history::{self, Kind};
-use capsize_framework::report::{differences, differences_json};
-use capsize_framework::target::Profile;
+use capsize_history::Kind;
+use capsize_judge::diff::{Outline, Outliner, compare};
+use capsize_judge::profile::Profile;
+use capsize_report::{differences, differences_json};
 
 use crate::check::{CheckError, Format, profile};
 use crate::exit::{Trouble, Verdict};
@@ -51,7 +51,7 @@ impl Diff {
 /// # Errors
 /// When it cannot be read, or nobody knows its times.
 pub fn outline(path: &Path, target: Option<&Profile>) -> Result<Outline, CheckError> {
-    let mut entries = history::read(path)?;
+    let mut entries = capsize_history::read(path)?;
     let mut outliner = None;
     for entry in entries.by_ref() {
         let entry = entry?;

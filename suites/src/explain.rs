@@ -1,7 +1,6 @@
 //! `capsize explain`: the guarantees, in words.
 
-use capsize_framework::guarantee::Catalogue;
-use capsize_framework::report;
+use capsize_judge::guarantee::Catalogue;
 use clap::Args;
 use miette::miette;
 
@@ -33,7 +32,7 @@ impl Explain {
             return Err(Trouble::Input(miette!(help = help, "there is no guarantee `{id}`")));
         }
         let profile = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
-        output::say(&report::rules(&rules, profile.as_ref()))?;
+        output::say(&capsize_report::rules(&rules, profile.as_ref()))?;
         Ok(Verdict::Conforms)
     }
 }

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use capsize_framework::guarantee::Catalogue;
-use capsize_framework::report;
-use capsize_framework::scenario::{self, Scenario};
+use capsize_judge::guarantee::Catalogue;
+use capsize_runner::scenario::{self, Scenario};
 use clap::Args;
 
 use crate::conformance;
@@ -43,9 +42,9 @@ impl List {
     pub fn execute(self) -> Result<Verdict, Trouble> {
         if self.guarantees {
             output::say(&match self.format {
-                Format::Text => report::rules(&Catalogue::rules(), None),
-                Format::Md => report::guarantees_page(),
-                Format::Json => report::guarantees_json(),
+                Format::Text => capsize_report::rules(&Catalogue::rules(), None),
+                Format::Md => capsize_report::guarantees_page(),
+                Format::Json => capsize_report::guarantees_json(),
             })?;
             return Ok(Verdict::Conforms);
         }
@@ -58,7 +57,7 @@ impl List {
         let rules = Catalogue::rules();
         let rules = rules.iter().map(|rule| (rule.id.to_owned(), rule.sentence.to_owned()));
         let rules = rules.filter(|_| self.paths.is_empty());
-        output::say(&report::listing(cases.chain(rules)))?;
+        output::say(&capsize_report::listing(cases.chain(rules)))?;
         Ok(Verdict::Conforms)
     }
 }

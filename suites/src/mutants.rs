@@ -8,12 +8,12 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use capsize_clock::Seed;
-use capsize_framework::guarantee::{Catalogue, Outcome};
-use capsize_framework::report::Status;
-use capsize_framework::run::{Implementation, Target, lack, run_case, side_by_side};
-use capsize_framework::scenario::Case;
-use capsize_framework::target::Profile;
+use capsize_judge::guarantee::{Catalogue, Outcome};
+use capsize_judge::profile::Profile;
 use capsize_mutants::{Mutant, Wrong};
+use capsize_report::Status;
+use capsize_runner::run::{Implementation, Target, lack, run_case, side_by_side};
+use capsize_runner::scenario::Case;
 use clap::Args;
 use miette::miette;
 

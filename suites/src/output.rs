@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use capsize_framework::report::{self, Report};
-use capsize_framework::run::Outcome;
+use capsize_report::Report;
+use capsize_runner::run::Outcome;
 use miette::{IntoDiagnostic, WrapErr, miette};
 
 use crate::exit::Trouble;
@@ -69,8 +69,8 @@ impl Folder {
     /// # Errors
     /// When it cannot be written.
     pub fn report(&self, report: &Report) -> Result<(), Trouble> {
-        self.write("junit.xml", report::junit(report).as_bytes())?;
-        self.write("report.json", report::json(report).as_bytes())
+        self.write("junit.xml", capsize_report::junit(report).as_bytes())?;
+        self.write("report.json", capsize_report::json(report).as_bytes())
     }
 
     pub(crate) fn write(&self, name: &str, contents: &[u8]) -> Result<(), Trouble> {

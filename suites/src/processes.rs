@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use capsize_clock::{Clock, Seed};
 use capsize_clusters::{Admission, Sockets};
-use capsize_framework::dialect::{Speaks, objects};
-use capsize_framework::run::{Implementation, Nature, Site, StartError, Started};
-use capsize_framework::target::{Program, Timings, Zones};
+use capsize_history::dialect::Speaks;
+use capsize_judge::profile::{Program, Timings, Zones};
 use capsize_real::{Deed, Journal, free_port};
+use capsize_runner::objects::karmada as objects;
+use capsize_runner::run::{Implementation, Nature, Site, StartError, Started};
 use futures::future::LocalBoxFuture;
 use http::Request;
 use kube::{Client, Config};

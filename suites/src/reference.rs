@@ -13,8 +13,8 @@ use capsize_controllers::rules::{EvictsBy, Gates, Reference as ReferenceRules, R
 use capsize_controllers::{
     Agent, Controllers, MemberClients, Metrics, Pace, Settings, admit, api, bounded, paced,
 };
-use capsize_framework::run::{Implementation, Nature, Site, StartError, Started};
-use capsize_framework::target::{Feature, Profile, Timings};
+use capsize_judge::profile::{Feature, Profile, Timings};
+use capsize_runner::run::{Implementation, Nature, Site, StartError, Started};
 use futures::future::{LocalBoxFuture, ready};
 use kube::Client;
 use serde_json::Value;

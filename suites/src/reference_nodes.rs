@@ -7,8 +7,8 @@ use capsize_clock::Seed;
 use capsize_clusters::Admission;
 use capsize_controllers::rules::node::{NodeBehaviour, NodeRelease, NodeRules, Rates, UnknownNodeBug};
 use capsize_controllers::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
-use capsize_framework::run::{Implementation, Site, StartError, Started};
-use capsize_framework::target::{Profile, Timings, Zones};
+use capsize_judge::profile::{Profile, Timings, Zones};
+use capsize_runner::run::{Implementation, Site, StartError, Started};
 use futures::future::{LocalBoxFuture, ready};
 use serde_json::Value;
 

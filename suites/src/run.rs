@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::thread;
 
 use capsize_clock::{Clock, Interrupt, Seed};
-use capsize_framework::dialect::Speaks;
-use capsize_framework::report::{self, Report, Status};
-use capsize_framework::run::{Implementation, Options, Outcome, Target, run_cases};
-use capsize_framework::scenario::{self, Case};
-use capsize_framework::target::{Profile, Start};
+use capsize_history::dialect::Speaks;
+use capsize_judge::profile::{Profile, Start};
+use capsize_report::{Report, Status};
+use capsize_runner::run::{Implementation, Options, Outcome, Target, run_cases};
+use capsize_runner::scenario::{self, Case};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use miette::miette;
@@ -123,7 +123,7 @@ impl Run {
         if let Some(writer) = writer {
             writer.report(&report)?;
         }
-        output::say(&(canaries + &report::summary(&report) + &kept))?;
+        output::say(&(canaries + &capsize_report::summary(&report) + &kept))?;
         Ok(if report.conforms() { Verdict::Conforms } else { Verdict::Violated })
     }
 
@@ -194,7 +194,7 @@ impl Run {
     }
 
     /// The case with the command that runs it again.
-    fn replayable(&self, outcome: Outcome) -> report::Case {
+    fn replayable(&self, outcome: Outcome) -> capsize_report::Case {
         let mut case = outcome.case;
         let paths: String = self.paths.iter().map(|path| format!(" {}", path.display())).collect();
         let target = if self.target == targets::REFERENCE {

@@ -1,6 +1,6 @@
 //! `capsize schema`: what the documents for programs look like.
 
-use capsize_framework::report::{self, Told};
+use capsize_report::Told;
 use clap::Args;
 
 use crate::exit::{Trouble, Verdict};
@@ -31,7 +31,7 @@ impl Schema {
     /// # Errors
     /// What stdout answers.
     pub fn execute(self) -> Result<Verdict, Trouble> {
-        output::say(&report::schema(match self.of {
+        output::say(&capsize_report::schema(match self.of {
             Document::Check => Told::Report,
             Document::Budget => Told::Budget,
             Document::Guarantees => Told::Guarantees,

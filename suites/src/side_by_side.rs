@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use capsize_framework::report::{Column, side_by_side};
+use capsize_report::{Column, side_by_side};
 use clap::Args;
 use miette::miette;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use capsize_framework::target::{Profile, ProfileError, Profiles};
+use capsize_judge::profile::{Profile, ProfileError, Profiles};
 
 const SHIPPED: [(&str, &str); 13] = [
     ("reference.yaml", include_str!("../targets/reference.yaml")),

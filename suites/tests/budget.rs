@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use capsize::{check, targets};
-use capsize_framework::budget::{Budget, EndToEnd, Failure, Range};
-use capsize_framework::target::Profile;
+use capsize_judge::budget::{Budget, EndToEnd, Failure, Range};
+use capsize_judge::profile::Profile;
 
 fn budget(profile: &Profile, failure: Failure) -> EndToEnd {
     let budget = Budget::new(profile, 1);
@@ -69,7 +69,7 @@ fn a_failover_of_1_5_evicts_after_629_to_650_seconds() {
 #[test]
 fn without_anybody_to_taint_a_member_nothing_is_evicted() {
     let mut profile = targets::find("karmada-1.18").unwrap();
-    profile.features.remove(&capsize_framework::target::Feature::ClusterTaintPolicies);
+    profile.features.remove(&capsize_judge::profile::Feature::ClusterTaintPolicies);
     assert_eq!(budget(&profile, Failure::Refused).moved, None);
 }
 

@@ -9,11 +9,11 @@ use capsize::reference::Reference;
 use capsize::reference_nodes::NodeReference;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
-use capsize_framework::chaos::{Plan, Style, draw};
-use capsize_framework::report::{self, Status};
-use capsize_framework::run::{Target, run_case};
-use capsize_framework::scenario;
-use capsize_framework::target::Feature;
+use capsize_judge::profile::Feature;
+use capsize_report::Status;
+use capsize_runner::chaos::{Plan, Style, draw};
+use capsize_runner::run::{Target, run_case};
+use capsize_runner::scenario;
 
 #[test]
 fn what_chaos_once_found_is_found_no_more() {
@@ -31,7 +31,7 @@ fn what_chaos_once_found_is_found_no_more() {
         let target = Target { profile: &profile, implementation: &*implementation };
         let outcome = run_case(&case, target, Seed(1), false);
         assert_eq!(outcome.broken, None);
-        assert!(outcome.case.status == Status::Passed, "{}", report::failure(&outcome.case));
+        assert!(outcome.case.status == Status::Passed, "{}", capsize_report::failure(&outcome.case));
     }
 }
 
@@ -76,7 +76,7 @@ fn troubled(fault: &str) -> Vec<String> {
     let target = Target { profile: &profile, implementation: &Reference::default() };
     let case = Plan::read("troubled.yaml", &text).unwrap().case().unwrap();
     let outcome = run_case(&case, target, Seed(1), true);
-    assert!(outcome.case.status == Status::Passed, "{fault}: {}", report::failure(&outcome.case));
+    assert!(outcome.case.status == Status::Passed, "{fault}: {}", capsize_report::failure(&outcome.case));
     let history = String::from_utf8(outcome.history.unwrap()).unwrap();
     let marks = history.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let marks = marks.filter(|entry| entry["mark"].get("fault").is_some());
@@ -99,7 +99,7 @@ fn disturbed(fault: &str) {
     let case = Plan::read("disturbed.yaml", &text).unwrap().case().unwrap();
     let outcome = run_case(&case, target, Seed(1), false);
     assert!(outcome.broken.is_none(), "{fault}: {:?}", outcome.broken);
-    assert!(outcome.case.status == Status::Passed, "{fault}: {}", report::failure(&outcome.case));
+    assert!(outcome.case.status == Status::Passed, "{fault}: {}", capsize_report::failure(&outcome.case));
 }
 
 #[test]
@@ -147,7 +147,7 @@ then:
     let target = Target { profile: &profile, implementation: &NodeReference::default() };
     let case = Plan::read("struck.yaml", text).unwrap().case().unwrap();
     let outcome = run_case(&case, target, Seed(1), true);
-    assert!(outcome.case.status == Status::Passed, "{}", report::failure(&outcome.case));
+    assert!(outcome.case.status == Status::Passed, "{}", capsize_report::failure(&outcome.case));
     let history = String::from_utf8(outcome.history.unwrap()).unwrap();
     for kind in ["silent", "partition", "pressure", "skew", "kill"] {
         let marks = history.lines().filter(|line| line.contains(&format!("\"fault\":\"{kind}\"")));

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use capsize::run::implementation;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
-use capsize_framework::report::{self, Status};
-use capsize_framework::run::{Implementation, Target, lack, run_case};
-use capsize_framework::scenario::Case;
-use capsize_framework::target::{Profile, Start};
+use capsize_judge::profile::{Profile, Start};
+use capsize_report::Status;
+use capsize_runner::run::{Implementation, Target, lack, run_case};
+use capsize_runner::scenario::Case;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
@@ -45,5 +45,9 @@ fn trial(case: &Case, profile: &Profile) -> Result<(), Failed> {
     if let Some(broken) = outcome.broken {
         return Err(broken.into());
     }
-    if outcome.case.status == Status::Passed { Ok(()) } else { Err(report::failure(&outcome.case).into()) }
+    if outcome.case.status == Status::Passed {
+        Ok(())
+    } else {
+        Err(capsize_report::failure(&outcome.case).into())
+    }
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use capsize::diff::outline;
-use capsize_framework::diff::compare;
-use capsize_framework::report::differences;
+use capsize_judge::diff::compare;
+use capsize_report::differences;
 
 fn recording(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(format!("{name}.jsonl"))

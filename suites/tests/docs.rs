@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::{env, fs};
 
-use capsize_framework::report;
-
 #[test]
 fn the_pages_of_the_guarantees_are_up_to_date() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-    let pages =
-        [("guarantees.md", report::guarantees_page()), ("guarantees.json", report::guarantees_json())];
+    let pages = [
+        ("guarantees.md", capsize_report::guarantees_page()),
+        ("guarantees.json", capsize_report::guarantees_json()),
+    ];
     for (name, page) in pages {
         let path = folder.join(name);
         if env::var_os("UPDATE_DOCS").is_some() {

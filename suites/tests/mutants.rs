@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use capsize::mutants::put_to;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
-use capsize_framework::scenario::Case;
 use capsize_mutants::Mutant;
+use capsize_runner::scenario::Case;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {

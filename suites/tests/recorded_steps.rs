@@ -10,11 +10,11 @@ use capsize::diff::outline;
 use capsize::reference::Reference;
 use capsize::{check, targets};
 use capsize_clock::Seed;
-use capsize_framework::diff::{Outliner, compare};
-use capsize_framework::history::Reader;
-use capsize_framework::report::differences;
-use capsize_framework::run::{Target, run_case};
-use capsize_framework::scenario;
+use capsize_history::Reader;
+use capsize_judge::diff::{Outliner, compare};
+use capsize_report::differences;
+use capsize_runner::run::{Target, run_case};
+use capsize_runner::scenario;
 
 /// The releases that were recorded, the profiles that are like them, and the folders of their steps.
 const RELEASES: [(&str, &str, &str); 3] = [

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use capsize::check::check;
-use capsize_framework::guarantee::Outcome;
-use capsize_framework::judge::Judgement;
+use capsize_judge::guarantee::Outcome;
+use capsize_judge::judge::Judgement;
 
 /// What is violated in a recording, rightly; `docs/real-systems.md` says why. In all others nothing is.
 const VIOLATED: [(&str, &str); 6] = [

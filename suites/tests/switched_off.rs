@@ -6,8 +6,8 @@ use capsize::reference::Reference;
 use capsize::reference_nodes::NodeReference;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
-use capsize_framework::report::Status;
-use capsize_framework::run::{Implementation, Target, run_case};
+use capsize_report::Status;
+use capsize_runner::run::{Implementation, Target, run_case};
 
 #[test]
 fn no_part_can_be_done_without() {

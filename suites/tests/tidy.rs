@@ -12,7 +12,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("clusters", &["capsize-apiserver", "capsize-clock"]),
     ("clusters/real", &["capsize-clock", "capsize-clusters"]),
     ("controllers", &["capsize-clock"]),
-    ("framework", &["capsize-clock", "capsize-clusters"]),
+    ("framework/history", &["capsize-clock"]),
+    ("framework/judge", &["capsize-history"]),
+    ("framework/report", &["capsize-history", "capsize-judge"]),
+    (
+        "framework/runner",
+        &["capsize-clock", "capsize-clusters", "capsize-history", "capsize-judge", "capsize-report"],
+    ),
     (
         "suites",
         &[
@@ -20,9 +26,12 @@ const EDGES: &[(&str, &[&str])] = &[
             "capsize-clock",
             "capsize-clusters",
             "capsize-controllers",
-            "capsize-framework",
+            "capsize-history",
+            "capsize-judge",
             "capsize-mutants",
             "capsize-real",
+            "capsize-report",
+            "capsize-runner",
         ],
     ),
     ("suites/mutants", &["capsize-controllers"]),

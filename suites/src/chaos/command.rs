@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use capsize_clock::{Clock, Seed};
-use capsize_framework::chaos::{Plan, Style, draw};
-use capsize_framework::run::{Target, side_by_side};
+use capsize_runner::chaos::{Plan, Style, draw};
+use capsize_runner::run::{Target, side_by_side};
 use clap::Args;
 use miette::miette;
 

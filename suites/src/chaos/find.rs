@@ -1,8 +1,7 @@
 //! What is made of a seed that fails: its plan made smaller, told, and kept.
 
-use capsize_framework::chaos::{Alarm, Plan, Style, shrink};
-use capsize_framework::report;
-use capsize_framework::run::{Target, Until};
+use capsize_runner::chaos::{Alarm, Plan, Style, shrink};
+use capsize_runner::run::{Target, Until};
 
 use super::trial::{run, still_fails};
 use crate::exit::Trouble;
@@ -37,7 +36,7 @@ impl Find {
         let name = format!("{style}-{seed}");
         case.replay = format!("capsize replay {seed} --style {style}");
         let history = outcome.history.unwrap_or_default();
-        Self { name, drawn, smallest, failure: report::failure(&case), history, undisturbed }
+        Self { name, drawn, smallest, failure: capsize_report::failure(&case), history, undisturbed }
     }
 
     /// For the console.

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use capsize_clock::Seed;
-use capsize_framework::chaos::{Alarm, Plan, Style, draw, shrink};
-use capsize_framework::run::{Target, side_by_side};
-use capsize_framework::target::Profile;
+use capsize_judge::profile::Profile;
 use capsize_mutants::Mutant;
+use capsize_runner::chaos::{Alarm, Plan, Style, draw, shrink};
+use capsize_runner::run::{Target, side_by_side};
 use miette::miette;
 
 use super::progress;

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use capsize_framework::chaos::Cell;
+use capsize_runner::chaos::Cell;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use serde::{Deserialize, Serialize};
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use capsize_clock::{Clock, Seed};
-use capsize_framework::chaos::{Plan, Style, draw};
-use capsize_framework::report::{self, Report};
-use capsize_framework::run::{Target, run_case};
-use capsize_framework::scenario::{self, Case};
+use capsize_report::Report;
+use capsize_runner::chaos::{Plan, Style, draw};
+use capsize_runner::run::{Target, run_case};
+use capsize_runner::scenario::{self, Case};
 use clap::Args;
 
 use crate::exit::{Trouble, Verdict};
@@ -76,7 +76,7 @@ impl Replay {
             wall: Some(clock.elapsed()),
         };
         folder.as_ref().map_or(Ok(()), |folder| folder.report(&report))?;
-        output::say(&report::summary(&report))?;
+        output::say(&capsize_report::summary(&report))?;
         Ok(if report.conforms() { Verdict::Conforms } else { Verdict::Violated })
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use capsize_framework::chaos::{Coverage, Kind, Phase, Plan};
+use capsize_runner::chaos::{Coverage, Kind, Phase, Plan};
 
 /// Counts of what came of seeds, however many there are.
 #[derive(Default)]

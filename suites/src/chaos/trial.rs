@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use capsize_clock::Seed;
-use capsize_framework::chaos::{Alarm, Coverage, Plan};
-use capsize_framework::run::{Outcome, Target, Until, run_case_until};
+use capsize_runner::chaos::{Alarm, Coverage, Plan};
+use capsize_runner::run::{Outcome, Target, Until, run_case_until};
 
 /// What came of a plan.
 pub struct Trial {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use capsize_clock::{Seed, live};
-use capsize_framework::dialect::objects;
 use capsize_real::{Allowed, Existing, Journal};
+use capsize_runner::objects::karmada as objects;
 use clap::Args;
 use miette::miette;
 

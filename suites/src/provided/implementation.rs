@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use capsize_clock::{Interrupt, Seed};
 use capsize_clusters::{Admission, Provider};
-use capsize_framework::run::{Implementation, Nature, Site, StartError, Started};
-use capsize_framework::target::Timings;
+use capsize_judge::profile::Timings;
+use capsize_runner::run::{Implementation, Nature, Site, StartError, Started};
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
 

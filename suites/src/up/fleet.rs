@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use capsize_apiserver::{ApiServer, Builder, Limits, Listening};
 use capsize_clock::Simulation;
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
-use capsize_framework::dialect::objects;
-use capsize_framework::run::{Implementation, Site, Started};
+use capsize_runner::objects::karmada as objects;
+use capsize_runner::run::{Implementation, Site, Started};
 use futures::future::join_all;
 use miette::miette;
 

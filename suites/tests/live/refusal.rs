@@ -16,10 +16,10 @@ use capsize_clusters::{
     Breakdown, Direction, ErrorStatus, Machine, MemberSpec, Outside, Provider, ProviderError, Served,
     Standing,
 };
-use capsize_framework::nemesis::Fault;
-use capsize_framework::report::Status;
-use capsize_framework::run::{Outcome, Target, run_case};
-use capsize_framework::scenario::Case;
+use capsize_report::Status;
+use capsize_runner::nemesis::Fault;
+use capsize_runner::run::{Outcome, Target, run_case};
+use capsize_runner::scenario::Case;
 use serde_json::Value;
 
 const NO: &str = "this one is not to be struck";

@@ -1,0 +1,358 @@
+//! `ResourceBinding` and `ClusterResourceBinding`: where a workload is to run, and from where it is evicted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::quantity::quantities;
+use super::seen::{Last, Seen, conditions, list, replace, seconds, text, time, value};
+use super::{placement, task, wishes};
+use crate::facts::{
+    Assignment, Instance, InstanceHealth, News, ObjectVersion, Toleration, Workload, WorkloadKey, World,
+};
+use crate::format::digest::Table;
+use crate::format::{Field, Tree};
+
+/// The annotation with the placement that the scheduler last acted on, from which tolerations are taken.
+const APPLIED: &str = "policy.karmada.io/applied-placement";
+
+/// What each binding said last.
+#[derive(Debug, Default)]
+pub(super) struct Bindings(Table<String, Known>);
+
+/// What is known of a binding that the world has no room for.
+#[derive(Debug, Default)]
+struct Known {
+    /// The workload that it was for at first.
+    workload: WorkloadKey,
+    /// The version that was seen last.
+    record: Option<ObjectVersion>,
+    /// The text of the annotation, and the tolerations in it; absent where it has none that can be read.
+    applied: (String, Option<Vec<Toleration>>),
+    /// When somebody last asked for a placement from scratch.
+    rescheduled: String,
+    resource: Last,
+    /// The workload that it is for.
+    now_for: WorkloadKey,
+    said: Said,
+}
+
+/// What was said last of that which the world shows.
+#[derive(Debug, Default)]
+struct Said {
+    spec: Last,
+    evictions: Last,
+    placement: Last,
+    /// The tolerations of the placement.
+    tolerations: Vec<Toleration>,
+    annotations: Last,
+    /// Annotations and labels.
+    owner: [Last; 2],
+    suspension: Last,
+    required: Last,
+    resource: Last,
+    requirements: Last,
+    clusters: Last,
+    status: Last,
+    conditions: Last,
+    instances: Last,
+}
+
+impl Bindings {
+    /// What this version of a binding changes.
+    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+        let name = seen.witness.name();
+        if seen.gone || seen.leaving {
+            world.records.swap_remove(name);
+            return self.0.swap_remove(name).map(|known| forget(world, known.workload)).into_iter().collect();
+        }
+        let first = !self.0.contains_key(name);
+        let known = self.0.entry(name.to_owned()).or_default();
+        let workload = known.read_workload(seen);
+        if first {
+            known.workload = workload.clone();
+            world.records.insert(name.to_owned(), workload.clone());
+        }
+        let now = world.now;
+        let entry = world.workloads.entry(workload.clone()).or_default();
+        if entry.record != known.record {
+            // It shows what another record said, or this one long ago.
+            known.said = Said::default();
+        }
+        entry.recorded = true;
+        entry.record = Some(seen.witness.clone());
+        known.record.clone_from(&entry.record);
+        let (generation, observed) =
+            (seen.metadata("generation"), seen.status("schedulerObservedGeneration"));
+        entry.scheduled = observed.and_then(Field::number) == generation.and_then(Field::number);
+        let spec_changed = known.said.spec.differs(seen.object.whole("spec"));
+        let mut news = Vec::new();
+        if spec_changed && known.said.evictions.differs(seen.spec("gracefulEvictionTasks")) {
+            let tasks = list(seen.spec("gracefulEvictionTasks"));
+            news = task::observe(entry, &tasks, now, first, &workload);
+        }
+        let placed = spec_changed && known.read_placement(entry, seen);
+        if known.read_wanted(entry, seen, spec_changed) || placed {
+            // What is there at first sight is no news to whoever chooses.
+            if !first {
+                entry.wanted_since = now;
+                entry.placed_since = if placed { now } else { entry.placed_since };
+            }
+            news.push(News::Wanted(known.workload.clone()));
+        }
+        if let Some(was) = known.read_owner(entry, seen) {
+            news.push(News::Claimed { workload: workload.clone(), was });
+        }
+        if spec_changed && known.said.suspension.differs(seen.spec("suspension")) {
+            let suspension = value(seen.spec("suspension"));
+            entry.suspended = suspension["scheduling"] == true;
+            if replace(&mut entry.held_back, wishes::held_back(&suspension)) {
+                news.push(News::HeldBack(workload.clone()));
+            }
+        }
+        let status_changed = known.said.status.differs(seen.object.whole("status"));
+        if spec_changed || status_changed {
+            let (asked, last) =
+                (time(seen.spec("rescheduleTriggeredAt")), time(seen.status("lastScheduledTime")));
+            entry.asked_anew = asked.is_some() && last < asked;
+        }
+        let mut moved = None;
+        if spec_changed {
+            if known.said.read_required(entry, seen) {
+                news.push(News::Required(workload.clone()));
+            }
+            known.said.read_aside(entry, seen);
+            moved = known.said.read_assignment(entry, seen);
+        }
+        let told = known.said.read_status(entry, seen, &workload, status_changed);
+        if let Some((was, now)) = moved {
+            world.reassign(&workload, &was, &now);
+            news.push(News::Assigned { workload: workload.clone(), was, now, first });
+        }
+        news.extend(told);
+        news.push(News::Recorded(workload));
+        news
+    }
+}
+
+impl Known {
+    fn read_workload(&mut self, seen: &Seen<'_>) -> WorkloadKey {
+        if self.resource.differs(seen.spec("resource")) {
+            let resource = value(seen.spec("resource"));
+            let text = |name: &str| resource[name].text();
+            self.now_for = WorkloadKey::new(text("kind"), text("namespace"), text("name"));
+        }
+        self.now_for.clone()
+    }
+
+    /// Takes over the policy that it belongs to. Answers with the one before, where that was another.
+    fn read_owner(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> Option<String> {
+        let marks = ["annotations", "labels"].map(|place| seen.metadata(place));
+        let [annotations, labels] = &mut self.said.owner;
+        if !annotations.differs(marks[0]) & !labels.differs(marks[1]) {
+            return None;
+        }
+        let was = std::mem::replace(&mut entry.policy, wishes::owner(&marks.map(value)));
+        (was != entry.policy).then_some(was)
+    }
+
+    /// Takes over the placement. Answers whether it is another.
+    fn read_placement(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> bool {
+        if !self.said.placement.differs(seen.spec("placement")) {
+            return false;
+        }
+        let (placement, tolerations) = seen.spec("placement").and_then(placement::read).unwrap_or_default();
+        self.said.tolerations = tolerations;
+        replace(&mut entry.placement, placement)
+    }
+
+    /// Takes over replicas and tolerations. Until the scheduler has acted on a placement, its tolerations count. Answers
+    /// whether anything else is wanted than before.
+    fn read_wanted(&mut self, entry: &mut Workload, seen: &Seen<'_>, spec_changed: bool) -> bool {
+        let mut changed = false;
+        let annotations_changed = self.said.annotations.differs(seen.metadata("annotations"));
+        if annotations_changed {
+            let annotations = value(seen.metadata("annotations"));
+            let applied = annotations[APPLIED].text();
+            if applied != self.applied.0 {
+                let read = placement::read_text(applied).map(|(_, tolerations)| tolerations);
+                self.applied = (applied.to_owned(), read);
+            }
+        }
+        if spec_changed {
+            changed |=
+                replace(&mut entry.replicas, seen.spec("replicas").and_then(Field::number).unwrap_or(0));
+            changed |= replace(&mut entry.placeable, is_placeable(seen));
+            changed |= replace(&mut self.rescheduled, text(seen.spec("rescheduleTriggeredAt")).into_owned());
+        }
+        if spec_changed || annotations_changed {
+            let tolerations = self.applied.1.as_ref().unwrap_or(&self.said.tolerations);
+            if *tolerations != entry.tolerations {
+                entry.tolerations.clone_from(tolerations);
+                changed = true;
+            }
+        }
+        changed
+    }
+}
+
+impl Said {
+    fn read_required(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> bool {
+        let field = seen.spec("requiredBy");
+        self.required.differs(field) && replace(&mut entry.required_by, required_by(&list(field)))
+    }
+
+    /// Takes over what guarantees look at, but what no news is made of.
+    fn read_aside(&mut self, entry: &mut Workload, seen: &Seen<'_>) {
+        let requirements = seen.spec("replicaRequirements");
+        if self.requirements.differs(requirements) {
+            entry.request = quantities(&value(requirements)["resourceRequest"]);
+        }
+        entry.has_replicas = entry.replicas > 0 || requirements.is_some();
+        if self.resource.differs(seen.spec("resource")) {
+            let resource = value(seen.spec("resource"));
+            let text = |name: &str| resource[name].text();
+            entry.served_as = format!("{}/{}", text("apiVersion"), text("kind"));
+            text("resourceVersion").clone_into(&mut entry.template);
+        }
+        let failover = value(seen.spec("failover"));
+        let lasts = &failover["application"]["decisionConditions"]["tolerationSeconds"];
+        entry.leads = seen.spec("propagateDeps").is_some_and(Field::is_true);
+        entry.unhealthy_for = lasts.as_u64().filter(|_| entry.leads).map(seconds);
+        let rules = failover["application"]["statePreservation"]["rules"].items();
+        let path = |rule: &Tree<'_>| rule["jsonPath"].as_str().map(str::to_owned);
+        let hands_on = rules.iter().filter_map(path).collect();
+        if replace(&mut entry.hands_on, hands_on) {
+            // The status is looked at for other things than before.
+            self.instances = Last::default();
+        }
+        entry.purges = failover["cluster"]["purgeMode"].as_str().map(|mode| mode == "Directly");
+        entry.scheduler = text(seen.spec("schedulerName")).into_owned();
+    }
+
+    /// Takes over the assignment. Answers with the one before and the one now, where they differ.
+    fn read_assignment(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> Option<(Assignment, Assignment)> {
+        let field = seen.spec("clusters");
+        if !self.clusters.differs(field) {
+            return None;
+        }
+        let clusters = list(field);
+        entry.defects = defects(&clusters);
+        let now = assignment(&clusters);
+        (now != entry.assignment).then(|| (std::mem::replace(&mut entry.assignment, now.clone()), now))
+    }
+
+    fn read_status(
+        &mut self,
+        entry: &mut Workload,
+        seen: &Seen<'_>,
+        workload: &WorkloadKey,
+        changed: bool,
+    ) -> Vec<News> {
+        if !changed && entry.hands_on.is_empty() {
+            return Vec::new();
+        }
+        entry.group = text(seen.status("schedulerObservingAffinityName")).into_owned();
+        if self.conditions.differs(seen.status("conditions")) {
+            entry.conditions = conditions(seen.conditions());
+        }
+        let instances = seen.status("aggregatedStatus");
+        if !self.instances.differs(instances) {
+            return Vec::new();
+        }
+        let tells = !entry.hands_on.is_empty();
+        let now = list(instances).iter().filter_map(|item| instance(item, tells)).collect();
+        let was = std::mem::replace(&mut entry.instances, now);
+        let members = was.keys().chain(entry.instances.keys().filter(|member| !was.contains_key(*member)));
+        members
+            .filter(|member| was.get(*member) != entry.instances.get(*member))
+            .map(|member| News::InstanceHealth { workload: workload.clone(), member: member.clone() })
+            .collect()
+    }
+}
+
+/// The binding is going: its workload is not placed any more, though copies may still be seen.
+fn forget(world: &mut World, workload: WorkloadKey) -> News {
+    let entry = world.workloads.entry(workload.clone()).or_default();
+    let was = std::mem::take(entry);
+    *entry = Workload { deliveries: was.deliveries, running: was.running, ..Workload::default() };
+    if entry.deliveries.is_empty() && entry.running.is_empty() {
+        world.workloads.remove(&workload);
+    }
+    world.reassign(&workload, &was.assignment, &Assignment::new());
+    News::WorkloadGone(workload)
+}
+
+/// Whether it has a placement of its own, and whoever is judged is to act on it.
+fn is_placeable(seen: &Seen<'_>) -> bool {
+    let suspended = value(seen.spec("suspension"))["scheduling"] == true;
+    let placed = seen.spec("placement").is_some();
+    placed && !suspended && matches!(&*text(seen.spec("schedulerName")), "" | "default-scheduler")
+}
+
+fn required_by(required: &[Tree<'_>]) -> BTreeMap<String, BTreeSet<String>> {
+    let text = |value: &Tree<'_>| value.as_str().map(str::to_owned);
+    let read = |value: &Tree<'_>| {
+        let (namespace, name) = (text(&value["namespace"]).unwrap_or_default(), text(&value["name"])?);
+        let record = if namespace.is_empty() { name } else { format!("{namespace}/{name}") };
+        let members = value["clusters"].items();
+        Some((record, members.iter().filter_map(|member| text(&member["name"])).collect()))
+    };
+    required.iter().filter_map(read).collect()
+}
+
+fn defects(clusters: &[Tree<'_>]) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    let defect = |value: &Tree<'_>| {
+        let Some(name) = value["name"].as_str() else { return Some("an entry has no name".to_owned()) };
+        let negative = value["replicas"].as_i64().filter(|replicas| *replicas < 0);
+        let twice = !names.insert(name.to_owned());
+        negative
+            .map(|replicas| format!("{name} has {replicas} replicas"))
+            .or(twice.then(|| format!("{name} is named twice")))
+    };
+    clusters.iter().filter_map(defect).collect()
+}
+
+fn assignment(clusters: &[Tree<'_>]) -> Assignment {
+    let read = |value: &Tree<'_>| {
+        Some((value["name"].as_str()?.to_owned(), value["replicas"].as_u64().unwrap_or_default()))
+    };
+    clusters.iter().filter_map(read).collect()
+}
+
+/// What is told of one member; with what its status `tells`, if that matters.
+fn instance(value: &Tree<'_>, tells: bool) -> Option<(String, Instance)> {
+    let health = match value["health"].as_str() {
+        Some("Healthy") => InstanceHealth::Healthy,
+        Some("Unhealthy") => InstanceHealth::Unhealthy,
+        _ => InstanceHealth::Unknown,
+    };
+    let ready = ready(&value["status"]);
+    let applied = value["applied"] == true;
+    let mut says = BTreeSet::new();
+    if tells {
+        paths(&value["status"], String::new(), &mut says);
+    }
+    Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, applied, says }))
+}
+
+/// What a status may tell of beside counts.
+const GENERATIONS: [&str; 3] = ["generation", "observedGeneration", "resourceTemplateGeneration"];
+
+/// How many replicas a status tells to be ready. Who tells of the generation leaves out counts of zero: a status with that alone
+/// tells of none, as does one that says that there are no replicas.
+fn ready(status: &Tree<'_>) -> Option<u64> {
+    let told = status["readyReplicas"].as_u64();
+    let counts = || status.fields().iter().any(|(name, _)| !GENERATIONS.contains(&&**name));
+    let is_of_none =
+        || status["replicas"].as_u64() == Some(0) || (status.get("generation").is_some() && !counts());
+    told.or_else(|| is_of_none().then_some(0))
+}
+
+/// The paths to all that `value` says, as `JSONPath` has them: `{.job.id}`. Lists are not looked into.
+fn paths(value: &Tree<'_>, path: String, found: &mut BTreeSet<String>) {
+    for (key, value) in value.fields() {
+        let path = format!("{path}.{key}");
+        found.insert(format!("{{{path}}}"));
+        paths(value, path, found);
+    }
+}

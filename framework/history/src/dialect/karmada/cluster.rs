@@ -1,0 +1,265 @@
+//! Cluster: a member's health, taints and place.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::digest::digest;
+use super::quantity::quantities;
+use super::seen::{Last, Seen, conditions, list, replace, text, time_in, value};
+use crate::facts::{Health, Member, News, Taint, TaintEffect, World};
+use crate::format::digest::Table;
+use crate::format::{Field, Tree};
+
+/// So many different things that members tell of themselves are remembered.
+const REMEMBERED: usize = 1024;
+
+/// What each Cluster said last.
+#[derive(Debug, Default)]
+pub(super) struct Clusters {
+    last: Table<String, Said>,
+    told: Told,
+}
+
+#[derive(Debug, Default)]
+struct Said {
+    spec: Last,
+    taints: Last,
+    labels: Last,
+    status: Last,
+    conditions: Last,
+    enablements: Last,
+    resources: Last,
+}
+
+/// What was read of what members tell, which is much, and mostly the same for all.
+#[derive(Debug, Default)]
+struct Told {
+    digests: Table<u64, u64>,
+    enablements: Last,
+    serves: Option<Arc<BTreeSet<String>>>,
+}
+
+impl Clusters {
+    /// What this version of a Cluster changes.
+    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+        let (name, now) = (&*seen.name, world.now);
+        if seen.gone {
+            self.last.swap_remove(name);
+            let gone = world.members.remove(name);
+            return gone.map(|_| News::MemberGone(name.to_owned())).into_iter().collect();
+        }
+        let first = !self.last.contains_key(name);
+        let last = self.last.entry(name.to_owned()).or_default();
+        let member = world.members.entry(name.to_owned()).or_default();
+        member.record = Some(seen.witness.clone());
+        let mut news = Vec::new();
+        let told = last.status.differs(seen.object.whole("status"));
+        let (was, told_otherwise) = (member.health, told && last.read_conditions(member, seen));
+        if first || member.health != was {
+            if member.health == Some(Health::Ready) && was.is_some() {
+                member.away = now.saturating_sub(member.health_since);
+            }
+            member.health_since = now;
+            news.push(News::Health { member: name.to_owned(), was, now: member.health, first });
+        }
+        let mut moved = false;
+        if last.spec.differs(seen.object.whole("spec")) {
+            moved |= replace(&mut member.fields, fields(seen));
+            member.pulls = text(seen.spec("syncMode")) == "Pull";
+            if replace(&mut member.access, access(seen)) && !first {
+                news.push(News::Access(name.to_owned()));
+            }
+            if last.taints.differs(seen.spec("taints")) {
+                let taints = taints(now, &list(seen.spec("taints")), &member.taints, first);
+                moved |= member.taints != taints;
+                news.extend(tainted(name, member, taints, now, first));
+            }
+        }
+        if seen.leaving && !member.leaving {
+            news.push(News::MemberLeaving(name.to_owned()));
+        }
+        moved |= std::mem::replace(&mut member.leaving, seen.leaving) != seen.leaving;
+        if first || told_otherwise {
+            news.push(News::Conditions(name.to_owned()));
+        }
+        let digest = if told { self.told.digest(seen) } else { member.told };
+        if std::mem::replace(&mut member.told, digest) != digest && !first {
+            news.push(News::MemberTold { member: name.to_owned(), was });
+        }
+        if told && last.enablements.differs(seen.status("apiEnablements")) {
+            moved |= replace(&mut member.serves, self.told.serves(seen));
+        }
+        let mut measured = false;
+        if told && last.resources.differs(seen.status("resourceSummary")) {
+            let summary = seen.status("resourceSummary").map(Field::tree);
+            measured = replace(&mut member.free, summary.as_ref().map(free));
+            member.modelled = summary.is_some_and(|summary| summary["allocatableModelings"].is_list());
+        }
+        if last.labels.differs(seen.metadata("labels")) {
+            moved |= replace(&mut member.labels, labels(seen));
+        }
+        if first || measured {
+            member.measured = now;
+        }
+        if first || moved {
+            member.changed = now;
+        }
+        if first || moved || measured {
+            news.push(News::MemberChanged(name.to_owned()));
+        }
+        news
+    }
+}
+
+impl Said {
+    /// Takes over conditions and health. Answers whether any condition is another.
+    fn read_conditions(&mut self, member: &mut Member, seen: &Seen<'_>) -> bool {
+        if !self.conditions.differs(seen.status("conditions")) {
+            return false;
+        }
+        member.health = health(seen.conditions());
+        replace(&mut member.conditions, conditions(seen.conditions()))
+    }
+}
+
+/// The taints of `member` are `now` these.
+fn tainted(name: &str, member: &mut Member, taints: Vec<Taint>, now: Duration, first: bool) -> Vec<News> {
+    let evicted = member.evicting_taints().next().is_some();
+    let was = std::mem::replace(&mut member.taints, taints);
+    if evicted && member.evicting_taints().next().is_none() {
+        member.untainted = Some(now);
+    }
+    let missing = |from: &[Taint], taint: &Taint| !from.iter().any(|each| same(each, taint));
+    let removed = was.iter().filter(|taint| missing(&member.taints, taint));
+    let removed = removed.map(|taint| News::TaintRemoved { member: name.to_owned(), taint: taint.clone() });
+    let added = member.taints.iter().filter(|taint| missing(&was, taint));
+    let added = added.map(|taint| News::TaintAdded { member: name.to_owned(), taint: taint.clone(), first });
+    removed.chain(added).collect()
+}
+
+impl Told {
+    /// Stands for the status but for its conditions, and but for what is to be done about them.
+    fn digest(&mut self, seen: &Seen<'_>) -> u64 {
+        if self.digests.len() > REMEMBERED {
+            self.digests.clear();
+        }
+        let fields = seen.object.fields("status");
+        let told = fields.filter(|(name, _)| *name != "conditions" && *name != "remedyActions");
+        let one = |name: &str, field: Field<'_>| {
+            digest(&field.tree()).wrapping_mul(digest(&Tree::Text(name.into())) | 1)
+        };
+        told.fold(0, |sum, (name, field)| {
+            let digest = self.digests.entry(field.digest()).or_insert_with(|| one(name, field));
+            digest.wrapping_add(sum)
+        })
+    }
+
+    /// The kinds that the API of the member serves.
+    fn serves(&mut self, seen: &Seen<'_>) -> Option<Arc<BTreeSet<String>>> {
+        let field = seen.status("apiEnablements")?;
+        if self.enablements.differs(Some(field)) {
+            self.serves = serves(&field.tree());
+        }
+        self.serves.clone()
+    }
+}
+
+fn serves(enablements: &Tree<'_>) -> Option<Arc<BTreeSet<String>>> {
+    let kinds = enablements.items().iter().flat_map(|group| {
+        let version = group["groupVersion"].text();
+        let resources = group["resources"].items().iter();
+        resources.filter_map(move |resource| Some(format!("{version}/{}", resource["kind"].as_str()?)))
+    });
+    enablements.is_list().then(|| Arc::new(kinds.collect()))
+}
+
+/// Stands for how the control plane reaches the member.
+fn access(seen: &Seen<'_>) -> u64 {
+    let told = ["apiEndpoint", "secretRef"].into_iter().filter_map(|name| seen.spec(name));
+    told.map(|field| digest(&field.tree())).fold(0, u64::wrapping_add)
+}
+
+/// What the member has, without what is taken and what is asked for.
+fn free(summary: &Tree<'_>) -> Arc<BTreeMap<String, u64>> {
+    let mut free = quantities(&summary["allocatable"]);
+    for taken in ["allocated", "allocating"] {
+        for (resource, amount) in quantities(&summary[taken]) {
+            free.entry(resource).and_modify(|left| *left = left.saturating_sub(amount));
+        }
+    }
+    Arc::new(free)
+}
+
+/// The condition `Ready`; `None` where it was never reported.
+fn health(conditions: &[Tree<'_>]) -> Option<Health> {
+    let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
+    Some(match ready["status"].as_str()? {
+        "True" => Health::Ready,
+        "False" => Health::NotReady,
+        _ => Health::Unknown,
+    })
+}
+
+/// A taint that was taken off and put on again between two observations is another one, as its time says.
+fn same(one: &Taint, other: &Taint) -> bool {
+    one.key == other.key && one.effect == other.effect && one.time_added == other.time_added
+}
+
+fn taints(now: Duration, taints: &[Tree<'_>], was: &[Taint], inherited: bool) -> Vec<Taint> {
+    let read = |value: &Tree<'_>| {
+        let text = |key: &str| value[key].text().to_owned();
+        let taint = Taint {
+            key: text("key"),
+            value: text("value"),
+            effect: effect(value["effect"].as_str()?)?,
+            tells: tells(value["key"].as_str()?),
+            time_added: time_in(&value["timeAdded"]),
+            ages: time_in(&value["timeAdded"]).is_some(),
+            seen: now,
+            inherited,
+        };
+        let known = was.iter().find(|each| same(each, &taint));
+        Some(known.map_or(taint.clone(), |known| Taint { value: taint.value, ..known.clone() }))
+    };
+    taints.iter().filter_map(read).collect()
+}
+
+/// The health that a taint with this key tells.
+fn tells(key: &str) -> Option<Health> {
+    match key {
+        "cluster.karmada.io/not-ready" => Some(Health::NotReady),
+        "cluster.karmada.io/unreachable" => Some(Health::Unknown),
+        _ => None,
+    }
+}
+
+/// The effect called `name`.
+pub(super) fn effect(name: &str) -> Option<TaintEffect> {
+    Some(match name {
+        "NoSchedule" => TaintEffect::NoSchedule,
+        "PreferNoSchedule" => TaintEffect::PreferNoSchedule,
+        "NoExecute" => TaintEffect::NoExecute,
+        _ => return None,
+    })
+}
+
+fn labels(seen: &Seen<'_>) -> BTreeMap<String, String> {
+    let labels = value(seen.metadata("labels"));
+    labels.fields().iter().map(|(key, value)| (key.to_string(), value.text().to_owned())).collect()
+}
+
+/// `zones` where there is such a list, else the older `zone`.
+fn fields(seen: &Seen<'_>) -> BTreeMap<String, Vec<String>> {
+    let one = |name: &str| match &*text(seen.spec(name)) {
+        "" => Vec::new(),
+        text => vec![text.to_owned()],
+    };
+    let zones = list(seen.spec("zones"));
+    let zones: Vec<_> = zones.iter().filter_map(Tree::as_str).map(str::to_owned).collect();
+    BTreeMap::from([
+        ("provider".to_owned(), one("provider")),
+        ("region".to_owned(), one("region")),
+        ("zone".to_owned(), if zones.is_empty() { one("zone") } else { zones }),
+    ])
+}

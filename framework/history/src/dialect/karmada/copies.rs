@@ -1,0 +1,104 @@
+//! Copies of workloads, as the members' own APIs show them.
+
+use std::sync::Arc;
+
+use super::content::{self, PARTS};
+use super::seen::{Last, Seen, value};
+use super::works::forget;
+use crate::facts::{Content, News, Running, WorkloadKey, World};
+use crate::format::Field;
+use crate::format::digest::Table;
+
+/// What each object in a member said last.
+#[derive(Debug, Default)]
+pub(super) struct Copies(Table<String, Table<WorkloadKey, Said>>);
+
+#[derive(Debug, Default)]
+struct Said {
+    annotations: Last,
+    labels: Last,
+    marked: [Option<String>; 2],
+    asked: [Last; 3],
+    asks: Arc<Content>,
+}
+
+impl Copies {
+    /// What this version of an object in a member changes, if it is a copy of a workload.
+    pub(super) fn observe(&mut self, world: &mut World, member: &str, seen: &Seen<'_>) -> Vec<News> {
+        let workload = WorkloadKey::new(seen.witness.kind(), &*seen.namespace, &*seen.name);
+        if !self.0.contains_key(member) {
+            self.0.insert(member.to_owned(), Table::default());
+        }
+        let Some(of_member) = self.0.get_mut(member) else { return Vec::new() };
+        let said = of_member.entry(workload.clone()).or_default();
+        let by = said.carried_by(seen);
+        let marked = by.is_some();
+        let now = running(said.asks(seen), by, seen);
+        if seen.gone {
+            of_member.swap_remove(&workload);
+            if of_member.is_empty() {
+                self.0.swap_remove(member);
+            }
+        }
+        // Its Work may be observed later than the copy, by another watch.
+        if !marked && !world.workloads.contains_key(&workload) {
+            return Vec::new();
+        }
+        if !world.kinds_shown.contains(seen.witness.kind()) {
+            world.kinds_shown.insert(seen.witness.kind().to_owned());
+        }
+        let entry = world.workloads.entry(workload.clone()).or_default();
+        let member = member.to_owned();
+        if seen.gone {
+            let known = entry.running.remove(&member).is_some();
+            forget(world, &workload);
+            return known.then_some(News::RunningGone { workload, member }).into_iter().collect();
+        }
+        if entry.running.get(&member) == Some(&now) {
+            return Vec::new();
+        }
+        entry.running.insert(member.clone(), now);
+        vec![News::Running { workload, member }]
+    }
+}
+
+impl Said {
+    /// The name that the control plane has left as its mark.
+    fn carried_by(&mut self, seen: &Seen<'_>) -> Option<String> {
+        let places = [&mut self.annotations, &mut self.labels].into_iter().zip(["annotations", "labels"]);
+        for ((last, name), marked) in places.zip(&mut self.marked) {
+            let field = seen.metadata(name);
+            if last.differs(field) {
+                *marked = value(field)["work.karmada.io/name"].as_str().map(str::to_owned);
+            }
+        }
+        self.marked.iter().flatten().next_back().cloned()
+    }
+
+    /// What it asks for.
+    fn asks(&mut self, seen: &Seen<'_>) -> Arc<Content> {
+        let parts = PARTS.map(|part| seen.object.whole(part));
+        // All of them are to be looked at.
+        let differs =
+            self.asked.iter_mut().zip(parts).fold(false, |any, (last, part)| last.differs(part) || any);
+        if differs {
+            self.asks = Arc::new(content::object(seen));
+        }
+        Arc::clone(&self.asks)
+    }
+}
+
+fn running(asks: Arc<Content>, by: Option<String>, seen: &Seen<'_>) -> Running {
+    let number = |field: Option<Field<'_>>| field.and_then(Field::number);
+    let replicas = number(seen.spec("replicas"));
+    let generation = number(seen.metadata("generation")).unwrap_or_default();
+    let observed = number(seen.status("observedGeneration")).unwrap_or_default();
+    Running {
+        replicas: replicas.unwrap_or_default(),
+        ready: number(seen.status("readyReplicas")).unwrap_or_default(),
+        current: replicas.is_none() || observed >= generation,
+        asks,
+        managed: by.is_some(),
+        by: by.unwrap_or_default(),
+    }
+}

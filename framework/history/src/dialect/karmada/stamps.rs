@@ -1,0 +1,61 @@
+//! What time stamps tell of the wall time at which a history began.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::seen::{Seen, text};
+use crate::format::Field;
+
+/// How servers write times; such texts are in the order of their times.
+const WHOLE_SECONDS: &str = "2006-01-02T15:04:05Z";
+
+/// So many lists of conditions are remembered.
+const REMEMBERED: usize = 1024;
+
+/// A server's or controller's stamp is never in the future, so each bounds the wall time of the start from below.
+#[derive(Debug)]
+pub(super) struct Stamps {
+    latest: String,
+    /// The digests of lists that were read: to read one again would tell nothing new.
+    read: Box<[u64; REMEMBERED]>,
+}
+
+impl Default for Stamps {
+    fn default() -> Self {
+        Self { latest: String::new(), read: Box::new([0; REMEMBERED]) }
+    }
+}
+
+impl Stamps {
+    /// The latest wall time at the start that the stamps of `seen`, which was seen at `now`, allow; `None` where they
+    /// tell nothing new.
+    pub(super) fn start(&mut self, seen: &Seen<'_>, now: Duration) -> Option<Timestamp> {
+        let is_new = seen.status("conditions").is_some_and(|field| self.is_new(field));
+        let conditions = if is_new { seen.conditions() } else { &[] };
+        let transitions = conditions.iter().filter_map(|each| each["lastTransitionTime"].as_str());
+        let mut start = None;
+        for stamp in transitions.chain(Some(&*text(seen.metadata("creationTimestamp")))) {
+            start = start.max(self.one(stamp, now));
+        }
+        start
+    }
+
+    fn is_new(&mut self, field: Field<'_>) -> bool {
+        let place = usize::try_from(field.digest() % REMEMBERED as u64).unwrap_or_default();
+        std::mem::replace(&mut self.read[place], field.digest()) != field.digest()
+    }
+
+    fn one(&mut self, stamp: &str, now: Duration) -> Option<Timestamp> {
+        // Most are no later than one that was seen before, and say nothing new.
+        let is_plain = stamp.len() == WHOLE_SECONDS.len() && stamp.ends_with('Z');
+        if is_plain && stamp <= self.latest.as_str() {
+            return None;
+        }
+        if is_plain {
+            stamp.clone_into(&mut self.latest);
+        }
+        let since = SignedDuration::try_from(now).unwrap_or(SignedDuration::MAX);
+        capsize_clock::parse_time(stamp).and_then(|time| time.checked_sub(since).ok())
+    }
+}

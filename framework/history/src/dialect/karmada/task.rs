@@ -1,0 +1,83 @@
+//! Eviction tasks of a binding: which begin, change and end from one version to the next.
+
+use std::time::Duration;
+
+use super::seen::{seconds, time_in};
+use crate::facts::{EvictionTask, News, Workload, WorkloadKey};
+use crate::format::Tree;
+
+/// What this version of a binding changes in its tasks. They are told apart by their member, and by their stamps where
+/// a member has more than one.
+pub(super) fn observe(
+    entry: &mut Workload,
+    tasks: &[Tree<'_>],
+    now: Duration,
+    first: bool,
+    key: &WorkloadKey,
+) -> Vec<News> {
+    let mut was = std::mem::take(&mut entry.evictions);
+    let read: Vec<_> = tasks.iter().map(|value| task(value, now, first)).collect();
+    let count =
+        |tasks: &[EvictionTask], member: &str| tasks.iter().filter(|task| task.member == member).count();
+    let mut news = Vec::new();
+    for mut task in read.iter().cloned() {
+        let of_member = |old: &EvictionTask| old.member == task.member;
+        // One that is alone of its member before and after is the same, whatever it says.
+        let alone = count(&was, &task.member) == 1 && count(&read, &task.member) == 1;
+        let known = was
+            .iter()
+            .position(|old| of_member(old) && old.created == task.created)
+            .or_else(|| was.iter().position(|old| of_member(old) && (old.created.is_none() || alone)));
+        match known.map(|place| was.remove(place)) {
+            Some(old) => {
+                task.seen = old.seen;
+                task.inherited = old.inherited;
+                task.stamped = if old.created == task.created { old.stamped } else { task.stamped };
+                news.extend(difference(key, old, &task));
+            }
+            None => news.push(News::EvictionBegan { workload: key.clone(), task: Box::new(task.clone()) }),
+        }
+        entry.evictions.push(task);
+    }
+    let ended = |task| News::EvictionEnded { workload: key.clone(), task: Box::new(task) };
+    news.extend(was.into_iter().map(ended));
+    news
+}
+
+fn difference(key: &WorkloadKey, was: EvictionTask, task: &EvictionTask) -> Option<News> {
+    if was == *task {
+        return None;
+    }
+    let (workload, task) = (key.clone(), Box::new(task.clone()));
+    let stamped = was.created.is_none() && task.created.is_some();
+    let same_but_for_the_stamp =
+        EvictionTask { created: task.created, stamped: task.stamped, ..was.clone() } == *task;
+    if stamped && same_but_for_the_stamp {
+        return Some(News::EvictionStamped { workload, task });
+    }
+    Some(News::EvictionChanged { workload, was: Box::new(was), task })
+}
+
+fn task(value: &Tree<'_>, now: Duration, inherited: bool) -> EvictionTask {
+    let text = |name: &str| value[name].text().to_owned();
+    let created = time_in(&value["creationTimestamp"]);
+    let preserved = value["preservedLabelState"].fields().iter();
+    EvictionTask {
+        member: text("fromCluster"),
+        by_taint: text("producer") == "TaintManager" || text("reason") == "TaintUntolerated",
+        by_health: text("reason") == "ApplicationFailure",
+        reason: text("reason"),
+        seen: now,
+        inherited,
+        created,
+        stamped: created.map(|_| now),
+        grace: value["gracePeriodSeconds"].as_u64().map(seconds),
+        directly: matches!(value["purgeMode"].as_str(), Some("Directly" | "Immediately")),
+        keeps: value["purgeMode"] == "Never",
+        replicas: value["replicas"].as_u64(),
+        preserved: preserved
+            .filter_map(|(key, value)| Some((key.to_string(), value.as_str()?.to_owned())))
+            .collect(),
+        suppress_deletion: value["suppressDeletion"].as_bool(),
+    }
+}

@@ -1,0 +1,66 @@
+//! What the control plane shows beside Karmada's own objects: templates, and namespaces.
+
+use super::content::{self, PARTS};
+use super::seen::{Last, Seen, value};
+use super::wishes;
+use crate::facts::{News, Template, WorkloadKey, World};
+use crate::format::digest::Table;
+
+/// The label of a namespace that members are not to get.
+const KEPT_BACK: &str = "namespace.karmada.io/skip-auto-propagation";
+
+/// What each template said last: what it asks for, and whose it is.
+#[derive(Debug, Default)]
+pub(super) struct Templates(Table<WorkloadKey, ([Last; 3], [Last; 2])>);
+
+impl Templates {
+    /// What this version of an object changes, if it is of a kind that is looked at.
+    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+        match seen.witness.kind() {
+            "Namespace" => namespace(world, seen),
+            "Deployment" | "StatefulSet" | "Job" | "ConfigMap" | "Secret" => self.template(world, seen),
+            _ => Vec::new(),
+        }
+    }
+
+    fn template(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+        let key = WorkloadKey::new(seen.witness.kind(), &*seen.namespace, &*seen.name);
+        if seen.gone {
+            self.0.swap_remove(&key);
+            return world.templates.swap_remove(&key).map(|_| News::Template(key)).into_iter().collect();
+        }
+        let first = !self.0.contains_key(&key);
+        let (last, [annotations, labels]) = self.0.entry(key.clone()).or_default();
+        let parts = PARTS.map(|part| seen.object.whole(part));
+        // All of them are to be looked at.
+        let differs = last.iter_mut().zip(parts).fold(false, |any, (last, part)| last.differs(part) || any);
+        let known = world.templates.entry(key.clone()).or_default();
+        let mut now = Template { leaving: seen.leaving, ..known.clone() };
+        if differs {
+            now.content = content::object(seen);
+        }
+        let marks = ["annotations", "labels"].map(|place| seen.metadata(place));
+        if annotations.differs(marks[0]) | labels.differs(marks[1]) {
+            now.policy = wishes::owner(&marks.map(value));
+        }
+        if *known == now && !first {
+            return Vec::new();
+        }
+        *known = now;
+        vec![News::Template(key)]
+    }
+}
+
+fn namespace(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+    let name = seen.name.to_string();
+    if seen.gone || seen.leaving {
+        return world.namespaces.remove(&name).map(|_| News::Namespace(name)).into_iter().collect();
+    }
+    let labels = value(seen.metadata("labels"));
+    let label = labels[KEPT_BACK].text();
+    let own =
+        matches!(&*name, "default" | "karmada-system" | "karmada-cluster") || name.starts_with("karmada-es-");
+    let now = own || label.eq_ignore_ascii_case("true");
+    let was = world.namespaces.insert(name.clone(), now);
+    (was != Some(now)).then_some(News::Namespace(name)).into_iter().collect()
+}

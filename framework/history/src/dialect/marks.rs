@@ -1,0 +1,104 @@
+//! Marks, which are the same in every dialect: faults that begin and end, and steps.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::facts::{FaultInForce, News, SKEW, World, is_loss};
+use crate::format::{CONTROL_PLANE, Mark};
+
+/// The longest that a queue waits until it tries again what failed.
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
+
+/// A mark: a fault that begins or ends, or anything else. The member that it is about is called `cluster` or `node`.
+pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
+    let text = |key: &str| mark.get(key).and_then(Value::as_str).map(str::to_owned);
+    let member = text("cluster").or_else(|| text("node")).filter(|name| name != CONTROL_PLANE);
+    if let (Some(fault), Some(member)) = (text("fault"), &member)
+        && is_loss(&fault)
+    {
+        world.lost.insert(member.clone(), world.now);
+    }
+    world.faults_are_marked |= mark.contains_key("fault") || mark.contains_key("scenario");
+    match (text("fault"), text("state").as_deref()) {
+        (Some(fault), Some("begin")) => {
+            let (since, direction) = (world.now, text("direction"));
+            let late = seconds(mark).unwrap_or_default();
+            let begun = FaultInForce { fault: fault.clone(), member: member.clone(), direction, late, since };
+            if begun.is_of_a_clock() {
+                set_clock(world, mark, member.is_none());
+                world.faults.push(begun);
+                return News::ClockWrong { member };
+            }
+            if begun.hinders() && !world.is_hindered(world.now) {
+                world.blind_since = world.now;
+            }
+            world.faults.push(begun);
+            News::FaultBegan { fault, member }
+        }
+        (Some(fault), Some("end")) => {
+            let direction = text("direction");
+            let same = |each: &FaultInForce| each.fault == fault && each.member == member;
+            let exactly = |each: &FaultInForce| same(each) && each.direction == direction;
+            let mut faults = world.faults.iter();
+            if let Some(place) = faults.position(exactly).or_else(|| world.faults.iter().position(same)) {
+                let over = world.faults.remove(place);
+                if over.hinders() {
+                    let lasted = world.now.saturating_sub(over.since).min(LONGEST_BACK_OFF);
+                    // What was on its way still comes late, and before all that is told after it.
+                    let waits = lasted.max(over.late);
+                    world.hindered = world.hindered.max(world.now.saturating_add(waits));
+                }
+            }
+            match fault.as_str() {
+                SKEW => News::ClockRight { member },
+                _ => News::FaultEnded { fault, member },
+            }
+        }
+        _ => {
+            by_hand(world, text("step").as_deref(), member, &text("object").unwrap_or_default());
+            if let Some(names) = mark.get("schedulers").and_then(Value::as_array) {
+                let names = names.iter().filter_map(Value::as_str).map(str::to_owned);
+                world.schedulers = Some(names.collect());
+            }
+            News::Step(mark.clone())
+        }
+    }
+}
+
+/// A clock is set wrong. That of a kubelet stamps nothing that counts.
+fn set_clock(world: &mut World, mark: &Mark, control_plane: bool) {
+    world.stamps_are_off |= !mark.contains_key("node");
+    if control_plane {
+        world.clock_set = world.clock_set.saturating_add(seconds(mark).unwrap_or(Duration::MAX));
+    }
+}
+
+/// By how much a clock is set in either direction, or how late answers come.
+fn seconds(mark: &Mark) -> Option<Duration> {
+    let seconds = mark.get("seconds").and_then(Value::as_f64)?;
+    Duration::try_from_secs_f64(seconds.abs()).ok()
+}
+
+/// What a person does is told by a step.
+fn by_hand(world: &mut World, step: Option<&str>, member: Option<String>, object: &str) {
+    let now = world.now;
+    match step {
+        Some("taint" | "untaint") => {
+            let Some(member) = member.and_then(|name| world.members.get_mut(&name)) else { return };
+            match step {
+                Some("taint") => member.tainted_by_hand = Some(now),
+                _ => member.untainted_by_hand = Some(now),
+            }
+        }
+        Some("apply" | "delete") => {
+            world.acted = now;
+            for (name, member) in &mut world.members {
+                if object.starts_with("Cluster ") && object.split([' ', '/']).any(|word| word == name) {
+                    member.untainted_by_hand = Some(now);
+                }
+            }
+        }
+        _ => {}
+    }
+}

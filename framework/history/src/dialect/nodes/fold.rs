@@ -1,0 +1,162 @@
+//! Takes entries one by one, and finds whose business each is.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{lease, node, pod};
+use crate::dialect::marks;
+use crate::facts::{Fact, News, ObjectVersion, World};
+use crate::format::{CONTROL_PLANE, Entry, EventType, Field, Kind, Object, Tree};
+
+/// Folds the entries of a history of a cluster with nodes.
+#[derive(Debug, Default)]
+pub struct Nodes {
+    world: World,
+    leases: lease::Leases,
+}
+
+/// One version of one object. Little of it is read, and only of that are there trees.
+pub(super) struct Seen<'a> {
+    object: &'a Object,
+    pub(super) name: Cow<'a, str>,
+    /// Deleted, not merely being deleted.
+    pub(super) gone: bool,
+    pub(super) witness: ObjectVersion,
+    conditions: Tree<'a>,
+}
+
+impl<'a> Seen<'a> {
+    fn new(on: &Arc<str>, event: EventType, object: &'a Object) -> Self {
+        let (name, namespace) = (object.text("metadata", "name"), object.text("metadata", "namespace"));
+        let full = if namespace.is_empty() { name.to_string() } else { format!("{namespace}/{name}") };
+        let version = object.text("metadata", "resourceVersion");
+        let witness = ObjectVersion::new(Arc::clone(on), &object.kind(), &full, &version);
+        let conditions = object.field("status", "conditions").map(Field::tree).unwrap_or_default();
+        Self { object, name, gone: event == EventType::Deleted, witness, conditions }
+    }
+
+    /// The text of a field, empty if there is none.
+    pub(super) fn text(&self, part: &str, name: &str) -> Cow<'a, str> {
+        self.object.text(part, name)
+    }
+
+    /// The field, if it is there.
+    pub(super) fn field(&self, part: &str, name: &str) -> Option<Field<'a>> {
+        self.object.field(part, name)
+    }
+
+    /// All that is in the field; nothing if it is not there.
+    pub(super) fn tree(&self, part: &str, name: &str) -> Tree<'a> {
+        self.field(part, name).map(Field::tree).unwrap_or_default()
+    }
+
+    /// What it says of itself.
+    pub(super) fn conditions(&self) -> &[Tree<'a>] {
+        self.conditions.items()
+    }
+
+    /// The condition of this type.
+    pub(super) fn condition(&self, kind: &str) -> Option<&Tree<'a>> {
+        self.conditions().iter().find(|condition| condition["type"] == kind)
+    }
+}
+
+impl Nodes {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The present state.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Takes the next entry, and answers with what it changed, in order.
+    pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
+        let (at, width) = self.world.observers.place(entry);
+        self.world.now = at;
+        let (news, witness) = match &entry.kind {
+            Kind::Mark(mark) => {
+                let news = marks::observe(&mut self.world, mark);
+                if matches!(news, News::FaultEnded { member: None, .. }) {
+                    self.leases.begin_anew();
+                }
+                (vec![news], None)
+            }
+            Kind::Event { on, object, event } if object.kind() == "Lease" => {
+                let heard = if &**on == CONTROL_PLANE { self.lease(*event, object) } else { None };
+                let (name, version) =
+                    (object.text("metadata", "name"), object.text("metadata", "resourceVersion"));
+                let full = format!("{}/{name}", object.text("metadata", "namespace"));
+                (
+                    heard.into_iter().collect(),
+                    Some(ObjectVersion::new(Arc::clone(on), "Lease", &full, &version)),
+                )
+            }
+            Kind::Event { on, event, object } => {
+                let seen = Seen::new(on, *event, object);
+                self.see_stamps(&seen);
+                // Who watches from the beginning is told of each node that is there.
+                let is_known = self.world.members.contains_key(&*seen.name);
+                if *event == EventType::Added && seen.witness.kind() == "Node" {
+                    self.leases.made_anew(&seen.name);
+                }
+                self.world.begun_late |=
+                    *event == EventType::Modified && seen.witness.kind() == "Node" && !is_known;
+                let news = if &**on == CONTROL_PLANE { self.event(&seen) } else { Vec::new() };
+                (news, Some(seen.witness))
+            }
+        };
+        news.into_iter().map(|news| Fact { at, width, news, witness: witness.clone() }).collect()
+    }
+
+    /// Most of what is seen are Leases, and most of what a Lease says is the same as before: no tree is made of it.
+    fn lease(&mut self, event: EventType, object: &Object) -> Option<News> {
+        if object.text("metadata", "namespace") != lease::NAMESPACE || event == EventType::Deleted {
+            return None;
+        }
+        let name = object.text("metadata", "name");
+        if !self.leases.knows(&name) {
+            let stamp = capsize_clock::parse_time(&object.text("metadata", "creationTimestamp"));
+            self.see(stamp.into_iter());
+        }
+        let renewed = capsize_clock::parse_time(&object.text("spec", "renewTime"))?;
+        self.leases.observe(&mut self.world, &name, renewed)
+    }
+
+    fn event(&mut self, seen: &Seen<'_>) -> Vec<News> {
+        let version = seen.object.whole("apiVersion").and_then(Field::text).unwrap_or_default();
+        match (&*version, seen.witness.kind()) {
+            ("v1", "Node") => node::observe(&mut self.world, seen),
+            ("v1", "Pod") => pod::observe(&mut self.world, seen),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The stamp of a server or a controller is never in the future, so each bounds the wall time of the start from below.
+    /// Those of kubelets are left out: their clocks may be wrong.
+    fn see_stamps(&mut self, seen: &Seen<'_>) {
+        let taints = seen.tree("spec", "taints");
+        let created = capsize_clock::parse_time(&seen.text("metadata", "creationTimestamp"));
+        self.see(taints.items().iter().filter_map(|taint| time(&taint["timeAdded"])).chain(created));
+    }
+
+    fn see(&mut self, stamps: impl Iterator<Item = Timestamp>) {
+        if self.world.stamps_are_off {
+            return;
+        }
+        let since = SignedDuration::try_from(self.world.now).unwrap_or(SignedDuration::MAX);
+        let starts = stamps.filter_map(|stamp| stamp.checked_sub(since).ok());
+        self.world.wall_start = starts.chain(self.world.wall_start).max();
+    }
+}
+
+/// A time stamp, if it is one.
+pub(super) fn time(value: &Tree<'_>) -> Option<Timestamp> {
+    capsize_clock::parse_time(value.as_str()?)
+}

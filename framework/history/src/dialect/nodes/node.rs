@@ -1,0 +1,171 @@
+//! Node: a member's health, taints and zone.
+
+use std::collections::BTreeMap;
+
+use super::fold::{Seen, time};
+use crate::facts::{Health, Member, News, Taint, TaintEffect, World, Zone};
+use crate::format::{Field, Tree};
+
+/// What this version of a Node changes.
+pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+    let name = seen.name.to_string();
+    if seen.gone {
+        let Some(was) = world.members.remove(&name) else { return Vec::new() };
+        world.count(&was, false);
+        return vec![News::MemberGone(name)];
+    }
+    world.strangers.remove(&name);
+    let first = !world.members.contains_key(&name);
+    let was = world
+        .members
+        .remove(&name)
+        .unwrap_or_else(|| Member { health_since: world.now, ..Member::default() });
+    if !first {
+        world.count(&was, false);
+    }
+    let mut now = read(world, seen, &was, first);
+    let mut news = Vec::new();
+    if now.health != was.health {
+        (now.health_since, now.changed) = (world.now, world.now);
+        if now.health == Some(Health::Ready) && was.health.is_some() {
+            now.away = world.now.saturating_sub(was.health_since);
+        }
+    }
+    if first || now.health != was.health {
+        news.push(News::Health { member: name.clone(), was: was.health, now: now.health, first });
+    }
+    let missing = |from: &[Taint], taint: &Taint| !from.iter().any(|each| same(each, taint));
+    for taint in was.taints.iter().filter(|taint| missing(&now.taints, taint)) {
+        news.push(News::TaintRemoved { member: name.clone(), taint: taint.clone() });
+    }
+    if now.evicting_taints().next().is_none() && was.evicting_taints().next().is_some() {
+        now.untainted = Some(world.now);
+    }
+    for taint in now.taints.iter().filter(|taint| missing(&was.taints, taint)) {
+        news.push(News::TaintAdded { member: name.clone(), taint: taint.clone(), first });
+    }
+    if now.leaving && !was.leaving {
+        news.push(News::MemberLeaving(name.clone()));
+    }
+    if first || now.conditions != was.conditions {
+        news.push(News::Conditions(name.clone()));
+    }
+    if now.heartbeat != was.heartbeat && !first && speaks_itself(&now) {
+        now.sign_of_life = Some(world.now);
+        news.push(News::SignOfLife(name.clone()));
+    }
+    if first || (now.cordoned, &now.labels, &now.taints) != (was.cordoned, &was.labels, &was.taints) {
+        now.changed = world.now;
+        news.push(News::MemberChanged(name.clone()));
+    }
+    world.count(&now, true);
+    world.members.insert(name, now);
+    news
+}
+
+fn read(world: &World, seen: &Seen<'_>, was: &Member, first: bool) -> Member {
+    let text = |value: &Tree<'_>| value.text().to_owned();
+    let labels = seen.tree("metadata", "labels");
+    let labels: BTreeMap<_, _> =
+        labels.fields().iter().map(|(key, value)| (key.to_string(), text(value))).collect();
+    let status = |condition: &Tree<'_>| Some((text(condition.get("type")?), text(&condition["status"])));
+    let reason = |condition: &Tree<'_>| Some((text(condition.get("type")?), text(&condition["reason"])));
+    let fields = fields(&labels);
+    let zone = if first || fields != was.fields { zone(&fields) } else { was.zone.clone() };
+    let heartbeat = seen.condition("Ready").map(|ready| text(&ready["lastHeartbeatTime"]));
+    Member {
+        record: Some(seen.witness.clone()),
+        health: seen.condition("Ready").map(|ready| health(ready["status"].text())),
+        taints: taints(world, seen, &was.taints, first),
+        leaving: seen.field("metadata", "deletionTimestamp").is_some(),
+        pulls: true,
+        fields,
+        zone,
+        counts: !labels.contains_key(EXCLUDED),
+        conditions: seen.conditions().iter().filter_map(status).collect(),
+        reasons: seen.conditions().iter().filter_map(reason).collect(),
+        created: capsize_clock::parse_time(&seen.text("metadata", "creationTimestamp")),
+        cordoned: seen.field("spec", "unschedulable").is_some_and(Field::is_true),
+        heartbeat: heartbeat.unwrap_or_default(),
+        labels,
+        ..was.clone()
+    }
+}
+
+/// The kubelet never says that it does not know.
+fn speaks_itself(member: &Member) -> bool {
+    matches!(member.health, Some(Health::Ready | Health::NotReady))
+}
+
+fn health(status: &str) -> Health {
+    match status {
+        "True" => Health::Ready,
+        "False" => Health::NotReady,
+        _ => Health::Unknown,
+    }
+}
+
+/// Of the two labels of each, the older one counts.
+fn fields(labels: &BTreeMap<String, String>) -> BTreeMap<String, Vec<String>> {
+    let field = |name: &str| {
+        let (old, new) =
+            (format!("failure-domain.beta.kubernetes.io/{name}"), format!("topology.kubernetes.io/{name}"));
+        let value =
+            [old, new].iter().find_map(|key| labels.get(key).filter(|value| !value.is_empty()).cloned());
+        (name.to_owned(), value.into_iter().collect())
+    };
+    ["region", "zone"].map(field).into()
+}
+
+/// The label of a node that does not count.
+const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
+
+/// Region and zone in one, whichever of them there are.
+fn zone(fields: &BTreeMap<String, Vec<String>>) -> Zone {
+    let value = |name: &str| fields.get(name).and_then(|values| values.first()).map_or("", String::as_str);
+    format!("{}\0{}", value("region"), value("zone")).into()
+}
+
+/// A taint that was taken off and put on again between two observations is another one, as its time says.
+fn same(one: &Taint, other: &Taint) -> bool {
+    one.key == other.key && one.effect == other.effect && one.time_added == other.time_added
+}
+
+fn taints(world: &World, seen: &Seen<'_>, was: &[Taint], inherited: bool) -> Vec<Taint> {
+    let read = |value: &Tree<'_>| {
+        let text = |key: &str| value[key].text().to_owned();
+        let taint = Taint {
+            key: text("key"),
+            value: text("value"),
+            effect: effect(&text("effect"))?,
+            tells: tells(&text("key")),
+            time_added: time(&value["timeAdded"]),
+            // One without a time begins when it is seen.
+            ages: true,
+            seen: world.now,
+            inherited,
+        };
+        let known = was.iter().find(|each| same(each, &taint));
+        Some(known.map_or(taint.clone(), |known| Taint { value: taint.value, ..known.clone() }))
+    };
+    seen.tree("spec", "taints").items().iter().filter_map(read).collect()
+}
+
+/// The health that a taint with this key tells.
+fn tells(key: &str) -> Option<Health> {
+    match key {
+        "node.kubernetes.io/not-ready" => Some(Health::NotReady),
+        "node.kubernetes.io/unreachable" => Some(Health::Unknown),
+        _ => None,
+    }
+}
+
+/// The effect called `name`.
+pub(super) fn effect(name: &str) -> Option<TaintEffect> {
+    Some(match name {
+        "NoSchedule" => TaintEffect::NoSchedule,
+        "PreferNoSchedule" => TaintEffect::PreferNoSchedule,
+        "NoExecute" => TaintEffect::NoExecute,
+        _ => return None,
+    })
+}

@@ -1,0 +1,115 @@
+//! Pod: a workload of one replica, on the node that it is bound to.
+
+use std::time::Duration;
+
+use super::fold::Seen;
+use super::node::effect;
+use crate::facts::{
+    Assignment, EvictionTask, Instance, InstanceHealth, News, Toleration, Workload, WorkloadKey, World,
+};
+use crate::format::{LONGEST, Tree};
+
+/// What the taint eviction controller says of a pod that it is about to delete.
+const BY_TAINT: &str = "DeletionByTaintManager";
+
+/// What this version of a Pod changes. A pod that is being deleted is to run nowhere any more.
+pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+    let key = WorkloadKey::new("Pod", seen.text("metadata", "namespace"), &seen.name);
+    if seen.gone {
+        return forget(world, key);
+    }
+    let first = !world.workloads.contains_key(&key);
+    let now = world.now;
+    let leaving = seen.field("metadata", "deletionTimestamp").is_some();
+    let entry = world.workloads.entry(key.clone()).or_default();
+    entry.record = Some(seen.witness.clone());
+    (entry.recorded, entry.replicas) = (true, 1);
+    let owners = seen.tree("metadata", "ownerReferences");
+    entry.everywhere = owners.items().iter().any(|owner| owner["kind"] == "DaemonSet");
+    let mut news = Vec::new();
+    let node = seen.text("spec", "nodeName");
+    if leaving && entry.evictions.is_empty() && !node.is_empty() {
+        let task = task(seen, &node, now, first);
+        entry.evictions.push(task.clone());
+        news.push(News::EvictionBegan { workload: key.clone(), task: Box::new(task) });
+    }
+    let tolerations = seen.tree("spec", "tolerations");
+    let tolerations: Vec<Toleration> = tolerations.items().iter().map(toleration).collect();
+    let told = health(seen);
+    let assigned = (!leaving && !node.is_empty()).then(|| (node.to_string(), 1));
+    let assignment: Assignment = assigned.into_iter().collect();
+    let wants_else = tolerations != entry.tolerations;
+    entry.tolerations = tolerations;
+    news.extend(instance(entry, &key, &node, told));
+    if wants_else && !first {
+        entry.wanted_since = now;
+        news.push(News::Wanted(key.clone()));
+    }
+    if assignment != entry.assignment {
+        let was = std::mem::replace(&mut entry.assignment, assignment.clone());
+        if !leaving {
+            entry.arrived = now;
+        }
+        world.reassign(&key, &was, &assignment);
+        news.push(News::Assigned { workload: key, was, now: assignment, first });
+    }
+    news
+}
+
+fn forget(world: &mut World, key: WorkloadKey) -> Vec<News> {
+    let Some(was) = world.workloads.remove(&key) else { return Vec::new() };
+    world.reassign(&key, &was.assignment, &Assignment::new());
+    let ended = |task| News::EvictionEnded { workload: key.clone(), task: Box::new(task) };
+    let ended = was.evictions.into_iter().map(ended);
+    ended.chain([News::WorkloadGone(key.clone())]).collect()
+}
+
+fn task(seen: &Seen<'_>, node: &str, now: Duration, inherited: bool) -> EvictionTask {
+    let target = seen.condition("DisruptionTarget").filter(|told| told["status"] == "True");
+    let reason = target.map(|told| told["reason"].text()).unwrap_or_default();
+    EvictionTask {
+        member: node.to_owned(),
+        by_taint: reason == BY_TAINT,
+        reason: reason.to_owned(),
+        seen: now,
+        inherited,
+        directly: true,
+        ..EvictionTask::default()
+    }
+}
+
+/// What the pod says of itself on its node.
+fn instance(entry: &mut Workload, key: &WorkloadKey, node: &str, health: InstanceHealth) -> Option<News> {
+    if node.is_empty() {
+        return None;
+    }
+    let told = Instance {
+        health,
+        ready: Some(u64::from(health == InstanceHealth::Healthy)),
+        applied: true,
+        ..Instance::default()
+    };
+    let was = entry.instances.insert(node.to_owned(), told.clone());
+    (was != Some(told)).then(|| News::InstanceHealth { workload: key.clone(), member: node.to_owned() })
+}
+
+fn health(seen: &Seen<'_>) -> InstanceHealth {
+    match seen.condition("Ready").and_then(|ready| ready["status"].as_str()) {
+        Some("True") => InstanceHealth::Healthy,
+        Some(_) => InstanceHealth::Unhealthy,
+        None => InstanceHealth::Unknown,
+    }
+}
+
+fn toleration(value: &Tree<'_>) -> Toleration {
+    let text = |key: &str| value[key].text().to_owned();
+    // Less than nothing is nothing.
+    let seconds = value["tolerationSeconds"].as_i64().map(|seconds| seconds.try_into().unwrap_or(0));
+    Toleration {
+        key: text("key"),
+        exists: text("operator") == "Exists",
+        value: text("value"),
+        effect: effect(&text("effect")),
+        lasts: seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST)),
+    }
+}

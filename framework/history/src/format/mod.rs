@@ -1,0 +1,24 @@
+//! The recorded format, version 1: what an entry is, and how entries are read and written as JSON Lines.
+//!
+//! What the objects in it mean is left to the dialects.
+
+mod cursor;
+pub mod digest;
+mod entry;
+mod error;
+mod object;
+mod observer;
+mod read;
+mod recall;
+mod split;
+mod tree;
+mod write;
+
+pub use entry::{CONTROL_PLANE, Entry, EventType, Kind, Mark};
+pub use error::HistoryError;
+pub use object::{Field, Object};
+pub use observer::Observer;
+pub use read::{LONGEST, Reader, VERSION, read};
+pub use recall::Recall;
+pub use tree::Tree;
+pub use write::Writer;

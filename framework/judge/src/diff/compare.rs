@@ -1,0 +1,311 @@
+//! Compares two outlines: which member of one plays the part of which member of the other, and what differs then.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::allowance::allowance;
+use super::outline::{Happening, Outline, Track, What};
+
+/// What two histories have in common.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The title of each.
+    pub titles: [String; 2],
+    /// Members of the first whose part another member plays in the second.
+    pub parts: BTreeMap<String, String>,
+    /// How many things happened in both.
+    pub alike: usize,
+    /// What is not alike, in the order of time.
+    pub differences: Vec<Difference>,
+}
+
+/// Something that happened in one history only, or in both at times too far apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// To what it happened, by the names of the first history; what is only in the second has its own.
+    pub track: Track,
+    /// What happened.
+    pub what: What,
+    /// When in each, since the first disturbance.
+    pub at: [Option<Duration>; 2],
+    /// How far apart it may be.
+    pub allowed: Duration,
+}
+
+impl Comparison {
+    /// Whether the same happened in both.
+    #[must_use]
+    pub fn is_alike(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// Compares two outlines.
+#[must_use]
+pub fn compare(first: &Outline, second: &Outline) -> Comparison {
+    let sides = Sides { first, second };
+    let parts = sides.parts();
+    let mut found = sides.member(None, None);
+    for (member, part) in &parts {
+        found.add(sides.member(Some(member), Some(part)));
+    }
+    let mut differences = found.differences;
+    differences.sort_by_cached_key(|each| (each.at[0].or(each.at[1]), each.track.clone(), each.what.clone()));
+    Comparison {
+        titles: [first.title.clone(), second.title.clone()],
+        parts: parts.into_iter().filter(|(member, part)| member != part).collect(),
+        alike: found.alike,
+        differences,
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    alike: usize,
+    differences: Vec<Difference>,
+}
+
+impl Found {
+    fn add(&mut self, other: Self) {
+        self.alike += other.alike;
+        self.differences.extend(other.differences);
+    }
+}
+
+struct Sides<'a> {
+    first: &'a Outline,
+    second: &'a Outline,
+}
+
+impl Sides<'_> {
+    /// Which member of the second plays the part of each of the first: of all changes of two parts each, none makes
+    /// the histories more alike. Where it makes no difference, each member plays its own.
+    fn parts(&self) -> BTreeMap<String, String> {
+        let tracks = self.first.tracks.keys().chain(self.second.tracks.keys());
+        let names: Vec<String> =
+            tracks.filter_map(|track| track.member.clone()).collect::<BTreeSet<_>>().into_iter().collect();
+        let costs: Vec<Vec<usize>> = names
+            .iter()
+            .map(|member| {
+                let cost = |part: &String| self.member(Some(member), Some(part)).differences.len();
+                names.iter().map(cost).collect()
+            })
+            .collect();
+        let mut parts: Vec<usize> = (0..names.len()).collect();
+        let mut better = true;
+        while std::mem::take(&mut better) {
+            for one in 0..names.len() {
+                for other in one + 1..names.len() {
+                    let (a, b) = (parts[one], parts[other]);
+                    if costs[one][b] + costs[other][a] < costs[one][a] + costs[other][b] {
+                        parts.swap(one, other);
+                        better = true;
+                    }
+                }
+            }
+        }
+        names.iter().zip(parts).map(|(member, part)| (member.clone(), names[part].clone())).collect()
+    }
+
+    /// What `member` of the first has in common with `part` of the second.
+    fn member(&self, member: Option<&str>, part: Option<&str>) -> Found {
+        let workloads = |outline: &Outline, member: Option<&str>| -> Vec<_> {
+            let of_it = |track: &&Track| track.member.as_deref() == member;
+            outline.tracks.keys().filter(of_it).map(|track| track.workload.clone()).collect()
+        };
+        let all: BTreeSet<_> =
+            workloads(self.first, member).into_iter().chain(workloads(self.second, part)).collect();
+        let mut found = Found::default();
+        for workload in all {
+            let track = |member: Option<&str>| Track {
+                member: member.map(str::to_owned),
+                workload: workload.clone(),
+            };
+            let (mine, theirs) = (track(member), track(part));
+            let of = |outline: &Outline, track| outline.tracks.get(track).cloned().unwrap_or_default();
+            found.add(self.track(&mine, [&of(self.first, &mine), &of(self.second, &theirs)]));
+        }
+        found
+    }
+
+    fn track(&self, track: &Track, happenings: [&[Happening]; 2]) -> Found {
+        let strands: BTreeSet<_> =
+            happenings.iter().copied().flatten().map(|each| each.what.strand()).collect();
+        let mut found = Found::default();
+        for strand in strands {
+            let of_it = |all: &[Happening]| -> Vec<_> {
+                all.iter().filter(|each| each.what.strand() == strand).cloned().collect()
+            };
+            found.add(self.strand(track, [&of_it(happenings[0]), &of_it(happenings[1])]));
+        }
+        found
+    }
+
+    /// What one strand has in common. Only within one is the order of things more than chance.
+    fn strand(&self, track: &Track, happenings: [&[Happening]; 2]) -> Found {
+        let mut found = Found::default();
+        let whats = happenings.map(|each| each.iter().map(|happening| &happening.what).collect::<Vec<_>>());
+        for op in capture_diff_slices(Algorithm::Lcs, &whats[0], &whats[1]) {
+            if let DiffOp::Equal { old_index, new_index, len } = op {
+                for step in 0..len {
+                    let pair = [&happenings[0][old_index + step], &happenings[1][new_index + step]];
+                    self.pair(track, pair, &mut found);
+                }
+                continue;
+            }
+            for happening in &happenings[0][op.old_range()] {
+                self.alone(track, happening, 0, &mut found);
+            }
+            for happening in &happenings[1][op.new_range()] {
+                self.alone(track, happening, 1, &mut found);
+            }
+        }
+        found
+    }
+
+    /// Something that happened in both.
+    fn pair(&self, track: &Track, pair: [&Happening; 2], found: &mut Found) {
+        let [first, second] = pair;
+        let allowed = self.allowed(&first.what);
+        found.alike += 1;
+        if first.at.abs_diff(second.at) > allowed {
+            let at = [Some(first.at), Some(second.at)];
+            found.differences.push(Difference {
+                track: track.clone(),
+                what: first.what.clone(),
+                at,
+                allowed,
+            });
+        }
+    }
+
+    /// Something that happened in one only. What the other may have been about to see when it ended is no difference.
+    fn alone(&self, track: &Track, happening: &Happening, side: usize, found: &mut Found) {
+        let other = [self.second, self.first][side];
+        let allowed = self.allowed(&happening.what);
+        if happening.at + allowed < other.end {
+            let mut at = [None, None];
+            at[side] = Some(happening.at);
+            found.differences.push(Difference {
+                track: track.clone(),
+                what: happening.what.clone(),
+                at,
+                allowed,
+            });
+        }
+    }
+
+    fn allowed(&self, what: &What) -> Duration {
+        allowance(what, &self.first.timings).max(allowance(what, &self.second.timings))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Timings;
+    use capsize_history::facts::{Health, WorkloadKey};
+
+    /// Probes each second that take none, a monitor each second, and no other delays.
+    fn timings() -> Timings {
+        let second = Duration::from_secs(1);
+        Timings {
+            status_update_frequency: second,
+            failure_threshold: 3 * second,
+            success_threshold: 3 * second,
+            monitor_period: second,
+            monitor_grace_period: 8 * second,
+            startup_grace_period: None,
+            failover_eviction_timeout: 6 * second,
+            graceful_eviction_timeout: 20 * second,
+            not_ready_toleration_seconds: 5 * second,
+            unreachable_toleration_seconds: 5 * second,
+            refused_probe: Duration::ZERO,
+            silent_probe: None,
+            eviction_pace: None,
+            eviction_polls: 10,
+            recheck: second,
+            takeover: second,
+            latency: Duration::ZERO,
+            skew: Duration::ZERO,
+        }
+    }
+
+    /// A member, whether it is about the workload in it, when in seconds, and what.
+    type Row = (&'static str, bool, u64, What);
+
+    fn outline(rows: &[Row], end: u64) -> Outline {
+        let mut tracks: BTreeMap<Track, Vec<Happening>> = BTreeMap::new();
+        for (member, in_workload, at, what) in rows {
+            let workload = in_workload.then(|| WorkloadKey::new("Deployment", "default", "web"));
+            let track = Track { member: Some((*member).to_owned()), workload };
+            tracks
+                .entry(track)
+                .or_default()
+                .push(Happening { at: Duration::from_secs(*at), what: what.clone() });
+        }
+        Outline { title: String::new(), timings: timings(), tracks, end: Duration::from_secs(end) }
+    }
+
+    /// A member dies, and another takes the workload over.
+    fn failover(victim: &'static str, spare: &'static str, evicted: u64) -> Vec<Row> {
+        vec![
+            (victim, false, 0, What::Disturbed("refuse begins".into())),
+            (victim, false, 4, What::Health(Health::NotReady)),
+            (victim, true, 0, What::Assigned(2)),
+            (victim, true, evicted, What::Unassigned),
+            (spare, true, evicted, What::Assigned(2)),
+            (spare, true, evicted, What::Delivered),
+        ]
+    }
+
+    fn differences(first: &Outline, second: &Outline) -> Vec<(String, String, [Option<u64>; 2])> {
+        let seconds = |at: Option<Duration>| at.map(|at| at.as_secs());
+        let told = |each: Difference| (each.track.to_string(), each.what.to_string(), each.at.map(seconds));
+        compare(first, second).differences.into_iter().map(told).collect()
+    }
+
+    #[test]
+    fn the_same_is_alike_whoever_plays_the_parts() {
+        let first = outline(&failover("m1", "m3", 10), 60);
+        let comparison = compare(&first, &first);
+        assert_eq!((comparison.is_alike(), comparison.alike, comparison.parts.len()), (true, 6, 0));
+        let comparison = compare(&first, &outline(&failover("m2", "m1", 10), 60));
+        assert!(comparison.is_alike(), "{comparison:?}");
+        let parts = [("m1", "m2"), ("m3", "m1"), ("m2", "m3")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(comparison.parts, BTreeMap::from(parts));
+    }
+
+    #[test]
+    fn times_may_differ_by_what_they_are_allowed_and_no_more() {
+        let first = outline(&failover("m1", "m2", 10), 60);
+        let allowed = allowance(&What::Unassigned, &timings()).as_secs();
+        assert_eq!(allowed, 6);
+        assert_eq!(differences(&first, &outline(&failover("m1", "m2", 10 + allowed), 60)), []);
+        let late = 10 + allowed + 1;
+        let web = |member: &str, what: &str| {
+            (format!("Deployment default/web in {member}"), what.to_owned(), [Some(10), Some(late)])
+        };
+        assert_eq!(
+            differences(&first, &outline(&failover("m1", "m2", late), 60)),
+            [
+                web("m1", "is assigned no longer"),
+                web("m2", "is assigned 2 replicas"),
+                web("m2", "is delivered")
+            ]
+        );
+    }
+
+    #[test]
+    fn what_happens_in_one_only_is_told_unless_the_other_had_ended() {
+        let first = outline(&failover("m1", "m2", 10), 60);
+        let mut more = failover("m1", "m2", 10);
+        more.push(("m1", false, 30, What::Health(Health::Ready)));
+        let told = ("m1".to_owned(), "is Ready".to_owned(), [None, Some(30)]);
+        assert_eq!(differences(&first, &outline(&more, 60)), [told]);
+        let ended = outline(&failover("m1", "m2", 10), 31);
+        assert_eq!(differences(&ended, &outline(&more, 60)), []);
+    }
+}

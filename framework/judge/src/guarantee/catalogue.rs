@@ -1,0 +1,289 @@
+//! All guarantees, put to one history together.
+
+use std::time::Duration;
+
+use super::book::Book;
+use super::court::{About, Court, Guarantee, NEVER};
+use super::log::Log;
+use super::{
+    Outcome, Rule, Verdict, applied, by_hand, causes, choice, contents, copies, delivery, division,
+    everywhere, eviction, flapping, graceful, groups, health, liveness, members, namespaces, needs,
+    newcomers, nodes, passed_on, placement, policies, policy, purge, removal, replicas, required, services,
+    silence, spared, suspended, taint, tasks, toleration, weighted,
+};
+use crate::profile::{Feature, Profile};
+use capsize_history::dialect::Speaks;
+use capsize_history::facts::{Fact, News, TaintEffect, Topic, World};
+
+/// All guarantees with their accounts.
+pub struct Catalogue {
+    profile: Profile,
+    log: Log,
+    guarantees: Vec<Party>,
+    /// The places of those that look at each topic.
+    by_topic: Vec<Vec<usize>>,
+}
+
+/// A guarantee and its account.
+pub(super) struct Party {
+    guarantee: Box<dyn Guarantee>,
+    book: Book,
+    /// Until then time may pass without its being told.
+    due: Duration,
+}
+
+/// In the order in which they are told.
+fn all() -> Vec<Box<dyn Guarantee>> {
+    [of_members(), of_evictions(), of_placements(), of_copies()].into_iter().flatten().collect()
+}
+
+/// HEALTH and TAINT.
+fn of_members() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(health::NotReady::default()),
+        Box::new(silence::Silence::default()),
+        Box::new(members::Probed),
+        Box::new(members::Recovered::default()),
+        Box::new(members::Silent),
+        Box::new(policies::NeverHeard::default()),
+        Box::new(taint::NoSchedule::default()),
+        Box::new(taint::NoExecute::default()),
+        Box::new(taint::Untainted::new(TaintEffect::NoSchedule)),
+        Box::new(taint::Untainted::new(TaintEffect::NoExecute)),
+        Box::new(taint::Exclusive),
+        Box::new(policies::Wished),
+        Box::new(policies::Unreachable::default()),
+        Box::new(policies::ByPolicy::default()),
+        Box::new(by_hand::Stays::default()),
+    ]
+}
+
+/// TOLERATION and EVICTION.
+fn of_evictions() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(toleration::Deadline::default()),
+        Box::new(spared::Spared::default()),
+        Box::new(eviction::Done::default()),
+        Box::new(eviction::TimedOut::default()),
+        Box::new(graceful::Graceful::default()),
+        Box::new(placement::NotBoth::default()),
+        Box::new(tasks::Begins::one()),
+        Box::new(tasks::Begins::replicas()),
+        Box::new(tasks::Unchanged),
+        Box::new(tasks::Stamped::default()),
+        Box::new(tasks::Begins::modest()),
+        Box::new(causes::SwitchedOff),
+        Box::new(causes::Kept),
+        Box::new(causes::Unhealthy::default()),
+        Box::new(causes::Paced::default()),
+        Box::new(passed_on::AsAsked),
+        Box::new(passed_on::HandedOn::default()),
+    ]
+}
+
+/// PLACEMENT, REPLICAS and POLICY.
+fn of_placements() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(placement::Kept::default()),
+        Box::new(placement::Spread),
+        Box::new(newcomers::Newcomers::tolerated()),
+        Box::new(newcomers::Newcomers::meant()),
+        Box::new(newcomers::Newcomers::served()),
+        Box::new(newcomers::Newcomers::staying()),
+        Box::new(everywhere::Everywhere::default()),
+        Box::new(everywhere::Refilled::default()),
+        Box::new(choice::Forward::default()),
+        Box::new(choice::Regions),
+        Box::new(choice::NoFailback::default()),
+        Box::new(choice::ByName),
+        Box::new(suspended::LeftAlone),
+        Box::new(groups::Next::default()),
+        Box::new(groups::Meant::default()),
+        Box::new(flapping::NotBack::default()),
+        Box::new(replicas::WellFormed),
+        Box::new(replicas::Numbers::each_all()),
+        Box::new(replicas::Numbers::sum()),
+        Box::new(replicas::Numbers::no_empty_share()),
+        Box::new(replicas::Numbers::no_replicas()),
+        Box::new(weighted::Weighted),
+        Box::new(division::Division::steady()),
+        Box::new(division::Division::shrinks()),
+        Box::new(division::Division::all_or_nothing()),
+        Box::new(division::Division::room()),
+        Box::new(division::Division::fewest()),
+        Box::new(division::Division::in_proportion()),
+        Box::new(policy::Followed::default()),
+        Box::new(policy::Stays::default()),
+        Box::new(policy::Lazy::default()),
+    ]
+}
+
+/// DELIVERY, SERVICES, RECOVERY and LIVENESS.
+fn of_copies() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(delivery::Manifests::written()),
+        Box::new(delivery::Manifests::no_orphans()),
+        Box::new(delivery::Once),
+        Box::new(copies::Reached::applied()),
+        Box::new(copies::Dangling::default()),
+        Box::new(applied::FullyApplied::only_then()),
+        Box::new(purge::PurgedFirst::default()),
+        Box::new(purge::Frozen),
+        Box::new(purge::Preserved),
+        Box::new(required::Required::default()),
+        Box::new(contents::Faithful::default()),
+        Box::new(namespaces::Everywhere::default()),
+        Box::new(needs::Needed::default()),
+        Box::new(suspended::HeldBack::default()),
+        Box::new(by_hand::Left::default()),
+        Box::new(services::Addresses),
+        Box::new(copies::Reached::cleaned()),
+        Box::new(liveness::Scheduled::default()),
+        Box::new(applied::FullyApplied::then()),
+        Box::new(liveness::Removed::default()),
+        Box::new(liveness::Forgotten::default()),
+        Box::new(removal::Abandoned::default()),
+        Box::new(removal::Stateless::default()),
+    ]
+}
+
+/// Those of the above that hold of nodes as of clusters.
+fn shared() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(silence::Silence::default()),
+        Box::new(taint::NoSchedule::default()),
+        Box::new(taint::Untainted::new(TaintEffect::NoSchedule)),
+        Box::new(taint::Exclusive),
+        Box::new(toleration::Deadline::default()),
+        Box::new(spared::Spared::default()),
+    ]
+}
+
+/// Those that hold of nodes alone.
+fn of_nodes() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(nodes::Heartbeat::default()),
+        Box::new(nodes::Tainted::default()),
+        Box::new(nodes::Paced::default()),
+        Box::new(nodes::Frozen::default()),
+        Box::new(nodes::Told::default()),
+        Box::new(nodes::Follows::taints()),
+        Box::new(nodes::Follows::labels()),
+        Box::new(nodes::Marked::default()),
+        Box::new(nodes::Starts::default()),
+        Box::new(nodes::Written::nothing_else()),
+        Box::new(nodes::Written::reasons()),
+        Box::new(nodes::Others),
+        Box::new(nodes::Said),
+        Box::new(nodes::Stays::default()),
+        Box::new(nodes::Drained::default()),
+        Box::new(nodes::DrainedInTime::default()),
+    ]
+}
+
+/// How far what `guarantee` judges may be off, for the control plane's clock.
+fn stamps_off(guarantee: &dyn Guarantee, world: &World) -> Duration {
+    // Seldom is a clock off: then nobody need be asked.
+    if !world.clock_set.is_zero() && guarantee.counts_from_stamps() {
+        world.clock_set
+    } else {
+        Duration::ZERO
+    }
+}
+
+/// Those that hold of what speaks this dialect.
+pub(super) fn of(dialect: Speaks) -> Vec<Box<dyn Guarantee>> {
+    match dialect {
+        Speaks::Karmada => all(),
+        Speaks::Nodes => shared().into_iter().chain(of_nodes()).collect(),
+    }
+}
+
+impl Catalogue {
+    /// Every guarantee, for an implementation that promises what `profile` says.
+    #[must_use]
+    pub fn new(profile: Profile) -> Self {
+        let guarantees = of(profile.dialect);
+        Self::with(guarantees, profile)
+    }
+
+    pub(super) fn with(guarantees: Vec<Box<dyn Guarantee>>, profile: Profile) -> Self {
+        let party = |guarantee| Party { guarantee, book: Book::default(), due: NEVER };
+        let guarantees: Vec<Party> = guarantees.into_iter().map(party).collect();
+        let looks_at = |topic: Topic| {
+            let parties = guarantees.iter().enumerate();
+            parties.filter(|(_, party)| party.guarantee.topics().has(topic)).map(|(place, _)| place).collect()
+        };
+        let by_topic = Topic::ALL.iter().map(|topic| looks_at(*topic)).collect();
+        Self { profile, log: Log::default(), guarantees, by_topic }
+    }
+
+    /// Whose promises these are.
+    #[must_use]
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// What every guarantee says about itself, in order.
+    #[must_use]
+    pub fn rules() -> Vec<&'static Rule> {
+        all().into_iter().chain(of_nodes()).map(|guarantee| guarantee.rule()).collect()
+    }
+
+    /// Puts a fact to all that look at its topic. `world` is the state after it.
+    pub fn observe(&mut self, fact: &Fact, world: &World) {
+        self.log.note(fact, world);
+        let (profile, log) = (&self.profile, &self.log);
+        let about = About::of(&fact.news, world);
+        if matches!(fact.news, News::FaultEnded { member: None, .. }) {
+            for Party { guarantee, book, .. } in &mut self.guarantees {
+                let stamps_off = stamps_off(&**guarantee, world);
+                if let Some(waits) = guarantee.waits() {
+                    waits.observe(fact, &Court { world, stamps_off, profile, log, book, about });
+                }
+            }
+        }
+        for place in &self.by_topic[fact.news.topic() as usize] {
+            let Party { guarantee, book, due } = &mut self.guarantees[*place];
+            let stamps_off = stamps_off(&**guarantee, world);
+            guarantee.observe(fact, &mut Court { world, stamps_off, profile, log, book, about });
+            *due = guarantee.due();
+        }
+    }
+
+    /// Tells all that it concerns that time has come to `now`, and that nothing has happened since the last fact.
+    pub fn pass(&mut self, now: Duration, world: &World) {
+        let (profile, log) = (&self.profile, &self.log);
+        for Party { guarantee, book, due } in self.guarantees.iter_mut().filter(|party| party.due < now) {
+            let (stamps_off, about) = (stamps_off(&**guarantee, world), About::default());
+            guarantee.pass(now, &mut Court { world, stamps_off, profile, log, book, about });
+            *due = guarantee.due();
+        }
+    }
+
+    /// Whether a guarantee is violated already: this one, or any where none is named.
+    #[must_use]
+    pub fn is_violated(&self, id: Option<&str>) -> bool {
+        let counts = |rule: &Rule| id.is_none_or(|id| id == rule.id) && self.lacks(rule).is_none();
+        self.guarantees.iter().any(|party| party.book.is_violated() && counts(party.guarantee.rule()))
+    }
+
+    /// What the target would have to do for it to be held to `rule`, and does not.
+    fn lacks(&self, rule: &Rule) -> Option<Feature> {
+        rule.features.iter().find(|feature| !self.profile.has(**feature)).copied()
+    }
+
+    /// The verdicts.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Verdict> {
+        let guarantees = std::mem::take(&mut self.guarantees);
+        guarantees
+            .into_iter()
+            .map(|Party { guarantee, book, .. }| {
+                let rule = guarantee.rule();
+                let outcome = self.lacks(rule).map_or_else(|| book.outcome(), Outcome::Skipped);
+                Verdict { rule, outcome }
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,15 @@
+//! Judges histories: guarantees of failover, verdicts, numbers, differences and target profiles.
+//!
+//! This crate reads histories and nothing else. It does not know how a history came about, and it does not depend on anything
+//! that runs clusters or controllers.
+
+pub mod budget;
+pub mod diff;
+pub mod guarantee;
+pub mod judge;
+pub mod numbers;
+pub mod profile;
+pub mod text;
+mod yaml_error;
+
+pub use yaml_error::YamlError;

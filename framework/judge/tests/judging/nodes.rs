@@ -1,0 +1,559 @@
+//! Small hand-made histories of nodes: what each guarantee says of the right and of the wrong.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use capsize_history::facts::Fact;
+use capsize_history::{Entry, EventType};
+use capsize_judge::guarantee::{Outcome, Verdict};
+use capsize_judge::judge::Judge;
+use capsize_judge::profile::Profile;
+use serde_json::{Value, json};
+
+use crate::examples::is_shown;
+
+pub(crate) const PROFILE: &str = "
+name: test
+implementation: kube-controller-manager
+version: '1.36'
+from: '1.36'
+start: external
+dialect: nodes
+features: [HealthProbes, PullMembers, NoExecuteTaints, ZonedEvictions, TellsDisruption, StableLabelsLead]
+timings:
+  statusUpdateFrequency: 1s
+  monitorPeriod: 1s
+  monitorGracePeriod: 6s
+  startupGracePeriod: 6s
+  failureThreshold: 0s
+  successThreshold: 0s
+  failoverEvictionTimeout: 0s
+  gracefulEvictionTimeout: 0s
+  notReadyTolerationSeconds: 5s
+  unreachableTolerationSeconds: 5s
+  refusedProbe: 0s
+  recheck: 0s
+  takeover: 2s
+  latency: 500ms
+  skew: 100ms
+zones: {evictionPause: 10s, secondaryEvictionPause: 100s, large: 50, unhealthyPercent: 55}
+";
+
+/// A cluster of zones `a` and `b`, told step by step.
+pub(crate) struct Story {
+    judge: Judge,
+    facts: Vec<Fact>,
+    now: f64,
+    version: u64,
+    nodes: BTreeMap<String, Value>,
+}
+
+/// Of so many nodes each, all ready and heard of at 1.
+fn cluster(a: usize, b: usize) -> Story {
+    cluster_by(PROFILE, a, b)
+}
+
+/// The same, of whoever promises what `profile` says.
+pub(crate) fn cluster_by(profile: &str, a: usize, b: usize) -> Story {
+    let judge = Judge::new(Profile::parse("test.yaml", profile).unwrap());
+    let story = Story { judge, facts: Vec::new(), now: 0.0, version: 0, nodes: BTreeMap::new() };
+    let mut story = story.mark(json!({"history": "v1", "scenario": "s"}));
+    for (zone, count) in [("a", a), ("b", b)] {
+        for number in 1..=count {
+            let labels = json!({"topology.kubernetes.io/zone": zone});
+            let node = json!({
+                "apiVersion": "v1", "kind": "Node", "metadata": {"name": format!("{zone}{number}"), "labels": labels},
+                "spec": {"taints": []}, "status": {"conditions": [
+                    {"type": "Ready", "status": "True", "lastHeartbeatTime": "2030-01-01T00:00:00Z"},
+                ]},
+            });
+            story.nodes.insert(format!("{zone}{number}"), node.clone());
+            story = story.sees(EventType::Added, node).lease(&format!("{zone}{number}"), 0);
+        }
+    }
+    for name in story.nodes.keys().cloned().collect::<Vec<_>>() {
+        story = story.at(1.0).lease(&name, 1);
+    }
+    Story { facts: Vec::new(), ..story }
+}
+
+impl Story {
+    pub(crate) fn at(mut self, now: f64) -> Self {
+        self.now = now;
+        self
+    }
+
+    pub(crate) fn sees(mut self, event: EventType, mut object: Value) -> Self {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        let at = Duration::from_secs_f64(self.now);
+        let entry = Entry::event(at, "control-plane", event, object.into());
+        self.facts.extend(self.judge.push(&entry));
+        self
+    }
+
+    pub(crate) fn mark(mut self, mark: Value) -> Self {
+        let Value::Object(mark) = mark else { panic!("a mark is an object") };
+        let entry = Entry::mark(Duration::from_secs_f64(self.now), mark);
+        self.facts.extend(self.judge.push(&entry));
+        self
+    }
+
+    /// A fault cuts the node off.
+    pub(crate) fn silent(self, name: &str) -> Self {
+        self.mark(json!({"fault": "silent", "node": name, "state": "begin"}))
+    }
+
+    pub(crate) fn lease(self, name: &str, second: u32) -> Self {
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": name, "namespace": "kube-node-lease"},
+            "spec": {"renewTime": format!("2030-01-01T00:00:{second:02}.000000Z")},
+        });
+        self.sees(EventType::Modified, lease)
+    }
+
+    /// Changes a node.
+    fn node(mut self, name: &str, change: impl FnOnce(&mut Value)) -> Self {
+        let node = self.nodes.get_mut(name).unwrap();
+        change(node);
+        let node = node.clone();
+        self.sees(EventType::Modified, node)
+    }
+
+    fn condition(self, name: &str, kind: &str, status: &str) -> Self {
+        self.node(name, |node| {
+            let conditions = node["status"]["conditions"].as_array_mut().unwrap();
+            let reason = if status == "Unknown" { "NodeStatusUnknown" } else { "ItSays" };
+            if !conditions.iter().any(|condition| condition["type"] == kind) {
+                conditions.push(json!({"type": kind}));
+            }
+            for condition in conditions.iter_mut().filter(|condition| condition["type"] == kind) {
+                (condition["status"], condition["reason"]) = (status.into(), reason.into());
+            }
+        })
+    }
+
+    /// The controllers call nodes unknown, and keep new pods away from them.
+    pub(crate) fn unknown(mut self, names: &[&str]) -> Self {
+        for name in names {
+            self = self.condition(name, "Ready", "Unknown").taint(name, "unreachable", "NoSchedule");
+        }
+        self
+    }
+
+    /// The kubelet says that all is well, and pods may come again.
+    pub(crate) fn well(self, name: &str) -> Self {
+        let heartbeat = format!("2030-01-01T00:00:{:02}Z", self.now as u64);
+        let posted = self.node(name, |node| {
+            node["status"]["conditions"][0]["status"] = "True".into();
+            node["status"]["conditions"][0]["lastHeartbeatTime"] = heartbeat.into();
+        });
+        posted.untaint(name, "unreachable", "NoSchedule")
+    }
+
+    pub(crate) fn taint(self, name: &str, key: &str, effect: &str) -> Self {
+        let added = format!("2030-01-01T00:00:{:02}Z", self.now as u64);
+        let taint = json!({"key": format!("node.kubernetes.io/{key}"), "effect": effect, "timeAdded": added});
+        self.node(name, |node| node["spec"]["taints"].as_array_mut().unwrap().push(taint))
+    }
+
+    fn untaint(self, name: &str, key: &str, effect: &str) -> Self {
+        let key = format!("node.kubernetes.io/{key}");
+        self.node(name, |node| {
+            node["spec"]["taints"]
+                .as_array_mut()
+                .unwrap()
+                .retain(|taint| taint["key"] != key || taint["effect"] != effect);
+        })
+    }
+
+    /// Pod `p` on a node, which tolerates anything for so long; ready or not; being deleted for a taint or not.
+    fn pod(self, node: &str, seconds: u64, ready: bool, evicted: bool) -> Self {
+        let status = |holds: bool| if holds { "True" } else { "False" };
+        let mut pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
+            "spec": {"nodeName": node, "tolerations": [
+                {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds},
+            ]},
+            "status": {"conditions": [{"type": "Ready", "status": status(ready)}]},
+        });
+        if evicted {
+            let told =
+                json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"});
+            pod["status"]["conditions"].as_array_mut().unwrap().push(told);
+            pod["metadata"]["deletionTimestamp"] = "2030-01-01T00:01:00Z".into();
+        }
+        self.sees(EventType::Modified, pod)
+    }
+
+    /// What has happened, and the verdicts, when time has come to `end`.
+    fn told(self, end: f64) -> (Vec<Fact>, Vec<Verdict>) {
+        let story = self.at(end).mark(json!({"step": "final"}));
+        (story.facts, story.judge.finish().verdicts)
+    }
+
+    /// What is violated, and what held, when time has come to `end`.
+    pub(crate) fn ends(self, end: f64) -> (String, Vec<&'static str>) {
+        let (_, verdicts) = self.told(end);
+        let which = |which: fn(&Outcome) -> bool| {
+            let those = verdicts.iter().filter(|verdict: &&Verdict| which(&verdict.outcome));
+            those.map(|verdict| verdict.rule.id).collect::<Vec<_>>()
+        };
+        let held = which(|outcome| matches!(outcome, Outcome::Held { .. }));
+        (which(Outcome::is_violated).join(" "), held)
+    }
+}
+
+/// Nothing is violated, and this guarantee was put to the test.
+pub(crate) fn holds(about: &str, story: Story, end: f64, id: &str) {
+    let (violated, held) = story.ends(end);
+    assert_eq!(violated, "", "{about}");
+    assert!(held.contains(&id), "{about}: only {held:?} held");
+}
+
+/// The guarantee is violated, in the way that the page of examples shows.
+pub(crate) fn shows(about: &str, story: Story, end: f64, id: &str) {
+    let (facts, verdicts) = story.told(end);
+    assert!(verdicts.iter().any(|each| each.rule.id == id && each.outcome.is_violated()), "{about}");
+    is_shown(id, &facts, &verdicts);
+}
+
+pub(crate) fn violates(about: &str, story: Story, end: f64, ids: &str) {
+    assert_eq!(story.ends(end).0, ids, "{about}");
+}
+
+#[test]
+fn silence_is_noticed_in_time_and_not_before() {
+    let heard = || cluster(2, 0).at(2.0).lease("a1", 2).lease("a2", 2).at(5.0).lease("a2", 5);
+    let silent = || heard().at(8.0).lease("a2", 8);
+    holds("after the grace period", silent().silent("a1").at(8.5).unknown(&["a1"]), 9.0, "NODE-01");
+    let early = heard().silent("a1").at(7.5).unknown(&["a1"]);
+    shows("half a second early", early, 8.0, "NODE-01");
+    let late = silent().at(11.0).lease("a2", 11).at(12.0).lease("a2", 12);
+    violates("never", late, 13.0, "NODE-01");
+    let twice = silent().silent("a1").at(8.2).lease("a1", 1).at(8.5).unknown(&["a1"]);
+    holds("a Lease that is renewed to an earlier time says nothing", twice, 9.0, "NODE-01");
+    violates("nothing had cut it off", silent().at(8.5).unknown(&["a1"]), 9.0, "HEALTH-02");
+    // Its clock is set: what it says may be nothing new, or news all the same.
+    let skewed = |second: u32| {
+        let skewed = silent().mark(json!({"fault": "skew", "node": "a1", "state": "begin"}));
+        skewed.at(8.2).lease("a1", second).at(8.5).unknown(&["a1"]).ends(9.0).0
+    };
+    assert_eq!(skewed(1), "");
+    assert_eq!(skewed(9), "HEALTH-02 NODE-01");
+}
+
+#[test]
+fn who_forgets_a_node_that_is_deleted_hears_of_it_by_an_older_lease() {
+    let made_anew = |is_gone: bool| {
+        let ahead = cluster(2, 0).at(2.0).lease("a1", 50).lease("a2", 2);
+        let node = ahead.nodes["a1"].clone();
+        let anew = match is_gone {
+            true => ahead.at(3.0).sees(EventType::Deleted, node.clone()).at(4.0).sees(EventType::Added, node),
+            false => ahead,
+        };
+        // Its clock is right again from here on.
+        let renewed =
+            |story: Story, second: u32| story.at(f64::from(second)).lease("a1", second).lease("a2", second);
+        [5, 8, 11].into_iter().fold(anew, renewed)
+    };
+    let told = |story: Story| story.ends(13.0).0;
+    assert_eq!(told(made_anew(true)), "");
+    assert_eq!(told(made_anew(false)), "NODE-01");
+    // Real ones remember, and may call it unknown.
+    assert!(!told(made_anew(true).at(11.5).unknown(&["a1"])).contains("NODE-01"));
+}
+
+/// `a1` is Unknown, rightly, at 8.5.
+fn ill(a: usize, b: usize, names: &[&str]) -> Story {
+    ill_until(a, b, names, 32)
+}
+
+/// The others are heard of until then.
+fn ill_until(a: usize, b: usize, names: &[&str], end: u32) -> Story {
+    let mut story = names.iter().fold(cluster(a, b).at(1.5), |story, name| story.silent(name));
+    let others: Vec<String> =
+        story.nodes.keys().filter(|name| !names.contains(&name.as_str())).cloned().collect();
+    for second in (4..=end).step_by(4) {
+        if second == 8 {
+            story = story.at(7.9).unknown(names);
+        }
+        for name in &others {
+            story = story.at(f64::from(second)).lease(name, second);
+        }
+    }
+    story
+}
+
+#[test]
+fn the_taint_comes_in_its_turn_in_a_zone_that_is_not_held_back() {
+    // A story goes on after the renewals of the others, to 32.
+    let turn = |story: Story| story.ends(36.0).0;
+    assert_eq!(turn(ill(4, 0, &["a1"])), "NODE-02", "nobody came");
+    assert_eq!(turn(ill(4, 2, &["a1", "a2", "a3"])), "", "its zone is held back");
+    assert_eq!(turn(ill(2, 0, &["a1", "a2"])), "", "nobody is ready");
+    shows("the other zone is well", ill(1, 2, &["a1"]), 36.0, "NODE-02");
+}
+
+#[test]
+fn nothing_is_said_of_zones_while_a_node_is_heard_of_that_was_never_seen() {
+    let begun = cluster(3, 1).at(1.2).lease("a4", 1).at(2.0).lease("a4", 2);
+    let story = ["a1", "a2", "a3"].iter().fold(begun, |story, name| story.silent(name));
+    let story = story.at(7.9).unknown(&["a1", "a2", "a3"]);
+    let story = [8, 16, 24, 32, 40, 48, 56]
+        .into_iter()
+        .fold(story, |story, second: u32| story.at(f64::from(second)).lease("b1", second));
+    assert_eq!(story.ends(60.0).0, "", "the zone may be held back");
+}
+
+#[test]
+fn a_zone_that_is_held_back_gets_no_taint_and_loses_those_that_it_had_if_nobody_is_ready() {
+    let held_back = ill(4, 2, &["a1", "a2", "a3"]).at(32.5).taint("a1", "unreachable", "NoExecute");
+    shows("a small zone that is partly gone", held_back, 33.0, "NODE-04");
+    let again = ill(4, 2, &["a1", "a2", "a3"]).at(32.5).well("a1").well("a2");
+    holds("nobody was tainted until it was well again", again, 33.0, "NODE-04");
+    let kept = cluster(2, 0).at(2.0).taint("a1", "unreachable", "NoExecute");
+    let kept = kept.at(2.1).unknown(&["a1"]).at(2.2).unknown(&["a2"]);
+    assert!(kept.ends(6.0).0.contains("NODE-04"), "a taint that stays though nobody is ready");
+}
+
+#[test]
+fn nodes_of_a_zone_are_tainted_one_after_the_other() {
+    let names = ["a1", "a2", "a3", "a4"];
+    // Four of nine, of which the others are heard of all the time.
+    let tainted = |times: [f64; 3]| {
+        times.iter().zip(names).fold(ill_until(9, 0, &names, 8), |story, (at, name)| {
+            let others = ["a5", "a6", "a7", "a8", "a9"];
+            let heard = [at - 5.0, at - 1.0].into_iter().filter(|second| *second > 8.0);
+            let story = heard.fold(story, |story, second| {
+                others.iter().fold(story.at(second), |story, name| story.lease(name, second as u32))
+            });
+            story.at(*at).taint(name, "unreachable", "NoExecute")
+        })
+    };
+    holds("each ten seconds", tainted([10.0, 19.6, 29.6]), 29.7, "NODE-03");
+    shows("too fast", tainted([10.0, 19.6, 25.0]), 26.0, "NODE-03");
+    let swapped =
+        ill(9, 0, &names).at(32.0).taint("a1", "unreachable", "NoExecute").at(33.0).node("a1", |node| {
+            node["spec"]["taints"] = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]);
+        });
+    assert!(!swapped.ends(33.1).0.contains("NODE-03"), "a swap takes no turn");
+}
+
+#[test]
+fn a_taint_of_ill_health_tells_what_its_node_says() {
+    let tainted = || ill(4, 0, &["a1"]).at(32.0).taint("a1", "unreachable", "NoExecute");
+    let cleared = tainted().at(33.0).well("a1").at(34.0).untaint("a1", "unreachable", "NoExecute");
+    assert!(cleared.ends(40.0).1.contains(&"NODE-05"));
+    let stays = tainted().at(33.0).well("a1");
+    assert!(stays.ends(40.0).0.contains("NODE-05"));
+    let wrong = cluster(3, 0).at(2.0).taint("a1", "not-ready", "NoExecute");
+    shows("a node that is well", wrong, 4.0, "NODE-05");
+}
+
+#[test]
+fn taints_follow_pressure_and_cordon_and_labels_each_other() {
+    let pressed = || cluster(2, 0).at(2.0).condition("a1", "MemoryPressure", "True");
+    holds("at once", pressed().at(2.3).taint("a1", "memory-pressure", "NoSchedule"), 4.0, "NODE-06");
+    shows("never", pressed(), 4.0, "NODE-06");
+    let cordoned = cluster(2, 0).at(2.0).node("a1", |node| node["spec"]["unschedulable"] = true.into());
+    violates("a cordon", cordoned, 4.0, "NODE-06");
+    let for_nothing = cluster(2, 0).at(2.0).taint("a1", "disk-pressure", "NoSchedule");
+    violates("a taint for nothing", for_nothing, 4.0, "NODE-06");
+    let label =
+        |story: Story, key: &str| story.node("a1", |node| node["metadata"]["labels"][key] = "linux".into());
+    let alone = label(cluster(2, 0).at(2.0), "kubernetes.io/os");
+    shows("one label without the other", alone, 4.0, "NODE-07");
+    let follows = label(cluster(2, 0).at(2.0), "beta.kubernetes.io/os").ends(4.0).0;
+    assert!(!follows.contains("NODE-07"), "nothing follows where what leads is missing");
+    let both = label(label(cluster(2, 0).at(2.0), "kubernetes.io/os").at(2.2), "beta.kubernetes.io/os");
+    holds("both", both, 4.0, "NODE-07");
+}
+
+#[test]
+fn the_pods_of_a_silent_node_are_marked_and_leave_when_they_no_longer_tolerate_it() {
+    let story = |marked: bool| {
+        let story = cluster(3, 0).at(1.2).pod("a1", 5, true, false).at(1.5).silent("a1");
+        let story = story.at(6.0).lease("a2", 6).lease("a3", 6).at(7.9).unknown(&["a1"]);
+        let story = if marked { story.at(8.0).pod("a1", 5, false, false) } else { story };
+        story.at(8.1).taint("a1", "unreachable", "NoExecute").at(10.0).lease("a2", 10).lease("a3", 10)
+    };
+    let left = story(true).at(13.2).pod("a1", 5, false, true);
+    let (violated, held) = left.ends(14.0);
+    assert_eq!(violated, "");
+    assert!(["NODE-08", "TOLERATION-01"].iter().all(|id| held.contains(id)), "{held:?}");
+    shows("still ready", story(false).at(13.2).pod("a1", 5, true, true), 14.0, "NODE-08");
+    violates("too early", story(true).at(11.0).pod("a1", 5, false, true), 12.0, "TOLERATION-01");
+}
+
+#[test]
+fn a_time_to_leave_that_is_set_does_not_move_for_what_is_tolerated() {
+    let tolerates =
+        |seconds: u64| json!({"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds});
+    let tainted = |second: &Value| {
+        let mut first = tolerates(20);
+        first["key"] = "node.kubernetes.io/first".into();
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
+            "spec": {"nodeName": "a1", "tolerations": [first, second]},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        });
+        let story = cluster(2, 0).at(1.2).sees(EventType::Modified, pod);
+        let story =
+            story.at(1.5).taint("a1", "first", "NoExecute").at(2.0).taint("a1", "second", "NoExecute");
+        story.at(4.0).lease("a1", 4).lease("a2", 4).ends(6.0).0
+    };
+    let mut other = tolerates(0);
+    other["key"] = "example.com/other".into();
+    assert_eq!(tainted(&tolerates(0)), "");
+    assert_eq!(tainted(&other), "TOLERATION-01");
+}
+
+/// A person's taint.
+#[test]
+fn who_evicts_may_not_know_yet_that_only_what_is_tolerated_for_ever_is_left() {
+    let evicted = |at: f64| {
+        let pod = |evicted: bool| {
+            let mut pod = json!({
+                "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
+                "spec": {"nodeName": "a1", "tolerations": [
+                    {"key": "node.kubernetes.io/first", "operator": "Exists", "tolerationSeconds": 2},
+                    {"operator": "Exists"},
+                ]},
+                "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+            });
+            if evicted {
+                pod["status"]["conditions"] = json!([{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]);
+                pod["metadata"]["deletionTimestamp"] = "2030-01-01T00:01:00Z".into();
+            }
+            pod
+        };
+        let story = cluster(2, 0).at(1.2).sees(EventType::Modified, pod(false));
+        let story = story.at(1.5).taint("a1", "first", "NoExecute");
+        let story = story.taint("a1", "second", "NoExecute");
+        let eased = story.at(3.6).untaint("a1", "first", "NoExecute");
+        eased.at(at).sees(EventType::Modified, pod(true)).ends(at + 1.0).0
+    };
+    assert!(!evicted(3.7).contains("TOLERATION-01"));
+    assert!(evicted(5.6).contains("TOLERATION-01"));
+}
+
+fn reserved(story: Story) -> Story {
+    story.node("a1", |node| {
+        node["spec"]["taints"] = json!([{"key": "example.com/own", "effect": "NoSchedule"}]);
+    })
+}
+
+#[test]
+fn a_taint_of_somebody_else_goes_by_hand_only() {
+    let there = || reserved(cluster(2, 0).at(2.0)).at(3.0);
+    let none = |story: Story| story.node("a1", |node| node["spec"]["taints"] = json!([]));
+    shows("nobody has said so", none(there()), 4.0, "NODE-12");
+    let by_hand = there().mark(json!({"step": "untaint", "node": "a1"}));
+    assert_eq!(none(by_hand).ends(4.0).0, "");
+    let beside = there().condition("a1", "MemoryPressure", "True").at(3.1).taint(
+        "a1",
+        "memory-pressure",
+        "NoSchedule",
+    );
+    holds("it stays beside another", beside, 4.0, "NODE-12");
+}
+
+#[test]
+fn the_taint_of_ill_health_stays_as_long_as_that() {
+    let tainted = || ill(4, 0, &["a1"]).at(32.0).taint("a1", "unreachable", "NoExecute").at(33.0);
+    let gone = tainted().untaint("a1", "unreachable", "NoExecute");
+    shows("while it is ill", gone, 33.5, "NODE-14");
+    let well = tainted().well("a1").at(33.2).untaint("a1", "unreachable", "NoExecute");
+    assert!(well.ends(33.5).1.contains(&"NODE-14"));
+}
+
+#[test]
+fn of_a_silent_node_only_what_its_kubelet_tells_becomes_unknown_and_for_the_right_reason() {
+    let heard = || {
+        cluster(2, 0).at(1.5).condition("a1", "NetworkUnavailable", "False").at(6.0).lease("a2", 6).at(8.0)
+    };
+    let turned = |also: &'static str, reason: &'static str| {
+        heard().node("a1", move |node| {
+            for condition in node["status"]["conditions"].as_array_mut().unwrap() {
+                if condition["type"] == "Ready" || condition["type"] == also {
+                    (condition["status"], condition["reason"]) = ("Unknown".into(), reason.into());
+                }
+            }
+        })
+    };
+    let (violated, held) = turned("", "NodeStatusUnknown").ends(8.1);
+    assert_eq!(violated, "HEALTH-02", "nothing is marked as broken");
+    assert!(["NODE-10", "NODE-11"].iter().all(|id| held.contains(id)), "{held:?}");
+    violates("the network, too", turned("NetworkUnavailable", "NodeStatusUnknown"), 8.1, "HEALTH-02 NODE-10");
+    violates("it did say something", turned("", "NodeStatusNeverUpdated"), 8.1, "HEALTH-02 NODE-11");
+    shows("the network, too", turned("NetworkUnavailable", "NodeStatusUnknown"), 8.1, "NODE-10");
+    shows("it did say something", turned("", "NodeStatusNeverUpdated"), 8.1, "NODE-11");
+}
+
+/// A node is made at 2 that says nothing.
+fn with_a_late_node(a: usize, b: usize) -> Story {
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": "late", "creationTimestamp": "2030-01-01T00:00:02Z"}, "spec": {"taints": []},
+    });
+    let mut story = cluster(a, b).at(2.0);
+    story.nodes.insert("late".into(), node.clone());
+    let story = story.sees(EventType::Added, node);
+    story.node("late", |node| node["status"] = json!({"conditions": []}))
+}
+
+#[test]
+fn a_node_that_never_said_anything_has_its_time_to_start() {
+    let unknown = |at: f64| {
+        with_a_late_node(2, 0).at(at).node("late", |node| {
+            node["status"]["conditions"] =
+                json!([{"type": "Ready", "status": "Unknown", "reason": "NodeStatusNeverUpdated"}]);
+        })
+    };
+    assert!(unknown(8.2).ends(8.3).1.contains(&"NODE-09"));
+    shows("too early", unknown(6.0), 6.1, "NODE-09");
+    assert!(with_a_late_node(2, 0).ends(12.0).0.contains("NODE-09"), "never");
+}
+
+#[test]
+fn silence_is_counted_anew_once_some_node_is_ready_again_where_none_was() {
+    let renewed = |story: Story, seconds: &[u32]| {
+        seconds.iter().fold(story, |story, second| story.at(f64::from(*second)).lease("a2", *second))
+    };
+    let ill =
+        |story: Story| story.silent("a1").condition("a1", "Ready", "False").condition("a2", "Ready", "False");
+    let again = |story: Story| renewed(ill(story), &[5, 8]).well("a2");
+    let violated = |story: Story, end: f64| renewed(story, &[11, 14, 16]).ends(end).0;
+    let too_late = |story: Story, end: f64, id: &str| violated(story, end).contains(id);
+    // After 8: 6 + 3 x 1 and the latency; 6 + 2 x 1, the latency and the second of the stamp; 6 + 2 x 1 and the latency.
+    let plain = cluster as fn(usize, usize) -> Story;
+    for (id, story, limit) in
+        [("NODE-01", plain, 17.5), ("NODE-09", with_a_late_node, 17.5), ("HEALTH-02", plain, 16.5)]
+    {
+        assert!(!too_late(again(story(2, 0).at(2.0)), limit - 0.1, id), "{id}");
+        assert!(too_late(again(story(2, 0).at(2.0)), limit + 0.1, id), "{id}");
+        let one_stays = renewed(story(2, 0).at(2.0).silent("a1").condition("a1", "Ready", "False"), &[5, 8]);
+        assert!(too_late(one_stays, limit - 0.1, id), "{id}");
+    }
+}
+
+#[test]
+fn a_pod_says_that_a_taint_drives_it_out() {
+    let story = |told: bool| {
+        let tainted =
+            ill(3, 0, &["a1"]).at(32.0).pod("a1", 0, false, false).taint("a1", "unreachable", "NoExecute");
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "default", "deletionTimestamp": "2030-01-01T00:01:00Z"},
+            "spec": {"nodeName": "a1", "tolerations": [
+                {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0},
+            ]},
+        });
+        let tainted = tainted.at(32.1);
+        if told { tainted.pod("a1", 0, false, true) } else { tainted.sees(EventType::Modified, pod) }
+    };
+    assert!(story(true).ends(32.2).1.contains(&"NODE-13"));
+    shows("it does not say so", story(false), 32.2, "NODE-13");
+}

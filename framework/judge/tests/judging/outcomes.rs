@@ -1,0 +1,38 @@
+//! What a story comes to: which guarantees held, and which are broken.
+
+use capsize_judge::guarantee::{Outcome, Verdict};
+
+/// The guarantees that came to what `which` says.
+pub(crate) fn ids(verdicts: &[Verdict], which: fn(&Outcome) -> bool) -> Vec<&'static str> {
+    verdicts.iter().filter(|verdict| which(&verdict.outcome)).map(|verdict| verdict.rule.id).collect()
+}
+
+/// Nothing is violated, and `id` was put to the test.
+#[track_caller]
+pub(crate) fn holds(id: &str, verdicts: &[Verdict]) {
+    assert_eq!(ids(verdicts, Outcome::is_violated), [""; 0], "{:#?}", evidence(verdicts));
+    let held = ids(verdicts, |outcome| matches!(outcome, Outcome::Held { .. }));
+    assert!(held.contains(&id), "{id} is not among what was put to the test: {held:?}");
+}
+
+/// `id` is violated once, and nothing else is.
+#[track_caller]
+pub(crate) fn breaks(id: &str, verdicts: &[Verdict]) {
+    assert_eq!(ids(verdicts, Outcome::is_violated), [id], "{:#?}", evidence(verdicts));
+    let times = verdicts.iter().map(|verdict| match verdict.outcome {
+        Outcome::Violated { times, .. } => times,
+        _ => 0,
+    });
+    assert_eq!(times.sum::<u64>(), 1);
+}
+
+fn evidence(verdicts: &[Verdict]) -> Vec<String> {
+    let told = verdicts.iter().filter_map(|verdict| match &verdict.outcome {
+        Outcome::Violated { evidence, .. } => Some((verdict.rule.id, evidence)),
+        _ => None,
+    });
+    told.flat_map(|(id, all)| {
+        all.iter().map(move |each| format!("{id} {:?} {} {}", each.at, each.because, each.seen))
+    })
+    .collect()
+}

@@ -1,0 +1,71 @@
+//! What reports look like.
+
+use std::time::Duration;
+
+use capsize_judge::guarantee::Catalogue;
+use capsize_report::{Case, Failure, Report, Status};
+
+use crate::story::Story;
+
+/// One case that passes, one whose guarantee is violated and whose expectation is not met, and one that is skipped.
+fn run() -> Report {
+    let spared =
+        Story::new().taint("m1", "not-ready", "NoExecute").at(11.0).untaint("m1", "NoExecute").judged(20.0);
+    let early = Story::new().fault("refuse", "m1", "begin").at(12.5).ready("m1", "False");
+    let early = early.at(12.6).taint("m1", "not-ready", "NoSchedule").judged(13.0);
+    let unmet = Failure {
+        expected: "evicted: {workload: web, from: victim, within: bound}".into(),
+        place: "suites/conformance/tainting/early.yaml:12:5".into(),
+        seen: "web is still assigned to m1 after 16 s".into(),
+        at: Duration::from_secs(13),
+        timeline: Vec::new(),
+        faults: Vec::new(),
+    };
+    let early = Case {
+        failures: vec![unmet],
+        replay: "capsize run tainting/early --seed 7".into(),
+        ..Case::judged("tainting", "early", early)
+    };
+    let skipped = Case {
+        status: Status::Skipped("the target lacks ClusterTaintPolicies".into()),
+        judgement: None,
+        span: Duration::ZERO,
+        ..Case::judged("tainting", "by-policy", Story::new().judged(10.0))
+    };
+    Report {
+        command: "run".into(),
+        about: vec!["embedded".into(), "seed 7".into()],
+        target: "reference 1.5".into(),
+        cases: vec![Case::judged("toleration", "spared", spared), early, skipped],
+        wall: Some(Duration::from_millis(4)),
+    }
+}
+
+#[test]
+fn a_run_is_summed_up_on_the_console() {
+    insta::assert_snapshot!(capsize_report::summary(&run()));
+}
+
+#[test]
+fn a_check_tells_every_verdict() {
+    insta::assert_snapshot!(capsize_report::checked(&run()));
+}
+
+#[test]
+fn a_run_is_told_as_json() {
+    insta::assert_snapshot!(capsize_report::json(&run()));
+}
+
+#[test]
+fn a_run_is_told_as_junit() {
+    insta::assert_snapshot!(capsize_report::junit(&run()));
+}
+
+#[test]
+fn a_guarantee_is_explained_with_its_bound() {
+    let rules = Catalogue::rules();
+    insta::assert_snapshot!(capsize_report::rules(&rules[..1], None));
+    let mut ids: Vec<_> = rules.iter().map(|rule| rule.id).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), rules.len());
+}

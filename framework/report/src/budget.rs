@@ -1,0 +1,163 @@
+//! Tells how long a failover may take: for people, and for programs.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::layout::{labelled, line, wrapped};
+use capsize_judge::budget::{Budget, EndToEnd, Failure, Moved, Range};
+use capsize_judge::profile::Profile;
+use capsize_judge::text::span;
+
+/// The version of the document; another one where a field goes or changes its meaning.
+const SCHEMA: &str = "capsize.budget/v1";
+
+/// For people, in 80 columns.
+#[must_use]
+pub fn budget(budget: &Budget, profile: &Profile) -> String {
+    let mut out = String::new();
+    line(&mut out, &format!("capsize budget · {} {}", profile.name, profile.version));
+    for (transition, range) in &budget.transitions {
+        out.push('\n');
+        wrapped(&mut out, "  ", transition.what);
+        labelled(&mut out, "takes", &told(*range));
+        labelled(&mut out, "at least", &transition.lower.to_string());
+        labelled(&mut out, "at most", &transition.upper.to_string());
+        if !transition.guarantee.is_empty() {
+            labelled(&mut out, "asked by", transition.guarantee);
+        }
+    }
+    for failover in &budget.failovers {
+        out.push('\n');
+        end_to_end(&mut out, failover);
+    }
+    out.push('\n');
+    let latency = span(profile.timings.latency);
+    wrapped(
+        &mut out,
+        "",
+        &format!(
+            "Times are without latency, which is {latency} here and may come on top wherever a formula has it. How long \
+             the new copy takes to start comes on top as well."
+        ),
+    );
+    out
+}
+
+fn end_to_end(out: &mut String, failover: &EndToEnd) {
+    line(out, title(failover.failure));
+    labelled(out, "detected", &told(failover.detected));
+    match failover.moved {
+        None => labelled(out, "evicted", "never, unless a person taints the member"),
+        Some(Moved { evicted, applied, given_up }) => {
+            labelled(out, "evicted", &told(evicted));
+            labelled(out, "new copy", &told(applied));
+            labelled(out, "old copy", &format!("given up after {}", told(given_up)));
+            let worst = applied.upper.map(|upper| span(upper + applied.latency));
+            let worst = worst.unwrap_or_else(|| NO_LIMIT.to_owned());
+            labelled(out, "worst", &format!("{worst} from the failure to the new copy, latency and all"));
+        }
+    }
+}
+
+const NO_LIMIT: &str = "no limit";
+
+fn title(failure: Failure) -> &'static str {
+    match failure {
+        Failure::Refused => "A member that refuses connections, from end to end",
+        Failure::BlackHole => "A member that is a black hole, from end to end",
+        Failure::SilentAgent => "A member whose agent falls silent, from end to end",
+    }
+}
+
+fn told(Range { lower, upper, .. }: Range) -> String {
+    match upper {
+        Some(upper) if upper == lower => span(upper),
+        Some(upper) => format!("{} to {}", span(lower), span(upper)),
+        None => format!("{NO_LIMIT}: nothing ends a probe that is not answered"),
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Document<'a> {
+    schema: &'static str,
+    target: &'a str,
+    version: &'a str,
+    latency_seconds: f64,
+    transitions: Vec<OneTransition>,
+    failovers: Vec<OneFailover>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct OneTransition {
+    what: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    guarantee: &'static str,
+    lower: String,
+    upper: String,
+    takes: OneRange,
+}
+
+/// Seconds; no `upper` where there is no limit. Latency comes on top.
+#[derive(Serialize, JsonSchema)]
+struct OneRange {
+    lower: f64,
+    upper: Option<f64>,
+    latency: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct OneFailover {
+    failure: &'static str,
+    detected: OneRange,
+    evicted: Option<OneRange>,
+    new_copy_applied: Option<OneRange>,
+    old_copy_given_up: Option<OneRange>,
+}
+
+/// For programs.
+///
+/// # Panics
+/// Never: text, numbers and lists are always JSON.
+#[must_use]
+pub fn budget_json(budget: &Budget, profile: &Profile) -> String {
+    let transitions = budget.transitions.iter().map(|(transition, range)| OneTransition {
+        what: transition.what,
+        guarantee: transition.guarantee,
+        lower: transition.lower.to_string(),
+        upper: transition.upper.to_string(),
+        takes: one(*range),
+    });
+    let document = Document {
+        schema: SCHEMA,
+        target: &profile.name,
+        version: &profile.version,
+        latency_seconds: profile.timings.latency.as_secs_f64(),
+        transitions: transitions.collect(),
+        failovers: budget.failovers.iter().map(one_failover).collect(),
+    };
+    serde_json::to_string_pretty(&document).expect("text, numbers and lists are always JSON") + "\n"
+}
+
+fn one(Range { lower, upper, latency }: Range) -> OneRange {
+    let (lower, latency) = (lower.as_secs_f64(), latency.as_secs_f64());
+    OneRange { lower, upper: upper.as_ref().map(Duration::as_secs_f64), latency }
+}
+
+fn one_failover(EndToEnd { failure, detected, moved }: &EndToEnd) -> OneFailover {
+    OneFailover {
+        failure: match failure {
+            Failure::Refused => "refused",
+            Failure::BlackHole => "blackHole",
+            Failure::SilentAgent => "silentAgent",
+        },
+        detected: one(*detected),
+        evicted: moved.map(|moved| one(moved.evicted)),
+        new_copy_applied: moved.map(|moved| one(moved.applied)),
+        old_copy_given_up: moved.map(|moved| one(moved.given_up)),
+    }
+}

@@ -1,0 +1,187 @@
+//! What the catalogue says of itself: for people at a console, as a page, and for programs.
+
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::example::example_of;
+use super::layout::{labelled, wrapped};
+use capsize_judge::guarantee::transition::{Transition, transitions_of};
+use capsize_judge::guarantee::{Catalogue, Cover, Formula, Rule, coverage};
+use capsize_judge::profile::Profile;
+use capsize_judge::text::span;
+
+/// The version of the document; another one where a field goes or changes its meaning.
+const SCHEMA: &str = "capsize.guarantees/v1";
+
+/// Rules in full; with the values of their bounds where `profile` says whose. Of a single one an example is given, too.
+#[must_use]
+pub fn rules(rules: &[&Rule], profile: Option<&Profile>) -> String {
+    let mut out = String::new();
+    for rule in rules {
+        wrapped(&mut out, &format!("{:<14} ", rule.id), rule.sentence);
+        labelled(&mut out, "bound", rule.formula);
+        for Transition { what, lower, upper, .. } in transitions_of(rule.id) {
+            labelled(&mut out, "of", what);
+            labelled(&mut out, "at least", &with_value(lower, profile));
+            labelled(&mut out, "at most", &with_value(upper, profile));
+        }
+        let needs = features(rule).join(", ");
+        labelled(&mut out, "needs", if needs.is_empty() { "nothing" } else { &needs });
+        let lacks = profile.and_then(|profile| rule.features.iter().find(|feature| !profile.has(**feature)));
+        if let Some(feature) = lacks {
+            labelled(&mut out, "", &format!("not promised: the target lacks {feature:?}"));
+        }
+        labelled(&mut out, "releases", rule.releases);
+        labelled(&mut out, "source", rule.source);
+    }
+    if let [rule] = rules {
+        let _ = write!(
+            out,
+            "\nHow it is broken, in a smallest history:\n\n{}",
+            example_of(rule.id).unwrap_or_default()
+        );
+    }
+    out
+}
+
+/// `2 x monitorPeriod + latency = 11 s`.
+fn with_value(formula: &Formula, profile: Option<&Profile>) -> String {
+    let Some(profile) = profile else { return formula.to_string() };
+    let value = formula.of(&profile.timings).map_or("no limit".to_owned(), span);
+    format!("{formula} = {value}")
+}
+
+fn features(rule: &Rule) -> Vec<String> {
+    rule.features.iter().map(|feature| format!("{feature:?}")).collect()
+}
+
+/// The page of all guarantees.
+#[must_use]
+pub fn guarantees_page() -> String {
+    let rules = Catalogue::rules();
+    let mut page = format!(
+        "# The guarantees\n\n\
+         What failover must keep, as `capsize check` and `capsize run` judge it: {} guarantees. This page is made of the\n\
+         catalogue by `capsize list --guarantees --format md`.\n\n\
+         A guarantee is asked only of a target that does all that it needs. Times are those of the target's profile;\n\
+         `latency` is what the target is allowed wherever nothing is waited for. How each is broken, in a smallest history:\n\
+         [violations.md](violations.md).\n",
+        rules.len()
+    );
+    let mut group = String::new();
+    for rule in rules {
+        if rule.group() != group {
+            group = rule.group();
+            let _ = write!(page, "\n## {}\n", group.to_uppercase());
+        }
+        let _ = write!(page, "\n### {}\n\n{}.\n\n- Bound: {}\n", rule.id, sentence(rule), rule.formula);
+        for Transition { what, lower, upper, .. } in transitions_of(rule.id) {
+            let _ = write!(page, "- {what}:\n  at least `{lower}`,\n  at most `{upper}`\n");
+        }
+        let features: Vec<_> = features(rule).iter().map(|name| format!("`{name}`")).collect();
+        let needs = if features.is_empty() { "nothing".to_owned() } else { features.join(", ") };
+        let _ = write!(page, "- Needs: {needs}\n- Releases: {}\n", rule.releases);
+        let _ = writeln!(page, "- Source: {}", rule.source);
+    }
+    rules_covered(&mut page);
+    page
+}
+
+/// Which rule of failover is which guarantee.
+fn rules_covered(page: &mut String) {
+    page.push_str(
+        "\n## Rules\n\nThe rules of failover as the real controllers have them: transitions in time (T), states (S), the \
+         choice of\nmembers (L), replicas (R), evictions (V), health and taints (H), what must come in the end (E), and\nwhat is done with the wishes of users (P).\n\n\
+         | rule | about | guarantees |\n|---|---|---|\n",
+    );
+    for covered in coverage() {
+        let by = match covered.cover {
+            Cover::By(ids) => ids.join(", "),
+            Cover::Not(why) => format!("none: {why}"),
+        };
+        let _ = writeln!(page, "| {} | {} | {by} |", covered.rule, covered.about);
+    }
+}
+
+/// The sentence, beginning as sentences do.
+fn sentence(rule: &Rule) -> String {
+    let (first, rest) = rule.sentence.split_at(1);
+    format!("{}{rest}", first.to_uppercase())
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Document {
+    schema: &'static str,
+    guarantees: Vec<OneRule>,
+    /// Which rule of failover is which guarantee.
+    rules: Vec<OneCovered>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct OneCovered {
+    rule: &'static str,
+    about: &'static str,
+    #[serde(skip_serializing_if = "<[&str]>::is_empty")]
+    guarantees: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    none: Option<&'static str>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct OneRule {
+    id: &'static str,
+    group: String,
+    sentence: &'static str,
+    bound: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    transitions: Vec<OneTransition>,
+    features: Vec<String>,
+    releases: &'static str,
+    source: &'static str,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct OneTransition {
+    what: &'static str,
+    at_least: String,
+    at_most: String,
+}
+
+/// All guarantees, for programs.
+///
+/// # Panics
+/// Never: text and lists are always JSON.
+#[must_use]
+pub fn guarantees_json() -> String {
+    let guarantees = Catalogue::rules().into_iter().map(one).collect();
+    let rules = coverage().iter().map(|covered| {
+        let (guarantees, none) = match covered.cover {
+            Cover::By(ids) => (ids, None),
+            Cover::Not(why) => (&[][..], Some(why)),
+        };
+        OneCovered { rule: covered.rule, about: covered.about, guarantees, none }
+    });
+    let document = Document { schema: SCHEMA, guarantees, rules: rules.collect() };
+    serde_json::to_string_pretty(&document).expect("text and lists are always JSON") + "\n"
+}
+
+fn one(rule: &'static Rule) -> OneRule {
+    let transition = |&Transition { what, lower, upper, .. }: &Transition| OneTransition {
+        what,
+        at_least: lower.to_string(),
+        at_most: upper.to_string(),
+    };
+    OneRule {
+        id: rule.id,
+        group: rule.group(),
+        sentence: rule.sentence,
+        bound: rule.formula,
+        transitions: transitions_of(rule.id).map(transition).collect(),
+        features: features(rule),
+        releases: rule.releases,
+        source: rule.source,
+    }
+}

@@ -1,0 +1,43 @@
+//! What a violation looks like: for each guarantee a smallest history that breaks it, fact by fact, and what is said of it.
+//!
+//! They are kept on a page, which the tests make that break each guarantee by hand (`framework/judge/tests/judging`).
+
+use super::console::violation;
+use super::layout::line;
+use super::phrase::moment;
+use capsize_history::facts::{Fact, News};
+use capsize_judge::guarantee::Verdict;
+
+/// The page.
+const PAGE: &str = include_str!("../../../docs/violations.md");
+
+/// How `facts` break the guarantee of `verdict`.
+#[must_use]
+pub fn example(facts: &[Fact], verdict: &Verdict) -> String {
+    let mut out = String::new();
+    for fact in facts.iter().filter(|fact| is_told(&fact.news)) {
+        line(&mut out, &format!("  {}", moment(fact)));
+    }
+    out.push('\n');
+    violation(&mut out, verdict);
+    out
+}
+
+/// Others only say that something was written, of which there are facts of its own, or come again and again.
+fn is_told(news: &News) -> bool {
+    !matches!(
+        news,
+        News::Recorded(_)
+            | News::MemberChanged(_)
+            | News::Conditions(_)
+            | News::SignOfLife(_)
+            | News::Step(_)
+    )
+}
+
+/// The example of the guarantee called `id`, as it is on the page.
+#[must_use]
+pub fn example_of(id: &str) -> Option<&'static str> {
+    let (_, section) = PAGE.split_once(&format!("\n## {id}\n\n```\n"))?;
+    section.split_once("```\n").map(|(example, _)| example)
+}

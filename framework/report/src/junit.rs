@@ -1,0 +1,59 @@
+//! For CI: JUnit XML, a suite for each group.
+
+use indexmap::IndexMap;
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
+
+use super::{Case, Report, Status, failure};
+use capsize_judge::guarantee::Outcome;
+
+/// The report as JUnit XML. A case that failed carries what the console says of it.
+///
+/// # Panics
+/// Never: writing to memory does not fail.
+#[must_use]
+pub fn junit(report: &Report) -> String {
+    let mut groups: IndexMap<&str, Vec<&Case>> = IndexMap::new();
+    for case in &report.cases {
+        groups.entry(&case.group).or_default().push(case);
+    }
+    let mut document = quick_junit::Report::new(format!("capsize {} {}", report.command, report.target));
+    for (group, cases) in groups {
+        let mut suite = TestSuite::new(group);
+        suite.add_test_cases(cases.into_iter().map(test_case));
+        document.add_test_suite(suite);
+    }
+    document.to_string().expect("writing to memory does not fail")
+}
+
+fn test_case(case: &Case) -> TestCase {
+    let mut test = TestCase::new(case.name.as_str(), status(case));
+    test.set_classname(case.group.as_str());
+    if let Some(wall) = case.wall {
+        test.set_time(wall);
+    }
+    test
+}
+
+fn status(case: &Case) -> TestCaseStatus {
+    match &case.status {
+        Status::Passed => TestCaseStatus::success(),
+        Status::Skipped(reason) => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(reason.as_str());
+            status
+        }
+        Status::Failed => {
+            let violated = case.judgement.iter().flat_map(|judgement| &judgement.verdicts);
+            let violated = violated.filter(|verdict| matches!(verdict.outcome, Outcome::Violated { .. }));
+            let what: Vec<_> = case
+                .failures
+                .iter()
+                .map(|failure| failure.expected.clone())
+                .chain(violated.map(|verdict| format!("{} {}", verdict.rule.id, verdict.rule.sentence)))
+                .collect();
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(what.join("; ")).set_description(failure(case));
+            status
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! How results are told: to people, to programs, to CI. Nothing else formats.
+
+mod budget;
+mod catalogue;
+mod console;
+mod difference;
+mod example;
+mod json;
+mod junit;
+mod layout;
+mod model;
+mod numbers;
+mod phrase;
+mod schema;
+mod side_by_side;
+
+pub use budget::{budget, budget_json};
+pub use catalogue::{guarantees_json, guarantees_page, rules};
+pub use console::{checked, failure, listing, summary};
+pub use difference::{differences, differences_json};
+pub use example::{example, example_of};
+pub use json::json;
+pub use junit::junit;
+pub use model::{Case, Failure, Report, Stand, Standing, Status, Totals};
+pub use schema::{Told, schema};
+pub use side_by_side::{Column, side_by_side};

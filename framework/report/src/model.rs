@@ -1,0 +1,225 @@
+//! What a report tells: cases with their judgements. One model for `run` and for `check`.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use jiff::SignedDuration;
+
+use capsize_history::facts::{Fact, FaultInForce};
+use capsize_judge::guarantee::{Outcome, Rule};
+use capsize_judge::judge::Judgement;
+use capsize_judge::profile::Feature;
+
+/// A run or a check, told.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// `run` or `check`.
+    pub command: String,
+    /// What else the first line says: target, provider, seed.
+    pub about: Vec<String>,
+    /// The target's name and release.
+    pub target: String,
+    /// The cases, in the order in which they are told.
+    pub cases: Vec<Case>,
+    /// Real time that it took; absent where nothing was run.
+    pub wall: Option<Duration>,
+}
+
+/// One scenario that was run, or one history that was checked.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its group: the folder.
+    pub group: String,
+    /// Its name in the group.
+    pub name: String,
+    /// How it ended.
+    pub status: Status,
+    /// What its history says; absent where there is none.
+    pub judgement: Option<Judgement>,
+    /// The expectations of the scenario that were not met.
+    pub failures: Vec<Failure>,
+    /// The command that does it again.
+    pub replay: String,
+    /// Time that passed in it, on its own clock.
+    pub span: Duration,
+    /// Real time that it took.
+    pub wall: Option<Duration>,
+}
+
+/// How a case ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Nothing failed.
+    Passed,
+    /// An expectation was not met, or a guarantee is violated.
+    Failed,
+    /// The target lacks what it needs.
+    Skipped(String),
+}
+
+/// An expectation of a scenario that was not met.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The expectation, as the scenario has it.
+    pub expected: String,
+    /// Where it stands: file, line and column.
+    pub place: String,
+    /// What was the case instead, and how long was waited.
+    pub seen: String,
+    /// When the wait was given up.
+    pub at: Duration,
+    /// What led to it, in order.
+    pub timeline: Vec<Fact>,
+    /// The faults in force.
+    pub faults: Vec<FaultInForce>,
+}
+
+/// How many cases ended how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Nothing failed.
+    pub passed: usize,
+    /// Something did.
+    pub failed: usize,
+    /// The target lacks what they need.
+    pub skipped: usize,
+}
+
+/// What a guarantee comes to over all cases.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// The guarantee.
+    pub rule: &'static Rule,
+    /// How often it held.
+    pub held: u64,
+    /// How often it did not.
+    pub violated: u64,
+    /// How often nobody can tell.
+    pub undecided: u64,
+    /// The smallest margin, where it has one.
+    pub margin: Option<SignedDuration>,
+    /// What a target lacks for it, if one lacks something.
+    pub lacks: Option<Feature>,
+}
+
+/// A guarantee's verdict over all cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stand {
+    /// It held whenever it was put to the test, which was at least once.
+    Held,
+    /// It did not hold at least once.
+    Violated,
+    /// It never failed, but what was seen is too inexact at least once to tell whether it held.
+    Undecided,
+    /// Nothing put it to the test.
+    NotExercised,
+    /// The target does not promise it.
+    NotPromised,
+}
+
+impl Standing {
+    /// The verdict.
+    #[must_use]
+    pub fn stand(&self) -> Stand {
+        match (self.violated, self.undecided, self.held, self.lacks) {
+            (0, 0, 0, Some(_)) => Stand::NotPromised,
+            (0, 0, 0, None) => Stand::NotExercised,
+            (0, 0, ..) => Stand::Held,
+            (0, ..) => Stand::Undecided,
+            _ => Stand::Violated,
+        }
+    }
+
+    fn add(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Held { times, margin } => {
+                self.held += times;
+                self.margin = self.margin.into_iter().chain(*margin).min();
+            }
+            Outcome::Violated { held, undecided, times, .. } => {
+                self.held += held;
+                self.undecided += undecided;
+                self.violated += times;
+            }
+            Outcome::Undecided { held, margin, times, .. } => {
+                self.held += held;
+                self.margin = self.margin.into_iter().chain(*margin).min();
+                self.undecided += times;
+            }
+            Outcome::NotExercised => {}
+            Outcome::Skipped(feature) => self.lacks = Some(*feature),
+        }
+    }
+}
+
+impl Case {
+    /// `group/name`; the name alone where there is no group.
+    #[must_use]
+    pub fn id(&self) -> String {
+        if self.group.is_empty() { self.name.clone() } else { format!("{}/{}", self.group, self.name) }
+    }
+
+    /// The case for `judgement` alone, with no expectations: failed if a guarantee is violated.
+    #[must_use]
+    pub fn judged(group: impl Into<String>, name: impl Into<String>, judgement: Judgement) -> Self {
+        Self {
+            group: group.into(),
+            name: name.into(),
+            status: if judgement.conforms() { Status::Passed } else { Status::Failed },
+            span: judgement.span,
+            judgement: Some(judgement),
+            failures: Vec::new(),
+            replay: String::new(),
+            wall: None,
+        }
+    }
+}
+
+impl Report {
+    /// Whether no case failed.
+    #[must_use]
+    pub fn conforms(&self) -> bool {
+        self.cases.iter().all(|case| case.status != Status::Failed)
+    }
+
+    /// How many cases ended how.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for case in &self.cases {
+            *match case.status {
+                Status::Passed => &mut totals.passed,
+                Status::Failed => &mut totals.failed,
+                Status::Skipped(_) => &mut totals.skipped,
+            } += 1;
+        }
+        totals
+    }
+
+    /// What each guarantee comes to, in the order of the catalogue; nothing where no case was judged.
+    #[must_use]
+    pub fn standings(&self) -> Vec<Standing> {
+        let mut standings: IndexMap<&str, Standing> = IndexMap::new();
+        for verdict in
+            self.cases.iter().filter_map(|case| case.judgement.as_ref()).flat_map(|each| &each.verdicts)
+        {
+            let rule = verdict.rule;
+            let standing = standings.entry(rule.id).or_insert(Standing {
+                rule,
+                held: 0,
+                violated: 0,
+                undecided: 0,
+                margin: None,
+                lacks: None,
+            });
+            standing.add(&verdict.outcome);
+        }
+        standings.into_values().collect()
+    }
+
+    /// The time that passed in all cases, on their own clocks.
+    #[must_use]
+    pub fn span(&self) -> Duration {
+        self.cases.iter().map(|case| case.span).sum()
+    }
+}

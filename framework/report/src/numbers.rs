@@ -1,0 +1,216 @@
+//! How the numbers of an operator are told: as text, and as a part of the JSON document.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Report;
+use super::layout::wrapped;
+use capsize_judge::numbers::{Copies, Move, Numbers, Outage, Sheet, Spread};
+use capsize_judge::text::{clock, span};
+
+/// The numbers of all cases together: the sheet of a release.
+pub(super) fn sheet(report: &Report) -> Sheet {
+    let mut sheet = Sheet::default();
+    for judgement in report.cases.iter().filter_map(|case| case.judgement.as_ref()) {
+        sheet.add(&judgement.numbers.sheet);
+    }
+    sheet
+}
+
+/// A table, and what is not a length of time; nothing where there was no outage.
+pub(super) fn told(sheet: &Sheet) -> String {
+    let mut out = String::new();
+    if sheet.outages == 0 {
+        return out;
+    }
+    let _ = writeln!(
+        out,
+        "{:<28} {:>6} {:>14} {:>14} {:>14}",
+        "after a member fails, it is", "times", "p50", "p95", "max"
+    );
+    for (milestone, Spread { count, p50, p95, max }) in sheet.overall() {
+        let (p50, p95, max) = (span(p50), span(p95), span(max));
+        let _ = writeln!(out, "  {:<26} {count:>6} {p50:>14} {p95:>14} {max:>14}", milestone.name());
+    }
+    let outages = |count: u64| if count == 1 { "1 outage".to_owned() } else { format!("{count} outages") };
+    if sheet.undetected > 0 {
+        let longest = span(sheet.longest_undetected);
+        let _ = writeln!(out, "{} ended unnoticed, the longest of {longest}", outages(sheet.undetected));
+    }
+    let copies = copies(&sheet.copies);
+    if !copies.is_empty() {
+        wrapped(&mut out, "", &copies);
+    }
+    out
+}
+
+/// What the copies of workloads came to; what is zero is not told.
+fn copies(copies: &Copies) -> String {
+    let twice = copies.double_run_seconds.round();
+    let count = |number: u64, one: &str, many: &str| match number {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{number} {many}")),
+    };
+    let time = |what: &str, time: Duration| (!time.is_zero()).then(|| format!("{what} for {}", span(time)));
+    let parts = [
+        (twice > 0.0).then(|| format!("ran twice for {twice} replica-seconds")),
+        time("ready nowhere", copies.zero_run),
+        time("only out of reach", copies.out_of_reach),
+        count(copies.extra_evictions, "extra eviction", "extra evictions"),
+        count(copies.undone_moves, "move undone", "moves undone"),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// Every outage of one history, and what it did to each workload.
+pub(super) fn outages(numbers: &Numbers) -> String {
+    let mut out = String::new();
+    for outage in &numbers.outages {
+        let Outage { member, fault, began, .. } = outage;
+        let lasted = outage.lasted.map_or("to the end".to_owned(), |lasted| format!("for {}", span(lasted)));
+        let noticed = match outage.detected {
+            Some(detected) => format!("detected after {}", span(detected)),
+            None => "unnoticed".to_owned(),
+        };
+        let tainted = outage.tainted.map(|tainted| format!(", tainted after {}", span(tainted)));
+        let tainted = tainted.unwrap_or_default();
+        let _ = writeln!(out, "  {fault} {member} at {} {lasted}: {noticed}{tainted}", clock(*began));
+        for each in outage.moves.iter().filter(|each| each.evicted.is_some()) {
+            let steps = milestones(each).filter_map(|(name, time)| Some(format!("{name} {}", span(time?))));
+            let _ = writeln!(out, "    {}: {}", each.workload, steps.collect::<Vec<_>>().join(", "));
+        }
+    }
+    out
+}
+
+fn milestones(each: &Move) -> impl Iterator<Item = (&'static str, Option<Duration>)> {
+    let Move { evicted, placed, served, gone, .. } = each;
+    [("evicted", *evicted), ("placed", *placed), ("served", *served), ("gone", *gone)].into_iter()
+}
+
+/// The sheet, as JSON has it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SheetJson {
+    outages: u64,
+    undetected: u64,
+    longest_undetected_seconds: f64,
+    /// By milestone, then by the kind of fault; `all` is all kinds together.
+    seconds: BTreeMap<&'static str, BTreeMap<String, SpreadJson>>,
+    #[serde(flatten)]
+    copies: CopiesJson,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct SpreadJson {
+    count: u64,
+    p50: f64,
+    p95: f64,
+    max: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CopiesJson {
+    double_run_replica_seconds: f64,
+    zero_run_seconds: f64,
+    out_of_reach_seconds: f64,
+    evictions: u64,
+    extra_evictions: u64,
+    undone_moves: u64,
+}
+
+/// The numbers of one case, as JSON has them.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NumbersJson {
+    outages: Vec<OutageJson>,
+    workloads: BTreeMap<String, CopiesJson>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct OutageJson {
+    member: String,
+    fault: String,
+    began_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lasted_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detected_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tainted_seconds: Option<f64>,
+    /// By workload, then by milestone; those that were not evicted are left out.
+    moved_seconds: BTreeMap<String, BTreeMap<&'static str, f64>>,
+}
+
+impl From<&Sheet> for SheetJson {
+    fn from(sheet: &Sheet) -> Self {
+        let mut seconds: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+        for (milestone, spread) in sheet.overall() {
+            seconds.entry(milestone.name()).or_default().insert("all".to_owned(), spread.into());
+        }
+        for (milestone, fault, spread) in sheet.by_fault() {
+            seconds.entry(milestone.name()).or_default().insert(fault.to_owned(), spread.into());
+        }
+        Self {
+            outages: sheet.outages,
+            undetected: sheet.undetected,
+            longest_undetected_seconds: sheet.longest_undetected.as_secs_f64(),
+            seconds,
+            copies: (&sheet.copies).into(),
+        }
+    }
+}
+
+impl From<Spread> for SpreadJson {
+    fn from(Spread { count, p50, p95, max }: Spread) -> Self {
+        Self { count, p50: p50.as_secs_f64(), p95: p95.as_secs_f64(), max: max.as_secs_f64() }
+    }
+}
+
+impl From<&Copies> for CopiesJson {
+    fn from(copies: &Copies) -> Self {
+        Self {
+            double_run_replica_seconds: copies.double_run_seconds,
+            zero_run_seconds: copies.zero_run.as_secs_f64(),
+            out_of_reach_seconds: copies.out_of_reach.as_secs_f64(),
+            evictions: copies.evictions,
+            extra_evictions: copies.extra_evictions,
+            undone_moves: copies.undone_moves,
+        }
+    }
+}
+
+impl From<&Numbers> for NumbersJson {
+    fn from(numbers: &Numbers) -> Self {
+        let outages = numbers.outages.iter().map(OutageJson::from).collect();
+        let workloads = numbers.workloads.iter();
+        let workloads = workloads.map(|(key, copies)| (key.to_string(), copies.into())).collect();
+        Self { outages, workloads }
+    }
+}
+
+impl From<&Outage> for OutageJson {
+    fn from(outage: &Outage) -> Self {
+        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+        let moved = outage.moves.iter().filter(|each| each.evicted.is_some()).map(|each| {
+            let steps = milestones(each).filter_map(|(name, time)| Some((name, time?.as_secs_f64())));
+            (each.workload.to_string(), steps.collect())
+        });
+        Self {
+            member: outage.member.clone(),
+            fault: outage.fault.clone(),
+            began_seconds: outage.began.as_secs_f64(),
+            lasted_seconds: seconds(outage.lasted),
+            detected_seconds: seconds(outage.detected),
+            tainted_seconds: seconds(outage.tainted),
+            moved_seconds: moved.collect(),
+        }
+    }
+}

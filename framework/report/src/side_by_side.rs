@@ -1,0 +1,136 @@
+//! Reports of the same cases on different ground, held side by side: what each guarantee came to, and by which margin.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use jiff::SignedDuration;
+use serde::Deserialize;
+
+use capsize_judge::text::signed;
+
+/// What is read of a report, as [`json`](super::json) writes it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Column {
+    /// What else is known of the run: its ground first.
+    #[serde(default)]
+    about: Vec<String>,
+    guarantees: Vec<Guarantee>,
+    cases: Vec<Case>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Guarantee {
+    id: String,
+    verdict: String,
+    margin_seconds: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Case {
+    group: String,
+    name: String,
+    status: String,
+}
+
+/// Verdicts by which nothing is said of a guarantee.
+const SILENT: [&str; 2] = ["notExercised", "notPromised"];
+
+/// The verdict of who cannot tell: what was seen is too inexact. It agrees with any other.
+const UNDECIDED: &str = "undecided";
+
+/// A table in Markdown, a column a report, and whether all come to the same: the same cases passed, and no guarantee has one
+/// verdict here and another there, where it was put to the test.
+#[must_use]
+pub fn side_by_side(reports: &[Column]) -> (String, bool) {
+    let names = reports.iter().map(|report| report.about.first().map_or("?", String::as_str));
+    let mut text = format!("| | {} |\n", names.collect::<Vec<_>>().join(" | "));
+    let _ = writeln!(text, "|---|{}", "---|".repeat(reports.len()));
+    let mut different = Vec::new();
+    let all: Vec<_> = reports.iter().map(guarantees).collect();
+    let ids: BTreeSet<&str> = all.iter().flat_map(|report| report.keys().copied()).collect();
+    for id in &ids {
+        let row: Vec<_> = all.iter().map(|report| report.get(id)).collect();
+        let cells: Vec<String> =
+            row.iter().map(|cell| cell.map_or_else(|| "–".into(), |told| told.cell())).collect();
+        let _ = writeln!(text, "| {id} | {} |", cells.join(" | "));
+        let told = row.iter().flatten().map(|told| told.verdict.as_str());
+        let verdicts: BTreeSet<&str> = told.filter(|verdict| *verdict != UNDECIDED).collect();
+        if verdicts.len() > 1 {
+            different.push((*id).to_owned());
+        }
+    }
+    let cases: Vec<_> = reports.iter().map(statuses).collect();
+    let names: BTreeSet<&String> = cases.iter().flat_map(BTreeMap::keys).collect();
+    let differs =
+        |name: &&String| cases.iter().map(|case| case.get(*name)).collect::<BTreeSet<_>>().len() > 1;
+    different.extend(names.iter().copied().filter(differs).cloned());
+    let _ = match different.as_slice() {
+        [] => writeln!(text, "\nAll agree on {} cases and {} guarantees.", names.len(), ids.len()),
+        different => writeln!(text, "\nThey differ on {}.", different.join(", ")),
+    };
+    (text, different.is_empty())
+}
+
+fn guarantees(report: &Column) -> BTreeMap<&str, &Guarantee> {
+    let told = report.guarantees.iter().filter(|told| !SILENT.contains(&told.verdict.as_str()));
+    told.map(|told| (told.id.as_str(), told)).collect()
+}
+
+fn statuses(report: &Column) -> BTreeMap<String, &str> {
+    report.cases.iter().map(|case| (format!("{}/{}", case.group, case.name), case.status.as_str())).collect()
+}
+
+impl Guarantee {
+    fn cell(&self) -> String {
+        match self.margin_seconds.and_then(|margin| SignedDuration::try_from_secs_f64(margin).ok()) {
+            Some(margin) => format!("{}, {}", self.verdict, signed(margin)),
+            None => self.verdict.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn report(on: &str, verdict: &str, status: &str) -> Column {
+        let guarantees = json!([
+            {"id": "A-01", "verdict": verdict, "marginSeconds": 1.25},
+            {"id": "A-02", "verdict": "notExercised"},
+        ]);
+        let cases = json!([{"group": "g", "name": "n", "status": status}]);
+        serde_json::from_value(json!({"about": [on, "seed 1"], "guarantees": guarantees, "cases": cases}))
+            .unwrap()
+    }
+
+    #[test]
+    fn margins_stand_in_columns_and_agreement_is_told() {
+        let (text, agree) =
+            side_by_side(&[report("embedded", "held", "passed"), report("kind", "held", "passed")]);
+        let expected = "| | embedded | kind |\n|---|---|---|\n| A-01 | held, 1.2 s | held, 1.2 s |\n\nAll agree on 1 cases and 1 guarantees.\n";
+        assert_eq!(text, expected);
+        assert!(agree);
+    }
+
+    #[test]
+    fn another_verdict_and_another_end_of_a_case_are_differences() {
+        let (text, agree) =
+            side_by_side(&[report("embedded", "held", "passed"), report("kind", "violated", "failed")]);
+        assert!(!agree);
+        assert!(text.ends_with("\nThey differ on A-01, g/n.\n"), "{text}");
+    }
+
+    #[test]
+    fn what_one_did_not_exercise_or_cannot_tell_is_no_difference() {
+        for (verdict, cell) in [("notExercised", "–"), ("undecided", "undecided, 1.2 s")] {
+            let (text, agree) =
+                side_by_side(&[report("embedded", "held", "passed"), report("kind", verdict, "passed")]);
+            assert!(agree, "{verdict}");
+            assert!(text.contains(&format!("| A-01 | held, 1.2 s | {cell} |")), "{text}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What a run of a plan fails by: that by which two failures are the same.
+
+use std::fmt;
+
+use crate::run::{AT_REST, Outcome};
+use capsize_judge::guarantee::Outcome as Came;
+use capsize_report::Status;
+
+/// Why a run failed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Alarm {
+    /// Guarantees are violated, in the order of the catalogue.
+    Guarantees(Vec<&'static str>),
+    /// No guarantee is violated, but the fleet does not come to rest.
+    Unrest(String),
+}
+
+impl Alarm {
+    /// Why the run behind `outcome` failed, if it did.
+    #[must_use]
+    pub fn of(outcome: &Outcome) -> Option<Self> {
+        if outcome.case.status != Status::Failed {
+            return None;
+        }
+        let verdicts = outcome.case.judgement.iter().flat_map(|judgement| &judgement.verdicts);
+        let violated = verdicts.filter(|verdict| matches!(verdict.outcome, Came::Violated { .. }));
+        let violated: Vec<_> = violated.map(|verdict| verdict.rule.id).collect();
+        if !violated.is_empty() {
+            return Some(Self::Guarantees(violated));
+        }
+        // That another step cannot be done is nobody's fault: chance has taken away what it needs.
+        let unmet = outcome.case.failures.iter().map(|failure| &failure.expected);
+        unmet.filter(|expected| *expected == AT_REST).map(|expected| Self::Unrest(expected.clone())).next()
+    }
+
+    /// Whether `other` is a failure of the same kind: the first guarantee is violated there too.
+    #[must_use]
+    pub fn is_in(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Guarantees(these), Self::Guarantees(those)) => {
+                these.first().is_some_and(|first| those.contains(first))
+            }
+            (Self::Unrest(this), Self::Unrest(that)) => this == that,
+            _ => false,
+        }
+    }
+
+    /// What it is counted under: the first guarantee, or what is expected in the end.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Guarantees(ids) => ids.first().copied().unwrap_or_default(),
+            Self::Unrest(expected) => expected,
+        }
+    }
+}
+
+impl fmt::Display for Alarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Guarantees(ids) => f.write_str(&ids.join(", ")),
+            Self::Unrest(expected) => f.write_str(expected),
+        }
+    }
+}

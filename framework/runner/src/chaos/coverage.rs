@@ -1,0 +1,232 @@
+//! What has been tried: which fault struck in which phase of a failover, with which workloads about.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use capsize_history::facts::{Fact, News, SKEW, Scheduling, Taint, TaintEffect, Workload, World};
+
+/// How often each fault struck in each situation.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage {
+    cells: BTreeMap<Cell, u64>,
+    /// What was about at the last strike, and when that was, as long as nothing but strikes has been told since: a whole
+    /// zone is struck node by node, and to look about is to look at all that there is.
+    about: Option<(Duration, About)>,
+}
+
+/// What a strike meets, but for other strikes.
+#[derive(Clone, Debug)]
+struct About {
+    evicting: bool,
+    tainted: bool,
+    kinds: BTreeSet<Kind>,
+}
+
+/// A fault in a situation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Cell {
+    /// The kind of fault.
+    pub fault: String,
+    /// How far a failover was when it struck.
+    pub phase: Phase,
+    /// A kind of workload that was assigned somewhere then.
+    pub workload: Kind,
+}
+
+/// How far a failover is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Phase {
+    /// Nothing is wrong.
+    Calm,
+    /// Something is, and nobody has noticed.
+    Outage,
+    /// A member is tainted, and nothing moves.
+    Tainted,
+    /// Something moves.
+    Evicting,
+}
+
+/// A kind of workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Kind {
+    /// All replicas everywhere.
+    Duplicated,
+    /// Shared out by weights.
+    Weighted,
+    /// Shared out by room.
+    ByRoom,
+    /// Without replicas.
+    Scoped,
+}
+
+/// The steps that disturb; the other disturbances are marked as faults.
+const DISTURBING: [&str; 5] = ["taint", "startUp", "scale", "delete", "deleteMember"];
+
+impl Coverage {
+    /// Takes a fact; `world` is the state after it.
+    pub fn observe(&mut self, fact: &Fact, world: &World) {
+        let Some((fault, latest)) = strike(&fact.news) else {
+            self.about = None;
+            return;
+        };
+        let known = self.about.take().filter(|(at, _)| *at == fact.at);
+        let (_, about) = self.about.insert(known.unwrap_or_else(|| (fact.at, About::of(world))));
+        let phase = about.phase(world.faults.len() > latest);
+        for workload in about.kinds.iter().copied() {
+            *self.cells.entry(Cell { fault: fault.to_owned(), phase, workload }).or_default() += 1;
+        }
+    }
+
+    /// Counts what `other` has counted.
+    pub fn add(&mut self, other: &Self) {
+        for (cell, times) in &other.cells {
+            *self.cells.entry(cell.clone()).or_default() += times;
+        }
+    }
+
+    /// Whether there is a phase in which such a fault has not struck with such a workload about.
+    #[must_use]
+    pub fn lacks(&self, fault: &str, workload: Kind) -> bool {
+        let cell = |phase| Cell { fault: fault.to_owned(), phase, workload };
+        Phase::ALL.into_iter().any(|phase| !self.cells.contains_key(&cell(phase)))
+    }
+
+    /// Every cell with its count.
+    pub fn cells(&self) -> impl Iterator<Item = (&Cell, u64)> {
+        self.cells.iter().map(|(cell, times)| (cell, *times))
+    }
+}
+
+/// The disturbance that begins, and how many of the faults in force it is itself.
+fn strike(news: &News) -> Option<(&str, usize)> {
+    match news {
+        News::FaultBegan { fault, .. } => Some((fault, 1)),
+        News::ClockWrong { .. } => Some((SKEW, 1)),
+        News::Step(mark) => {
+            let step = mark.get("step").and_then(Value::as_str);
+            step.filter(|step| DISTURBING.contains(step)).map(|step| (step, 0))
+        }
+        _ => None,
+    }
+}
+
+impl About {
+    fn of(world: &World) -> Self {
+        let shuts_out = |taint: &Taint| taint.effect == TaintEffect::NoExecute;
+        Self {
+            evicting: world.workloads.values().any(|workload| !workload.evictions.is_empty()),
+            tainted: world.members.values().any(|member| member.taints.iter().any(shuts_out)),
+            kinds: world.workloads.values().filter_map(Kind::of).collect(),
+        }
+    }
+
+    /// How far a failover is, where other faults are in force or are not.
+    fn phase(&self, others: bool) -> Phase {
+        match self {
+            Self { evicting: true, .. } => Phase::Evicting,
+            Self { tainted: true, .. } => Phase::Tainted,
+            _ if others => Phase::Outage,
+            _ => Phase::Calm,
+        }
+    }
+}
+
+impl FromIterator<(Cell, u64)> for Coverage {
+    fn from_iter<I: IntoIterator<Item = (Cell, u64)>>(cells: I) -> Self {
+        Self { cells: cells.into_iter().collect(), about: None }
+    }
+}
+
+impl Phase {
+    /// All of them, in the order of a failover.
+    pub const ALL: [Self; 4] = [Self::Calm, Self::Outage, Self::Tainted, Self::Evicting];
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Calm => "calm",
+            Self::Outage => "outage",
+            Self::Tainted => "tainted",
+            Self::Evicting => "evicting",
+        })
+    }
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Duplicated, Self::Weighted, Self::ByRoom, Self::Scoped];
+
+    /// That of a step that makes a workload, if it makes one.
+    pub(super) fn of_step(step: &Value) -> Option<Self> {
+        let Some(workload) = step.get("workload") else {
+            return step.get("pods").map(|_| Self::Duplicated);
+        };
+        Some(match &workload["policy"]["scheduling"] {
+            _ if workload["replicas"] == 0 => Self::Scoped,
+            Value::Object(_) => Self::Weighted,
+            scheduling if scheduling == "Duplicated" => Self::Duplicated,
+            _ => Self::ByRoom,
+        })
+    }
+
+    fn of(workload: &Workload) -> Option<Self> {
+        if workload.assignment.is_empty() {
+            return None;
+        }
+        Some(match workload.placement.scheduling {
+            _ if workload.replicas == 0 => Self::Scoped,
+            Scheduling::Duplicated => Self::Duplicated,
+            Scheduling::DividedByStaticWeight => Self::Weighted,
+            Scheduling::DividedByCapacity => Self::ByRoom,
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Duplicated => "duplicated",
+            Self::Weighted => "by weight",
+            Self::ByRoom => "by room",
+            Self::Scoped => "no replicas",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use capsize_history::facts::{EvictionTask, FaultInForce, Width, WorkloadKey};
+
+    fn fact(at_s: u64, news: News) -> Fact {
+        Fact { at: Duration::from_secs(at_s), width: Width::default(), news, witness: None }
+    }
+
+    #[test]
+    fn each_of_many_strikes_is_counted_in_the_phase_in_which_it_comes() {
+        let (mut world, mut coverage) = (World::default(), Coverage::default());
+        let mut workload = Workload { replicas: 1, ..Workload::default() };
+        workload.assignment.insert("m1".into(), 1);
+        world.workloads.insert(WorkloadKey::default(), workload);
+        let mut strike = |world: &mut World| {
+            world.faults.push(FaultInForce { fault: "silence".into(), ..FaultInForce::default() });
+            coverage.observe(&fact(1, News::FaultBegan { fault: "silence".into(), member: None }), world);
+        };
+        strike(&mut world);
+        strike(&mut world);
+        strike(&mut world);
+        let evicted = vec![EvictionTask::default()];
+        world.workloads.values_mut().for_each(|workload| workload.evictions = evicted.clone());
+        coverage.observe(&fact(1, News::MemberChanged("m1".into())), &world);
+        coverage.observe(&fact(1, News::FaultBegan { fault: "silence".into(), member: None }), &world);
+        let counted: Vec<_> = coverage.cells().map(|(cell, times)| (cell.phase, times)).collect();
+        assert_eq!(counted, [(Phase::Calm, 1), (Phase::Outage, 2), (Phase::Evicting, 1)]);
+    }
+}

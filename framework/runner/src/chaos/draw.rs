@@ -1,0 +1,272 @@
+//! A scenario drawn from a seed: parts from streams of their own, so that one more fault does not shift the fleet.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use capsize_clock::{Seed, Stream};
+use rand::RngExt;
+use serde_json::{Map, Value, json};
+
+use super::faults;
+use super::fleet::{Fleet, is_inside};
+use super::graft::graft;
+use super::plan::Plan;
+use super::style::Style;
+use super::{nodes, storm, timings, workloads};
+use capsize_history::dialect::Speaks;
+use capsize_judge::profile::{Feature, Profile};
+
+/// What the parts of a draw share.
+pub(super) struct Draw<'a> {
+    pub(super) style: Style,
+    pub(super) profile: &'a Profile,
+    /// What a target needs for what was drawn so far.
+    pub(super) features: BTreeSet<Feature>,
+}
+
+impl Draw<'_> {
+    /// Whether the target does `feature`; what is drawn because of that needs it.
+    pub(super) fn may(&mut self, feature: Feature) -> bool {
+        let has = self.profile.has(feature);
+        if has {
+            self.features.insert(feature);
+        }
+        has
+    }
+}
+
+/// How long a fleet must stay at rest in the end: a look of every controller that looks now and then.
+const QUIET: &str = "30s";
+
+/// How many of the runs have members that lose what they hold.
+const LOSSES: f64 = 0.25;
+
+/// How many have clocks that are wrong, other than those of nodes.
+const CLOCKS: f64 = 0.25;
+
+/// The scenario of this seed and style, of what a target promises. `bases` are those that others wrote.
+///
+/// Where none of those is any good for the target, a graft is a swarm.
+#[must_use]
+pub fn draw(seed: Seed, style: Style, profile: &Profile, bases: &[Plan]) -> Plan {
+    let grafted = (style == Style::Graft).then(|| graft(seed, profile, bases)).flatten();
+    grafted.unwrap_or_else(|| draw_anew(seed, style, profile))
+}
+
+fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
+    let seed_of_part = seed.derive(&style.to_string());
+    let mut draw = Draw { style, profile, features: BTreeSet::new() };
+    let (stage, fleet, given) = match profile.dialect {
+        Speaks::Karmada => fleet_with_workloads(seed_of_part, &mut draw),
+        Speaks::Nodes => nodes::draw(seed_of_part, &mut draw),
+    };
+    let set = timings::draw(&mut seed_of_part.stream("timings"), style, profile.dialect);
+    let span = Span::of(profile, &set);
+    let chance = &mut seed_of_part.stream("faults");
+    let mut windows = match style {
+        Style::Lite => faults::one_by_one(chance, span, &fleet),
+        Style::Swarm | Style::Graft => faults::as_they_fall(chance, span, &fleet, 8),
+        Style::Storm => storm::draw(chance, span, &fleet),
+    };
+    let clocks = &mut seed_of_part.stream("clocks");
+    if is_inside(profile) && clocks.random_bool(CLOCKS) {
+        windows.extend(faults::beside(clocks, (style, span, &windows), &fleet, faults::clock));
+    }
+    let losses = &mut seed_of_part.stream("losses");
+    // Of two leaders one may be behind, and both may find that what the other has made anew is not as it should be: without end.
+    let led_twice = windows.iter().any(|window| window["fault"].get("rival").is_some());
+    let may_lose = fleet.inside && !fleet.nodes_are_members && !led_twice;
+    if may_lose && losses.random_bool(LOSSES) && draw.may(Feature::MembersGoBack) {
+        windows.extend(faults::beside(losses, (style, span, &windows), &fleet, faults::loss));
+    }
+    let mut plan = json!({
+        "scenario": format!("{style}-{seed}"),
+        "about": format!("Drawn with seed {seed}, {style}."),
+        "seed": seed.0,
+        "features": draw.features,
+        "timings": set,
+        "given": given,
+        "when": [{"wait": "20s"}, {"faults": windows}],
+        "then": [{"calm": {"for": QUIET}}],
+    });
+    plan[if fleet.nodes_are_members { "cluster" } else { "fleet" }] = stage;
+    if fleet.inside && style != Style::Lite && chance.random_bool(0.05) {
+        plan["off"] = json!([Feature::NoExecuteTaints]);
+    }
+    if let Some(fields) = plan.as_object_mut() {
+        fields.retain(|_, value| !value.as_object().is_some_and(Map::is_empty));
+    }
+    Plan(plan)
+}
+
+/// The fleet as a scenario has it, what faults may strike in it, and the steps that make its workloads.
+fn fleet_with_workloads(seed: Seed, draw: &mut Draw<'_>) -> (Value, Fleet, Vec<Value>) {
+    let mut fleet = Fleet::draw(&mut seed.stream("fleet"), draw);
+    let given = workloads::draw(&mut seed.stream("workloads"), draw, &mut fleet);
+    (fleet.shape(), fleet, given)
+}
+
+/// How long faults last that bring something about, in seconds.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    /// Until a member counts as failed.
+    pub(super) noticed: f64,
+    /// Until what runs there has moved.
+    pub(super) moved: f64,
+}
+
+impl Span {
+    pub(super) fn of(profile: &Profile, set: &Map<String, Value>) -> Self {
+        let timings = &profile.timings;
+        let set = |name: &str, own: Duration| {
+            let length = set.get(name).and_then(Value::as_str).and_then(|text| text.strip_suffix('s'));
+            length.and_then(|seconds| seconds.parse().ok()).unwrap_or(own.as_secs_f64())
+        };
+        let threshold = match profile.dialect {
+            Speaks::Karmada => set("failureThreshold", timings.failure_threshold),
+            Speaks::Nodes => set("monitorGracePeriod", timings.monitor_grace_period),
+        };
+        let noticed = threshold + 2.0 * set("statusUpdateFrequency", timings.status_update_frequency);
+        let tolerated = set("notReadyTolerationSeconds", timings.not_ready_toleration_seconds);
+        let moved = noticed + tolerated + set("failoverEvictionTimeout", timings.failover_eviction_timeout);
+        Self { noticed, moved }
+    }
+
+    /// A length: too short to be noticed, or to move anything, or longer than that.
+    pub(super) fn length(self, chance: &mut Stream) -> f64 {
+        match chance.random_range(0..4) {
+            0 => chance.random_range(0.5..self.noticed),
+            1 => chance.random_range(self.noticed * 0.8..self.moved),
+            // About as long as what happens takes: where races are.
+            2 => self.moved * chance.random_range(0.9..1.1),
+            _ => self.moved * chance.random_range(1.0..2.0),
+        }
+    }
+}
+
+/// A length of time as scenarios have it, to a tenth of a second.
+pub(super) fn seconds(seconds: f64) -> String {
+    format!("{}s", (seconds * 10.0).round() / 10.0)
+}
+
+/// One of `all`, which are not none.
+pub(super) fn one_of<'a, T>(chance: &mut Stream, all: &'a [T]) -> &'a T {
+    &all[chance.random_range(0..all.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile() -> Profile {
+        let text = include_str!("../../../../suites/targets/reference.yaml");
+        Profile::parse("reference.yaml", text).unwrap()
+    }
+
+    fn profile_of_nodes() -> Profile {
+        let text = include_str!("../../../../suites/targets/reference-nodes.yaml");
+        Profile::parse("reference-nodes.yaml", text).unwrap()
+    }
+
+    fn bases() -> [Plan; 2] {
+        let fleet = include_str!("../../../../suites/conformance/eviction/controllers-restarted.yaml");
+        let nodes = include_str!("../../../../suites/conformance/nodes/zone-lost-wholly.yaml");
+        [("controllers-restarted", fleet), ("zone-lost-wholly", nodes)]
+            .map(|(file, text)| Plan::read(file, text).unwrap())
+    }
+
+    #[test]
+    fn nothing_of_its_base_need_come_about_in_a_graft() {
+        for (profile, base) in
+            [(profile(), "controllers-restarted"), (profile_of_nodes(), "zone-lost-wholly")]
+        {
+            let text = draw(Seed(1), Style::Graft, &profile, &bases()).text();
+            assert!(text.contains(base) && text.contains("faults:"), "{text}");
+            assert!(text.contains("perhaps: {settled") && !text.contains("- settled"), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_draw_is_a_scenario_and_the_same_again() {
+        for profile in [profile(), profile_of_nodes()] {
+            for style in Style::ALL {
+                for seed in 0..300 {
+                    let plan = draw(Seed(seed), style, &profile, &bases());
+                    let case = plan.case();
+                    assert!(case.is_ok(), "{}\n{}", case.unwrap_err(), plan.text());
+                    assert_eq!(plan, draw(Seed(seed), style, &profile, &bases()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_members_lose_is_drawn_apart_from_all_else() {
+        let mut without = profile();
+        without.features.remove(&Feature::MembersGoBack);
+        let (mut lost, is_loss) =
+            (0, |window: &Value| ["restore", "wipe"].iter().any(|kind| window["fault"].get(kind).is_some()));
+        for style in [Style::Lite, Style::Swarm, Style::Storm] {
+            for seed in 0..100 {
+                let [mut with, without] = [&profile(), &without].map(|it| draw(Seed(seed), style, it, &[]).0);
+                if let Some(windows) = with["when"][1]["faults"].as_array_mut() {
+                    let before = windows.len();
+                    windows.retain(|window| !is_loss(window));
+                    lost += usize::from(windows.len() < before);
+                }
+                assert_eq!(with["when"], without["when"], "{style}-{seed}");
+                assert_eq!(with["given"], without["given"], "{style}-{seed}");
+            }
+        }
+        assert!((30..150).contains(&lost), "{lost} of 300");
+    }
+
+    #[test]
+    fn clocks_are_wrong_in_one_of_four_runs_whoever_is_struck() {
+        for (profile, whose) in
+            [(profile(), &["of", "cluster"] as &[_]), (profile_of_nodes(), &["of", "node"])]
+        {
+            let (mut wrong, mut seen) = (0, BTreeSet::<&str>::new());
+            for seed in 0..300 {
+                let plan = draw(Seed(seed), Style::Swarm, &profile, &[]).0;
+                let windows = plan["when"][1]["faults"].as_array().cloned().unwrap_or_default();
+                let skews: Vec<_> = windows.iter().filter_map(|window| window["fault"].get("skew")).collect();
+                wrong += usize::from(skews.iter().any(|skew| skew.get("node").is_none()));
+                let struck = |whose: &&&str| skews.iter().any(|skew| skew.get(**whose).is_some());
+                seen.extend(whose.iter().filter(struck));
+            }
+            assert!((45..105).contains(&wrong), "{wrong} of 300");
+            assert_eq!(seen.len(), whose.len(), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn in_a_lite_run_what_is_drawn_apart_comes_when_all_else_is_over() {
+        let seconds = |text: &Value| text.as_str().unwrap().trim_end_matches('s').parse::<f64>().unwrap();
+        let apart = |fault: &Value| ["restore", "wipe", "skew"].iter().any(|kind| fault.get(kind).is_some());
+        let mut drawn = 0;
+        for seed in 0..300 {
+            let plan = draw(Seed(seed), Style::Lite, &profile(), &[]).0;
+            let mut over = 0.0_f64;
+            for window in plan["when"][1]["faults"].as_array().into_iter().flatten() {
+                let (at, lasts) = (seconds(&window["at"]), seconds(&window["for"]));
+                if apart(&window["fault"]) {
+                    assert!(at >= over - 0.1, "lite-{seed}: {window}");
+                    drawn += 1;
+                }
+                over = over.max(at + lasts);
+            }
+        }
+        assert!((75..225).contains(&drawn), "{drawn} of 300");
+    }
+
+    #[test]
+    fn a_target_is_not_asked_for_what_it_does_not_promise() {
+        let mut profile = profile();
+        profile.features.clear();
+        for seed in 0..100 {
+            let case = draw(Seed(seed), Style::Swarm, &profile, &[]).case().unwrap();
+            assert_eq!(case.scenario.features, []);
+        }
+    }
+}

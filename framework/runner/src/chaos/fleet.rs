@@ -1,0 +1,157 @@
+//! The fleet of a drawn scenario.
+
+use std::collections::BTreeMap;
+
+use capsize_clock::Stream;
+use rand::RngExt;
+use serde_json::{Map, Value, json};
+
+use super::draw::{Draw, one_of};
+use super::faults::Kind;
+use super::people;
+use super::style::Style;
+use capsize_judge::profile::{Feature, Profile, Start};
+
+/// How long replicas take to become ready.
+const START_UPS: [&str; 6] = ["500ms", "1.5s", "1.5s", "5s", "20s", "60s"];
+
+/// What was drawn of the fleet, and what runs on it.
+#[derive(Default)]
+pub(super) struct Fleet {
+    pub(super) members: Vec<String>,
+    pub(super) zones: BTreeMap<String, String>,
+    pub(super) regions: BTreeMap<String, String>,
+    nodes: BTreeMap<String, u32>,
+    pull: Vec<String>,
+    start_up: &'static str,
+    /// Whether the target runs in this process, where its API server can be in trouble, too.
+    pub(super) inside: bool,
+    /// The names of the workloads with replicas.
+    pub(super) workloads: Vec<String>,
+    /// What people may do to it for a while.
+    pub(super) acts: Vec<Kind>,
+    /// Whether it is a cluster whose nodes are the members.
+    pub(super) nodes_are_members: bool,
+}
+
+impl Fleet {
+    pub(super) fn draw(chance: &mut Stream, draw: &mut Draw<'_>) -> Self {
+        let sizes = match draw.style {
+            Style::Lite => 2..=4,
+            Style::Swarm | Style::Graft => 2..=6,
+            Style::Storm => 3..=6,
+        };
+        let members: Vec<String> =
+            (1..=chance.random_range(sizes)).map(|number| format!("m{number}")).collect();
+        let zoned = draw.style == Style::Storm || chance.random_bool(0.5);
+        let (zones, regions) = if zoned { places(chance, &members) } else { Default::default() };
+        let mut nodes = BTreeMap::new();
+        let mut pull = Vec::new();
+        let pulls = chance.random_bool(0.4) && draw.may(Feature::PullMembers);
+        for member in &members {
+            if chance.random_bool(0.15) {
+                nodes.insert(member.clone(), chance.random_range(2..=3));
+            }
+            if pulls && chance.random_bool(0.4) {
+                pull.push(member.clone());
+            }
+        }
+        let start_up = one_of(chance, &START_UPS);
+        let inside = is_inside(draw.profile);
+        let acts = people::acts(draw.profile);
+        draw.features.extend(people::needs(draw.profile));
+        Self { members, zones, regions, nodes, pull, start_up, inside, acts, ..Self::default() }
+    }
+
+    /// What faults may strike in the fleet, or the cluster, of a scenario that was not drawn.
+    pub(super) fn of(scenario: &Value, inside: bool) -> Self {
+        let steps = || scenario["given"].as_array().into_iter().flatten();
+        let Some(cluster) = scenario.get("cluster") else {
+            let places =
+                |field: &str| serde_json::from_value(scenario["fleet"][field].clone()).unwrap_or_default();
+            let members = scenario["fleet"]["members"].as_u64().unwrap_or(1);
+            let names = steps().map(|step| &step["workload"]).filter(|it| it["replicas"].as_u64() > Some(0));
+            return Self {
+                members: (1..=members).map(|number| format!("m{number}")).collect(),
+                zones: places("zones"),
+                regions: places("regions"),
+                inside,
+                workloads: names
+                    .filter_map(|workload| workload["name"].as_str().map(str::to_owned))
+                    .collect(),
+                ..Self::default()
+            };
+        };
+        let sizes: BTreeMap<String, u64> =
+            serde_json::from_value(cluster["zones"].clone()).unwrap_or_default();
+        let names = steps().filter_map(|step| step["pods"]["name"].as_str());
+        let workloads = names.map(str::to_owned).collect();
+        Self { workloads, ..Self::of_nodes(cluster["nodes"].as_u64().unwrap_or_default(), &sizes) }
+    }
+
+    /// A cluster with so many nodes in no zone, and so many in each zone.
+    pub(super) fn of_nodes(alone: u64, sizes: &BTreeMap<String, u64>) -> Self {
+        let named = |prefix: &str, count: u64| {
+            let prefix = prefix.to_owned();
+            (1..=count).map(move |number| format!("{prefix}{number}"))
+        };
+        let zoned =
+            sizes.iter().flat_map(|(zone, count)| named(zone, *count).map(|node| (node, zone.clone())));
+        let zones: BTreeMap<String, String> = zoned.collect();
+        let members = named("n", alone).chain(zones.keys().cloned()).collect();
+        Self { members, zones, nodes_are_members: true, ..Self::default() }
+    }
+
+    /// How a step calls a member.
+    pub(super) fn word(&self) -> &'static str {
+        if self.nodes_are_members { "node" } else { "cluster" }
+    }
+
+    /// The two ways to lose a member.
+    pub(super) fn losses(&self) -> [&'static str; 2] {
+        if self.nodes_are_members { ["silence", "partition"] } else { ["refuse", "partition"] }
+    }
+
+    /// A step of this kind that strikes `victim`.
+    pub(super) fn hit(&self, kind: &str, victim: &Value) -> Value {
+        json!({kind: {self.word(): victim}})
+    }
+
+    /// As a scenario has it.
+    pub(super) fn shape(&self) -> Value {
+        let mut shape = Map::from_iter([
+            ("members".to_owned(), json!(self.members.len())),
+            ("startUp".to_owned(), json!(self.start_up)),
+        ]);
+        for (field, places) in [("zones", &self.zones), ("regions", &self.regions)] {
+            shape.extend((!places.is_empty()).then(|| (field.to_owned(), json!(places))));
+        }
+        shape.extend((!self.nodes.is_empty()).then(|| ("nodes".to_owned(), json!(self.nodes))));
+        shape.extend((!self.pull.is_empty()).then(|| ("pull".to_owned(), json!(self.pull))));
+        Value::Object(shape)
+    }
+
+    pub(super) fn any_workload(&self, chance: &mut Stream) -> &str {
+        one_of::<String>(chance, &self.workloads)
+    }
+
+    pub(super) fn any_member(&self, chance: &mut Stream) -> &str {
+        one_of::<String>(chance, &self.members)
+    }
+}
+
+pub(super) fn is_inside(profile: &Profile) -> bool {
+    matches!(profile.start, Start::Reference)
+}
+
+/// Zones in turn, and two regions that they are in.
+fn places(chance: &mut Stream, members: &[String]) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    let zones = chance.random_range(2..=3.min(members.len()));
+    let zone = |index: usize| format!("z{}", index % zones + 1);
+    let region = |index: usize| if index.is_multiple_of(zones) { "east" } else { "west" };
+    let numbered = || members.iter().cloned().enumerate();
+    (
+        numbered().map(|(index, member)| (member, zone(index))).collect(),
+        numbered().map(|(index, member)| (member, region(index).to_owned())).collect(),
+    )
+}

@@ -1,0 +1,202 @@
+//! A scenario as a tree: what is drawn, written, read again, and made smaller.
+//!
+//! It becomes a scenario through its text alone, so that what is saved is what was run.
+
+use std::collections::BTreeSet;
+
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::Value;
+use serde_saphyr::{FlowMap, FlowSeq};
+
+use super::coverage::Kind;
+use super::fleet::Fleet;
+use crate::scenario::Case;
+use capsize_judge::YamlError;
+
+/// A scenario as a tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan(pub(super) Value);
+
+/// The fields of a scenario in the order in which they are written.
+const FIELDS: [&str; 12] = [
+    "scenario",
+    "about",
+    "seed",
+    "features",
+    "off",
+    "failsWithout",
+    "timings",
+    "fleet",
+    "cluster",
+    "given",
+    "when",
+    "then",
+];
+
+/// Lists that are written a line an element.
+const LISTS: [&str; 4] = ["given", "when", "then", "faults"];
+
+/// The folder that plans are in, as far as reports go.
+const GROUP: &str = "chaos";
+
+impl Plan {
+    /// The scenario in `text` as a tree. Whether it makes sense is told by [`Plan::case`].
+    ///
+    /// # Errors
+    /// When it is no YAML.
+    pub fn read(file: &str, text: &str) -> Result<Self, Box<YamlError>> {
+        serde_saphyr::from_str(text)
+            .map(Self)
+            .map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))
+    }
+
+    /// The text of its file.
+    #[must_use]
+    pub fn text(&self) -> String {
+        serde_saphyr::to_string(&Lines(&self.0)).expect("a tree of texts and numbers can be written")
+    }
+
+    /// The scenario, to be run.
+    ///
+    /// # Errors
+    /// The first mistake in it.
+    pub fn case(&self) -> Result<Case, Box<YamlError>> {
+        let name = self.0["scenario"].as_str().unwrap_or_default();
+        Case::from_text(GROUP, &format!("{name}.yaml"), &self.text())
+    }
+
+    /// How many faults it has.
+    #[must_use]
+    pub fn faults(&self) -> usize {
+        let steps = self.0["when"].as_array().into_iter().flatten();
+        steps.filter_map(|step| step["faults"].as_array()).map(Vec::len).sum()
+    }
+
+    /// How many members.
+    #[must_use]
+    pub fn members(&self) -> usize {
+        Fleet::of(&self.0, false).members.len()
+    }
+
+    /// What it would try: each kind of fault, as histories name it, with each kind of workload.
+    pub fn tries(&self) -> impl Iterator<Item = (&str, Kind)> {
+        let list = |name: &str| self.0[name].as_array().into_iter().flatten();
+        let windows = list("when").filter_map(|step| step["faults"].as_array()).flatten();
+        let faults: BTreeSet<&str> =
+            windows.filter_map(|window| Some(name_of(window["fault"].as_object()?.iter().next()?))).collect();
+        let kinds: BTreeSet<Kind> = list("given").filter_map(Kind::of_step).collect();
+        faults.into_iter().flat_map(move |fault| kinds.clone().into_iter().map(move |kind| (fault, kind)))
+    }
+
+    /// As it is without its faults: the control arm.
+    #[must_use]
+    pub fn undisturbed(&self) -> Self {
+        let mut plan = self.clone();
+        if let Some(steps) = plan.0.get_mut("when").and_then(Value::as_array_mut) {
+            steps.retain(|step| step.get("faults").is_none());
+        }
+        plan
+    }
+}
+
+/// What histories call a disturbance.
+fn name_of<'a>((kind, how): (&'a String, &'a Value)) -> &'a str {
+    match kind.as_str() {
+        "silence" => "silent",
+        "crash" => "kill",
+        "condition" if how["is"] == "NotReady" => "not-ready",
+        "condition" => "pressure",
+        "disturb" => match &how["by"] {
+            Value::Object(by) => by.keys().next().map_or("", String::as_str),
+            by => by.as_str().unwrap_or_default(),
+        },
+        kind => kind,
+    }
+}
+
+/// Steps and faults a line each.
+struct Lines<'a>(&'a Value);
+
+impl Serialize for Lines<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Array(items) => {
+                let mut list = serializer.serialize_seq(Some(items.len()))?;
+                items.iter().try_for_each(|item| list.serialize_element(&Lines(item)))?;
+                list.end()
+            }
+            Value::Object(fields)
+                if fields.len() == 1 || fields.keys().any(|key| LISTS.contains(&key.as_str())) =>
+            {
+                let place = |key: &str| FIELDS.iter().position(|field| *field == key).unwrap_or(FIELDS.len());
+                let mut ordered: Vec<_> = fields.iter().collect();
+                ordered.sort_by_key(|(key, _)| place(key));
+                let mut map = serializer.serialize_map(Some(ordered.len()))?;
+                for (key, value) in ordered {
+                    if LISTS.contains(&key.as_str()) {
+                        map.serialize_entry(key, &Lines(value))?;
+                    } else {
+                        map.serialize_entry(key, &Line(value))?;
+                    }
+                }
+                map.end()
+            }
+            other => Line(other).serialize(serializer),
+        }
+    }
+}
+
+/// Everything on one line.
+struct Line<'a>(&'a Value);
+
+impl Serialize for Line<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Array(_) => FlowSeq(self.0).serialize(serializer),
+            Value::Object(_) => FlowMap(self.0).serialize(serializer),
+            other => other.serialize(serializer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+scenario: lite-7
+about: \"Drawn: with seed 7.\"
+seed: 7
+fleet: {members: 2}
+given:
+- workload: {name: w1, policy: {scheduling: Duplicated}, replicas: 1}
+when:
+- faults:
+  - {at: 1s, fault: {refuse: {cluster: m1}}, for: 40s}
+then:
+- calm: {for: 30s}
+";
+
+    #[test]
+    fn a_plan_is_written_as_it_was_read() {
+        let plan = Plan::read("lite-7.yaml", TEXT).unwrap();
+        let again = Plan::read("lite-7.yaml", &plan.text()).unwrap();
+        assert_eq!(plan, again);
+        assert_eq!(plan.text().lines().count(), TEXT.lines().count(), "{}", plan.text());
+        assert_eq!(plan.case().unwrap().id(), "chaos/lite-7");
+        assert_eq!((plan.faults(), plan.members()), (1, 2));
+    }
+
+    #[test]
+    fn a_plan_tells_what_it_would_try() {
+        let plan = Plan::read("lite-7.yaml", TEXT).unwrap();
+        assert_eq!(plan.tries().collect::<Vec<_>>(), [("refuse", Kind::Duplicated)]);
+    }
+
+    #[test]
+    fn the_control_arm_has_no_faults_and_is_a_scenario_still() {
+        let plan = Plan::read("lite-7.yaml", TEXT).unwrap().undisturbed();
+        assert!(!plan.text().contains("refuse"));
+        assert_eq!(plan.case().unwrap().scenario.steps().count(), 2);
+    }
+}

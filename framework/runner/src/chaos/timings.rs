@@ -1,0 +1,49 @@
+//! The timings of a drawn scenario.
+
+use capsize_clock::Stream;
+use rand::RngExt;
+use serde_json::{Map, Value, json};
+
+use super::style::Style;
+use capsize_history::dialect::Speaks;
+
+/// The timings that may be drawn, and between which whole seconds; the defaults of targets are within.
+const RANGES: [(&str, u64, u64); 9] = [
+    ("statusUpdateFrequency", 5, 20),
+    ("failureThreshold", 10, 60),
+    ("successThreshold", 10, 60),
+    ("monitorPeriod", 2, 10),
+    ("monitorGracePeriod", 35, 90),
+    ("failoverEvictionTimeout", 10, 300),
+    ("gracefulEvictionTimeout", 20, 600),
+    ("notReadyTolerationSeconds", 0, 300),
+    ("unreachableTolerationSeconds", 0, 300),
+];
+
+/// Those of clusters with nodes.
+const OF_NODES: [(&str, u64, u64); 4] = [
+    ("statusUpdateFrequency", 5, 15),
+    ("monitorPeriod", 2, 10),
+    ("monitorGracePeriod", 40, 90),
+    ("failoverEvictionTimeout", 10, 300),
+];
+
+/// Those that differ from the target's own: none in most runs, and each every other time in the rest.
+pub(super) fn draw(chance: &mut Stream, style: Style, speaks: Speaks) -> Map<String, Value> {
+    let often = match style {
+        Style::Lite => 0.2,
+        Style::Swarm | Style::Storm | Style::Graft => 0.5,
+    };
+    if !chance.random_bool(often) {
+        return Map::new();
+    }
+    let ranges: &[_] = match speaks {
+        Speaks::Karmada => &RANGES,
+        Speaks::Nodes => &OF_NODES,
+    };
+    let drawn = ranges.iter().filter_map(|&(name, least, most)| {
+        let seconds = chance.random_range(least..=most);
+        chance.random_bool(0.5).then(|| (name.to_owned(), json!(format!("{seconds}s"))))
+    });
+    drawn.collect()
+}

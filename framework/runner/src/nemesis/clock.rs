@@ -1,0 +1,26 @@
+//! A clock that is wrong, and how that begins and ends.
+
+use capsize_clock::Clock;
+use jiff::SignedDuration;
+use serde_json::json;
+
+use super::{FaultGuard, fault_mark};
+use capsize_history::Mark;
+use capsize_history::facts::SKEW;
+
+/// Sets `clock`, which is that of this member or else of the control plane, wrong until the guard is dropped. `record` is given the
+/// mark of that now, and the mark of its end then.
+pub fn set_off(
+    clock: Clock,
+    by: SignedDuration,
+    member: Option<&str>,
+    record: impl Fn(Mark) + Send + 'static,
+) -> FaultGuard {
+    let mark = |state: &str| {
+        let mut mark = fault_mark(SKEW, member.map(|member| ("cluster", member)), state);
+        mark.insert("seconds".into(), json!(by.as_secs_f64()));
+        mark
+    };
+    record(mark("begin"));
+    FaultGuard::new(clock.set_off(by), mark("end"), record)
+}

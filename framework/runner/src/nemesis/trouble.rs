@@ -1,0 +1,52 @@
+//! One fault of the control plane's API server, and how it begins and ends. It names no member.
+
+use capsize_clusters::{Gate, ServerFault};
+use serde_json::{Value, json};
+
+use super::{FaultGuard, fault_mark};
+use capsize_history::Mark;
+
+/// Lets `fault` strike those who come through `gate` until the guard is dropped. It is recorded by the name `kind`, by marks
+/// of its beginning now and of its end then.
+pub fn trouble(
+    gate: &Gate,
+    kind: &str,
+    fault: ServerFault,
+    record: impl Fn(Mark) + Send + 'static,
+) -> FaultGuard {
+    let mark = |state: &str| mark(kind, fault, state);
+    record(mark("begin"));
+    FaultGuard::new(gate.apply(fault), mark("end"), record)
+}
+
+fn mark(kind: &str, fault: ServerFault, state: &str) -> Mark {
+    let mut mark = fault_mark(kind, None, state);
+    describe(&mut mark, fault);
+    mark
+}
+
+/// Says how bad it is.
+pub(super) fn describe(mark: &mut Mark, fault: ServerFault) {
+    let mut say = |key: &str, value: Value| drop(mark.insert(key.to_owned(), value));
+    match fault {
+        ServerFault::Fail { status, every } => {
+            say("with", json!(status));
+            say("every", every.into());
+        }
+        ServerFault::Conflict { every } | ServerFault::Cut { every } | ServerFault::Repeat { every } => {
+            say("every", every.into());
+        }
+        ServerFault::Lag(by) => say("seconds", by.as_secs_f64().into()),
+        ServerFault::Slow { by, verb } => {
+            say("seconds", by.as_secs_f64().into());
+            if let Some(verb) = verb {
+                say("verb", json!(verb));
+            }
+        }
+        ServerFault::Stale { revision } => say("revision", revision.to_string().into()),
+        ServerFault::Crash { write, done } => {
+            say("write", write.into());
+            say("done", done.into());
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Translates the neutral words of a scenario into the objects of an implementation.
+
+pub mod karmada;
+pub mod nodes;

@@ -1,0 +1,128 @@
+//! The objects of one cluster as they were last seen: what a list, read after a gap, says that is new.
+
+use std::collections::BTreeMap;
+
+use kube::core::DynamicObject;
+use serde_json::Value;
+
+use super::redact::redact;
+use capsize_history::{EventType, Object};
+
+/// The objects of one kind.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    objects: BTreeMap<String, Seen>,
+    /// How many lists were begun.
+    lists: u64,
+}
+
+#[derive(Debug)]
+struct Seen {
+    version: String,
+    object: Object,
+    /// The list that it was last part of, or seen after.
+    list: u64,
+}
+
+/// Something for the history.
+pub(crate) type Said = (EventType, Object);
+
+impl Known {
+    /// A list begins: what is not in it is gone.
+    pub(super) fn begin(&mut self) {
+        self.lists += 1;
+    }
+
+    /// The object is there, in this version. `None`: that was known.
+    pub(super) fn there(&mut self, kind: (&str, &str), object: DynamicObject) -> Option<Said> {
+        let (name, version) = (name(&object), object.metadata.resource_version.clone().unwrap_or_default());
+        let list = self.lists;
+        if let Some(seen) = self.objects.get_mut(&name).filter(|seen| seen.version == version) {
+            seen.list = list;
+            return None;
+        }
+        let object = written(kind, object);
+        let seen = Seen { version, object: object.clone(), list };
+        let event = match self.objects.insert(name, seen) {
+            None => EventType::Added,
+            Some(_) => EventType::Modified,
+        };
+        Some((event, object))
+    }
+
+    /// The object is gone.
+    pub(super) fn gone(&mut self, kind: (&str, &str), object: DynamicObject) -> Said {
+        self.objects.remove(&name(&object));
+        (EventType::Deleted, written(kind, object))
+    }
+
+    /// The list is complete: what was deleted before it.
+    pub(super) fn end(&mut self) -> Vec<Said> {
+        let list = self.lists;
+        let gone = self.objects.extract_if(.., |_, seen| seen.list != list);
+        gone.map(|(_, seen)| (EventType::Deleted, seen.object)).collect()
+    }
+}
+
+fn name(object: &DynamicObject) -> String {
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    format!("{}/{}", part(&object.metadata.namespace), part(&object.metadata.name))
+}
+
+/// As a watch would send it: what lists leave out is put in, and what must stay a secret is taken out.
+fn written((api_version, kind): (&str, &str), mut object: DynamicObject) -> Object {
+    object.metadata.managed_fields = None;
+    let mut value = serde_json::to_value(&object).unwrap_or_default();
+    if let Value::Object(fields) = &mut value {
+        fields.insert("apiVersion".into(), api_version.into());
+        fields.insert("kind".into(), kind.into());
+    }
+    redact(&mut value);
+    value.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const POD: (&str, &str) = ("v1", "Pod");
+
+    fn pod(name: &str, version: &str) -> DynamicObject {
+        let metadata = json!({"name": name, "namespace": "default", "resourceVersion": version});
+        serde_json::from_value(json!({"metadata": metadata})).unwrap()
+    }
+
+    fn told(said: &Said) -> (EventType, String, String) {
+        let (event, object) = said;
+        (*event, object.text("metadata", "name").into(), object.text("metadata", "resourceVersion").into())
+    }
+
+    #[test]
+    fn a_list_after_a_gap_tells_what_came_what_changed_and_what_went() {
+        let mut known = Known::default();
+        known.begin();
+        let first = known.there(POD, pod("a", "1")).unwrap();
+        assert_eq!(told(&first), (EventType::Added, "a".into(), "1".into()));
+        assert_eq!(first.1.value()["kind"], "Pod");
+        known.there(POD, pod("b", "2")).unwrap();
+        known.there(POD, pod("c", "3")).unwrap();
+        assert!(known.end().is_empty());
+        known.begin();
+        assert!(known.there(POD, pod("a", "1")).is_none());
+        let changed = known.there(POD, pod("b", "5")).unwrap();
+        assert_eq!(told(&changed), (EventType::Modified, "b".into(), "5".into()));
+        let gone: Vec<_> = known.end().iter().map(told).collect();
+        assert_eq!(gone, [(EventType::Deleted, "c".into(), "3".into())]);
+        assert!(known.end().is_empty());
+    }
+
+    #[test]
+    fn what_went_and_came_again_is_new() {
+        let mut known = Known::default();
+        known.there(POD, pod("a", "1"));
+        assert_eq!(told(&known.gone(POD, pod("a", "2"))).0, EventType::Deleted);
+        assert_eq!(known.there(POD, pod("a", "3")).unwrap().0, EventType::Added);
+    }
+}

@@ -1,0 +1,108 @@
+//! Puts what the watches of one cluster send into the order in which it was written.
+//!
+//! Each kind has a watch of its own, and one may be some milliseconds behind another. So everything is held for a moment,
+//! and what turns up with an earlier version than what is held goes before that.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use capsize_history::{Entry, Kind};
+
+/// How long things are held: watches of one server are not further apart, unless one hangs.
+const HELD: Duration = Duration::from_millis(100);
+
+/// What one cluster said of late.
+#[derive(Debug, Default)]
+pub(super) struct Order(VecDeque<Held>);
+
+#[derive(Debug)]
+struct Held {
+    received: Duration,
+    /// It was written by then: before whatever came after it was received.
+    at: Duration,
+    /// The version that the server counts its writes by.
+    version: Option<u64>,
+    kind: Kind,
+}
+
+impl Order {
+    /// Takes something that was received at `now`.
+    pub(super) fn take(&mut self, now: Duration, kind: Kind) {
+        let version = match &kind {
+            Kind::Event { object, .. } => object.text("metadata", "resourceVersion").parse().ok(),
+            Kind::Mark(_) => None,
+        };
+        let is_later = |held: &Held| version.is_some_and(|version| held.version > Some(version));
+        let later = self.0.iter().rev().take_while(|held| is_later(held)).count();
+        let place = self.0.len() - later;
+        let at = self.0.get(place).map_or(now, |next| next.at);
+        self.0.insert(place, Held { received: now, at, version, kind });
+    }
+
+    /// What has been held for long enough at `now`; all of it where that is `None`.
+    pub(super) fn due(&mut self, now: Option<Duration>) -> impl Iterator<Item = Entry> {
+        let is_due = |held: &Held| now.is_none_or(|now| held.received + HELD <= now);
+        let due = self.0.iter().take_while(|held| is_due(held)).count();
+        self.0.drain(..due).map(|held| Entry { at: held.at, kind: held.kind })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+    use capsize_history::EventType;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn event(version: &str) -> Kind {
+        let object = json!({"kind": "Pod", "metadata": {"name": "a", "resourceVersion": version}});
+        Kind::Event { on: "m1".into(), event: EventType::Modified, object: object.into() }
+    }
+
+    fn told(entries: impl Iterator<Item = Entry>) -> Vec<(u128, String)> {
+        let version = |entry: Entry| match entry.kind {
+            Kind::Event { object, .. } => {
+                (entry.at.as_millis(), object.text("metadata", "resourceVersion").into())
+            }
+            Kind::Mark(_) => (entry.at.as_millis(), "mark".to_owned()),
+        };
+        entries.map(version).collect()
+    }
+
+    fn expected(entries: &[(u128, &str)]) -> Vec<(u128, String)> {
+        entries.iter().map(|(at, version)| (*at, (*version).to_owned())).collect()
+    }
+
+    #[test]
+    fn what_was_written_earlier_goes_before_what_was_received_earlier() {
+        let mut order = Order::default();
+        for (at, version) in [(1, "8"), (2, "10"), (5, "9")] {
+            order.take(MS * at, event(version));
+        }
+        // 9 was written before 10, and that was there at 2.
+        assert_eq!(told(order.due(Some(MS * 110))), expected(&[(1, "8"), (2, "9"), (2, "10")]));
+    }
+
+    #[test]
+    fn what_is_new_is_held_for_a_moment() {
+        let mut order = Order::default();
+        order.take(MS, event("8"));
+        order.take(MS * 50, event("9"));
+        assert_eq!(told(order.due(Some(MS * 100))), []);
+        assert_eq!(told(order.due(Some(MS * 101))), expected(&[(1, "8")]));
+        assert_eq!(told(order.due(None)), expected(&[(50, "9")]));
+    }
+
+    #[test]
+    fn nothing_goes_past_a_mark_or_without_a_number() {
+        let mut order = Order::default();
+        order.take(MS, event("8"));
+        order.take(MS * 2, Kind::Mark(Map::new()));
+        order.take(MS * 3, event("7"));
+        order.take(MS * 4, event("unknown"));
+        let all = [(1, "8"), (2, "mark"), (3, "7"), (4, "unknown")];
+        assert_eq!(told(order.due(None)), expected(&all));
+    }
+}

@@ -1,0 +1,148 @@
+//! Which objects of a cluster are recorded: places in its API, and the kinds that it serves there.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
+use kube::Client;
+use kube::core::{ApiResource, GroupVersion};
+
+use crate::objects::karmada as objects;
+use capsize_history::dialect::Speaks;
+
+/// A kind that is recorded, in all namespaces or in one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// The kind.
+    pub(super) kind: ApiResource,
+    /// The only namespace that matters, if it is one.
+    pub(super) namespace: Option<String>,
+}
+
+/// What users place, of the kinds that every cluster has: the templates in the control plane, and the copies in the members.
+const PLACED: [&str; 11] = [
+    "/apis/apps/v1/deployments",
+    "/apis/apps/v1/statefulsets",
+    "/apis/apps/v1/daemonsets",
+    "/apis/batch/v1/jobs",
+    "/apis/batch/v1/cronjobs",
+    "/api/v1/configmaps",
+    "/api/v1/secrets",
+    "/api/v1/services",
+    "/api/v1/persistentvolumeclaims",
+    "/api/v1/namespaces",
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
+];
+
+/// What a cluster with nodes has of its own.
+const NODES: [&str; 3] =
+    ["/api/v1/nodes", "/api/v1/pods", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"];
+
+/// What a judge looks at in the control plane.
+#[must_use]
+pub fn of_control_plane(speaks: Speaks) -> Vec<&'static str> {
+    match speaks {
+        Speaks::Karmada => {
+            let mut paths = objects::WATCHED_IN_CONTROL_PLANE.to_vec();
+            paths.extend(PLACED.into_iter().filter(|path| !objects::WATCHED_IN_CONTROL_PLANE.contains(path)));
+            paths
+        }
+        Speaks::Nodes => NODES.to_vec(),
+    }
+}
+
+/// What a judge looks at in a member.
+#[must_use]
+pub fn of_members(speaks: Speaks) -> Vec<&'static str> {
+    match speaks {
+        Speaks::Karmada => PLACED.to_vec(),
+        Speaks::Nodes => Vec::new(),
+    }
+}
+
+/// Whether `path` is the place of a kind in the API.
+#[must_use]
+pub fn is_place(path: &str) -> bool {
+    place(path).is_some()
+}
+
+/// A place in the API, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+struct Place<'a> {
+    group: &'a str,
+    version: &'a str,
+    namespace: Option<&'a str>,
+    plural: &'a str,
+}
+
+/// `/apis/apps/v1/deployments`, `/api/v1/pods`, `/api/v1/namespaces/kube-system/pods`.
+fn place(path: &str) -> Option<Place<'_>> {
+    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let (group, version, rest) = match parts.as_slice() {
+        ["api", version, rest @ ..] => ("", *version, rest),
+        ["apis", group, version, rest @ ..] => (*group, *version, rest),
+        _ => return None,
+    };
+    match *rest {
+        [plural] => Some(Place { group, version, namespace: None, plural }),
+        ["namespaces", namespace, plural] => {
+            Some(Place { group, version, namespace: Some(namespace), plural })
+        }
+        _ => None,
+    }
+}
+
+/// Those of `paths` that the cluster serves, in their order.
+///
+/// # Errors
+/// What the cluster answers, other than that it has no such group.
+pub async fn served(client: &Client, paths: &[&str]) -> Result<Vec<Resource>, kube::Error> {
+    let mut lists: BTreeMap<(&str, &str), Option<APIResourceList>> = BTreeMap::new();
+    let mut served = Vec::new();
+    for place in paths.iter().filter_map(|path| place(path)) {
+        let list = match lists.entry((place.group, place.version)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(resources(client, place.group, place.version).await?),
+        };
+        let mut list = list.iter().flat_map(|list| &list.resources);
+        if let Some(found) = list.find(|resource| resource.name == place.plural) {
+            let version = GroupVersion::gv(place.group, place.version);
+            let kind = ApiResource::from_gvk_with_plural(&version.with_kind(&found.kind), place.plural);
+            served.push(Resource { kind, namespace: place.namespace.map(str::to_owned) });
+        }
+    }
+    Ok(served)
+}
+
+async fn resources(
+    client: &Client,
+    group: &str,
+    version: &str,
+) -> Result<Option<APIResourceList>, kube::Error> {
+    let list = match group {
+        "" => client.list_core_api_resources(version).await,
+        group => client.list_api_group_resources(&format!("{group}/{version}")).await,
+    };
+    match list {
+        Ok(list) => Ok(Some(list)),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_a_group_unless_it_is_of_the_core() {
+        let is = |path, group, version, namespace, plural| {
+            assert_eq!(place(path), Some(Place { group, version, namespace, plural }), "{path}");
+        };
+        is("/api/v1/pods", "", "v1", None, "pods");
+        is("/apis/apps/v1/deployments", "apps", "v1", None, "deployments");
+        let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+        is(leases, "coordination.k8s.io", "v1", Some("kube-node-lease"), "leases");
+        assert_eq!(place("/healthz"), None);
+    }
+}

@@ -1,0 +1,199 @@
+//! Puts what all clusters say into one history.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use capsize_clock::Clock;
+use serde_json::{Map, json};
+use thiserror::Error;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::task::JoinSet;
+
+use super::Source;
+use super::cluster::{Follower, Heard};
+use super::order::Order;
+use capsize_history::{Entry, Kind, Mark, VERSION, Writer};
+
+/// What is to be recorded.
+pub struct Record {
+    /// The time of the recording.
+    pub clock: Clock,
+    /// What the header says beside the version of the format.
+    pub header: Mark,
+    /// The clusters.
+    pub sources: Vec<Source>,
+}
+
+/// Something that whoever started the recording may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tidings {
+    /// Every cluster is listed and watched: what happens from now on is recorded.
+    Complete,
+    /// This cluster can be heard again.
+    Back(String),
+    /// This cluster cannot be heard, and why.
+    Deaf(String, String),
+}
+
+/// What was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Events, without marks.
+    pub events: u64,
+    /// From the beginning to the end.
+    pub span: Duration,
+}
+
+/// Why there is no recording, or no more of it.
+#[derive(Debug, Error)]
+pub enum RecordError {
+    /// It cannot be written.
+    #[error("the history cannot be written: {0}")]
+    Unwritable(#[from] io::Error),
+    /// A cluster could not be heard at all.
+    #[error("{cluster} cannot be recorded: {why}")]
+    NeverHeard {
+        /// Which.
+        cluster: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// So much may wait to be taken.
+const ROOM: usize = 4096;
+
+/// How often what was held for long enough is written.
+const BETWEEN_WRITES: Duration = Duration::from_millis(50);
+
+struct Ledger<W> {
+    clock: Clock,
+    writer: Writer<W>,
+    names: Vec<Arc<str>>,
+    /// What each cluster said of late.
+    said: Vec<Order>,
+    /// Those that were never heard.
+    awaited: BTreeSet<usize>,
+    deaf: BTreeSet<usize>,
+    events: u64,
+}
+
+impl Record {
+    /// Records into `out` until `stop` ends, and hands `tell` what is worth telling meanwhile.
+    ///
+    /// # Errors
+    /// When `out` does not take it, or a cluster cannot be heard at all.
+    pub async fn run<W: Write>(
+        self,
+        out: W,
+        stop: impl Future<Output = ()>,
+        mut tell: impl FnMut(Tidings),
+    ) -> Result<Recorded, RecordError> {
+        let Self { clock, header, sources } = self;
+        let (to, from) = mpsc::channel(ROOM);
+        let mut ledger = Ledger {
+            clock,
+            writer: Writer::new(io::BufWriter::new(out)),
+            names: sources.iter().map(|source| source.name.as_str().into()).collect(),
+            said: sources.iter().map(|_| Order::default()).collect(),
+            awaited: (0..sources.len()).collect(),
+            deaf: BTreeSet::new(),
+            events: 0,
+        };
+        ledger.begin(header)?;
+        let mut followers = JoinSet::new();
+        for (place, source) in sources.into_iter().enumerate() {
+            followers.spawn(Follower::new(clock, source, place, to.clone()).follow());
+        }
+        drop(to);
+        tokio::select! {
+            biased;
+            () = stop => {}
+            ended = ledger.keep(from, &mut tell) => ended?,
+        }
+        ledger.end()
+    }
+}
+
+impl<W: Write> Ledger<io::BufWriter<W>> {
+    fn begin(&mut self, header: Mark) -> io::Result<()> {
+        let mut first = Map::from_iter([("history".to_owned(), json!(VERSION))]);
+        first.extend(header);
+        self.writer.write(&Entry::mark(Duration::ZERO, first))
+    }
+
+    async fn keep(
+        &mut self,
+        mut from: Receiver<(usize, Heard)>,
+        tell: &mut impl FnMut(Tidings),
+    ) -> Result<(), RecordError> {
+        let mut batch = Vec::new();
+        loop {
+            tokio::select! {
+                biased;
+                received = from.recv_many(&mut batch, ROOM) => if received == 0 {
+                    return Ok(());
+                },
+                () = self.clock.sleep(BETWEEN_WRITES) => {}
+            }
+            for (place, heard) in batch.drain(..) {
+                if let Some(tidings) = self.take(place, heard)? {
+                    tell(tidings);
+                }
+            }
+            self.write(Some(self.clock.elapsed()))?;
+        }
+    }
+
+    fn take(&mut self, place: usize, heard: Heard) -> Result<Option<Tidings>, RecordError> {
+        let name = self.names[place].to_string();
+        match heard {
+            Heard::Event((event, object)) => {
+                self.events += 1;
+                self.say(place, Kind::Event { on: Arc::clone(&self.names[place]), event, object });
+                Ok(None)
+            }
+            Heard::Exactness(observer) => {
+                self.say(place, Kind::Mark(observer.mark()));
+                Ok(None)
+            }
+            Heard::Listening => {
+                let complete = self.awaited.remove(&place) && self.awaited.is_empty();
+                let back = self.deaf.remove(&place).then_some(Tidings::Back(name));
+                Ok(if complete { Some(Tidings::Complete) } else { back })
+            }
+            Heard::Deaf(why) if self.awaited.contains(&place) => {
+                Err(RecordError::NeverHeard { cluster: name, why })
+            }
+            Heard::Deaf(why) => Ok(self.deaf.insert(place).then_some(Tidings::Deaf(name, why))),
+        }
+    }
+
+    /// The last mark shows until when it was recorded, and that it is whole.
+    fn end(mut self) -> Result<Recorded, RecordError> {
+        self.write(None)?;
+        let span = self.clock.elapsed();
+        let ended = Map::from_iter([("recorder".to_owned(), json!("ended"))]);
+        self.writer.write(&Entry::mark(span, ended))?;
+        self.writer.finish()?;
+        Ok(Recorded { events: self.events, span })
+    }
+
+    fn say(&mut self, place: usize, kind: Kind) {
+        let now = self.clock.elapsed();
+        self.said[place].take(now, kind);
+    }
+
+    /// Writes what is due at `now`, or all there is.
+    fn write(&mut self, now: Option<Duration>) -> io::Result<()> {
+        let mut due: Vec<Entry> = self.said.iter_mut().flat_map(|said| said.due(now)).collect();
+        due.sort_by_key(|entry| entry.at);
+        for entry in &due {
+            self.writer.write(entry)?;
+        }
+        // What is there can be read while it goes on, and after a crash.
+        if due.is_empty() { Ok(()) } else { self.writer.flush() }
+    }
+}

@@ -1,0 +1,219 @@
+//! What a run has come to so far: the history as it grows, the state that it adds up to, and the judge of it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::lines::{Line, in_order};
+use super::log::Until;
+use crate::chaos::Coverage;
+use capsize_history::facts::{Fact, News, World};
+use capsize_history::{Entry, Kind, Recall, Writer};
+use capsize_judge::judge::{Judge, Judgement};
+use capsize_judge::profile::Profile;
+
+/// What is known after something was heard.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    /// There are too many entries at this instant.
+    pub(super) runs_away: bool,
+    /// All is known that is to be known.
+    pub(super) decided: bool,
+}
+
+/// What is heard of a run.
+pub(super) enum Heard {
+    /// What has happened.
+    Entry(Kind),
+    /// What watches sent at one instant.
+    Lines(Vec<Line>),
+}
+
+/// The account of one run.
+pub(super) struct Account {
+    judge: Option<Judge>,
+    recall: Recall,
+    evictions: Vec<Eviction>,
+    pub(super) coverage: Coverage,
+    recent: VecDeque<Fact>,
+    history: Option<Writer<Vec<u8>>>,
+    until: Until,
+    pub(super) broken: Option<String>,
+    instant: Present,
+    /// How many members there are to be: at the first instant there is something of each before any has joined.
+    members: usize,
+}
+
+/// The present instant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Present {
+    at: Duration,
+    entries: u32,
+    /// As many of them are not too many, by the most members and workloads that there have been at it: who counts entries
+    /// need not ask again before there are more.
+    room: usize,
+}
+
+/// An eviction that has begun.
+#[derive(Clone, Debug)]
+pub(super) struct Eviction {
+    pub(super) workload: String,
+    pub(super) from: String,
+    pub(super) began: Duration,
+    pub(super) ended: Option<Duration>,
+}
+
+/// What a failure shows of what led to it.
+const RECENT: usize = 6;
+
+/// More entries than this at one instant, and this again for each member and workload that there was at it, are controllers that answer
+/// each other without end. Virtual time stands still meanwhile, so that no timeout would end it.
+pub(super) const MOST_AT_ONCE: usize = 2_000;
+const MOST_AT_ONCE_FOR_EACH: usize = 100;
+
+impl Account {
+    /// Nothing has happened yet.
+    pub(super) fn new(profile: Profile, members: usize, keep: bool, until: Until) -> Self {
+        Self {
+            judge: Some(Judge::new(profile)),
+            recall: Recall::default(),
+            evictions: Vec::new(),
+            coverage: Coverage::default(),
+            recent: VecDeque::new(),
+            history: keep.then(|| Writer::new(Vec::new())),
+            until,
+            broken: None,
+            instant: Present::default(),
+            members,
+        }
+    }
+
+    /// Takes what was heard at a time.
+    pub(super) fn take(&mut self, at: Duration, heard: Heard) -> Told {
+        let kinds = match heard {
+            Heard::Entry(kind) => vec![kind],
+            Heard::Lines(lines) => {
+                let broken = &mut self.broken;
+                in_order(&mut self.recall, lines, |why| *broken = broken.take().or(Some(why)))
+            }
+        };
+        let mut told = Told::default();
+        for kind in kinds {
+            self.push(&Entry { at, kind });
+            told.runs_away |= self.endless().is_some();
+            told.decided |= self.is_decided();
+        }
+        told
+    }
+
+    fn push(&mut self, entry: &Entry) {
+        if self.instant.at != entry.at {
+            self.instant = Present { at: entry.at, ..Present::default() };
+        }
+        self.instant.entries += 1;
+        let Some(judge) = &mut self.judge else { return };
+        if let Some(history) = &mut self.history
+            && let Err(error) = history.write(entry)
+        {
+            self.broken.get_or_insert(error.to_string());
+        }
+        let facts = judge.push(entry);
+        let world = judge.world();
+        let each = world.members.len().max(self.members) + world.workloads.len();
+        self.instant.room = self.instant.room.max(MOST_AT_ONCE + each * MOST_AT_ONCE_FOR_EACH);
+        for fact in facts {
+            self.evictions_after(&fact);
+            if let Some(judge) = &self.judge {
+                self.coverage.observe(&fact, judge.world());
+            }
+            if tells(&fact.news) {
+                if self.recent.len() == RECENT {
+                    self.recent.pop_front();
+                }
+                self.recent.push_back(fact);
+            }
+        }
+    }
+
+    /// Looks at the present state.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&World, &[Eviction]) -> T) -> T {
+        match &self.judge {
+            Some(judge) => look(judge.world(), &self.evictions),
+            None => look(&World::default(), &self.evictions),
+        }
+    }
+
+    /// The latest facts, oldest first.
+    pub(super) fn recent(&self) -> Vec<Fact> {
+        self.recent.iter().cloned().collect()
+    }
+
+    /// The verdicts, and the history if it was kept. Later entries are not taken.
+    pub(super) fn finish(&mut self) -> Option<(Judgement, Option<Vec<u8>>)> {
+        let judgement = self.judge.take()?.finish();
+        let history = self.history.take().and_then(|writer| writer.finish().ok());
+        Some((judgement, history))
+    }
+
+    fn is_decided(&self) -> bool {
+        match (self.until, &self.judge) {
+            (Until::Violated(id), Some(judge)) => judge.is_violated(id),
+            _ => false,
+        }
+    }
+
+    /// How many entries there are at the present instant, if they are too many to end.
+    pub(super) fn endless(&self) -> Option<u32> {
+        let (entries, room) = self.at_once(self.instant.at);
+        (entries > room).then_some(self.instant.entries)
+    }
+
+    /// How many entries there are so far at this instant, and up to how many are not too many.
+    pub(super) fn at_once(&self, instant: Duration) -> (usize, usize) {
+        let Present { at, entries, room } = self.instant;
+        if at == instant { (entries as usize, room.max(MOST_AT_ONCE)) } else { (0, MOST_AT_ONCE) }
+    }
+
+    fn evictions_after(&mut self, fact: &Fact) {
+        match &fact.news {
+            News::EvictionBegan { workload, task } => self.evictions.push(Eviction {
+                workload: workload.name().to_owned(),
+                from: task.member.clone(),
+                began: fact.at,
+                ended: None,
+            }),
+            News::EvictionEnded { workload, task } => {
+                let open = |eviction: &&mut Eviction| {
+                    eviction.ended.is_none()
+                        && eviction.workload == workload.name()
+                        && eviction.from == task.member
+                };
+                if let Some(eviction) = self.evictions.iter_mut().rev().find(open) {
+                    eviction.ended = Some(fact.at);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a fact helps to understand a failure; the rest is noise around it.
+fn tells(news: &News) -> bool {
+    !matches!(
+        news,
+        News::Recorded(_)
+            | News::Step(_)
+            | News::InstanceHealth { .. }
+            | News::Delivered { .. }
+            | News::Rewritten { .. }
+            | News::DeliveryTold { .. }
+            | News::MemberChanged(_)
+            | News::MemberTold { .. }
+            | News::Conditions(_)
+            | News::Access(_)
+            | News::Policy(_)
+            | News::Overrides
+            | News::Template(_)
+            | News::Namespace(_)
+            | News::HeldBack(_)
+    )
+}

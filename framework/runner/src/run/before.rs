@@ -1,0 +1,188 @@
+//! Objects as they were before a disturbance, and how they become so again.
+
+use std::fmt;
+
+use kube::Api;
+use kube::api::{DeleteParams, DynamicObject, PostParams};
+use serde_json::{Map, Value};
+
+use super::driver::{Driver, Miss};
+use super::object::{Asked, refused};
+use crate::objects::{karmada as objects, nodes as node_objects};
+use crate::scenario::{Manifest, Place};
+
+/// An object before it was changed, or deleted.
+pub(super) struct Before {
+    asked: Asked,
+    was: Option<DynamicObject>,
+    /// Whether it is the control plane that sees to it that it is as it should be.
+    is_a_copy: bool,
+    /// Whether it is deleted, and not only changed.
+    deleted: bool,
+}
+
+/// What the control plane's controllers write on templates: nobody would write that who makes them again.
+const CLAIMS: [&str; 2] = ["propagationpolicy.karmada.io/", "clusterpropagationpolicy.karmada.io/"];
+
+impl Driver<'_> {
+    /// The object that is meant, as it is before it is `deleted`, or changed. One that is being deleted is as good as gone.
+    pub(super) async fn before(
+        &self,
+        place: &Place,
+        object: &Manifest,
+        deleted: bool,
+    ) -> Result<Before, Miss> {
+        let asked = self.asked(place, object)?;
+        let was = asked.api.get_opt(&asked.name).await;
+        let was = was.map_err(|error| refused(&asked, "is looked at", &error))?;
+        let is_a_copy = matches!(place, Place::Member(_)) && was.is_some();
+        let was = was.filter(|was| was.metadata.deletion_timestamp.is_none());
+        Ok(Before { asked, was, is_a_copy, deleted })
+    }
+
+    /// The object of a member, as it is. When it is made again, nobody taints it.
+    pub(super) async fn member_before(&self, member: &str) -> Result<Before, Miss> {
+        let kind = if self.cluster.is_some() { node_objects::nodes() } else { objects::clusters() };
+        let api = Api::all_with(self.client.clone(), &kind);
+        let wanted = serde_json::json!({
+            "apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": member},
+        });
+        let asked = Asked { place: Place::ControlPlane.to_string(), api, name: member.to_owned(), wanted };
+        let was = asked.api.get(member).await;
+        let mut was = was.map_err(|error| refused(&asked, "is looked at", &error))?;
+        if let Some(spec) = was.data.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.remove("taints");
+        }
+        Ok(Before { asked, was: Some(was), is_a_copy: false, deleted: true })
+    }
+
+    /// Makes the object what it was. Answers whether that is done: what is being deleted still cannot be made again.
+    pub(super) async fn put_back(&self, before: &Before) -> Result<bool, Miss> {
+        let Before { asked, was, is_a_copy, deleted } = before;
+        if *is_a_copy {
+            return Ok(true);
+        }
+        loop {
+            let now = asked.api.get_opt(&asked.name).await;
+            let now = now.map_err(|error| refused(asked, "is looked at", &error))?;
+            let (step, result) = match (was, now) {
+                (None, None) => return Ok(true),
+                // Somebody else has deleted it since: what was changed of it went with it.
+                (Some(_), None) if !deleted => return Ok(true),
+                (Some(_), Some(now)) if now.metadata.deletion_timestamp.is_some() => return Ok(false),
+                (None, Some(_)) => {
+                    let deleted = asked.api.delete(&asked.name, &DeleteParams::default()).await;
+                    ("delete", deleted.map(drop))
+                }
+                (Some(was), None) => {
+                    let created = asked.api.create(&PostParams::default(), &made_again(was)).await;
+                    ("apply", created.map(drop))
+                }
+                (Some(was), Some(now)) => {
+                    let now = reverted(&asked.typed(&now)?, &asked.wanted, &asked.typed(was)?)?;
+                    let replaced = asked.api.replace(&asked.name, &PostParams::default(), &now).await;
+                    ("apply", replaced.map(drop))
+                }
+            };
+            match result {
+                Ok(()) => {
+                    self.mark(step, &[("object", &asked.to_string())]);
+                    return Ok(true);
+                }
+                // Somebody was faster: what is there now?
+                Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {}
+                Err(error) => return Err(refused(asked, "is what it was", &error)),
+            }
+        }
+    }
+}
+
+impl Before {
+    /// What `other` changed of the same object is to become what it was before this, too.
+    pub(super) fn also(&mut self, other: &Self) {
+        self.deleted |= other.deleted;
+        merge(&mut self.asked.wanted, &other.asked.wanted);
+    }
+}
+
+/// Adds to `whole` what is in `more`.
+fn merge(whole: &mut Value, more: &Value) {
+    match (whole, more) {
+        (Value::Object(whole), Value::Object(more)) => {
+            for (key, more) in more {
+                merge(whole.entry(key.clone()).or_insert(Value::Null), more);
+            }
+        }
+        (whole, more) => *whole = more.clone(),
+    }
+}
+
+/// The object as a person would make it again.
+fn made_again(was: &DynamicObject) -> DynamicObject {
+    let mut object = was.clone();
+    let metadata = std::mem::take(&mut object.metadata);
+    object.metadata.name = metadata.name;
+    object.metadata.namespace = metadata.namespace;
+    let theirs = |key: &String| CLAIMS.iter().any(|claim| key.starts_with(claim));
+    let own = |mut all: std::collections::BTreeMap<String, String>| {
+        all.retain(|key, _| !theirs(key));
+        all
+    };
+    object.metadata.labels = metadata.labels.map(own);
+    object.metadata.annotations = metadata.annotations.map(own);
+    if let Some(fields) = object.data.as_object_mut() {
+        fields.remove("status");
+    }
+    object
+}
+
+/// The object as it is `now`, but with what was `applied` to it as it `was` before.
+fn reverted(now: &Value, applied: &Value, was: &Value) -> Result<DynamicObject, Miss> {
+    let mut now = now.clone();
+    revert(&mut now, applied, was);
+    serde_json::from_value(now).map_err(|error| Miss::Broken(format!("an object is none: {error}")))
+}
+
+fn revert(now: &mut Value, applied: &Value, was: &Value) {
+    let (Some(fields), Some(applied)) = (now.as_object_mut(), applied.as_object()) else {
+        *now = was.clone();
+        return;
+    };
+    let none = Map::new();
+    let was = was.as_object().unwrap_or(&none);
+    for (key, applied) in applied {
+        match (fields.get_mut(key), was.get(key)) {
+            (Some(now), Some(was)) => revert(now, applied, was),
+            (_, Some(was)) => drop(fields.insert(key.clone(), was.clone())),
+            (_, None) => drop(fields.remove(key)),
+        }
+    }
+}
+
+impl fmt::Display for Before {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.asked.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_was_applied_becomes_what_it_was() {
+        let was = json!({"metadata": {"name": "a"}, "spec": {"size": 1, "place": {"zone": "a"}}});
+        let applied = json!({"metadata": {"name": "a"}, "spec": {"size": 2, "place": {"region": "b"}}});
+        let mut both = applied;
+        merge(&mut both, &json!({"spec": {"colour": "red"}}));
+        let applied = both;
+        let mut now = json!({"metadata": {"name": "a", "uid": "7"},
+            "spec": {"size": 2, "place": {"zone": "c", "region": "b"}, "told": true, "colour": "red"}});
+        revert(&mut now, &applied, &was);
+        let wanted = json!({"metadata": {"name": "a", "uid": "7"},
+            "spec": {"size": 1, "place": {"zone": "c"}, "told": true}});
+        assert_eq!(now, wanted);
+    }
+}

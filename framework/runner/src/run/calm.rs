@@ -1,0 +1,99 @@
+//! The step `calm`: whether anything is left of what was wrong.
+
+use std::collections::BTreeSet;
+
+use tokio::time::Instant;
+
+use super::driver::{Driver, Miss, Subject};
+use super::expect::at_rest;
+use crate::scenario::Calm;
+use capsize_history::facts::{Health, InstanceHealth, Member, Workload, WorkloadKey, World};
+
+/// What the step waits for, as reports have it.
+pub(crate) const AT_REST: &str = "the fleet is at rest";
+
+impl Driver<'_> {
+    /// Waits until the fleet has been at rest for as long as is asked for, without a break.
+    pub(super) async fn calm(&self, calm: &Calm) -> Result<(), Miss> {
+        let longest =
+            self.patience().rest(self.tolerated, self.start_up) + self.patience().removal(self.tolerated);
+        let within = self.within(&calm.within, longest)?;
+        let what = AT_REST.to_owned();
+        let lasts = self.length(&calm.lasts)?;
+        let end = Instant::now() + within;
+        let nodes = self.cluster.is_some();
+        let is_at_rest = |world: &World| unrest(world, nodes, &self.unkept).is_none();
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            self.until(
+                what.clone(),
+                Subject::Everything { nodes, unkept: self.unkept.clone() },
+                left,
+                |world, _| is_at_rest(world),
+            )
+            .await?;
+            if !self.wait(lasts, |world, _| !is_at_rest(world)).await? {
+                self.mark("lasted", &[("that", &what)]);
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What is not at rest, if anything: the first of it, by name. Where the members are `nodes`, the workloads are pods. What the
+/// `unkept` members have beside what they should have does not count.
+pub(super) fn unrest<'w>(world: &'w World, nodes: bool, unkept: &BTreeSet<String>) -> Option<Unrest<'w>> {
+    let member = world.members.iter().find(|(_, member)| !is_well(member));
+    if let Some((name, _)) = member {
+        return Some(Unrest::Member(name));
+    }
+    let rests = |key: &WorkloadKey, workload: &Workload| match nodes {
+        true => is_ready_somewhere(workload),
+        false => is_where_it_belongs(key, workload, world, unkept),
+    };
+    let mut workloads = world.workloads.iter();
+    workloads.find(|(key, workload)| !rests(key, workload)).map(|(key, _)| Unrest::Workload(key.name()))
+}
+
+/// Whom it is that is not at rest.
+pub(super) enum Unrest<'a> {
+    Member(&'a str),
+    Workload(&'a str),
+}
+
+fn is_well(member: &Member) -> bool {
+    member.health == Some(Health::Ready) && member.taints.is_empty() && !member.leaving
+}
+
+/// Bound to a node, ready there, and not being deleted.
+fn is_ready_somewhere(pod: &Workload) -> bool {
+    let ready = |node: &String| {
+        pod.instances.get(node).is_some_and(|instance| instance.health == InstanceHealth::Healthy)
+    };
+    pod.evictions.is_empty() && pod.assignment.keys().next().is_some_and(ready)
+}
+
+/// At rest, delivered to its members and to no others, and left nowhere else.
+fn is_where_it_belongs(
+    key: &WorkloadKey,
+    workload: &Workload,
+    world: &World,
+    unkept: &BTreeSet<String>,
+) -> bool {
+    let belongs = |member: &String| workload.targets().any(|target| target == member);
+    let managed = workload.running.iter().filter(|(_, running)| running.managed).map(|(member, _)| member);
+    let managed = managed.filter(|member| !unkept.contains(*member));
+    // What only others need is placed nowhere of its own, also when nobody needs it any more.
+    let has_a_place = workload.placeable || !workload.policy.is_empty();
+    let placed_by_nobody =
+        !workload.required_by.is_empty() || !has_a_place || is_left_behind(key, workload, world);
+    (workload.assignment.is_empty() && placed_by_nobody || at_rest(workload))
+        && workload.deliveries.keys().chain(managed).all(belongs)
+}
+
+/// Whether its policy is lazy, and says something else by now than the record, which may be fit for no member: that stays so
+/// until the template changes.
+fn is_left_behind(key: &WorkloadKey, workload: &Workload, world: &World) -> bool {
+    let claimed = world.templates.get(key).map_or(&workload.policy, |template| &template.policy);
+    world.policies.get(claimed).is_some_and(|policy| policy.lazy && policy.placement != workload.placement)
+}

@@ -1,0 +1,97 @@
+//! What a target would need to run a case, and has not: then the case is skipped.
+
+use serde_saphyr::Spanned;
+
+use super::case::Target;
+use super::implementation::Nature;
+use crate::scenario::{Case, Disturbance, Place, Step};
+use capsize_history::dialect::Speaks;
+
+/// What a target would need to run `case`, and has not.
+#[must_use]
+pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
+    let Target { profile, implementation } = target;
+    let nature = implementation.nature();
+    let Nature { switches, provider, .. } = &nature;
+    match (&case.scenario.cluster, profile.dialect) {
+        (None, Speaks::Nodes) => return Some("fleets: its members are nodes".into()),
+        (Some(_), Speaks::Karmada) => return Some("nodes: its members are clusters".into()),
+        _ => {}
+    }
+    let fixed = case.scenario.off.iter().find(|feature| !switches.contains(feature));
+    if let Some(fixed) = fixed {
+        return Some(format!("a switch for {fixed:?}"));
+    }
+    let breaks_down = case.scenario.steps().any(|step| matches!(step.value.act(), Step::Down(_)));
+    if breaks_down && provider.is_none() {
+        return Some("members on machines of their own".into());
+    }
+    let spared = case.scenario.steps().find_map(|step| match step.value.act() {
+        Step::Down(down) => {
+            let how = down.by.value.breakdown(|length| length.resolve(&profile.timings).ok_or(()));
+            provider.as_ref()?.spares(how.ok()?)
+        }
+        _ => None,
+    });
+    if let Some(lacks) = spared {
+        return Some(lacks.into());
+    }
+    if provider.is_some() && loses_data(case) {
+        return Some("members in this process, whose data can be lost".into());
+    }
+    if nature.is_live() && sets_clocks(case) {
+        return Some("clocks in this process, which can be set".into());
+    }
+    let strangers = provider.as_ref().is_some_and(|provider| !provider.makes_members());
+    if strangers && touches_members(case) {
+        return Some("members that were made for the run".into());
+    }
+    let real = provider.as_ref().is_some_and(|provider| !provider.simulates());
+    if real && sets_start_up(case) {
+        return Some("members in which replicas become ready as it is said".into());
+    }
+    let missing = case.scenario.features.iter().find(|feature| !profile.has(**feature));
+    missing.map(|feature| format!("{feature:?}"))
+}
+
+/// Whether anything is done to members past the implementation.
+fn touches_members(case: &Case) -> bool {
+    let touches = |step: &Spanned<Step>| match step.value.act() {
+        Step::Down(_) => true,
+        Step::Apply(apply) => matches!(apply.to.value, Place::Member(_)),
+        Step::Delete(delete) => matches!(delete.from.value, Place::Member(_)),
+        _ => false,
+    };
+    case.scenario.steps().any(touches)
+}
+
+/// Whether members lose what they hold.
+fn loses_data(case: &Case) -> bool {
+    disturbs(case, |fault| matches!(fault, Disturbance::Restore(_) | Disturbance::Wipe(_)))
+}
+
+/// Whether clocks are set, other than those of nodes, which are never elsewhere.
+fn sets_clocks(case: &Case) -> bool {
+    disturbs(case, |fault| matches!(fault, Disturbance::Skew(skew) if skew.node.is_none()))
+}
+
+/// Whether it has such a disturbance among its `faults`.
+fn disturbs(case: &Case, is_it: impl Fn(&Disturbance) -> bool) -> bool {
+    let disturbs = |step: &Spanned<Step>| match step.value.act() {
+        Step::Faults(windows) => windows.iter().any(|window| is_it(&window.value.fault.value)),
+        _ => false,
+    };
+    case.scenario.steps().any(disturbs)
+}
+
+/// Whether it says how long replicas take to become ready.
+fn sets_start_up(case: &Case) -> bool {
+    let sets = |step: &Spanned<Step>| match step.value.act() {
+        Step::StartUp(_) => true,
+        Step::Faults(windows) => {
+            windows.iter().any(|window| matches!(window.value.fault.value, Disturbance::StartUp(_)))
+        }
+        _ => false,
+    };
+    case.scenario.fleet.start_up.is_some() || case.scenario.steps().any(sets)
+}

@@ -1,0 +1,52 @@
+//! Lines of watches: what each says, and the order in which they were written.
+
+use std::sync::Arc;
+
+use kube::core::WatchEvent;
+use serde_json::Value;
+
+use capsize_history::{EventType, Field, Kind, Object, Recall};
+
+/// One line of one watch.
+pub(super) struct Line {
+    pub(super) source: usize,
+    /// The name of the cluster that the watch is on.
+    pub(super) on: Arc<str>,
+    /// How often its API server has come to hold what it held before. Versions of before are no longer those of after.
+    pub(super) restores: u32,
+    pub(super) text: String,
+}
+
+/// Reads what arrived at one instant and puts it into the order in which it was written, which the separate watches of one API
+/// server do not keep. What cannot be read is told to `failed`.
+pub(super) fn in_order(recall: &mut Recall, lines: Vec<Line>, mut failed: impl FnMut(String)) -> Vec<Kind> {
+    let mut seen = Vec::with_capacity(lines.len());
+    for Line { source, on, restores, text } in lines {
+        match read(recall, &on, &text) {
+            Ok(Some((event, object))) => {
+                let version = object.field("metadata", "resourceVersion").and_then(Field::text);
+                let version: u64 = version.and_then(|version| version.parse().ok()).unwrap_or_default();
+                seen.push(((source, restores, version), Kind::Event { on, event, object }));
+            }
+            Ok(None) => {}
+            Err(why) => failed(why),
+        }
+    }
+    seen.sort_by_key(|(place, _)| *place);
+    seen.into_iter().map(|(_, kind)| kind).collect()
+}
+
+/// What a line says; nothing, where it tells of no object.
+fn read(recall: &mut Recall, on: &str, text: &str) -> Result<Option<(EventType, Object)>, String> {
+    if let Some(usual) = recall.read_watched(on, text) {
+        return Ok(Some(usual));
+    }
+    let event: WatchEvent<Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    Ok(match event {
+        WatchEvent::Added(object) => Some((EventType::Added, object.into())),
+        WatchEvent::Modified(object) => Some((EventType::Modified, object.into())),
+        WatchEvent::Deleted(object) => Some((EventType::Deleted, object.into())),
+        WatchEvent::Bookmark(_) => None,
+        WatchEvent::Error(status) => return Err(status.to_string()),
+    })
+}

@@ -1,0 +1,191 @@
+//! The steps about any object: they ask the API server of the control plane, or of a member past its link.
+
+use std::fmt;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::StreamExt;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{Error, watch_object};
+use kube::{Api, Client};
+use serde_json::Value;
+use tokio::time::{Instant, sleep_until};
+
+use super::driver::{Driver, Miss};
+use crate::scenario::{Apply, Delete, Manifest, MemberRef, Place, Seen, SeenFor, Subresource, lacks};
+use capsize_judge::text::span;
+
+/// Who applies what a scenario is about.
+pub(super) const MANAGER: &str = "capsize";
+
+/// Who applies what disturbs: somebody else, so that what was applied before is not taken for left out now.
+pub(super) const DISTURBER: &str = "capsize-disturbance";
+
+/// An object somewhere, and what a step asks of it.
+pub(super) struct Asked {
+    pub(super) place: String,
+    pub(super) api: Api<DynamicObject>,
+    pub(super) name: String,
+    pub(super) wanted: Value,
+}
+
+impl Driver<'_> {
+    pub(super) async fn apply(&self, step: &Apply, manager: &str) -> Result<(), Miss> {
+        let asked = self.asked(&step.to.value, &step.object.value)?;
+        self.mark("apply", &[("object", &asked.to_string())]);
+        let params = PatchParams::apply(manager).force();
+        let patch = Patch::Apply(&asked.wanted);
+        let applied = match step.subresource {
+            None => asked.api.patch(&asked.name, &params, &patch).await,
+            Some(Subresource::Status) => asked.api.patch_status(&asked.name, &params, &patch).await,
+        };
+        applied.map(drop).map_err(|error| refused(&asked, "is applied", &error))
+    }
+
+    pub(super) async fn delete(&self, step: &Delete) -> Result<(), Miss> {
+        let asked = self.asked(&step.from.value, &step.object.value)?;
+        self.mark("delete", &[("object", &asked.to_string())]);
+        let deleted = asked.api.delete(&asked.name, &DeleteParams::default()).await;
+        deleted.map(drop).map_err(|error| refused(&asked, "is deleted", &error))
+    }
+
+    pub(super) async fn seen(&self, step: &Seen, wanted: bool) -> Result<(), Miss> {
+        let asked = self.asked(&step.place.value, &step.object.value)?;
+        let within = self.within(&step.within, self.patience().rest(self.tolerated, self.start_up))?;
+        let what = asked.expectation(wanted);
+        let (holds, last) = self.watch(&asked, within, |lacking| lacking.is_none() == wanted).await?;
+        if holds {
+            self.mark("seen", &[("that", &what)]);
+            return Ok(());
+        }
+        Err(Miss::Unmet { expected: what, seen: format!("after {}: {last}", span(within)) })
+    }
+
+    pub(super) async fn seen_for(&self, step: &SeenFor, wanted: bool) -> Result<(), Miss> {
+        let asked = self.asked(&step.place.value, &step.object.value)?;
+        let lasts = self.length(&step.lasts)?;
+        let what = format!("{} for {}", asked.expectation(wanted), span(lasts));
+        let began = self.log.now();
+        let (ceased, last) = self.watch(&asked, lasts, |lacking| lacking.is_none() != wanted).await?;
+        if !ceased {
+            self.mark("lasted", &[("that", &what)]);
+            return Ok(());
+        }
+        let after = span(self.log.now().saturating_sub(began));
+        Err(Miss::Unmet { expected: what, seen: format!("after {after}: {last}") })
+    }
+
+    pub(super) fn asked(&self, place: &Place, object: &Manifest) -> Result<Asked, Miss> {
+        let (place, client): (String, Client) = match place {
+            Place::ControlPlane => (place.to_string(), self.client.clone()),
+            Place::Member(member) => {
+                let name = self.name(member)?;
+                if self.dark.contains(&name) {
+                    let expected = format!("{name} answers");
+                    return Err(Miss::Unmet { expected, seen: "it has no power".into() });
+                }
+                let client = self.member(&name)?.onlooker();
+                (name, client)
+            }
+        };
+        let wanted = object.expand(|name| self.name(&MemberRef::Named(name.to_owned())))?;
+        let text = |pointer| wanted.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (api_version, name) = (text("/apiVersion"), text("/metadata/name"));
+        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &text("/kind")));
+        let namespace = text("/metadata/namespace");
+        let api = if namespace.is_empty() {
+            Api::all_with(client, &kind)
+        } else {
+            Api::namespaced_with(client, &namespace, &kind)
+        };
+        Ok(Asked { place, api, name, wanted })
+    }
+
+    /// Whether `holds` comes to hold of what the object lacks, while `within` passes; and what there was last.
+    async fn watch(
+        &self,
+        asked: &Asked,
+        within: Duration,
+        holds: impl Fn(Option<&str>) -> bool,
+    ) -> Result<(bool, String), Miss> {
+        let deadline = Instant::now() + within;
+        let mut changes = self.log.changes();
+        let mut states = pin!(watch_object(asked.api.clone(), &asked.name).default_backoff());
+        let mut last = "nothing is known of it".to_owned();
+        loop {
+            changes.mark_unchanged();
+            self.check_run()?;
+            let object = tokio::select! {
+                biased;
+                state = states.next() => match state {
+                    Some(Ok(object)) => object,
+                    // A kind that is not served yet has no objects.
+                    Some(Err(Error::InitialListFailed(kube::Error::Api(status)))) if status.code == 404 => None,
+                    Some(Err(error)) => {
+                        last = error.to_string();
+                        continue;
+                    }
+                    None => return Err(Miss::Broken("the watch of an object has ended".into())),
+                },
+                changed = changes.changed() => {
+                    changed.map_err(|_| Miss::Broken("the log is closed".into()))?;
+                    continue;
+                }
+                () = sleep_until(deadline) => return Ok((false, last)),
+            };
+            let lacking = match object {
+                None => Some("it does not exist".to_owned()),
+                Some(object) => lacks(&asked.typed(&object)?, &asked.wanted),
+            };
+            let holds = holds(lacking.as_deref());
+            last = lacking.unwrap_or_else(|| "it is as said".to_owned());
+            if holds {
+                return Ok((true, last));
+            }
+        }
+    }
+}
+
+impl Asked {
+    /// The object as JSON. What comes in a list does not say of which kind it is.
+    pub(super) fn typed(&self, object: &DynamicObject) -> Result<Value, Miss> {
+        let json = serde_json::to_value(object);
+        let mut json = json.map_err(|error| Miss::Broken(format!("an object is no JSON: {error}")))?;
+        for field in ["apiVersion", "kind"] {
+            json[field] = self.wanted[field].clone();
+        }
+        Ok(json)
+    }
+
+    fn expectation(&self, wanted: bool) -> String {
+        let mut more = self.wanted.clone();
+        if let Some(fields) = more.as_object_mut() {
+            fields.retain(|key, _| key != "apiVersion" && key != "kind");
+            if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.retain(|key, _| key != "name" && key != "namespace");
+            }
+            fields.retain(|_, value| value.as_object().is_none_or(|fields| !fields.is_empty()));
+        }
+        let is = if wanted { "is" } else { "is not" };
+        match more.as_object().is_some_and(serde_json::Map::is_empty) {
+            true => format!("{self} {is} there"),
+            false => format!("{self} {is} as said: {more}"),
+        }
+    }
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.wanted.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let namespace = self.wanted.pointer("/metadata/namespace").and_then(Value::as_str);
+        let slash = if namespace.is_some() { "/" } else { "" };
+        write!(f, "{kind} {}{slash}{} in {}", namespace.unwrap_or_default(), self.name, self.place)
+    }
+}
+
+pub(super) fn refused(asked: &Asked, what: &str, error: &kube::Error) -> Miss {
+    Miss::Unmet { expected: format!("{asked} {what}"), seen: error.to_string() }
+}

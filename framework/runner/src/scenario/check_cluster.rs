@@ -1,0 +1,142 @@
+//! What the YAML types cannot say of clusters with nodes and their steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use capsize_clusters::{Direction, Quantity};
+use serde_saphyr::{Location, Spanned};
+
+use super::check::{Checked, MOST_MEMBERS, Mistake, Scope, name, wrong};
+use super::clock::one_way;
+use super::cluster::{ClusterShape, Keeper, Pods, Skew, TaintedNodes};
+use super::step::Step;
+use capsize_judge::profile::Zones;
+
+/// What is said of single nodes and zones is said of those that there are.
+pub(super) fn check_cluster(shape: &Spanned<ClusterShape>) -> Checked {
+    let cluster = &shape.value;
+    let nodes: BTreeSet<String> = cluster.places().map(|(name, _)| name).collect();
+    if nodes.is_empty() || nodes.len() > MOST_MEMBERS {
+        return wrong(shape, format!("a cluster has 1 to {MOST_MEMBERS} nodes, not {}", nodes.len()));
+    }
+    if nodes.len() < cluster.places().count() {
+        return wrong(shape, "two nodes of this cluster have the same name: name the zones otherwise");
+    }
+    for zone in cluster.zones.keys() {
+        name(&Spanned::new(zone.clone(), shape.referenced, shape.defined), "a zone's name")?;
+    }
+    if let Some((zone, region)) = cluster.regions.iter().find(|(zone, _)| !cluster.zones.contains_key(*zone))
+    {
+        return wrong(region, format!("there is no zone `{zone}` in this cluster"));
+    }
+    quantities(&cluster.room)?;
+    let known = |name: &String| nodes.contains(name) || cluster.zones.contains_key(name);
+    if let Some((name, labels)) = cluster.labels.iter().find(|(name, _)| !known(name)) {
+        return wrong(labels, format!("there is no node and no zone `{name}` in this cluster"));
+    }
+    if let Some((flag, value)) = cluster.flags.iter().find(|(flag, _)| !Zones::FLAGS.contains(&flag.as_str()))
+    {
+        return wrong(value, format!("there is no flag `{flag}`; there are {}", Zones::FLAGS.join(", ")));
+    }
+    match cluster.flags.iter().find(|(_, value)| !(0.0..=1e6).contains(&value.value)) {
+        Some((flag, value)) => wrong(value, format!("{flag} is a number from 0 to 1000000")),
+        None => Ok(()),
+    }
+}
+
+/// Amounts are such as Kubernetes knows.
+fn quantities(amounts: &BTreeMap<String, Spanned<String>>) -> Checked {
+    let wrong_one = amounts.values().find(|amount| Quantity::parse(&amount.value).is_none());
+    wrong_one.map_or(Ok(()), |amount| {
+        wrong(amount, format!("`{}` is no amount: write 500m, 2 or 1Gi", amount.value))
+    })
+}
+
+/// Some steps are about fleets alone, some about nodes.
+pub(super) fn fits(step: &Spanned<Step>, on_nodes: bool) -> Checked {
+    let of_fleets = match &step.value {
+        Step::Workload(_) => "workload",
+        Step::Scale(_) => "scale",
+        Step::Override(_) => "override",
+        Step::Runs(_) => "runs",
+        Step::Refuse(_) => "refuse",
+        Step::Delay(_) => "delay",
+        Step::Disturb(_) => "disturb",
+        Step::Down(_) => "down",
+        Step::StartUp(_) => "startUp",
+        Step::TaskEnded(_) => "taskEnded",
+        Step::Kept(_) => "kept",
+        _ => "",
+    };
+    let of_nodes = match &step.value {
+        Step::Pods(_) => "pods",
+        Step::Silence(_) => "silence",
+        Step::Condition(_) => "condition",
+        Step::Skew(_) => "skew",
+        Step::TaintedNodes(_) => "taintedNodes",
+        _ => "",
+    };
+    match &step.value {
+        _ if on_nodes && !of_fleets.is_empty() => {
+            wrong(step, format!("`{of_fleets}` is a step for fleets, and this runs on a cluster"))
+        }
+        _ if !on_nodes && !of_nodes.is_empty() => {
+            wrong(step, format!("`{of_nodes}` is a step for clusters, and this runs on a fleet"))
+        }
+        Step::Partition(partition) if on_nodes && partition.direction != Direction::Both => {
+            wrong(step, "a node is cut off both ways")
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Scope<'_> {
+    pub(super) fn pods(&mut self, pods: &Pods) -> Checked {
+        let new = &pods.name;
+        let starts =
+            |longer: &str, name: &str| longer.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+        let other =
+            self.workload_names().find(|other| starts(other, &new.value) || starts(&new.value, other));
+        if let Some(other) = other {
+            return wrong(new, format!("pods of `{}` and `{other}` could not be told apart", new.value));
+        }
+        self.name_workload(new)?;
+        pods.on.iter().try_for_each(|node| self.member(node))?;
+        quantities(&pods.requests)?;
+        let counted = matches!(pods.kind.value, Keeper::Deployment | Keeper::StatefulSet);
+        let bound = matches!(pods.kind.value, Keeper::Pod | Keeper::StaticPod);
+        match &pods.replicas {
+            Some(replicas) if !counted => {
+                return wrong(replicas, "only a Deployment or a StatefulSet has replicas");
+            }
+            None if counted => return wrong(&pods.kind, "say how many: `replicas`"),
+            _ => {}
+        }
+        match pods.on.first() {
+            Some(node) if !bound => wrong(node, "only a Pod or a StaticPod says on which nodes"),
+            None if bound => wrong(&pods.kind, "say where: `on`"),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn skew(&mut self, skew: &Skew) -> Checked {
+        one_way(&skew.node, skew.ahead.as_ref(), skew.behind.as_ref())?;
+        self.strikes(&skew.node, skew.alias.as_ref())
+    }
+
+    pub(super) fn tainted_nodes(&self, tainted: &TaintedNodes, step: Location) -> Checked {
+        if let Some(zone) = &tainted.zone
+            && !self.has_zone(&zone.value)
+        {
+            return wrong(zone, format!("there is no zone `{}` in this cluster", zone.value));
+        }
+        if tainted.at_most.is_some_and(|most| most < tainted.at_least) {
+            let message = "`atMost` is less than `atLeast`".into();
+            return Err(Mistake { location: step, message });
+        }
+        if tainted.at_least == 0 && tainted.at_most.is_none() {
+            let message = "say how many: `atLeast` or `atMost`".into();
+            return Err(Mistake { location: step, message });
+        }
+        Ok(())
+    }
+}

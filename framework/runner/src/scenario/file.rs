@@ -1,0 +1,121 @@
+//! Finds scenario files and reads them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_saphyr::Spanned;
+
+use super::check::check;
+use super::document::Scenario;
+use super::read_error::ReadError;
+use super::step::Step;
+use capsize_judge::YamlError;
+
+/// A scenario that can be run, under the name it is reported by.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The folder of its file.
+    pub group: String,
+    /// Its file, as it was named.
+    pub file: String,
+    /// The scenario.
+    pub scenario: Scenario,
+}
+
+impl Case {
+    /// Group and name: `eviction/replacement-never-ready`.
+    #[must_use]
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.group, self.scenario.scenario.value)
+    }
+
+    /// File, line and column of a step; of the scenario itself where none is given.
+    #[must_use]
+    pub fn place(&self, step: Option<&Spanned<Step>>) -> String {
+        let location = step.map_or(self.scenario.scenario.referenced, |step| step.referenced);
+        format!("{}:{}:{}", self.file, location.line(), location.column())
+    }
+
+    /// The scenario in `text`, whose file is called `file` and lies in a folder called `group`.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub fn from_text(group: &str, file: &str, text: &str) -> Result<Self, Box<YamlError>> {
+        Ok(Self { group: group.into(), file: file.into(), scenario: parse(file, text)? })
+    }
+}
+
+/// So many nodes of YAML may a scenario have: enough for some 40 000 workloads, each with a policy.
+const MOST_NODES: usize = 1_000_000;
+
+/// Reads the scenario in `text`; errors name it `file`.
+///
+/// # Errors
+/// The first mistake, be it of YAML, of shape or of sense.
+pub fn parse(file: &str, text: &str) -> Result<Scenario, Box<YamlError>> {
+    let options = serde_saphyr::options! { budget: serde_saphyr::budget! { max_nodes: MOST_NODES } };
+    let scenario: Scenario = serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))?;
+    check(&scenario).map_err(|m| Box::new(YamlError::at(file, text, m.location, m.message)))?;
+    Ok(scenario)
+}
+
+/// All scenarios at `paths`, in the order of their ids: files, and whatever ends in `.yaml` in directories.
+///
+/// # Errors
+/// What cannot be read, a directory without a scenario, two cases of one id, and the first mistake in any file.
+pub fn find(paths: &[PathBuf]) -> Result<Vec<Case>, ReadError> {
+    let mut cases: BTreeMap<String, (PathBuf, Case)> = BTreeMap::new();
+    for path in paths {
+        let mut files = Vec::new();
+        files_at(path, &mut files)?;
+        if files.is_empty() {
+            return Err(ReadError::NoScenario { path: path.clone() });
+        }
+        for file in files {
+            let case = read(&file)?;
+            let id = case.id();
+            match cases.get(&id) {
+                Some((first, _)) if *first != file => {
+                    return Err(ReadError::Twice { id, first: first.clone(), second: file });
+                }
+                _ => cases.insert(id, (file, case)),
+            };
+        }
+    }
+    Ok(cases.into_values().map(|(_, case)| case).collect())
+}
+
+fn files_at(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), ReadError> {
+    let unreadable = |reason| ReadError::Unreadable { path: path.to_owned(), reason };
+    if fs::metadata(path).map_err(unreadable)?.is_file() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    let mut entries = fs::read_dir(path)
+        .and_then(|entries| entries.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>())
+        .map_err(unreadable)?;
+    entries.sort();
+    for entry in entries {
+        if entry.is_dir() {
+            files_at(&entry, files)?;
+        } else if entry.extension().is_some_and(|ending| ending == "yaml" || ending == "yml") {
+            files.push(entry);
+        }
+    }
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<Case, ReadError> {
+    let text =
+        fs::read_to_string(file).map_err(|reason| ReadError::Unreadable { path: file.to_owned(), reason })?;
+    Ok(Case::from_text(&group_of(file), &file.display().to_string(), &text)?)
+}
+
+/// The name of the folder that `file` is in.
+fn group_of(file: &Path) -> String {
+    let full = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let folder = full.parent().and_then(Path::file_name);
+    folder.map_or_else(|| "scenarios".into(), |name| name.to_string_lossy().into_owned())
+}

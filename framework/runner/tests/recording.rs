@@ -1,0 +1,122 @@
+//! A recording through a partition: nothing is lost, and nobody is told that it happened when it was found.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use capsize_clock::{Seed, Simulation, simulate};
+use capsize_clusters::{Direction, Fleet, FleetSpec, LinkFault, MemberSpec};
+use capsize_history::{Entry, EventType, Kind, Observer, Reader};
+use capsize_runner::record::{Record, Source, Tidings, of_members, served};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use serde_json::{Map, json};
+
+/// From when the member cannot be reached, and until when.
+const AWAY: (u64, u64) = (20, 80);
+
+fn config_map(name: &str) -> ConfigMap {
+    let metadata = ObjectMeta { name: Some(name.into()), ..ObjectMeta::default() };
+    ConfigMap { metadata, ..ConfigMap::default() }
+}
+
+/// What happens in the member while it is recorded, by a path that the partition does not touch.
+async fn happens(run: Simulation, fleet: &Fleet) {
+    let until = async |second: u64| {
+        run.clock.sleep(Duration::from_secs(second).saturating_sub(run.clock.elapsed())).await;
+    };
+    let member = fleet.member("m1").unwrap();
+    let maps: Api<ConfigMap> = Api::default_namespaced(member.client());
+    for name in ["changed", "deleted", "kept"] {
+        maps.create(&PostParams::default(), &config_map(name)).await.unwrap();
+    }
+    until(AWAY.0).await;
+    let partition = member.link().apply(LinkFault::BlackHole { direction: Direction::Both });
+    until(50).await;
+    let data = Patch::Merge(json!({"data": {"a": "b"}}));
+    maps.patch("changed", &PatchParams::default(), &data).await.unwrap();
+    maps.delete("deleted", &DeleteParams::default()).await.unwrap();
+    maps.create(&PostParams::default(), &config_map("new")).await.unwrap();
+    until(AWAY.1).await;
+    drop(partition);
+    until(120).await;
+    maps.delete("new", &DeleteParams::default()).await.unwrap();
+    until(130).await;
+}
+
+/// The history, and what was told meanwhile.
+async fn recorded(run: Simulation) -> (Vec<Entry>, Vec<Tidings>) {
+    let spec = FleetSpec { members: vec![MemberSpec::named("m1")] };
+    let fleet = Fleet::embedded(run, &spec, None);
+    let client = fleet.member("m1").unwrap().remote_client();
+    let resources = served(&client, &of_members(Default::default())).await.unwrap();
+    let source = Source { name: "m1".into(), client, resources };
+    let told = Mutex::new(Vec::new());
+    let mut history = Vec::new();
+    let record = Record { clock: run.clock, header: Map::new(), sources: vec![source] };
+    let tell = |tidings| told.lock().unwrap().push(tidings);
+    record.run(&mut history, happens(run, &fleet), tell).await.unwrap();
+    let entries = Reader::new("h.jsonl", history.as_slice()).map(Result::unwrap).collect();
+    (entries, told.into_inner().unwrap())
+}
+
+/// The config maps that are told of from `second` on, each with how long before that it may have happened.
+fn told_of(entries: &[Entry], from: u64, to: u64) -> Vec<(EventType, String, Duration)> {
+    let mut latency = Duration::ZERO;
+    let mut told = Vec::new();
+    for entry in entries {
+        match &entry.kind {
+            Kind::Mark(mark) => {
+                latency = Observer::of(mark).unwrap().map_or(latency, |observer| observer.latency);
+            }
+            Kind::Event { event, object, .. } if object.kind() == "ConfigMap" => {
+                let seconds = Duration::from_secs(from)..Duration::from_secs(to);
+                if seconds.contains(&entry.at) {
+                    told.push((*event, object.text("metadata", "name").into_owned(), latency));
+                }
+            }
+            Kind::Event { .. } => {}
+        }
+    }
+    told
+}
+
+#[test]
+fn what_happens_during_a_partition_is_found_afterwards_and_may_be_as_old_as_that() {
+    let (entries, tidings) = simulate(Seed(1), recorded);
+    let before = told_of(&entries, 0, AWAY.0);
+    let added: Vec<&str> = before.iter().map(|(_, name, _)| name.as_str()).collect();
+    assert!(["changed", "deleted", "kept"].iter().all(|name| added.contains(name)), "{before:?}");
+    assert!(before.iter().all(|(.., latency)| *latency < Duration::from_secs(1)), "{before:?}");
+    assert_eq!(told_of(&entries, AWAY.0, AWAY.1), []);
+    let found = told_of(&entries, AWAY.1, 119);
+    let events: Vec<_> = found.iter().map(|(event, name, _)| (*event, name.as_str())).collect();
+    let expected =
+        [(EventType::Added, "new"), (EventType::Modified, "changed"), (EventType::Deleted, "deleted")];
+    assert!(events.len() == 3 && expected.iter().all(|one| events.contains(one)), "{events:?}");
+    // The last answer before the partition came some seconds before it.
+    let silence = Duration::from_secs(AWAY.1 - AWAY.0);
+    assert!(found.iter().all(|(.., latency)| *latency >= silence && *latency < silence * 2), "{found:?}");
+    let after = told_of(&entries, 119, 130);
+    assert!(
+        matches!(&after[..], [(EventType::Deleted, name, latency)]
+        if name == "new" && *latency <= Duration::from_secs(3)),
+        "{after:?}"
+    );
+    assert!(matches!(&tidings[..], [Tidings::Complete, Tidings::Deaf(..), Tidings::Back(_)]), "{tidings:?}");
+}
+
+#[test]
+fn while_a_cluster_is_not_heard_nobody_knows_when_things_happen() {
+    let (entries, _) = simulate(Seed(1), recorded);
+    let during = entries
+        .iter()
+        .filter(|entry| (Duration::from_secs(AWAY.0 + 10)..Duration::from_secs(AWAY.1)).contains(&entry.at));
+    let before = entries.iter().rfind(|entry| entry.at < Duration::from_secs(AWAY.0 + 10)).unwrap();
+    let Kind::Mark(mark) = &before.kind else { panic!("{before:?}") };
+    let observer = Observer::of(mark).unwrap().unwrap();
+    assert!(observer.latency > Duration::from_secs(365 * 86_400), "{observer:?}");
+    assert_eq!(during.count(), 0);
+}

@@ -1,9 +1,0 @@
-//! Kubernetes' own objects: Node, Lease, Pod. Nodes are the members, and pods the workloads.
-
-mod fold;
-mod lease;
-mod node;
-pub mod objects;
-mod pod;
-
-pub use fold::Nodes;
