@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::draw::{Draw, one_of};
 use super::faults::Kind;
-use super::people;
 use super::style::Style;
+use super::user_actions;
 use capsize_judge::profile::{Feature, Profile, Start};
 
 /// How long replicas take to become ready.
@@ -58,8 +58,8 @@ impl Fleet {
         }
         let start_up = one_of(chance, &START_UPS);
         let inside = is_inside(draw.profile);
-        let acts = people::acts(draw.profile);
-        draw.features.extend(people::needs(draw.profile));
+        let acts = user_actions::acts(draw.profile);
+        draw.features.extend(user_actions::needs(draw.profile));
         Self { members, zones, regions, nodes, pull, start_up, inside, acts, ..Self::default() }
     }
 

@@ -6,18 +6,18 @@
 mod alarm;
 mod coverage;
 mod draw;
-mod extras;
 mod faults;
 mod fleet;
 mod graft;
 mod nodes;
 mod objects;
-mod people;
 mod plan;
 mod shrink;
 mod storm;
 mod style;
 mod timings;
+mod user_actions;
+mod workload_options;
 mod workloads;
 
 pub use alarm::Alarm;

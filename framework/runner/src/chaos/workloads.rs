@@ -5,9 +5,9 @@ use rand::RngExt;
 use serde_json::{Map, Value, json};
 
 use super::draw::{Draw, one_of};
-use super::extras;
 use super::fleet::Fleet;
 use super::style::Style;
+use super::workload_options;
 use capsize_judge::profile::Feature;
 
 /// The steps that make the workloads; their names go into the fleet.
@@ -33,9 +33,9 @@ pub(super) fn draw(chance: &mut Stream, draw: &mut Draw<'_>, fleet: &mut Fleet) 
             fleet.workloads.push(name.clone());
         }
         steps.push(json!({"workload": workload}));
-        steps.extend(extras::draw(chance, draw, fleet, (&name, scoped)));
+        steps.extend(workload_options::draw(chance, draw, fleet, (&name, scoped)));
     }
-    steps.extend(extras::taint_policy(chance, draw));
+    steps.extend(workload_options::taint_policy(chance, draw));
     steps
 }
 

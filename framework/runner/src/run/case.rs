@@ -10,15 +10,15 @@ use capsize_clusters::{Builder, Cluster, Fleet, FleetSpec, MemberSpec, Sockets, 
 use serde_json::{Map, Value, json};
 use serde_saphyr::Spanned;
 
-use super::account::Account;
 use super::controllers::Controllers;
 use super::driver::{Driver, Miss, Missed, restless};
+use super::fault_permission::Leave;
 use super::implementation::{Implementation, Nature, Site};
-use super::lack::lack;
-use super::leave::Leave;
 use super::log::{Log, Until};
-use super::nodes::cluster_spec;
 use super::recorder::Recorder;
+use super::requirements::lack;
+use super::run_state::Account;
+use super::steps::nodes::cluster_spec;
 use crate::chaos::Coverage;
 use crate::scenario::{Case, Length, StartUpTime};
 use capsize_history::Mark;

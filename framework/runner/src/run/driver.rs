@@ -1,5 +1,4 @@
-//! Runs the steps of one scenario: what all steps need, and the waiting. What the single steps do is in `act.rs`
-//! and `expect.rs`.
+//! Runs the steps of one scenario: what all steps need, and the waiting. What the single steps do is in `steps/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,13 +11,13 @@ use serde_saphyr::Spanned;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-use super::account::Eviction;
-use super::calm::{Unrest, unrest};
 use super::controllers::Controllers;
-use super::crew::Crew;
-use super::leave::Leave;
+use super::fault_permission::Leave;
 use super::log::Log;
-use super::patience::Patience;
+use super::pod_counts::Crew;
+use super::run_state::Eviction;
+use super::steps::quiescence::{Unrest, unrest};
+use super::wait_limits::Patience;
 use crate::nemesis::FaultGuard;
 use crate::objects::{karmada as objects, nodes as node_objects};
 use crate::scenario::{Length, MemberRef, Scenario, Selector, Step, Within};

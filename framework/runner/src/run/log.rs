@@ -6,9 +6,9 @@ use std::time::Duration;
 use capsize_clock::Clock;
 use tokio::sync::{Notify, watch};
 
-use super::account::{Account, Eviction, Heard};
-use super::lines::Line;
-use super::scribe::Scribe;
+use super::judge_worker::Scribe;
+use super::run_state::{Account, Eviction, Heard};
+use super::watch_lines::Line;
 use crate::chaos::Coverage;
 use capsize_history::facts::{Fact, World};
 use capsize_history::{Kind, Mark};

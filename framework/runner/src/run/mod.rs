@@ -4,36 +4,28 @@
 //! What a scenario looks like is [`crate::scenario`]'s, what must hold is [`capsize_judge::guarantee`]'s, and how results
 //! are told is [`capsize_report`]'s.
 
-mod account;
-mod act;
-mod before;
-mod calm;
 mod case;
-mod clocks;
 mod controllers;
-mod crew;
 mod driver;
-mod expect;
+mod fault_permission;
 mod faults;
 mod implementation;
-mod lack;
-mod leave;
-mod lines;
+mod judge_worker;
 mod log;
-mod losses;
-mod nodes;
-mod object;
-mod patience;
+mod pod_counts;
 mod recorder;
-mod scribe;
+mod requirements;
+mod run_state;
 mod side_by_side;
+mod steps;
 mod suite;
-mod troubles;
+mod wait_limits;
+mod watch_lines;
 
-pub(crate) use calm::AT_REST;
 pub use case::{Outcome, Target, run_case, run_case_until};
 pub use implementation::{Implementation, Nature, Site, StartError, Started};
-pub use lack::lack;
 pub use log::Until;
+pub use requirements::lack;
 pub use side_by_side::side_by_side;
+pub(crate) use steps::quiescence::AT_REST;
 pub use suite::{Options, run_cases};

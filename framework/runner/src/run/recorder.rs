@@ -13,8 +13,8 @@ use kube::Client;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinSet;
 
-use super::lines::Line;
 use super::log::Log;
+use super::watch_lines::Line;
 use crate::objects::{karmada as objects, nodes as node_objects};
 use crate::record::{Follower, Heard, Source, chain, served};
 use capsize_history::dialect::Speaks;

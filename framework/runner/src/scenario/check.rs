@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_saphyr::{Location, Spanned};
 
-use super::awaited::{Placed, PlacedOn};
 use super::check_cluster::{check_cluster, fits};
-use super::check_faults::possible;
+use super::check_fault_windows::possible;
 use super::document::{FleetShape, Scenario, Scheduling, Workload};
+use super::expectations::{Placed, PlacedOn};
+use super::member_ref::{MemberRef, Victims};
 use super::object::{Manifest, Place};
-use super::reference::{MemberRef, Victims};
 use super::step::{Flap, Party, Step};
 use super::time::Length;
 use capsize_judge::profile::{Feature, Timings};

@@ -6,7 +6,7 @@ use capsize_clusters::{Direction, Quantity};
 use serde_saphyr::{Location, Spanned};
 
 use super::check::{Checked, MOST_MEMBERS, Mistake, Scope, name, wrong};
-use super::clock::one_way;
+use super::clock_skew::one_way;
 use super::cluster::{ClusterShape, Keeper, Pods, Skew, TaintedNodes};
 use super::step::Step;
 use capsize_judge::profile::Zones;

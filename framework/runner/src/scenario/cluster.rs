@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::reference::{MemberRef, Victims};
+use super::member_ref::{MemberRef, Victims};
 use super::time::{Length, StartUpTime, Within};
 use capsize_history::facts::TaintEffect;
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
 use super::cluster::ClusterShape;
-use super::faults::Disturbance;
+use super::fault_windows::Disturbance;
 use super::step::{Disturb, Step};
 use super::time::{Length, StartUpTime};
 use capsize_history::facts::TaintEffect;

@@ -12,7 +12,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
-use super::reference::{MemberRef, Selector};
+use super::member_ref::{MemberRef, Selector};
 use super::time::{Length, Within};
 
 /// `apply`: a person applies an object on the server's side, and takes over the fields that were another's.

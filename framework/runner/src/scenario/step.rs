@@ -9,17 +9,17 @@ use capsize_clusters::Direction;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::awaited::{
-    Health, Instance, MemberGone, Moved, NotTainted, Placed, Settled, Stays, Tainted, TaskEnded,
-};
+use super::api_faults::{Cut, Fail, Slow};
+use super::breakdown::Down;
 use super::cluster::{Condition, Pods, Silence, Skew, TaintedNodes};
 use super::document::Workload;
-use super::down::Down;
-use super::faults::{Calm, Window};
+use super::expectations::{
+    Health, Instance, MemberGone, Moved, NotTainted, Placed, Settled, Stays, Tainted, TaskEnded,
+};
+use super::fault_windows::{Calm, Window};
+use super::member_ref::{MemberRef, Victims};
 use super::object::{Apply, Delete, Seen, SeenFor};
-use super::reference::{MemberRef, Victims};
 use super::time::{Length, StartUpTime, Within};
-use super::trouble::{Cut, Fail, Slow};
 use capsize_history::facts::TaintEffect;
 
 /// One step.

@@ -5,14 +5,17 @@ use std::time::Duration;
 use capsize_clusters::NodeFault;
 use jiff::SignedDuration;
 
-use super::driver::{Driver, Miss};
 use crate::nemesis::{FaultGuard, set_off};
+use crate::run::driver::{Driver, Miss};
 use crate::scenario::{Length, Whose, WrongClock};
 use capsize_history::facts::SKEW;
 
 impl Driver<'_> {
     /// Sets clocks wrong; `None` where nobody plays the part that it would strike.
-    pub(super) async fn set_clocks(&self, skew: &WrongClock) -> Result<Option<Vec<FaultGuard>>, Miss> {
+    pub(in crate::run) async fn set_clocks(
+        &self,
+        skew: &WrongClock,
+    ) -> Result<Option<Vec<FaultGuard>>, Miss> {
         let by = self.off_by(skew.ahead.as_ref(), skew.behind.as_ref())?;
         let victims = match skew.whose() {
             Some(Whose::Members(cluster)) => &cluster.value,
@@ -36,7 +39,7 @@ impl Driver<'_> {
     }
 
     /// How far a clock is to be off.
-    pub(super) fn off_by(
+    pub(in crate::run) fn off_by(
         &self,
         ahead: Option<&Length>,
         behind: Option<&Length>,

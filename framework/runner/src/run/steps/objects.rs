@@ -13,26 +13,26 @@ use kube::{Api, Client};
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
-use super::driver::{Driver, Miss};
+use crate::run::driver::{Driver, Miss};
 use crate::scenario::{Apply, Delete, Manifest, MemberRef, Place, Seen, SeenFor, Subresource, lacks};
 use capsize_judge::text::span;
 
 /// Who applies what a scenario is about.
-pub(super) const MANAGER: &str = "capsize";
+pub(in crate::run) const MANAGER: &str = "capsize";
 
 /// Who applies what disturbs: somebody else, so that what was applied before is not taken for left out now.
-pub(super) const DISTURBER: &str = "capsize-disturbance";
+pub(in crate::run) const DISTURBER: &str = "capsize-disturbance";
 
 /// An object somewhere, and what a step asks of it.
-pub(super) struct Asked {
-    pub(super) place: String,
-    pub(super) api: Api<DynamicObject>,
-    pub(super) name: String,
-    pub(super) wanted: Value,
+pub(in crate::run) struct Asked {
+    pub(in crate::run) place: String,
+    pub(in crate::run) api: Api<DynamicObject>,
+    pub(in crate::run) name: String,
+    pub(in crate::run) wanted: Value,
 }
 
 impl Driver<'_> {
-    pub(super) async fn apply(&self, step: &Apply, manager: &str) -> Result<(), Miss> {
+    pub(in crate::run) async fn apply(&self, step: &Apply, manager: &str) -> Result<(), Miss> {
         let asked = self.asked(&step.to.value, &step.object.value)?;
         self.mark("apply", &[("object", &asked.to_string())]);
         let params = PatchParams::apply(manager).force();
@@ -44,14 +44,14 @@ impl Driver<'_> {
         applied.map(drop).map_err(|error| refused(&asked, "is applied", &error))
     }
 
-    pub(super) async fn delete(&self, step: &Delete) -> Result<(), Miss> {
+    pub(in crate::run) async fn delete(&self, step: &Delete) -> Result<(), Miss> {
         let asked = self.asked(&step.from.value, &step.object.value)?;
         self.mark("delete", &[("object", &asked.to_string())]);
         let deleted = asked.api.delete(&asked.name, &DeleteParams::default()).await;
         deleted.map(drop).map_err(|error| refused(&asked, "is deleted", &error))
     }
 
-    pub(super) async fn seen(&self, step: &Seen, wanted: bool) -> Result<(), Miss> {
+    pub(in crate::run) async fn seen(&self, step: &Seen, wanted: bool) -> Result<(), Miss> {
         let asked = self.asked(&step.place.value, &step.object.value)?;
         let within = self.within(&step.within, self.patience().rest(self.tolerated, self.start_up))?;
         let what = asked.expectation(wanted);
@@ -63,7 +63,7 @@ impl Driver<'_> {
         Err(Miss::Unmet { expected: what, seen: format!("after {}: {last}", span(within)) })
     }
 
-    pub(super) async fn seen_for(&self, step: &SeenFor, wanted: bool) -> Result<(), Miss> {
+    pub(in crate::run) async fn seen_for(&self, step: &SeenFor, wanted: bool) -> Result<(), Miss> {
         let asked = self.asked(&step.place.value, &step.object.value)?;
         let lasts = self.length(&step.lasts)?;
         let what = format!("{} for {}", asked.expectation(wanted), span(lasts));
@@ -77,7 +77,7 @@ impl Driver<'_> {
         Err(Miss::Unmet { expected: what, seen: format!("after {after}: {last}") })
     }
 
-    pub(super) fn asked(&self, place: &Place, object: &Manifest) -> Result<Asked, Miss> {
+    pub(in crate::run) fn asked(&self, place: &Place, object: &Manifest) -> Result<Asked, Miss> {
         let (place, client): (String, Client) = match place {
             Place::ControlPlane => (place.to_string(), self.client.clone()),
             Place::Member(member) => {
@@ -151,7 +151,7 @@ impl Driver<'_> {
 
 impl Asked {
     /// The object as JSON. What comes in a list does not say of which kind it is.
-    pub(super) fn typed(&self, object: &DynamicObject) -> Result<Value, Miss> {
+    pub(in crate::run) fn typed(&self, object: &DynamicObject) -> Result<Value, Miss> {
         let json = serde_json::to_value(object);
         let mut json = json.map_err(|error| Miss::Broken(format!("an object is no JSON: {error}")))?;
         for field in ["apiVersion", "kind"] {
@@ -186,6 +186,6 @@ impl fmt::Display for Asked {
     }
 }
 
-pub(super) fn refused(asked: &Asked, what: &str, error: &kube::Error) -> Miss {
+pub(in crate::run) fn refused(asked: &Asked, what: &str, error: &kube::Error) -> Miss {
     Miss::Unmet { expected: format!("{asked} {what}"), seen: error.to_string() }
 }

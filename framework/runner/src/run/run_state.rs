@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::lines::{Line, in_order};
 use super::log::Until;
+use super::watch_lines::{Line, in_order};
 use crate::chaos::Coverage;
 use capsize_history::facts::{Fact, News, World};
 use capsize_history::{Entry, Kind, Recall, Writer};

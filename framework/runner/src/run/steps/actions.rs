@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use serde_saphyr::Spanned;
 use tokio::task::JoinSet;
 
-use super::account::Eviction;
-use super::driver::{Driver, Miss};
-use super::log::Log;
 use crate::nemesis::{Fault, FaultGuard, break_node, breakdown_mark, fault_mark};
 use crate::objects::{karmada as objects, nodes as node_objects};
+use crate::run::driver::{Driver, Miss};
+use crate::run::log::Log;
+use crate::run::run_state::Eviction;
 use crate::scenario::{self, Flap, How, Nuisance, Override, Scale, StartUpTime, Taint, Workload};
 
 impl Driver<'_> {
-    pub(super) async fn workload(&mut self, workload: &Workload) -> Result<(), Miss> {
+    pub(in crate::run) async fn workload(&mut self, workload: &Workload) -> Result<(), Miss> {
         let mut lasting = Vec::new();
         for toleration in &workload.policy.tolerations {
             let lasts = toleration.lasts.as_ref().map(|length| self.length(length)).transpose()?;
@@ -29,7 +29,7 @@ impl Driver<'_> {
         self.create(&objects::kind_of(workload), objects::workload(workload)).await
     }
 
-    pub(super) async fn scale(&self, scale: &Scale) -> Result<(), Miss> {
+    pub(in crate::run) async fn scale(&self, scale: &Scale) -> Result<(), Miss> {
         self.mark("scale", &[("workload", &scale.workload.value)]);
         let patch = json!({"spec": {"replicas": scale.to}});
         let api = self.api(&objects::deployments());
@@ -38,14 +38,14 @@ impl Driver<'_> {
     }
 
     /// How many replicas the workload that is to be scaled wants as it is.
-    pub(super) async fn replicas(&self, scale: &Scale) -> Result<u32, Miss> {
+    pub(in crate::run) async fn replicas(&self, scale: &Scale) -> Result<u32, Miss> {
         let template = self.api(&objects::deployments()).get(&scale.workload.value).await;
         let template = template.map_err(|error| refused("a look at the workload", &error))?;
         let replicas = template.data.pointer("/spec/replicas").and_then(Value::as_u64);
         Ok(replicas.and_then(|replicas| replicas.try_into().ok()).unwrap_or(1))
     }
 
-    pub(super) async fn make_different(&self, step: &Override) -> Result<(), Miss> {
+    pub(in crate::run) async fn make_different(&self, step: &Override) -> Result<(), Miss> {
         let name = &step.workload.value;
         self.mark("override", &[("workload", name)]);
         let clusters = step.clusters.iter().map(|cluster| self.name(&cluster.value));
@@ -54,13 +54,13 @@ impl Driver<'_> {
         self.create(&objects::override_policies(), policy).await
     }
 
-    pub(super) fn call(&mut self, alias: &Spanned<String>, member: String) {
+    pub(in crate::run) fn call(&mut self, alias: &Spanned<String>, member: String) {
         self.mark("call", &[(self.member_word(), &member), ("as", &alias.value)]);
         self.aliases.insert(alias.value.clone(), member);
     }
 
     /// Resolves the member that a step breaks, and names it.
-    pub(super) fn target(
+    pub(in crate::run) fn target(
         &mut self,
         member: &scenario::MemberRef,
         alias: Option<&Spanned<String>>,
@@ -73,7 +73,7 @@ impl Driver<'_> {
     }
 
     /// Resolves the members that a step breaks, and names the one if it is one.
-    pub(super) fn victims(
+    pub(in crate::run) fn victims(
         &mut self,
         victims: &scenario::Victims,
         alias: Option<&Spanned<String>>,
@@ -85,7 +85,7 @@ impl Driver<'_> {
     }
 
     /// Lets `fault` strike all of `members` at once, at a moment of the target's cycle of probes that the seed chooses.
-    pub(super) async fn strike(&mut self, members: &[String], fault: Fault) -> Result<(), Miss> {
+    pub(in crate::run) async fn strike(&mut self, members: &[String], fault: Fault) -> Result<(), Miss> {
         self.some_moment().await;
         self.ask_leave(members).await?;
         for member in members {
@@ -96,11 +96,11 @@ impl Driver<'_> {
     }
 
     /// Asks for leave to strike these, too.
-    pub(super) async fn ask_leave(&self, members: &[String]) -> Result<(), Miss> {
+    pub(in crate::run) async fn ask_leave(&self, members: &[String]) -> Result<(), Miss> {
         self.leave.ask(self.flapping.keys().chain(members)).await.map_err(Miss::Broken)
     }
 
-    pub(super) fn nuisance(&self, nuisance: &Nuisance) -> Result<Fault, Miss> {
+    pub(in crate::run) fn nuisance(&self, nuisance: &Nuisance) -> Result<Fault, Miss> {
         Ok(match nuisance {
             Nuisance::Jitter(by) => Fault::Jitter { by: self.length(by)? },
             Nuisance::Bandwidth(rate) => Fault::Bandwidth { rate: *rate },
@@ -116,7 +116,7 @@ impl Driver<'_> {
     }
 
     /// Lets the machines of all of `members` break down, as [`Self::strike`].
-    pub(super) async fn break_down(&mut self, members: &[String], how: &How) -> Result<(), Miss> {
+    pub(in crate::run) async fn break_down(&mut self, members: &[String], how: &How) -> Result<(), Miss> {
         let how = how.breakdown(|length| self.length(length))?;
         self.some_moment().await;
         self.ask_leave(members).await?;
@@ -148,12 +148,12 @@ impl Driver<'_> {
     }
 
     /// Lets `fault` strike the link to `member`, or its gate, at once.
-    pub(super) fn break_link(&self, member: &str, fault: Fault) -> Result<FaultGuard, Miss> {
+    pub(in crate::run) fn break_link(&self, member: &str, fault: Fault) -> Result<FaultGuard, Miss> {
         let (log, struck) = (self.log.clone(), self.member(member)?);
         Ok(fault.begin(member, (struck.link(), struck.gate()), move |mark| log.mark(mark)))
     }
 
-    pub(super) async fn flap(&mut self, flap: &Flap) -> Result<(), Miss> {
+    pub(in crate::run) async fn flap(&mut self, flap: &Flap) -> Result<(), Miss> {
         let name = self.target(&flap.cluster.value, flap.alias.as_ref())?;
         self.ask_leave(std::slice::from_ref(&name)).await?;
         let (down, up, times) = (self.length(&flap.down)?, self.length(&flap.up)?, flap.times.value);
@@ -189,7 +189,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    pub(super) async fn heal(&mut self, members: &[String]) -> Result<(), Miss> {
+    pub(in crate::run) async fn heal(&mut self, members: &[String]) -> Result<(), Miss> {
         let before = self.faults.len();
         self.faults.retain(|(broken, _)| !members.contains(broken));
         let mended = self.mend(members).await?;
@@ -204,7 +204,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    pub(super) async fn edit_taints(&mut self, taint: &Taint, add: bool) -> Result<(), Miss> {
+    pub(in crate::run) async fn edit_taints(&mut self, taint: &Taint, add: bool) -> Result<(), Miss> {
         let name = self.target(&taint.cluster.value, taint.alias.as_ref())?;
         let key = self.taint_key(&taint.key);
         let effect = taint.effect.to_string();
@@ -229,14 +229,14 @@ impl Driver<'_> {
         }
     }
 
-    pub(super) async fn delete_member(&mut self, member: &str) -> Result<(), Miss> {
+    pub(in crate::run) async fn delete_member(&mut self, member: &str) -> Result<(), Miss> {
         self.mark("deleteMember", &[(self.member_word(), member)]);
         self.unkept.insert(member.to_owned());
         let deleted = self.member_api().delete(member, &DeleteParams::default()).await;
         deleted.map(drop).map_err(|error| refused("the deletion of a member", &error))
     }
 
-    pub(super) fn set_start_up(&mut self, member: &str, takes: &StartUpTime) -> Result<(), Miss> {
+    pub(in crate::run) fn set_start_up(&mut self, member: &str, takes: &StartUpTime) -> Result<(), Miss> {
         let start_up = match takes {
             StartUpTime::Never => StartUp::Never,
             StartUpTime::After(length) => {
@@ -248,14 +248,14 @@ impl Driver<'_> {
         self.restore_start_up(member, start_up)
     }
 
-    pub(super) fn restore_start_up(&self, member: &str, start_up: StartUp) -> Result<(), Miss> {
+    pub(in crate::run) fn restore_start_up(&self, member: &str, start_up: StartUp) -> Result<(), Miss> {
         self.member(member)?.set_start_up(start_up);
         self.mark("startUp", &[("cluster", member)]);
         Ok(())
     }
 
     /// Makes the fleet's members known to the control plane, and waits until all of them are in use for a moment.
-    pub(super) async fn join_members(&self) -> Result<(), Miss> {
+    pub(in crate::run) async fn join_members(&self) -> Result<(), Miss> {
         for member in self.fleet.members() {
             let mut cluster = objects::cluster(member.spec());
             if let Some(reached) = self.sockets.and_then(|sockets| sockets.member(member.name())) {
@@ -268,7 +268,7 @@ impl Driver<'_> {
         let (names, patience) = (self.scenario.members(), self.patience().taint(false));
         for name in &names {
             let what = format!("{name} is ready and free of taints");
-            let subject = super::driver::Subject::Member(name.clone());
+            let subject = crate::run::driver::Subject::Member(name.clone());
             let joined = |world: &capsize_history::facts::World, _: &[Eviction]| {
                 world.members.get(name).is_some_and(|member| {
                     member.health == Some(capsize_history::facts::Health::Ready) && member.taints.is_empty()
@@ -281,20 +281,20 @@ impl Driver<'_> {
         Ok(())
     }
 
-    pub(super) fn kill(&mut self) {
+    pub(in crate::run) fn kill(&mut self) {
         self.end_rival();
         if self.controllers.kill() {
             self.log.mark(fault_mark("kill", None, "begin"));
         }
     }
 
-    pub(super) async fn start(&mut self) -> Result<(), Miss> {
+    pub(in crate::run) async fn start(&mut self) -> Result<(), Miss> {
         self.controllers.start().await.map_err(|error| Miss::Broken(error.to_string()))?;
         self.log.mark(fault_mark("kill", None, "end"));
         Ok(())
     }
 
-    pub(super) async fn create(&self, kind: &ApiResource, mut object: Value) -> Result<(), Miss> {
+    pub(in crate::run) async fn create(&self, kind: &ApiResource, mut object: Value) -> Result<(), Miss> {
         let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).map(str::to_owned);
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.retain(|_, value| !value.is_null());

@@ -6,10 +6,10 @@ use std::time::Duration;
 use capsize_clusters::NodeFault;
 use serde_saphyr::Spanned;
 
-use super::account::Eviction;
-use super::driver::{Driver, Miss, Subject};
-use super::object::MANAGER;
+use super::objects::MANAGER;
 use crate::nemesis::Fault;
+use crate::run::driver::{Driver, Miss, Subject};
+use crate::run::run_state::Eviction;
 use crate::scenario::{
     Health, Instance, MemberRef, Moved, NotTainted, Placed, PlacedOn, Runs, Settled, Stays, Step, Tainted,
     TaskEnded,
@@ -18,7 +18,7 @@ use capsize_history::facts::{InstanceHealth, Taint, TaintEffect, Workload, World
 use capsize_judge::text::span;
 
 impl Driver<'_> {
-    pub(super) async fn step(&mut self, step: &Step) -> Result<(), Miss> {
+    pub(in crate::run) async fn step(&mut self, step: &Step) -> Result<(), Miss> {
         match step {
             Step::Workload(workload) => self.workload(workload).await,
             Step::Scale(scale) => self.scale(scale).await,
@@ -100,7 +100,7 @@ impl Driver<'_> {
         }
     }
 
-    pub(super) async fn expect_anywhere(&self, step: &Step) -> Result<(), Miss> {
+    pub(in crate::run) async fn expect_anywhere(&self, step: &Step) -> Result<(), Miss> {
         match step {
             Step::Seen(seen) => self.seen(seen, true).await,
             Step::Unseen(seen) => self.seen(seen, false).await,
@@ -305,14 +305,14 @@ impl Subject {
     }
 }
 
-pub(super) fn has_taint(world: &World, member: &str, key: &str, effect: TaintEffect) -> bool {
+pub(in crate::run) fn has_taint(world: &World, member: &str, key: &str, effect: TaintEffect) -> bool {
     let this = |taint: &Taint| taint.key == key && taint.effect == effect;
     world.members.get(member).is_some_and(|member| member.taints.iter().any(this))
 }
 
 /// Whether nothing moves: as many replicas are assigned as are wanted, they run and are told to be healthy where they are not
 /// held back, and no eviction is under way.
-pub(super) fn at_rest(workload: &Workload) -> bool {
+pub(in crate::run) fn at_rest(workload: &Workload) -> bool {
     use capsize_history::facts::Scheduling;
     let assigned = &workload.assignment;
     let whole = match workload.placement.scheduling {
@@ -335,7 +335,7 @@ pub(super) fn at_rest(workload: &Workload) -> bool {
 }
 
 /// The placement that a step asks for, by names.
-pub(super) struct Wanted {
+pub(in crate::run) struct Wanted {
     exactly: Option<BTreeMap<String, Option<u64>>>,
     members: Option<usize>,
     including: BTreeSet<String>,
@@ -343,7 +343,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    pub(super) fn new(driver: &Driver<'_>, placed: &Placed) -> Result<Self, Miss> {
+    pub(in crate::run) fn new(driver: &Driver<'_>, placed: &Placed) -> Result<Self, Miss> {
         let names = |members: &[Spanned<MemberRef>]| -> Result<BTreeSet<String>, Miss> {
             members.iter().map(|member| driver.name(&member.value)).collect()
         };
@@ -364,7 +364,7 @@ impl Wanted {
         Ok(Self { exactly, members: placed.members, including, excluding })
     }
 
-    pub(super) fn holds(&self, assigned: &BTreeMap<String, u64>) -> bool {
+    pub(in crate::run) fn holds(&self, assigned: &BTreeMap<String, u64>) -> bool {
         let exactly = self.exactly.as_ref().is_none_or(|exactly| {
             let same = |(member, replicas): (&String, &Option<u64>)| {
                 assigned.get(member).is_some_and(|assigned| replicas.is_none_or(|wanted| wanted == *assigned))
@@ -377,7 +377,7 @@ impl Wanted {
             && !self.excluding.iter().any(|member| assigned.contains_key(member))
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(in crate::run) fn text(&self) -> String {
         let list = |names: &BTreeSet<String>| names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let mut parts = Vec::new();
         if let Some(exactly) = &self.exactly {

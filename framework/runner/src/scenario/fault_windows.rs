@@ -5,14 +5,14 @@
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::awaited::{Moved, Tainted};
-use super::clock::WrongClock;
+use super::api_faults::{Conflict, Crash, Cut, Fail, Late, Repeat, Slow};
+use super::clock_skew::WrongClock;
 use super::cluster::{Condition, Silence};
+use super::expectations::{Moved, Tainted};
+use super::member_ref::{MemberRef, Victims};
 use super::object::{Apply, Delete};
-use super::reference::{MemberRef, Victims};
 use super::step::{Delay, Disturb, Partition, Party, Refuse, Scale, StartUp, Taint};
 use super::time::{Length, Within};
-use super::trouble::{Conflict, Crash, Cut, Fail, Late, Repeat, Slow};
 
 /// One element of `faults`: what is wrong, from when, for how long.
 #[derive(Clone, Debug, Deserialize)]

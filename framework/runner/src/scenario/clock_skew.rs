@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::check::{Checked, Scope, wrong};
-use super::faults::Disturbance;
-use super::reference::Victims;
+use super::fault_windows::Disturbance;
+use super::member_ref::Victims;
 use super::step::Party;
 use super::time::Length;
 

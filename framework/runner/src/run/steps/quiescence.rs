@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
-use super::driver::{Driver, Miss, Subject};
-use super::expect::at_rest;
+use super::expectations::at_rest;
+use crate::run::driver::{Driver, Miss, Subject};
 use crate::scenario::Calm;
 use capsize_history::facts::{Health, InstanceHealth, Member, Workload, WorkloadKey, World};
 
@@ -14,7 +14,7 @@ pub(crate) const AT_REST: &str = "the fleet is at rest";
 
 impl Driver<'_> {
     /// Waits until the fleet has been at rest for as long as is asked for, without a break.
-    pub(super) async fn calm(&self, calm: &Calm) -> Result<(), Miss> {
+    pub(in crate::run) async fn calm(&self, calm: &Calm) -> Result<(), Miss> {
         let longest =
             self.patience().rest(self.tolerated, self.start_up) + self.patience().removal(self.tolerated);
         let within = self.within(&calm.within, longest)?;
@@ -42,7 +42,11 @@ impl Driver<'_> {
 
 /// What is not at rest, if anything: the first of it, by name. Where the members are `nodes`, the workloads are pods. What the
 /// `unkept` members have beside what they should have does not count.
-pub(super) fn unrest<'w>(world: &'w World, nodes: bool, unkept: &BTreeSet<String>) -> Option<Unrest<'w>> {
+pub(in crate::run) fn unrest<'w>(
+    world: &'w World,
+    nodes: bool,
+    unkept: &BTreeSet<String>,
+) -> Option<Unrest<'w>> {
     let member = world.members.iter().find(|(_, member)| !is_well(member));
     if let Some((name, _)) = member {
         return Some(Unrest::Member(name));
@@ -56,7 +60,7 @@ pub(super) fn unrest<'w>(world: &'w World, nodes: bool, unkept: &BTreeSet<String
 }
 
 /// Whom it is that is not at rest.
-pub(super) enum Unrest<'a> {
+pub(in crate::run) enum Unrest<'a> {
     Member(&'a str),
     Workload(&'a str),
 }

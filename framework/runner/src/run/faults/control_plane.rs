@@ -5,13 +5,13 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::ListParams;
 
-use super::driver::{Driver, Miss};
 use crate::nemesis::{FaultGuard, fault_mark, trouble};
+use crate::run::driver::{Driver, Miss};
 use crate::scenario::{Crash, Disturbance};
 
 impl Driver<'_> {
     /// Lets the API server be in trouble, if that is what `fault` asks for.
-    pub(super) async fn trouble(&mut self, fault: &Disturbance) -> Result<Option<FaultGuard>, Miss> {
+    pub(in crate::run) async fn trouble(&mut self, fault: &Disturbance) -> Result<Option<FaultGuard>, Miss> {
         let strikes = match fault {
             Disturbance::Fail(it) => ServerFault::Fail { status: it.with, every: it.every.value },
             Disturbance::Conflict(it) => ServerFault::Conflict { every: it.every.value },
@@ -42,14 +42,14 @@ impl Driver<'_> {
     }
 
     /// Lets the controllers die of a write to come. Nothing is recorded until they do.
-    pub(super) fn doom(&self, fault: &Disturbance, crash: &Crash) -> Result<GateGuard, Miss> {
+    pub(in crate::run) fn doom(&self, fault: &Disturbance, crash: &Crash) -> Result<GateGuard, Miss> {
         self.is_inside(fault)?;
         let crash = ServerFault::Crash { write: crash.write.value, done: crash.done };
         Ok(self.fleet.gate().apply(crash))
     }
 
     /// Starts controllers beside those that there are.
-    pub(super) async fn start_rival(&mut self, fault: &Disturbance) -> Result<(), Miss> {
+    pub(in crate::run) async fn start_rival(&mut self, fault: &Disturbance) -> Result<(), Miss> {
         self.is_inside(fault)?;
         let started = self.controllers.start_rival().await;
         if started.map_err(|error| Miss::Broken(error.to_string()))? {
@@ -59,7 +59,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    pub(super) fn end_rival(&mut self) {
+    pub(in crate::run) fn end_rival(&mut self) {
         if self.controllers.end_rival() {
             self.log.mark(fault_mark("rival", None, "end"));
         }

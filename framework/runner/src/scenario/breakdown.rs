@@ -4,7 +4,7 @@ use capsize_clusters::{Breakdown, Direction};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::reference::Victims;
+use super::member_ref::Victims;
 use super::time::Length;
 
 /// `down`.

@@ -2,18 +2,18 @@
 
 use capsize_clusters::{Backup, Member};
 
-use super::driver::{Driver, Miss};
 use crate::nemesis::{FaultGuard, shut_off};
+use crate::run::driver::{Driver, Miss};
 use crate::scenario::Disturbance;
 
 /// What a member is to be restored from.
-pub(super) struct Saved {
+pub(in crate::run) struct Saved {
     member: String,
     backup: Backup,
 }
 
 /// A loss of data in force.
-pub(super) enum Loss {
+pub(in crate::run) enum Loss {
     /// There are backups, which are restored in the end.
     Saved(Vec<Saved>),
     /// These have no power, and have lost what they held.
@@ -22,7 +22,7 @@ pub(super) enum Loss {
 
 impl Driver<'_> {
     /// Lets `members` lose what they hold, or takes the backups for that, if that is what `fault` asks for.
-    pub(super) fn lose(&mut self, fault: &Disturbance, members: &[String]) -> Result<Loss, Miss> {
+    pub(in crate::run) fn lose(&mut self, fault: &Disturbance, members: &[String]) -> Result<Loss, Miss> {
         if matches!(fault, Disturbance::Restore(_)) {
             return members.iter().map(|name| self.save(name)).collect::<Result<_, Miss>>().map(Loss::Saved);
         }
@@ -37,7 +37,7 @@ impl Driver<'_> {
     }
 
     /// Ends a loss. Who is restored is off until what comes back is dropped.
-    pub(super) fn regain(&mut self, loss: Loss) -> Result<Vec<FaultGuard>, Miss> {
+    pub(in crate::run) fn regain(&mut self, loss: Loss) -> Result<Vec<FaultGuard>, Miss> {
         match loss {
             Loss::Saved(saved) => self.restore(saved),
             Loss::Dark { members, guards } => {

@@ -7,7 +7,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::reference::MemberRef;
+use super::member_ref::MemberRef;
 use super::time::{Length, Within};
 use capsize_history::facts::{Health as MemberHealth, TaintEffect};
 

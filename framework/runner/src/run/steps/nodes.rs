@@ -5,10 +5,10 @@ use std::time::Duration;
 use capsize_clusters::{Cluster, ClusterSpec, Delay, NodeFault, NodeSpec, Stages};
 use rand::RngExt;
 
-use super::account::Eviction;
-use super::crew::Crew;
-use super::driver::{Driver, Miss, Subject};
-use super::expect::Wanted;
+use super::expectations::Wanted;
+use crate::run::driver::{Driver, Miss, Subject};
+use crate::run::pod_counts::Crew;
+use crate::run::run_state::Eviction;
 
 use crate::nemesis::{FaultGuard, break_node};
 use crate::objects::nodes as node_objects;
@@ -24,7 +24,7 @@ const NEVER: Duration = Duration::from_secs(366 * 86_400);
 
 /// The cluster to be, of that shape; `start_up` is what its start-up time has come to, and its kubelets renew their
 /// Leases once each `heartbeat`.
-pub(super) fn cluster_spec(
+pub(in crate::run) fn cluster_spec(
     shape: &ClusterShape,
     start_up: Option<Duration>,
     heartbeat: Duration,
@@ -47,7 +47,7 @@ pub(super) fn cluster_spec(
 }
 
 /// What is wrong with a node that says so, and what histories call that.
-pub(super) fn illness(ill: Ill) -> (&'static str, NodeFault) {
+pub(in crate::run) fn illness(ill: Ill) -> (&'static str, NodeFault) {
     let pressure = |condition: &str| ("pressure", NodeFault::Pressure(condition.into()));
     match ill {
         Ill::NotReady => ("not-ready", NodeFault::NotReady),
@@ -62,7 +62,7 @@ impl Driver<'_> {
         self.cluster.ok_or_else(|| Miss::Broken("this runs on a fleet, which has no nodes".into()))
     }
 
-    pub(super) async fn pods(&mut self, pods: &Pods) -> Result<(), Miss> {
+    pub(in crate::run) async fn pods(&mut self, pods: &Pods) -> Result<(), Miss> {
         let seconds = pods.tolerations.iter().filter_map(|toleration| toleration.seconds?.try_into().ok());
         let longest = seconds.map(Duration::from_secs).max().unwrap_or_default();
         self.tolerated = self.tolerated.max(longest);
@@ -81,7 +81,7 @@ impl Driver<'_> {
     }
 
     /// Lets `fault` strike all of `nodes` at once, at a moment of their heartbeat that the seed chooses.
-    pub(super) async fn strike_nodes(
+    pub(in crate::run) async fn strike_nodes(
         &mut self,
         nodes: &[String],
         kind: &'static str,
@@ -96,26 +96,31 @@ impl Driver<'_> {
     }
 
     /// Lets `fault` strike a node at once.
-    pub(super) fn break_node(&self, node: &str, kind: &str, fault: &NodeFault) -> Result<FaultGuard, Miss> {
+    pub(in crate::run) fn break_node(
+        &self,
+        node: &str,
+        kind: &str,
+        fault: &NodeFault,
+    ) -> Result<FaultGuard, Miss> {
         let kubelet = self.cluster()?.kubelet(node);
         let kubelet = kubelet.ok_or_else(|| Miss::Broken(format!("the cluster has no node {node}")))?;
         let log = self.log.clone();
         Ok(break_node((node, kubelet), (kind, fault.clone()), move |mark| log.mark(mark)))
     }
 
-    pub(super) async fn condition(&mut self, step: &Condition) -> Result<(), Miss> {
+    pub(in crate::run) async fn condition(&mut self, step: &Condition) -> Result<(), Miss> {
         let nodes = self.victims(&step.node.value, step.alias.as_ref())?;
         let (kind, fault) = illness(step.is);
         self.strike_nodes(&nodes, kind, &fault).await
     }
 
-    pub(super) async fn skew(&mut self, step: &Skew) -> Result<(), Miss> {
+    pub(in crate::run) async fn skew(&mut self, step: &Skew) -> Result<(), Miss> {
         let nodes = self.victims(&step.node.value, step.alias.as_ref())?;
         let by = self.off_by(step.ahead.as_ref(), step.behind.as_ref())?;
         self.strike_nodes(&nodes, SKEW, &NodeFault::Skew(by)).await
     }
 
-    pub(super) async fn expect_on_nodes(&self, step: &Step) -> Result<(), Miss> {
+    pub(in crate::run) async fn expect_on_nodes(&self, step: &Step) -> Result<(), Miss> {
         match step {
             Step::TaintedNodes(tainted) => self.tainted_nodes(tainted).await,
             Step::Settled(settled) => self.pods_settled(settled).await,
@@ -211,7 +216,7 @@ impl Driver<'_> {
     }
 
     /// Lets a part of the target's cycle of signs of life pass that the seed chooses.
-    pub(super) async fn some_moment(&mut self) {
+    pub(in crate::run) async fn some_moment(&mut self) {
         let cycle = self.profile.timings.status_update_frequency;
         let moment = self.phase.random_range(0..=cycle.as_micros().try_into().unwrap_or(u64::MAX));
         self.clock.sleep(Duration::from_micros(moment)).await;

@@ -9,14 +9,14 @@ use futures::FutureExt;
 use serde_saphyr::Spanned;
 use tokio::time::{Instant, sleep_until};
 
-use super::before::Before;
-use super::crew::Crew;
-use super::driver::{Driver, Miss};
-use super::expect::has_taint;
-use super::losses::Loss;
-use super::nodes::illness;
-use super::object::DISTURBER;
+use super::data_loss::Loss;
+use super::undo::Before;
 use crate::nemesis::{Fault, FaultGuard};
+use crate::run::driver::{Driver, Miss};
+use crate::run::pod_counts::Crew;
+use crate::run::steps::expectations::has_taint;
+use crate::run::steps::nodes::illness;
+use crate::run::steps::objects::DISTURBER;
 use crate::scenario::{Disturbance, MemberRef, Scale, Taint, Trigger, Victims, Window};
 use capsize_history::facts::World;
 use capsize_judge::text::span;
@@ -73,7 +73,7 @@ struct Awaited<'a> {
 
 impl Driver<'_> {
     /// Lets all of `windows` come and go.
-    pub(super) async fn faults(&mut self, windows: &[Spanned<Window>]) -> Result<(), Miss> {
+    pub(in crate::run) async fn faults(&mut self, windows: &[Spanned<Window>]) -> Result<(), Miss> {
         let mut agenda = Agenda::new();
         let mut awaited = Vec::new();
         for (index, window) in windows.iter().enumerate() {
@@ -214,7 +214,7 @@ impl Driver<'_> {
     }
 
     /// The members that are meant, if anybody plays their part now.
-    pub(super) fn struck(&self, victims: &Victims) -> Option<Vec<String>> {
+    pub(in crate::run) fn struck(&self, victims: &Victims) -> Option<Vec<String>> {
         match victims {
             Victims::Member(member) => Some(vec![self.name(member).ok()?]),
             Victims::Domain(..) => victims.of_domain(self.scenario),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{mem, thread};
 
-use super::account::{Account, Heard, MOST_AT_ONCE, Told};
+use super::run_state::{Account, Heard, MOST_AT_ONCE, Told};
 
 /// So much is handed to the thread at a time, as to wake it takes longer than to judge a line.
 const AT_ONCE: usize = 256;
@@ -134,8 +134,8 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use serde_json::{Map, Value};
 
-    use super::super::log::Until;
     use super::*;
+    use crate::run::log::Until;
     use capsize_history::Kind;
     use capsize_judge::profile::Profile;
 

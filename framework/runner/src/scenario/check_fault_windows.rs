@@ -2,13 +2,13 @@
 
 use serde_saphyr::Spanned;
 
+use super::api_faults::{Conflict, Crash, Cut, Fail, Repeat};
+use super::breakdown::{Down, How};
 use super::check::{Checked, Scope, wrong};
-use super::down::{Down, How};
-use super::faults::{Disturbance, Window};
+use super::fault_windows::{Disturbance, Window};
+use super::member_ref::Victims;
 use super::object::Subresource;
-use super::reference::Victims;
 use super::step::Nuisance;
-use super::trouble::{Conflict, Crash, Cut, Fail, Repeat};
 
 impl Scope<'_> {
     pub(super) fn window(&self, window: &Spanned<Window>) -> Checked {

@@ -6,13 +6,13 @@ use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, PostParams};
 use serde_json::{Map, Value};
 
-use super::driver::{Driver, Miss};
-use super::object::{Asked, refused};
 use crate::objects::{karmada as objects, nodes as node_objects};
+use crate::run::driver::{Driver, Miss};
+use crate::run::steps::objects::{Asked, refused};
 use crate::scenario::{Manifest, Place};
 
 /// An object before it was changed, or deleted.
-pub(super) struct Before {
+pub(in crate::run) struct Before {
     asked: Asked,
     was: Option<DynamicObject>,
     /// Whether it is the control plane that sees to it that it is as it should be.
@@ -26,7 +26,7 @@ const CLAIMS: [&str; 2] = ["propagationpolicy.karmada.io/", "clusterpropagationp
 
 impl Driver<'_> {
     /// The object that is meant, as it is before it is `deleted`, or changed. One that is being deleted is as good as gone.
-    pub(super) async fn before(
+    pub(in crate::run) async fn before(
         &self,
         place: &Place,
         object: &Manifest,
@@ -41,7 +41,7 @@ impl Driver<'_> {
     }
 
     /// The object of a member, as it is. When it is made again, nobody taints it.
-    pub(super) async fn member_before(&self, member: &str) -> Result<Before, Miss> {
+    pub(in crate::run) async fn member_before(&self, member: &str) -> Result<Before, Miss> {
         let kind = if self.cluster.is_some() { node_objects::nodes() } else { objects::clusters() };
         let api = Api::all_with(self.client.clone(), &kind);
         let wanted = serde_json::json!({
@@ -57,7 +57,7 @@ impl Driver<'_> {
     }
 
     /// Makes the object what it was. Answers whether that is done: what is being deleted still cannot be made again.
-    pub(super) async fn put_back(&self, before: &Before) -> Result<bool, Miss> {
+    pub(in crate::run) async fn put_back(&self, before: &Before) -> Result<bool, Miss> {
         let Before { asked, was, is_a_copy, deleted } = before;
         if *is_a_copy {
             return Ok(true);
@@ -99,7 +99,7 @@ impl Driver<'_> {
 
 impl Before {
     /// What `other` changed of the same object is to become what it was before this, too.
-    pub(super) fn also(&mut self, other: &Self) {
+    pub(in crate::run) fn also(&mut self, other: &Self) {
         self.deleted |= other.deleted;
         merge(&mut self.asked.wanted, &other.asked.wanted);
     }
