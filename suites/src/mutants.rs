@@ -12,7 +12,7 @@ use capsize_judge::guarantee::{Catalogue, Outcome};
 use capsize_judge::profile::Profile;
 use capsize_mutants::{Mutant, Wrong};
 use capsize_report::Status;
-use capsize_runner::run::{Implementation, Target, lack, run_case, side_by_side};
+use capsize_runner::run::{Implementation, Target, missing_requirement, run_case, side_by_side};
 use capsize_runner::scenario::Case;
 use clap::Args;
 use miette::miette;
@@ -96,7 +96,8 @@ impl Mutants {
         let profile = targets::find("reference").map_err(Trouble::input)?;
         let implementation = Reference::default();
         let target = Target { profile: &profile, implementation: &implementation };
-        let cases: Vec<&Case> = cases.iter().filter(|case| lack(case, target).is_none()).collect();
+        let cases: Vec<&Case> =
+            cases.iter().filter(|case| missing_requirement(case, target).is_none()).collect();
         let runs: Vec<(u64, &Case)> = (0..self.control).zip(cases.iter().copied().cycle()).collect();
         let mut alarms = Vec::new();
         side_by_side(

@@ -16,7 +16,7 @@ use capsize_history::dialect::Speaks;
 use capsize_judge::profile::{Program, Timings, Zones};
 use capsize_real::{Deed, Journal, free_port};
 use capsize_runner::objects::karmada as objects;
-use capsize_runner::run::{Implementation, Nature, Site, StartError, Started};
+use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartError, Started};
 use futures::future::LocalBoxFuture;
 use http::Request;
 use kube::{Client, Config};
@@ -89,19 +89,24 @@ impl Implementation for Processes {
         self.reference.admission(timings, seed)
     }
 
-    fn nature(&self) -> Nature {
-        Nature { is_outside: true, ..Nature::default() }
+    fn info(&self) -> ImplementationInfo {
+        ImplementationInfo { is_outside: true, ..ImplementationInfo::default() }
     }
 
-    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
         Box::pin(async move {
-            let sockets = site.sockets.ok_or_else(|| StartError("the fleet has no sockets".into()))?;
+            let sockets = environment.sockets.ok_or_else(|| StartError("the fleet has no sockets".into()))?;
             let folder = Folder::create(sockets, self.keeper.clone())
                 .map_err(|error| StartError(error.to_string()))?;
             let mut running = Running { children: Vec::new(), folder };
             for program in &self.programs {
-                running.start(program, (site.timings, site.zones)).map_err(|why| failed(program, &why))?;
-                running.ready(program, site.clock).await.map_err(|why| failed(program, &why))?;
+                running
+                    .start(program, (environment.timings, environment.zones))
+                    .map_err(|why| failed(program, &why))?;
+                running.ready(program, environment.clock).await.map_err(|why| failed(program, &why))?;
             }
             Ok(Box::new(running) as Started)
         })

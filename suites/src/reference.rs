@@ -14,7 +14,7 @@ use capsize_controllers::{
     Agent, Controllers, MemberClients, Metrics, Pace, Settings, admit, api, bounded, paced,
 };
 use capsize_judge::profile::{Feature, Profile, Timings};
-use capsize_runner::run::{Implementation, Nature, Site, StartError, Started};
+use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartError, Started};
 use futures::future::{LocalBoxFuture, ready};
 use kube::Client;
 use serde_json::Value;
@@ -102,7 +102,7 @@ impl Implementation for Reference {
         }))
     }
 
-    fn nature(&self) -> Nature {
+    fn info(&self) -> ImplementationInfo {
         let switches: &[Feature] = match self.rules.behaviour().evicts_by {
             EvictsBy::TaintManager => {
                 &[Feature::NoExecuteTaints, Feature::AutomaticNoExecute, Feature::GracefulEviction]
@@ -110,29 +110,32 @@ impl Implementation for Reference {
             // Evictions are always by tasks there.
             EvictsBy::Everything => &[Feature::NoExecuteTaints, Feature::AutomaticNoExecute],
         };
-        Nature { switches, ..Nature::default() }
+        ImplementationInfo { switches, ..ImplementationInfo::default() }
     }
 
-    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
-        Box::pin(ready(Ok(self.start_at(site))))
+    fn start<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+        Box::pin(ready(Ok(self.start_at(environment))))
     }
 }
 
 impl Reference {
     /// Starts it at once.
-    fn start_at(&self, site: &Site<'_>) -> Started {
+    fn start_at(&self, environment: &Environment<'_>) -> Started {
         let settings = Settings {
             disabled_controllers: self.disabled.clone(),
-            gates: gates(site.off),
-            ..settings(site.timings)
+            gates: gates(environment.off),
+            ..settings(environment.timings)
         };
         // In large fleets the first of all has leave to ask more of the control plane.
-        let client = |client| if site.is_rival { paced(client, PACE) } else { client };
-        let pulling = site.fleet.members().filter(|member| member.spec().sync == SyncMode::Pull);
+        let client = |client| if environment.is_rival { paced(client, PACE) } else { client };
+        let pulling = environment.fleet.members().filter(|member| member.spec().sync == SyncMode::Pull);
         let agents: Vec<_> = pulling
             .map(|member| Agent {
                 cluster: member.name().to_owned(),
-                client: client(site.fleet.client_from(member)),
+                client: client(environment.fleet.client_from(member)),
                 member: paced(member.client(), PACE),
                 clock: member.clock(),
                 settings: settings.clone(),
@@ -141,9 +144,9 @@ impl Reference {
             .map(Agent::start)
             .collect();
         let controllers = Controllers {
-            client: client(site.fleet.controllers_client()),
-            members: Arc::new(Links::of(site.fleet)),
-            clock: site.clock,
+            client: client(environment.fleet.controllers_client()),
+            members: Arc::new(Links::of(environment.fleet)),
+            clock: environment.clock,
             settings,
             rules: Arc::clone(&self.rules),
             metrics: Metrics::default(),

@@ -8,7 +8,7 @@ use capsize_clusters::Admission;
 use capsize_controllers::rules::node::{NodeBehaviour, NodeRelease, NodeRules, Rates, UnknownNodeBug};
 use capsize_controllers::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 use capsize_judge::profile::{Profile, Timings, Zones};
-use capsize_runner::run::{Implementation, Site, StartError, Started};
+use capsize_runner::run::{Environment, Implementation, StartError, Started};
 use futures::future::{LocalBoxFuture, ready};
 use serde_json::Value;
 
@@ -72,11 +72,17 @@ impl Implementation for NodeReference {
         None
     }
 
-    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
         let controllers = NodeControllers {
-            client: site.fleet.controllers_client(),
-            clock: site.clock,
-            settings: NodeSettings { controllers: self.controllers, ..settings(site.timings, site.zones) },
+            client: environment.fleet.controllers_client(),
+            clock: environment.clock,
+            settings: NodeSettings {
+                controllers: self.controllers,
+                ..settings(environment.timings, environment.zones)
+            },
             rules: Arc::clone(&self.rules),
             metrics: NodeMetrics::default(),
         };

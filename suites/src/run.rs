@@ -76,7 +76,7 @@ impl Run {
         let interrupt = Interrupt::default();
         let parties = self.parties(&interrupt)?;
         // Those that only simulate have nothing to undo.
-        if parties.iter().any(|party| party.implementation.nature().is_live()) {
+        if parties.iter().any(|party| party.implementation.info().is_live()) {
             interrupt.listen().map_err(|error| cannot_start(&error))?;
         }
         let mut canaries = String::new();
@@ -102,7 +102,7 @@ impl Run {
         let broken: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome.broken.as_deref()).collect();
         let is_well =
             broken.is_empty() && outcomes.iter().all(|outcome| outcome.case.status != Status::Failed);
-        let kept = parties.iter().filter_map(|party| party.implementation.nature().provider?.ended(is_well));
+        let kept = parties.iter().filter_map(|party| party.implementation.info().provider?.ended(is_well));
         let kept: String = kept.map(|kept| kept + "\n").collect();
         if let Some(asked) = interrupt.asked() {
             return Err(Trouble::Interrupted(asked));

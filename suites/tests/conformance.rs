@@ -9,7 +9,7 @@ use capsize::{conformance, targets};
 use capsize_clock::Seed;
 use capsize_judge::profile::{Profile, Start};
 use capsize_report::Status;
-use capsize_runner::run::{Implementation, Target, lack, run_case};
+use capsize_runner::run::{Implementation, Target, missing_requirement, run_case};
 use capsize_runner::scenario::Case;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let targets: Vec<_> =
         profiles.map(|profile| (profile, implementation(profile).expect("the profile is right"))).collect();
     let has = |(profile, implementation): &(&Profile, Box<dyn Implementation>), case: &Case| {
-        lack(case, Target { profile, implementation: &**implementation }).is_none()
+        missing_requirement(case, Target { profile, implementation: &**implementation }).is_none()
     };
     for case in &cases {
         assert!(targets.iter().any(|target| has(target, case)), "nobody can run {}", case.id());

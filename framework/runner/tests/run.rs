@@ -12,7 +12,7 @@ use capsize_judge::profile::{Profile, Timings};
 use capsize_report::Status;
 use capsize_runner::objects::karmada as objects;
 use capsize_runner::run::{
-    Implementation, Options, Outcome, Site, StartError, Started, Target, run_case, run_cases,
+    Environment, Implementation, Options, Outcome, StartError, Started, Target, run_case, run_cases,
 };
 use capsize_runner::scenario::Case;
 use futures::StreamExt;
@@ -60,9 +60,12 @@ impl Implementation for Idle {
         None
     }
 
-    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
         let mut tasks = JoinSet::new();
-        tasks.spawn(call_ready(site.fleet.control_plane().client()));
+        tasks.spawn(call_ready(environment.fleet.control_plane().client()));
         Box::pin(ready(Ok(Box::new(tasks) as Started)))
     }
 }
@@ -335,7 +338,7 @@ fn an_implementation_that_panics_breaks_its_case_and_no_other() {
         fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
             None
         }
-        fn start<'a>(&'a self, _: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+        fn start<'a>(&'a self, _: &'a Environment<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
             Box::pin(ready(Ok(Box::new(()) as Started)))
         }
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use capsize_runner::chaos::{Coverage, Kind, Phase, Plan};
+use capsize_runner::chaos::{Coverage, Phase, Plan, WorkloadKind};
 
 /// Counts of what came of seeds, however many there are.
 #[derive(Default)]
@@ -66,12 +66,12 @@ impl Tally {
 
 /// How often each fault struck in each phase, with each kind of workload about.
 fn table(coverage: &Coverage) -> String {
-    let mut rows: BTreeMap<&str, BTreeMap<(Phase, Kind), u64>> = BTreeMap::new();
+    let mut rows: BTreeMap<&str, BTreeMap<(Phase, WorkloadKind), u64>> = BTreeMap::new();
     for (cell, times) in coverage.cells() {
         rows.entry(&cell.fault).or_default().insert((cell.phase, cell.workload), times);
     }
     let mut text = String::new();
-    for kind in Kind::ALL {
+    for kind in WorkloadKind::ALL {
         let _ = write!(text, "\n{:<14}", kind.to_string());
         for phase in Phase::ALL {
             let _ = write!(text, "{:>10}", phase.to_string());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use capsize_clock::{Interrupt, Seed};
 use capsize_clusters::{Admission, Provider};
 use capsize_judge::profile::Timings;
-use capsize_runner::run::{Implementation, Nature, Site, StartError, Started};
+use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartError, Started};
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
 
@@ -28,12 +28,15 @@ impl Implementation for Provided {
         self.implementation.admission(timings, seed)
     }
 
-    fn nature(&self) -> Nature {
+    fn info(&self) -> ImplementationInfo {
         let (provider, interrupt) = (self.provider.clone(), self.interrupt.clone());
-        Nature { provider, interrupt, ..self.implementation.nature() }
+        ImplementationInfo { provider, interrupt, ..self.implementation.info() }
     }
 
-    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
-        self.implementation.start(site)
+    fn start<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+        self.implementation.start(environment)
     }
 }

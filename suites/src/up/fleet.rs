@@ -6,7 +6,7 @@ use capsize_apiserver::{ApiServer, Builder, Limits, Listening};
 use capsize_clock::Simulation;
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_runner::objects::karmada as objects;
-use capsize_runner::run::{Implementation, Site, Started};
+use capsize_runner::run::{Environment, Implementation, Started};
 use futures::future::join_all;
 use miette::miette;
 
@@ -57,8 +57,9 @@ impl Plan {
             installed.map_err(|error| Trouble::Environment(miette!("{error}")))?;
             let (timings, zones) = (&profile.timings, profile.zones.as_ref());
             let (sockets, is_rival) = (None, false);
-            let site = Site { clock: run.clock, fleet: &fleet, timings, zones, sockets, off: &[], is_rival };
-            let started = reference.start(&site).await;
+            let environment =
+                Environment { clock: run.clock, fleet: &fleet, timings, zones, sockets, off: &[], is_rival };
+            let started = reference.start(&environment).await;
             controllers = Some(started.map_err(|error| Trouble::Environment(miette!("{error}")))?);
         }
         Ok(Upright { servers, _controllers: controllers, _fleet: fleet })

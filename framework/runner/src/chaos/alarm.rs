@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::run::{AT_REST, Outcome};
-use capsize_judge::guarantee::Outcome as Came;
+use capsize_judge::guarantee::Outcome as GuaranteeOutcome;
 use capsize_report::Status;
 
 /// Why a run failed.
@@ -23,7 +23,8 @@ impl Alarm {
             return None;
         }
         let verdicts = outcome.case.judgement.iter().flat_map(|judgement| &judgement.verdicts);
-        let violated = verdicts.filter(|verdict| matches!(verdict.outcome, Came::Violated { .. }));
+        let violated =
+            verdicts.filter(|verdict| matches!(verdict.outcome, GuaranteeOutcome::Violated { .. }));
         let violated: Vec<_> = violated.map(|verdict| verdict.rule.id).collect();
         if !violated.is_empty() {
             return Some(Self::Guarantees(violated));

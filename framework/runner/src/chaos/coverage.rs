@@ -15,15 +15,15 @@ pub struct Coverage {
     cells: BTreeMap<Cell, u64>,
     /// What was about at the last strike, and when that was, as long as nothing but strikes has been told since: a whole
     /// zone is struck node by node, and to look about is to look at all that there is.
-    about: Option<(Duration, About)>,
+    about: Option<(Duration, Situation)>,
 }
 
 /// What a strike meets, but for other strikes.
 #[derive(Clone, Debug)]
-struct About {
+struct Situation {
     evicting: bool,
     tainted: bool,
-    kinds: BTreeSet<Kind>,
+    kinds: BTreeSet<WorkloadKind>,
 }
 
 /// A fault in a situation.
@@ -34,7 +34,7 @@ pub struct Cell {
     /// How far a failover was when it struck.
     pub phase: Phase,
     /// A kind of workload that was assigned somewhere then.
-    pub workload: Kind,
+    pub workload: WorkloadKind,
 }
 
 /// How far a failover is.
@@ -54,7 +54,7 @@ pub enum Phase {
 /// A kind of workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Kind {
+pub enum WorkloadKind {
     /// All replicas everywhere.
     Duplicated,
     /// Shared out by weights.
@@ -76,7 +76,7 @@ impl Coverage {
             return;
         };
         let known = self.about.take().filter(|(at, _)| *at == fact.at);
-        let (_, about) = self.about.insert(known.unwrap_or_else(|| (fact.at, About::of(world))));
+        let (_, about) = self.about.insert(known.unwrap_or_else(|| (fact.at, Situation::of(world))));
         let phase = about.phase(world.faults.len() > latest);
         for workload in about.kinds.iter().copied() {
             *self.cells.entry(Cell { fault: fault.to_owned(), phase, workload }).or_default() += 1;
@@ -92,7 +92,7 @@ impl Coverage {
 
     /// Whether there is a phase in which such a fault has not struck with such a workload about.
     #[must_use]
-    pub fn lacks(&self, fault: &str, workload: Kind) -> bool {
+    pub fn lacks(&self, fault: &str, workload: WorkloadKind) -> bool {
         let cell = |phase| Cell { fault: fault.to_owned(), phase, workload };
         Phase::ALL.into_iter().any(|phase| !self.cells.contains_key(&cell(phase)))
     }
@@ -116,13 +116,13 @@ fn strike(news: &News) -> Option<(&str, usize)> {
     }
 }
 
-impl About {
+impl Situation {
     fn of(world: &World) -> Self {
         let shuts_out = |taint: &Taint| taint.effect == TaintEffect::NoExecute;
         Self {
             evicting: world.workloads.values().any(|workload| !workload.evictions.is_empty()),
             tainted: world.members.values().any(|member| member.taints.iter().any(shuts_out)),
-            kinds: world.workloads.values().filter_map(Kind::of).collect(),
+            kinds: world.workloads.values().filter_map(WorkloadKind::of).collect(),
         }
     }
 
@@ -159,7 +159,7 @@ impl fmt::Display for Phase {
     }
 }
 
-impl Kind {
+impl WorkloadKind {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Duplicated, Self::Weighted, Self::ByRoom, Self::Scoped];
 
@@ -189,7 +189,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for WorkloadKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Duplicated => "duplicated",

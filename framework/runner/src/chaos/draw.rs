@@ -61,7 +61,7 @@ fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
         Speaks::Nodes => nodes::draw(seed_of_part, &mut draw),
     };
     let set = timings::draw(&mut seed_of_part.stream("timings"), style, profile.dialect);
-    let span = Span::of(profile, &set);
+    let span = FailoverTimes::of(profile, &set);
     let chance = &mut seed_of_part.stream("faults");
     let mut windows = match style {
         Style::Lite => faults::one_by_one(chance, span, &fleet),
@@ -108,14 +108,14 @@ fn fleet_with_workloads(seed: Seed, draw: &mut Draw<'_>) -> (Value, Fleet, Vec<V
 
 /// How long faults last that bring something about, in seconds.
 #[derive(Clone, Copy)]
-pub(super) struct Span {
+pub(super) struct FailoverTimes {
     /// Until a member counts as failed.
     pub(super) noticed: f64,
     /// Until what runs there has moved.
     pub(super) moved: f64,
 }
 
-impl Span {
+impl FailoverTimes {
     pub(super) fn of(profile: &Profile, set: &Map<String, Value>) -> Self {
         let timings = &profile.timings;
         let set = |name: &str, own: Duration| {

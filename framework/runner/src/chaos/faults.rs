@@ -4,23 +4,23 @@ use capsize_clock::Stream;
 use rand::RngExt;
 use serde_json::{Value, json};
 
-use super::draw::{Span, one_of, seconds};
+use super::draw::{FailoverTimes, one_of, seconds};
 use super::fleet::Fleet;
 use super::nodes;
 use super::style::Style;
 use super::workloads::MAINTAINED;
 
 /// A kind of fault: how one of it is drawn.
-pub(super) type Kind = fn(&mut Stream, &Fleet) -> Value;
+pub(super) type DrawFault = fn(&mut Stream, &Fleet) -> Value;
 
 /// All kinds that any target can be struck by.
-const KINDS: [Kind; 8] = [refuse, partition, delay, disturb, kill, taint, start_up, scale];
+const KINDS: [DrawFault; 8] = [refuse, partition, delay, disturb, kill, taint, start_up, scale];
 
 /// Those of the control plane itself, which only a target in this process is struck by.
-const INSIDE: [Kind; 9] = [fail, conflict, slow, lag, cut, repeat, stale, crash, rival];
+const INSIDE: [DrawFault; 9] = [fail, conflict, slow, lag, cut, repeat, stale, crash, rival];
 
 /// The kinds that may strike `fleet`.
-fn kinds(fleet: &Fleet) -> Vec<Kind> {
+fn kinds(fleet: &Fleet) -> Vec<DrawFault> {
     if fleet.nodes_are_members {
         return nodes::KINDS.to_vec();
     }
@@ -30,7 +30,7 @@ fn kinds(fleet: &Fleet) -> Vec<Kind> {
 }
 
 /// One after the other.
-pub(super) fn one_by_one(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<Value> {
+pub(super) fn one_by_one(chance: &mut Stream, span: FailoverTimes, fleet: &Fleet) -> Vec<Value> {
     let (mut windows, kinds) = (Vec::new(), kinds(fleet));
     let mut from = 0.0;
     for _ in 0..chance.random_range(1..=3) {
@@ -42,9 +42,14 @@ pub(super) fn one_by_one(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<
 }
 
 /// Of the kinds that this run has, as they fall; so many at most.
-pub(super) fn as_they_fall(chance: &mut Stream, span: Span, fleet: &Fleet, most: usize) -> Vec<Value> {
+pub(super) fn as_they_fall(
+    chance: &mut Stream,
+    span: FailoverTimes,
+    fleet: &Fleet,
+    most: usize,
+) -> Vec<Value> {
     let all = kinds(fleet);
-    let mut kinds: Vec<Kind> = all.iter().copied().filter(|_| chance.random_bool(0.4)).collect();
+    let mut kinds: Vec<DrawFault> = all.iter().copied().filter(|_| chance.random_bool(0.4)).collect();
     if kinds.is_empty() {
         kinds.push(*one_of(chance, &all));
     }
@@ -59,9 +64,9 @@ pub(super) fn as_they_fall(chance: &mut Stream, span: Span, fleet: &Fleet, most:
 /// fall as they will.
 pub(super) fn beside(
     chance: &mut Stream,
-    (style, span, others): (Style, Span, &[Value]),
+    (style, span, others): (Style, FailoverTimes, &[Value]),
     fleet: &Fleet,
-    kind: Kind,
+    kind: DrawFault,
 ) -> Vec<Value> {
     let lite = style == Style::Lite;
     let from = if lite { others.iter().map(end).fold(0.0, f64::max) } else { 0.0 };

@@ -7,7 +7,7 @@ use rand::RngExt;
 use serde_json::{Map, Value, json};
 
 use super::draw::{Draw, one_of};
-use super::faults::Kind;
+use super::faults::DrawFault;
 use super::style::Style;
 use super::user_actions;
 use capsize_judge::profile::{Feature, Profile, Start};
@@ -29,7 +29,7 @@ pub(super) struct Fleet {
     /// The names of the workloads with replicas.
     pub(super) workloads: Vec<String>,
     /// What people may do to it for a while.
-    pub(super) acts: Vec<Kind>,
+    pub(super) acts: Vec<DrawFault>,
     /// Whether it is a cluster whose nodes are the members.
     pub(super) nodes_are_members: bool,
 }

@@ -8,7 +8,7 @@ use capsize_clock::Seed;
 use rand::RngExt;
 use serde_json::{Value, json};
 
-use super::draw::{Span, seconds};
+use super::draw::{FailoverTimes, seconds};
 use super::faults;
 use super::fleet::{Fleet, is_inside};
 use super::plan::Plan;
@@ -30,7 +30,7 @@ pub(super) fn graft(seed: Seed, profile: &Profile, bases: &[Plan]) -> Option<Pla
     let turn = seed.0.checked_rem(bases.len() as u64)?;
     let base = &bases[usize::try_from(turn).ok()?].0;
     let chance = &mut seed.derive("graft").stream("faults");
-    let span = Span::of(profile, &serde_json::Map::new());
+    let span = FailoverTimes::of(profile, &serde_json::Map::new());
     let fleet = Fleet::of(base, is_inside(profile));
     let faults = json!({"faults": faults::as_they_fall(chance, span, &fleet, 3)});
     let steps = |list: &str| base[list].as_array().cloned().unwrap_or_default();

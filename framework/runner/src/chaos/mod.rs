@@ -21,7 +21,7 @@ mod workload_options;
 mod workloads;
 
 pub use alarm::Alarm;
-pub use coverage::{Cell, Coverage, Kind, Phase};
+pub use coverage::{Cell, Coverage, Phase, WorkloadKind};
 pub use draw::draw;
 pub use plan::Plan;
 pub use shrink::shrink;

@@ -14,10 +14,10 @@ use super::workloads::MAINTAINED;
 use capsize_judge::profile::Feature;
 
 /// A kind of fault: how one of it is drawn.
-type Kind = fn(&mut Stream, &Fleet) -> Value;
+type DrawFault = fn(&mut Stream, &Fleet) -> Value;
 
 /// All kinds that strike nodes.
-pub(super) const KINDS: [Kind; 10] =
+pub(super) const KINDS: [DrawFault; 10] =
     [silence, silence, partition, condition, skew, kill, taint, delete_node, cordon, relabel];
 
 /// The cluster as a scenario has it, what faults may strike in it, and the steps that make its pods.

@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 use serde_saphyr::{FlowMap, FlowSeq};
 
-use super::coverage::Kind;
+use super::coverage::WorkloadKind;
 use super::fleet::Fleet;
 use crate::scenario::Case;
 use capsize_judge::YamlError;
@@ -53,7 +53,7 @@ impl Plan {
     /// The text of its file.
     #[must_use]
     pub fn text(&self) -> String {
-        serde_saphyr::to_string(&Lines(&self.0)).expect("a tree of texts and numbers can be written")
+        serde_saphyr::to_string(&BlockStyle(&self.0)).expect("a tree of texts and numbers can be written")
     }
 
     /// The scenario, to be run.
@@ -79,12 +79,12 @@ impl Plan {
     }
 
     /// What it would try: each kind of fault, as histories name it, with each kind of workload.
-    pub fn tries(&self) -> impl Iterator<Item = (&str, Kind)> {
+    pub fn tries(&self) -> impl Iterator<Item = (&str, WorkloadKind)> {
         let list = |name: &str| self.0[name].as_array().into_iter().flatten();
         let windows = list("when").filter_map(|step| step["faults"].as_array()).flatten();
         let faults: BTreeSet<&str> =
             windows.filter_map(|window| Some(name_of(window["fault"].as_object()?.iter().next()?))).collect();
-        let kinds: BTreeSet<Kind> = list("given").filter_map(Kind::of_step).collect();
+        let kinds: BTreeSet<WorkloadKind> = list("given").filter_map(WorkloadKind::of_step).collect();
         faults.into_iter().flat_map(move |fault| kinds.clone().into_iter().map(move |kind| (fault, kind)))
     }
 
@@ -115,14 +115,14 @@ fn name_of<'a>((kind, how): (&'a String, &'a Value)) -> &'a str {
 }
 
 /// Steps and faults a line each.
-struct Lines<'a>(&'a Value);
+struct BlockStyle<'a>(&'a Value);
 
-impl Serialize for Lines<'_> {
+impl Serialize for BlockStyle<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::Array(items) => {
                 let mut list = serializer.serialize_seq(Some(items.len()))?;
-                items.iter().try_for_each(|item| list.serialize_element(&Lines(item)))?;
+                items.iter().try_for_each(|item| list.serialize_element(&BlockStyle(item)))?;
                 list.end()
             }
             Value::Object(fields)
@@ -134,22 +134,22 @@ impl Serialize for Lines<'_> {
                 let mut map = serializer.serialize_map(Some(ordered.len()))?;
                 for (key, value) in ordered {
                     if LISTS.contains(&key.as_str()) {
-                        map.serialize_entry(key, &Lines(value))?;
+                        map.serialize_entry(key, &BlockStyle(value))?;
                     } else {
-                        map.serialize_entry(key, &Line(value))?;
+                        map.serialize_entry(key, &FlowStyle(value))?;
                     }
                 }
                 map.end()
             }
-            other => Line(other).serialize(serializer),
+            other => FlowStyle(other).serialize(serializer),
         }
     }
 }
 
 /// Everything on one line.
-struct Line<'a>(&'a Value);
+struct FlowStyle<'a>(&'a Value);
 
-impl Serialize for Line<'_> {
+impl Serialize for FlowStyle<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::Array(_) => FlowSeq(self.0).serialize(serializer),
@@ -190,7 +190,7 @@ then:
     #[test]
     fn a_plan_tells_what_it_would_try() {
         let plan = Plan::read("lite-7.yaml", TEXT).unwrap();
-        assert_eq!(plan.tries().collect::<Vec<_>>(), [("refuse", Kind::Duplicated)]);
+        assert_eq!(plan.tries().collect::<Vec<_>>(), [("refuse", WorkloadKind::Duplicated)]);
     }
 
     #[test]

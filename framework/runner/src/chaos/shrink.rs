@@ -11,10 +11,10 @@ use super::faults::OFF_BY;
 use super::plan::Plan;
 
 /// Smaller plans than the one given, the smallest first.
-type Pass = fn(&Value) -> Vec<Value>;
+type ShrinkPass = fn(&Value) -> Vec<Value>;
 
 /// In the order of what helps a reader most.
-const PASSES: [Pass; 6] =
+const PASSES: [ShrinkPass; 6] =
     [fewer_faults, fewer_workloads, fewer_members, plainer, simpler_faults, smaller_numbers];
 
 /// The smallest plan found that `still_fails`, with at most so many `tries`.

@@ -5,19 +5,19 @@ use capsize_clock::Stream;
 use rand::RngExt;
 use serde_json::{Value, json};
 
-use super::draw::{Span, one_of, seconds};
-use super::faults::{Kind, crash, kill, partition, refuse, rival, scale, start_up, window};
+use super::draw::{FailoverTimes, one_of, seconds};
+use super::faults::{DrawFault, crash, kill, partition, refuse, rival, scale, start_up, window};
 use super::fleet::Fleet;
 use super::nodes;
 use super::workloads::MAINTAINED;
 
 /// Draws windows from a moment on.
-type Pattern = fn(&mut Stream, Span, &Fleet, f64) -> Vec<Value>;
+type Pattern = fn(&mut Stream, FailoverTimes, &Fleet, f64) -> Vec<Value>;
 
 const PATTERNS: [Pattern; 5] = [domain, cascade, flapping, meanwhile, drained];
 
 /// A few patterns, each somewhere in the time that a failover takes.
-pub(super) fn draw(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<Value> {
+pub(super) fn draw(chance: &mut Stream, span: FailoverTimes, fleet: &Fleet) -> Vec<Value> {
     let mut windows = Vec::new();
     for _ in 0..chance.random_range(1..=3) {
         let at = chance.random_range(0.0..span.moved);
@@ -27,7 +27,7 @@ pub(super) fn draw(chance: &mut Stream, span: Span, fleet: &Fleet) -> Vec<Value>
 }
 
 /// All of a zone or a region.
-fn domain(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value> {
+fn domain(chance: &mut Stream, span: FailoverTimes, fleet: &Fleet, at: f64) -> Vec<Value> {
     let fields = [("zone", &fleet.zones), ("region", &fleet.regions)];
     let fields: Vec<_> = fields.into_iter().filter(|(_, places)| !places.is_empty()).collect();
     let (field, places) = *one_of(chance, &fields);
@@ -38,7 +38,7 @@ fn domain(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value>
 }
 
 /// One member after another, before the first is back.
-fn cascade(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value> {
+fn cascade(chance: &mut Stream, span: FailoverTimes, fleet: &Fleet, at: f64) -> Vec<Value> {
     let kind = *one_of(chance, &fleet.losses());
     let step = chance.random_range(0.5..span.noticed);
     let lasts = span.length(chance);
@@ -51,7 +51,7 @@ fn cascade(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value
 }
 
 /// Down and up again, about as long as it takes to be noticed.
-fn flapping(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value> {
+fn flapping(chance: &mut Stream, span: FailoverTimes, fleet: &Fleet, at: f64) -> Vec<Value> {
     let (down, up) =
         (span.noticed * chance.random_range(0.3..1.5), span.noticed * chance.random_range(0.1..1.5));
     let fault = lost(fleet, fleet.any_member(chance));
@@ -60,7 +60,7 @@ fn flapping(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Valu
 }
 
 /// A member is lost for good measure, and something else goes wrong just when its failover is under way.
-fn meanwhile(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value> {
+fn meanwhile(chance: &mut Stream, span: FailoverTimes, fleet: &Fleet, at: f64) -> Vec<Value> {
     let member = fleet.any_member(chance);
     let lost = window(at, span.moved * chance.random_range(1.1..2.0), &lost(fleet, member));
     let trigger = if fleet.workloads.is_empty() || chance.random_bool(0.5) {
@@ -72,11 +72,11 @@ fn meanwhile(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Val
     };
     let mut kinds = match fleet.nodes_are_members {
         true => nodes::KINDS.to_vec(),
-        false => vec![kill as Kind, refuse, partition, start_up, scale],
+        false => vec![kill as DrawFault, refuse, partition, start_up, scale],
     };
     kinds.extend(fleet.acts.iter().filter(|_| !fleet.workloads.is_empty()));
     if fleet.inside {
-        kinds.extend([crash as Kind, rival]);
+        kinds.extend([crash as DrawFault, rival]);
     }
     let second = json!({
         "after": trigger,
@@ -88,7 +88,7 @@ fn meanwhile(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Val
 }
 
 /// A person taints a member for one thing, and for another soon after.
-fn drained(chance: &mut Stream, span: Span, fleet: &Fleet, at: f64) -> Vec<Value> {
+fn drained(chance: &mut Stream, span: FailoverTimes, fleet: &Fleet, at: f64) -> Vec<Value> {
     let member = fleet.any_member(chance).to_owned();
     let taint = |key: &str| json!({"taint": {fleet.word(): member, "key": key, "effect": "NoExecute"}});
     let [first, second] = MAINTAINED.map(taint);

@@ -5,13 +5,13 @@ use rand::RngExt;
 use serde_json::{Value, json};
 
 use super::draw::one_of;
-use super::faults::Kind;
+use super::faults::DrawFault;
 use super::fleet::Fleet;
 use super::objects::{deployment, policy};
 use capsize_judge::profile::{Feature, Profile};
 
 /// How one of it is drawn on a fleet with workloads, and what a target needs for it.
-const ACTS: [(Kind, Option<Feature>); 12] = [
+const ACTS: [(DrawFault, Option<Feature>); 12] = [
     (ghost, Some(Feature::PullMembers)),
     (leave, None),
     (withdraw, None),
@@ -27,7 +27,7 @@ const ACTS: [(Kind, Option<Feature>); 12] = [
 ];
 
 /// Those that a target knows.
-pub(super) fn acts(profile: &Profile) -> Vec<Kind> {
+pub(super) fn acts(profile: &Profile) -> Vec<DrawFault> {
     let known = ACTS.iter().filter(|(_, needs)| needs.is_none_or(|feature| profile.has(feature)));
     known.map(|(act, _)| *act).collect()
 }

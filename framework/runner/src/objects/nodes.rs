@@ -3,7 +3,7 @@
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Map, Value, json};
 
-use crate::scenario::{Keeper, PodToleration, Pods};
+use crate::scenario::{PodOwner, PodToleration, Pods};
 
 /// Where the dialect's objects are, all of them.
 pub const WATCHED: [&str; 3] =
@@ -32,11 +32,11 @@ pub fn taint_key(key: &str) -> String {
 pub fn pods(pods: &Pods, on: &[String]) -> Vec<(ApiResource, Value)> {
     let of = |group: &str, kind: &str| ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
     let (kind, is_static) = match pods.kind.value {
-        Keeper::Deployment => (of("apps", "Deployment"), false),
-        Keeper::StatefulSet => (of("apps", "StatefulSet"), false),
-        Keeper::DaemonSet => (of("apps", "DaemonSet"), false),
-        Keeper::Pod => (of("", "Pod"), false),
-        Keeper::StaticPod => (of("", "Pod"), true),
+        PodOwner::Deployment => (of("apps", "Deployment"), false),
+        PodOwner::StatefulSet => (of("apps", "StatefulSet"), false),
+        PodOwner::DaemonSet => (of("apps", "DaemonSet"), false),
+        PodOwner::Pod => (of("", "Pod"), false),
+        PodOwner::StaticPod => (of("", "Pod"), true),
     };
     let mut spec = spec(&pods.tolerations, is_static);
     if !pods.requests.is_empty() {
@@ -61,7 +61,7 @@ pub fn pods(pods: &Pods, on: &[String]) -> Vec<(ApiResource, Value)> {
     if let Some(replicas) = &pods.replicas {
         object["spec"]["replicas"] = json!(replicas.value);
     }
-    if pods.kind.value == Keeper::StatefulSet {
+    if pods.kind.value == PodOwner::StatefulSet {
         object["spec"]["serviceName"] = json!(name);
     }
     vec![(kind, object)]

@@ -6,21 +6,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use capsize_clock::{Asked, Seed, Simulation, live, simulate};
-use capsize_clusters::{Builder, Cluster, Fleet, FleetSpec, MemberSpec, Sockets, StartUp, SyncMode};
+use capsize_clusters::Sockets;
 use serde_json::{Map, Value, json};
-use serde_saphyr::Spanned;
 
 use super::controllers::Controllers;
-use super::driver::{Driver, Miss, Missed, restless};
-use super::fault_permission::Leave;
-use super::implementation::{Implementation, Nature, Site};
+use super::driver::{Driver, FailedStep, StepError, livelock_error};
+use super::fault_permission::FaultPermission;
+use super::implementation::{Environment, Implementation, ImplementationInfo};
 use super::log::{Log, Until};
 use super::recorder::Recorder;
-use super::requirements::lack;
-use super::run_state::Account;
-use super::steps::nodes::cluster_spec;
+use super::requirements::missing_requirement;
+use super::run_state::RunState;
+use super::testbed::{Testbed, start_testbed};
 use crate::chaos::Coverage;
-use crate::scenario::{Case, Length, StartUpTime};
+use crate::scenario::Case;
 use capsize_history::Mark;
 use capsize_history::dialect::Speaks;
 use capsize_judge::judge::Judgement;
@@ -64,13 +63,18 @@ pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outc
 /// As [`run_case`], but no longer than is asked for: what comes after that is not judged.
 #[must_use]
 pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, Until)) -> Outcome {
-    if let Some(lack) = lack(case, target) {
-        return told(case, Status::Skipped(format!("the target lacks {lack}")), None, None);
+    if let Some(missing_requirement) = missing_requirement(case, target) {
+        return outcome_without_run(
+            case,
+            Status::Skipped(format!("the target lacks {missing_requirement}")),
+            None,
+            None,
+        );
     }
     let profile = match with_flags(case, with_settings_of(case, target.profile)) {
         Ok(profile) => profile,
         Err(why) => {
-            let mut outcome = told(case, Status::Failed, None, None);
+            let mut outcome = outcome_without_run(case, Status::Failed, None, None);
             outcome.broken = Some(format!("{}: {why}", case.id()));
             return outcome;
         }
@@ -79,12 +83,12 @@ pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, U
     let own_seed = case.scenario.seed.map_or_else(|| seed.derive(&case.id()), Seed);
     // A panic is a defect of Capsize: it must not take the other cases along.
     let ran = catch_unwind(AssertUnwindSafe(|| {
-        let nature = target.implementation.nature();
-        if let Some(asked) = nature.interrupt.asked() {
+        let info = target.implementation.info();
+        if let Some(asked) = info.interrupt.asked() {
             return Err(ended_by(asked));
         }
-        let main = |run| run_in(run, case, target, &nature, how);
-        if nature.is_live() {
+        let main = |run| run_in(run, case, target, &info, how);
+        if info.is_live() {
             live(own_seed, 1.0, main).map_err(|error| error.to_string())
         } else {
             Ok(simulate(own_seed, main))
@@ -93,7 +97,7 @@ pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, U
     match ran.unwrap_or_else(|_| Err("the run panicked".into())) {
         Ok(ran) => finish(case, ran),
         Err(why) => {
-            let mut outcome = told(case, Status::Failed, None, None);
+            let mut outcome = outcome_without_run(case, Status::Failed, None, None);
             outcome.broken = Some(format!("{}: {why}", case.id()));
             outcome
         }
@@ -127,7 +131,7 @@ fn with_settings_of<'a>(case: &Case, profile: &'a Profile) -> Cow<'a, Profile> {
 }
 
 /// What a simulation hands back.
-struct Ran {
+struct RunResult {
     judgement: Option<Judgement>,
     history: Option<Vec<u8>>,
     failure: Option<Failure>,
@@ -139,28 +143,28 @@ async fn run_in(
     run: Simulation,
     case: &Case,
     target: Target<'_>,
-    nature: &Nature,
+    info: &ImplementationInfo,
     (keep, until): (bool, Until),
-) -> Ran {
+) -> RunResult {
     let members = case.scenario.fleet.names().count();
     let nodes = case.scenario.cluster.as_ref().map_or(0, |shape| shape.value.places().count());
-    let account = Account::new(target.profile.clone(), members, keep, until);
+    let state = RunState::new(target.profile.clone(), members, keep, until);
     // Who waits for something that is seen asks at every change: of a few machines that is most of the time.
-    let apart = until == Until::End && members + nodes >= MANY;
-    let log = Log::new(run.clock, account, apart);
+    let on_thread = until == Until::End && members + nodes >= MANY;
+    let log = Log::new(run.clock, state, on_thread);
     log.mark(header(case, target.profile));
-    let (failure, broken) = match drive(run, case, target, nature, &log).await {
-        Ok(()) => (None, log.broken()),
-        Err(End::Failed(failure)) => (Some(*failure), None),
-        Err(End::Broken(why)) => (None, Some(why)),
+    let (failure, broken) = match drive(run, case, target, info, &log).await {
+        Ok(()) => (None, log.state().broken.clone()),
+        Err(EarlyEnd::Failed(failure)) => (Some(*failure), None),
+        Err(EarlyEnd::Broken(why)) => (None, Some(why)),
     };
-    let coverage = log.coverage();
-    let (judgement, history) = log.finish().unzip();
-    Ran { judgement, history: history.flatten(), failure, coverage, broken }
+    let coverage = log.state().coverage.clone();
+    let (judgement, history) = log.state().finish().unzip();
+    RunResult { judgement, history: history.flatten(), failure, coverage, broken }
 }
 
 /// Why a case ended early.
-enum End {
+enum EarlyEnd {
     Failed(Box<Failure>),
     Broken(String),
 }
@@ -170,23 +174,25 @@ async fn drive(
     run: Simulation,
     case: &Case,
     target: Target<'_>,
-    nature: &Nature,
+    info: &ImplementationInfo,
     log: &Log,
-) -> Result<(), End> {
+) -> Result<(), EarlyEnd> {
     let Target { profile, implementation } = target;
-    let at_start = |miss| end(log, case.place(None), miss);
-    let Ground { fleet, cluster, start_up } = ground(run, case, target, nature).await.map_err(at_start)?;
+    let at_start = |error| end(log, case.place(None), error);
+    let Testbed { fleet, cluster, start_up } =
+        start_testbed(run, case, target, info).await.map_err(at_start)?;
     let installed = fleet.control_plane().install(implementation.definitions());
-    installed.map_err(|error| at_start(Miss::Broken(error.to_string())))?;
+    installed.map_err(|error| at_start(StepError::Broken(error.to_string())))?;
     let recorder = Recorder::start(&fleet, run.clock, profile.dialect, log.clone()).await;
-    let _recorder = recorder.map_err(|why| at_start(Miss::Broken(why)))?;
-    let sockets = if nature.is_outside { Some(Sockets::open(&fleet).await) } else { None };
-    let sockets = sockets.transpose().map_err(|error| at_start(Miss::Broken(error.to_string())))?;
+    let _recorder = recorder.map_err(|why| at_start(StepError::Broken(why)))?;
+    let sockets = if info.is_outside { Some(Sockets::open(&fleet).await) } else { None };
+    let sockets = sockets.transpose().map_err(|error| at_start(StepError::Broken(error.to_string())))?;
     let sockets = sockets.as_ref();
     let (timings, zones) = (&profile.timings, profile.zones.as_ref());
     let off = &case.scenario.off;
-    let site = Site { clock: run.clock, fleet: &fleet, timings, zones, sockets, off, is_rival: false };
-    let controllers = Controllers::new(implementation, site).await;
+    let environment =
+        Environment { clock: run.clock, fleet: &fleet, timings, zones, sockets, off, is_rival: false };
+    let controllers = Controllers::new(implementation, environment).await;
     let mut driver = Driver {
         fleet: &fleet,
         cluster: cluster.as_ref(),
@@ -195,24 +201,24 @@ async fn drive(
         client: fleet.control_plane().client(),
         log: log.clone(),
         profile,
-        controllers: controllers.map_err(|error| at_start(Miss::Broken(error.to_string())))?,
-        leave: Leave::of(nature.provider.clone(), log.clone()),
+        controllers: controllers.map_err(|error| at_start(StepError::Broken(error.to_string())))?,
+        permission: FaultPermission::of(info.provider.clone(), log.clone()),
         sockets,
         tolerated: default_toleration(profile),
         start_up,
         aliases: BTreeMap::new(),
-        crews: BTreeMap::new(),
+        wanted_pods: BTreeMap::new(),
         faults: Vec::new(),
-        broken_down: Vec::new(),
+        broken_machines: Vec::new(),
         flapping: BTreeMap::new(),
-        dark: Vec::new(),
-        unkept: BTreeSet::new(),
+        powered_off: Vec::new(),
+        leftovers_allowed: BTreeSet::new(),
         phase: run.seed.stream("phase"),
     };
     let steps = async {
         driver.join_members().await.map_err(at_start)?;
         let steps = driver.run(&case.scenario).await;
-        let steps = steps.map_err(|(step, miss): Missed<'_>| end(log, case.place(Some(step)), miss));
+        let steps = steps.map_err(|(step, error): FailedStep<'_>| end(log, case.place(Some(step)), error));
         if steps.is_ok() {
             log.mark(Map::from_iter([("step".to_owned(), Value::from("final"))]));
         }
@@ -228,59 +234,20 @@ async fn drive(
         steps = steps => steps,
         () = log.decided() => Ok(()),
         // Not sooner: what is asked of others while a fleet starts cannot be called back.
-        asked = nature.interrupt.heard() => Err(End::Broken(ended_by(asked))),
-        () = log.runs_away() => Err(at_start(restless(log.endless().unwrap_or_default()))),
+        asked = info.interrupt.heard() => Err(EarlyEnd::Broken(ended_by(asked))),
+        () = log.livelock() => Err(at_start(livelock_error(log.state().livelock_entries().unwrap_or_default()))),
     }
-}
-
-/// What a case runs on.
-struct Ground {
-    fleet: Fleet,
-    cluster: Option<Cluster>,
-    /// The longest time that anything takes to become ready in it, apart from for ever.
-    start_up: Duration,
-}
-
-async fn ground(run: Simulation, case: &Case, target: Target<'_>, nature: &Nature) -> Result<Ground, Miss> {
-    let Target { profile, implementation } = target;
-    // What comes in by a socket has to say who it is, and is answered as by a real server.
-    let set_up = |server: Builder| match nature.is_outside {
-        true => server.track_updates(true).authentication(true),
-        false => server.repeat_bookmarks(false),
-    };
-    if let Some(shape) = &case.scenario.cluster {
-        let start_up = start_up(shape.value.start_up.as_ref(), profile)?;
-        let after = start_up.and_then(|start_up| match start_up {
-            StartUp::After(after) => Some(after),
-            _ => None,
-        });
-        let spec = cluster_spec(&shape.value, after, profile.timings.status_update_frequency);
-        let cluster = Cluster::start_with(run, &spec, set_up);
-        let fleet = Fleet::alone(run, cluster.api().clone());
-        return Ok(Ground { fleet, cluster: Some(cluster), start_up: after.unwrap_or_default() });
-    }
-    let spec = fleet_spec(case, profile)?;
-    let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
-    let admission = implementation.admission(&profile.timings, run.seed);
-    let fleet = match &nature.provider {
-        None => Fleet::embedded_with(run, &spec, admission, set_up),
-        Some(provider) => {
-            let fleet = Fleet::outside(run, &spec, admission, set_up, &**provider).await;
-            fleet.map_err(|error| Miss::Broken(error.to_string()))?
-        }
-    };
-    Ok(Ground { fleet, cluster: None, start_up })
 }
 
 /// What a step that was missed makes of the case.
-fn end(log: &Log, place: String, miss: Miss) -> End {
-    match miss {
-        Miss::Broken(why) => End::Broken(why),
-        Miss::Unmet { expected, seen } => {
+fn end(log: &Log, place: String, error: StepError) -> EarlyEnd {
+    match error {
+        StepError::Broken(why) => EarlyEnd::Broken(why),
+        StepError::Unmet { expected, seen } => {
             let failure = failure(log, place, expected, seen);
             let said = [("step", "failed"), ("expected", &failure.expected), ("seen", &failure.seen)];
             log.mark(said.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect());
-            End::Failed(Box::new(failure))
+            EarlyEnd::Failed(Box::new(failure))
         }
     }
 }
@@ -291,48 +258,6 @@ fn default_toleration(profile: &Profile) -> Duration {
         profile.timings.not_ready_toleration_seconds.max(profile.timings.unreachable_toleration_seconds)
     } else {
         Duration::ZERO
-    }
-}
-
-fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, Miss> {
-    let fleet = &case.scenario.fleet;
-    let start_up = start_up(fleet.start_up.as_ref(), profile)?;
-    let member = |name: String| {
-        let mut member = MemberSpec::named(name);
-        member.start_up = start_up.unwrap_or(member.start_up);
-        let place = |places: &BTreeMap<String, Spanned<String>>| {
-            places.get(&member.name).map(|place| place.value.clone())
-        };
-        let fields = (place(&fleet.providers), place(&fleet.regions), place(&fleet.zones));
-        (member.provider, member.region, member.zone) = fields;
-        if fleet.pull.iter().any(|pull| pull.value == member.name) {
-            member.sync = SyncMode::Pull;
-        }
-        member.gated = case.scenario.troubles_members();
-        member.nodes = fleet.nodes.get(&member.name).map_or(member.nodes, |nodes| nodes.value);
-        member
-    };
-    Ok(FleetSpec { members: fleet.names().map(member).collect() })
-}
-
-/// How long replicas take to become ready, where something is said.
-fn start_up(said: Option<&StartUpTime>, profile: &Profile) -> Result<Option<StartUp>, Miss> {
-    let resolve = |length: &Length| {
-        let resolved = length.resolve(&profile.timings);
-        resolved.ok_or_else(|| Miss::Broken(format!("{} has no {length}", profile.name)))
-    };
-    Ok(match said {
-        None => None,
-        Some(StartUpTime::Never) => Some(StartUp::Never),
-        Some(StartUpTime::After(length)) => Some(StartUp::After(resolve(length)?)),
-    })
-}
-
-fn longest(start_up: StartUp) -> Duration {
-    match start_up {
-        StartUp::After(after) => after,
-        StartUp::Between(_, most) => most,
-        StartUp::Never => Duration::ZERO,
     }
 }
 
@@ -359,21 +284,26 @@ fn header(case: &Case, profile: &Profile) -> Mark {
 
 fn failure(log: &Log, place: String, expected: String, seen: String) -> Failure {
     let (at, faults) = log.look(|world, _| (log.now().max(world.now), world.faults.clone()));
-    Failure { expected, place, seen, at, timeline: log.recent(), faults }
+    Failure { expected, place, seen, at, timeline: log.state().recent(), faults }
 }
 
-fn finish(case: &Case, ran: Ran) -> Outcome {
+fn finish(case: &Case, ran: RunResult) -> Outcome {
     let conforms = ran.judgement.as_ref().is_some_and(Judgement::conforms);
     let passed = conforms && ran.failure.is_none() && ran.broken.is_none();
     let status = if passed { Status::Passed } else { Status::Failed };
-    let mut outcome = told(case, status, ran.judgement, ran.failure);
+    let mut outcome = outcome_without_run(case, status, ran.judgement, ran.failure);
     outcome.history = ran.history;
     outcome.coverage = ran.coverage;
     outcome.broken = ran.broken.map(|why| format!("{}: {why}", case.id()));
     outcome
 }
 
-fn told(case: &Case, status: Status, judgement: Option<Judgement>, failure: Option<Failure>) -> Outcome {
+fn outcome_without_run(
+    case: &Case,
+    status: Status,
+    judgement: Option<Judgement>,
+    failure: Option<Failure>,
+) -> Outcome {
     let case = capsize_report::Case {
         group: case.group.clone(),
         name: case.scenario.scenario.value.clone(),

@@ -1,11 +1,11 @@
 //! The target's controllers at work, to be killed and started again.
 
-use super::implementation::{Implementation, Site, StartError, Started};
+use super::implementation::{Environment, Implementation, StartError, Started};
 
 /// The controllers of the target. They end with it.
 pub(super) struct Controllers<'a> {
     implementation: &'a dyn Implementation,
-    site: Site<'a>,
+    environment: Environment<'a>,
     running: Option<Started>,
     /// Others that work beside them.
     rival: Option<Started>,
@@ -15,16 +15,16 @@ impl<'a> Controllers<'a> {
     /// Starts them for the first time.
     pub(super) async fn new(
         implementation: &'a dyn Implementation,
-        site: Site<'a>,
+        environment: Environment<'a>,
     ) -> Result<Self, StartError> {
-        let mut controllers = Self { implementation, site, running: None, rival: None };
+        let mut controllers = Self { implementation, environment, running: None, rival: None };
         controllers.start().await?;
         Ok(controllers)
     }
 
     /// Starts them.
     pub(super) async fn start(&mut self) -> Result<(), StartError> {
-        self.running = Some(self.implementation.start(&self.site).await?);
+        self.running = Some(self.implementation.start(&self.environment).await?);
         Ok(())
     }
 
@@ -37,8 +37,8 @@ impl<'a> Controllers<'a> {
     pub(super) async fn start_rival(&mut self) -> Result<bool, StartError> {
         let first = self.rival.is_none();
         if first {
-            let site = Site { is_rival: true, ..self.site };
-            self.rival = Some(self.implementation.start(&site).await?);
+            let environment = Environment { is_rival: true, ..self.environment };
+            self.rival = Some(self.implementation.start(&environment).await?);
         }
         Ok(first)
     }

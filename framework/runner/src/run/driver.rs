@@ -12,22 +12,22 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use super::controllers::Controllers;
-use super::fault_permission::Leave;
+use super::fault_permission::FaultPermission;
 use super::log::Log;
-use super::pod_counts::Crew;
+use super::pod_counts::PodCounts;
 use super::run_state::Eviction;
-use super::steps::quiescence::{Unrest, unrest};
-use super::wait_limits::Patience;
+use super::subject::Subject;
+use super::wait_limits::WaitLimits;
 use crate::nemesis::FaultGuard;
 use crate::objects::{karmada as objects, nodes as node_objects};
 use crate::scenario::{Length, MemberRef, Scenario, Selector, Step, Within};
-use capsize_history::facts::{Workload, World};
+use capsize_history::facts::World;
 use capsize_judge::profile::Profile;
 use capsize_judge::text::span;
 
 /// Why a step failed.
 #[derive(Debug)]
-pub(super) enum Miss {
+pub(super) enum StepError {
     /// What was expected did not come, or did not last.
     Unmet {
         /// What was expected.
@@ -40,7 +40,7 @@ pub(super) enum Miss {
 }
 
 /// A step that failed, and why.
-pub(super) type Missed<'a> = (&'a Spanned<Step>, Miss);
+pub(super) type FailedStep<'a> = (&'a Spanned<Step>, StepError);
 
 pub(super) struct Driver<'a> {
     pub(super) fleet: &'a Fleet,
@@ -53,7 +53,7 @@ pub(super) struct Driver<'a> {
     pub(super) profile: &'a Profile,
     pub(super) controllers: Controllers<'a>,
     /// Who lets faults strike members.
-    pub(super) leave: Leave,
+    pub(super) permission: FaultPermission,
     /// How the fleet is reached from outside of this process, where that is needed.
     pub(super) sockets: Option<&'a Sockets>,
     /// Where in the target's cycles a disturbance falls is drawn from this.
@@ -64,34 +64,34 @@ pub(super) struct Driver<'a> {
     pub(super) start_up: Duration,
     pub(super) aliases: BTreeMap<String, String>,
     /// How many pods each workload of a cluster is to have.
-    pub(super) crews: BTreeMap<String, u64>,
+    pub(super) wanted_pods: BTreeMap<String, u64>,
     pub(super) faults: Vec<(String, FaultGuard)>,
     /// Machines that have broken down, in that order.
-    pub(super) broken_down: Vec<(String, Breakdown)>,
+    pub(super) broken_machines: Vec<(String, Breakdown)>,
     pub(super) flapping: BTreeMap<String, JoinSet<()>>,
     /// Members without power, once for each fault that has them so.
-    pub(super) dark: Vec<String>,
+    pub(super) powered_off: Vec<String>,
     /// Members that may keep copies for good: those that have left the fleet, be it for a while, and all where there were two
     /// leaders, of whom one may have made a copy anew that the other had taken away, and those that were restored, where copies are
     /// back of which nobody knows.
-    pub(super) unkept: BTreeSet<String>,
+    pub(super) leftovers_allowed: BTreeSet<String>,
 }
 
 impl Driver<'_> {
     /// Runs all steps, up to the first that fails.
-    pub(super) async fn run<'s>(&mut self, scenario: &'s Scenario) -> Result<(), Missed<'s>> {
+    pub(super) async fn run<'s>(&mut self, scenario: &'s Scenario) -> Result<(), FailedStep<'s>> {
         for step in scenario.steps() {
-            self.step(&step.value).await.map_err(|miss| (step, miss))?;
+            self.step(&step.value).await.map_err(|error| (step, error))?;
         }
         Ok(())
     }
 
-    pub(super) fn patience(&self) -> Patience<'_> {
-        Patience { profile: self.profile, members: self.scenario.members().len() }
+    pub(super) fn wait_limits(&self) -> WaitLimits<'_> {
+        WaitLimits { profile: self.profile, members: self.scenario.members().len() }
     }
 
-    pub(super) fn length(&self, length: &Length) -> Result<Duration, Miss> {
-        length.resolve(&self.profile.timings).ok_or_else(|| Miss::Unmet {
+    pub(super) fn length(&self, length: &Length) -> Result<Duration, StepError> {
+        length.resolve(&self.profile.timings).ok_or_else(|| StepError::Unmet {
             expected: format!("a target with the timing that `{length}` names"),
             seen: format!("the target {} has none", self.profile.name),
         })
@@ -99,7 +99,7 @@ impl Driver<'_> {
 
     /// How long to wait at most; `bound` is what the target may take, and longer where its clock was set. What is seen comes late by
     /// its latency.
-    pub(super) fn within(&self, within: &Within, bound: Duration) -> Result<Duration, Miss> {
+    pub(super) fn within(&self, within: &Within, bound: Duration) -> Result<Duration, StepError> {
         match within {
             Within::Bound => Ok(bound.saturating_add(self.log.look(|world, _| world.clock_set))),
             Within::Length(length) => Ok(self.length(length)? + self.profile.timings.latency),
@@ -107,15 +107,16 @@ impl Driver<'_> {
     }
 
     /// The member that is meant, by name.
-    pub(super) fn name(&self, member: &MemberRef) -> Result<String, Miss> {
+    pub(super) fn member_name(&self, member: &MemberRef) -> Result<String, StepError> {
         match member {
             MemberRef::Named(name) => match self.aliases.get(name) {
                 Some(member) => Ok(member.clone()),
                 None if self.scenario.members().contains(name) => Ok(name.clone()),
                 // The step that would have given the name was one that need not come about.
-                None => {
-                    Err(Miss::Unmet { expected: format!("a member called {name}"), seen: "none is".into() })
-                }
+                None => Err(StepError::Unmet {
+                    expected: format!("a member called {name}"),
+                    seen: "none is".into(),
+                }),
             },
             MemberRef::Selected(selector) => {
                 let (select, subject) = match self.cluster {
@@ -125,7 +126,7 @@ impl Driver<'_> {
                 // The control plane may know Clusters that are no members of the fleet.
                 let found = self.log.look(|world, _| select(world, selector));
                 let found = found.filter(|name| self.cluster.is_some() || self.fleet.member(name).is_some());
-                found.ok_or_else(|| Miss::Unmet {
+                found.ok_or_else(|| StepError::Unmet {
                     expected: format!("a {member}"),
                     seen: self.log.look(|world, _| subject.describe(world)),
                 })
@@ -133,8 +134,8 @@ impl Driver<'_> {
         }
     }
 
-    pub(super) fn member(&self, name: &str) -> Result<&Member, Miss> {
-        self.fleet.member(name).ok_or_else(|| Miss::Broken(format!("the fleet has no member {name}")))
+    pub(super) fn member(&self, name: &str) -> Result<&Member, StepError> {
+        self.fleet.member(name).ok_or_else(|| StepError::Broken(format!("the fleet has no member {name}")))
     }
 
     /// What marks call a member.
@@ -159,13 +160,13 @@ impl Driver<'_> {
         subject: Subject,
         within: Duration,
         holds: impl Fn(&World, &[Eviction]) -> bool,
-    ) -> Result<(), Miss> {
+    ) -> Result<(), StepError> {
         if self.wait(within, &holds).await? {
             self.mark("seen", &[("that", &what)]);
             return Ok(());
         }
         let seen = self.log.look(|world, _| subject.describe(world));
-        Err(Miss::Unmet { expected: what, seen: format!("after {}: {seen}", span(within)) })
+        Err(StepError::Unmet { expected: what, seen: format!("after {}: {seen}", span(within)) })
     }
 
     /// Fails when `holds` does not, at any time while `lasts` passes.
@@ -175,23 +176,23 @@ impl Driver<'_> {
         subject: Subject,
         lasts: Duration,
         holds: impl Fn(&World, &[Eviction]) -> bool,
-    ) -> Result<(), Miss> {
+    ) -> Result<(), StepError> {
         let began = self.log.now();
         if self.wait(lasts, |world, evictions| !holds(world, evictions)).await? {
             let (after, seen) =
                 self.log.look(|world, _| (world.now.saturating_sub(began), subject.describe(world)));
-            return Err(Miss::Unmet { expected: what, seen: format!("after {}: {seen}", span(after)) });
+            return Err(StepError::Unmet { expected: what, seen: format!("after {}: {seen}", span(after)) });
         }
         self.mark("lasted", &[("that", &what)]);
         Ok(())
     }
 
     /// Fails when the recording is not whole, or the target never comes to rest.
-    pub(super) fn check_run(&self) -> Result<(), Miss> {
-        if let Some(why) = self.log.broken() {
-            return Err(Miss::Broken(why));
+    pub(super) fn check_run(&self) -> Result<(), StepError> {
+        if let Some(why) = self.log.state().broken.clone() {
+            return Err(StepError::Broken(why));
         }
-        self.log.endless().map_or(Ok(()), |entries| Err(restless(entries)))
+        self.log.state().livelock_entries().map_or(Ok(()), |entries| Err(livelock_error(entries)))
     }
 
     /// Whether `holds` comes to hold while `within` passes.
@@ -199,7 +200,7 @@ impl Driver<'_> {
         &self,
         within: Duration,
         holds: impl Fn(&World, &[Eviction]) -> bool,
-    ) -> Result<bool, Miss> {
+    ) -> Result<bool, StepError> {
         let deadline = Instant::now() + within;
         let mut changes = self.log.changes();
         loop {
@@ -210,7 +211,7 @@ impl Driver<'_> {
             }
             match timeout_at(deadline, changes.changed()).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) => return Err(Miss::Broken("the log is closed".into())),
+                Ok(Err(_)) => return Err(StepError::Broken("the log is closed".into())),
                 Err(_) => return Ok(false),
             }
         }
@@ -218,9 +219,9 @@ impl Driver<'_> {
 }
 
 /// What is said of a target that never comes to rest.
-pub(super) fn restless(entries: u32) -> Miss {
+pub(super) fn livelock_error(entries: u32) -> StepError {
     let seen = format!("{entries} changes at one instant, and no end: the latest are below");
-    Miss::Unmet { expected: "the target comes to rest at each instant".into(), seen }
+    StepError::Unmet { expected: "the target comes to rest at each instant".into(), seen }
 }
 
 /// How the member is found that plays a part.
@@ -228,7 +229,7 @@ type Select = fn(&World, &Selector) -> Option<String>;
 
 /// The node that plays a part, if there is one.
 fn select_node(world: &World, selector: &Selector) -> Option<String> {
-    let staying = Crew::of(world, selector.workload()).staying;
+    let staying = PodCounts::of(world, selector.workload()).staying;
     if selector.carrying.is_some() {
         return staying.into_keys().nth(selector.index);
     }
@@ -245,78 +246,4 @@ fn select(world: &World, selector: &Selector) -> Option<String> {
         !member.leaving && workload.placement.admits(name, member) && !workload.assignment.contains_key(*name)
     };
     world.members.iter().filter(spare).nth(selector.index).map(|(name, _)| name.clone())
-}
-
-/// What an expectation is about, for what is told when it is not met.
-pub(super) enum Subject {
-    Workload(String),
-    Member(String),
-    /// The pods of a workload.
-    Pods(String),
-    /// The nodes, of a zone or all of them, that have a taint with this key.
-    Tainted {
-        zone: Option<String>,
-        key: String,
-    },
-    /// All of it, with nodes as members or not.
-    Everything {
-        nodes: bool,
-        unkept: BTreeSet<String>,
-    },
-}
-
-impl Subject {
-    fn describe(&self, world: &World) -> String {
-        match self {
-            Self::Workload(name) => match world.workload(name) {
-                Some(workload) => describe_workload(name, workload),
-                None => format!("{name} is not there"),
-            },
-            Self::Member(name) => match world.members.get(name) {
-                Some(member) => {
-                    let health =
-                        member.health.map_or_else(|| "not heard of".into(), |health| health.to_string());
-                    let taints: Vec<String> = member.taints.iter().map(ToString::to_string).collect();
-                    let taints = if taints.is_empty() { "no taint".into() } else { taints.join(", ") };
-                    format!("{name} is {health}, with {taints}")
-                }
-                None => format!("{name} is not there"),
-            },
-            Self::Pods(name) => format!("{name} is {}", Crew::of(world, name)),
-            Self::Tainted { zone, key } => {
-                let nodes = world.members.iter();
-                let nodes = nodes.filter(|(_, node)| zone.is_none() || node.field("zone") == zone.as_slice());
-                let tainted = nodes.filter(|(_, node)| node.taints.iter().any(|taint| taint.key == *key));
-                let names: Vec<&str> = tainted.map(|(name, _)| name.as_str()).collect();
-                format!("{} nodes have it: {}", names.len(), names.join(", "))
-            }
-            Self::Everything { nodes, unkept } => match unrest(world, *nodes, unkept) {
-                Some(Unrest::Member(name)) => Self::Member(name.to_owned()).describe(world),
-                Some(Unrest::Workload(name)) => Self::Workload(name.to_owned()).describe(world),
-                None => "nothing moves".to_owned(),
-            },
-        }
-    }
-}
-
-fn describe_workload(name: &str, workload: &Workload) -> String {
-    let mut parts: Vec<String> = workload
-        .assignment
-        .iter()
-        .map(|(member, replicas)| {
-            let ready = workload.running.get(member).map_or(0, |running| running.ready);
-            let health = workload.instances.get(member).map(|instance| instance.health).unwrap_or_default();
-            format!("{member} ({ready} of {replicas} ready, told as {health:?})")
-        })
-        .collect();
-    if parts.is_empty() {
-        parts.push("no member".into());
-    }
-    let leaving: Vec<&str> = workload.evictions.iter().map(|task| task.member.as_str()).collect();
-    let leaving = if leaving.is_empty() {
-        String::new()
-    } else {
-        format!(", being evicted from {}", leaving.join(", "))
-    };
-    format!("{name} is on {}{leaving}", parts.join(", "))
 }

@@ -9,13 +9,13 @@ use super::log::Log;
 
 /// Who gives leave, and what is in force already.
 #[derive(Clone)]
-pub(super) struct Leave {
+pub(super) struct FaultPermission {
     /// Members in this process are anybody's.
     provider: Option<Arc<dyn Provider>>,
     log: Log,
 }
 
-impl Leave {
+impl FaultPermission {
     pub(super) fn of(provider: Option<Arc<dyn Provider>>, log: Log) -> Self {
         Self { provider, log }
     }

@@ -21,20 +21,23 @@ pub trait Implementation: Send + Sync {
     fn admission(&self, timings: &Timings, seed: Seed) -> Option<Admission>;
 
     /// What has to be known of it before it is started.
-    fn nature(&self) -> Nature {
-        Nature::default()
+    fn info(&self) -> ImplementationInfo {
+        ImplementationInfo::default()
     }
 
     /// Starts it, and waits until it is ready to work.
     ///
     /// # Errors
     /// When it does not start.
-    fn start<'a>(&'a self, site: &'a Site<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>>;
+    fn start<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Started, StartError>>;
 }
 
 /// What has to be known of an implementation, and of the ground that it is to be started on. By default, all is in this process.
 #[derive(Clone, Default)]
-pub struct Nature {
+pub struct ImplementationInfo {
     /// It runs outside of this process, and needs a fleet with sockets.
     pub is_outside: bool,
     /// What can be switched off in it.
@@ -45,7 +48,7 @@ pub struct Nature {
     pub interrupt: Interrupt,
 }
 
-impl Nature {
+impl ImplementationInfo {
     /// Whether it takes real time.
     #[must_use]
     pub fn is_live(&self) -> bool {
@@ -63,7 +66,7 @@ pub struct StartError(pub String);
 
 /// Where an implementation is started, and with which settings.
 #[derive(Clone, Copy)]
-pub struct Site<'a> {
+pub struct Environment<'a> {
     /// The clock of the control plane, and so of controllers that run beside it.
     pub clock: Clock,
     /// The control plane and its members; a cluster with nodes is a control plane without members.

@@ -1,127 +1,129 @@
-//! Who keeps the account of a run: whoever tells of something, there and then; or, of a run of so many machines that this takes
-//! long, a thread of its own, which is waited for when somebody looks.
+//! Feeds the entries of a run to the judge: at once, or on a second thread for runs with many machines.
 //!
-//! What is in the account does not depend on it: it is told the same in the same order, and nobody sees it behind.
+//! The thread changes nothing in the result. It receives the same input in the same order, and every read of the state
+//! waits until the thread has processed all of it.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{mem, thread};
 
-use super::run_state::{Account, Heard, MOST_AT_ONCE, Told};
+use super::run_state::{Input, MOST_AT_ONCE, PushResult, RunState};
 
-/// So much is handed to the thread at a time, as to wake it takes longer than to judge a line.
-const AT_ONCE: usize = 256;
+/// Entries in one batch for the thread. Waking the thread costs more than judging a single entry.
+const BATCH_SIZE: usize = 256;
 
-/// So many times that may wait for it; then who tells of more waits as well.
-const ROOM: usize = 16;
+/// Batches that may wait for the thread before the sender blocks.
+const QUEUE_CAPACITY: usize = 16;
 
-/// Keeps an account.
-pub(super) struct Scribe {
-    account: Arc<Mutex<Account>>,
-    /// The way to the thread, if there is one.
-    apart: Option<Apart>,
+/// Owns the state of a run and updates it with all input.
+pub(super) struct JudgeWorker {
+    state: Arc<Mutex<RunState>>,
+    /// The second thread, if this run has one.
+    thread: Option<JudgeThread>,
 }
 
-struct Apart {
-    to: SyncSender<Work>,
-    gathered: Mutex<Gathered>,
+struct JudgeThread {
+    to: SyncSender<Message>,
+    batch: Mutex<Batch>,
 }
 
-/// What is not yet handed over.
+/// Input that is not yet sent to the thread.
 #[derive(Default)]
-struct Gathered {
-    heard: Vec<(Duration, Heard)>,
-    /// How many lines and other entries that is.
+struct Batch {
+    input: Vec<(Duration, Input)>,
+    /// How many watch lines and other entries the batch contains.
     entries: usize,
+    /// The time of the latest input.
     instant: Duration,
-    /// How many there were at the present instant: at least as many as will be in the account.
+    /// An upper bound for the entries at `instant`: some watch lines become no entry.
     at_once: usize,
-    /// So long as there are no more, there are not too many.
-    room: usize,
+    /// The entry limit for `instant`, as the state reported it last.
+    limit: usize,
 }
 
-enum Work {
-    Take(Vec<(Duration, Heard)>),
-    /// Says that all before it is in the account.
-    Reached(SyncSender<()>),
+enum Message {
+    /// Input to be added to the state.
+    Batch(Vec<(Duration, Input)>),
+    /// A request to confirm that all earlier messages are processed.
+    Flush(SyncSender<()>),
 }
 
-impl Scribe {
-    /// Keeps `account`, on a thread of its own if `apart` and the machine has one.
-    pub(super) fn new(account: Account, apart: bool) -> Self {
-        let account = Arc::new(Mutex::new(account));
-        let (to, work) = sync_channel(ROOM);
-        let of_thread = Arc::clone(&account);
-        let keep = move || keep(&of_thread, &work);
-        let thread = apart.then(|| thread::Builder::new().name("judge".into()).spawn(keep));
-        let is_there = thread.is_some_and(|thread| thread.is_ok());
-        Self { account, apart: is_there.then(|| Apart { to, gathered: Mutex::default() }) }
+impl JudgeWorker {
+    /// Owns `state`. With `on_thread`, a second thread updates the state, if the machine can start one.
+    pub(super) fn new(state: RunState, on_thread: bool) -> Self {
+        let state = Arc::new(Mutex::new(state));
+        let (to, messages) = sync_channel(QUEUE_CAPACITY);
+        let state_of_thread = Arc::clone(&state);
+        let process = move || process(&state_of_thread, &messages);
+        let thread = on_thread.then(|| thread::Builder::new().name("judge".into()).spawn(process));
+        let started = thread.is_some_and(|thread| thread.is_ok());
+        Self { state, thread: started.then(|| JudgeThread { to, batch: Mutex::default() }) }
     }
 
-    /// Takes what was heard at a time.
-    pub(super) fn hear(&self, at: Duration, heard: Heard) -> Told {
-        let Some(apart) = &self.apart else {
-            return locked(&self.account).take(at, heard);
+    /// Adds `input`, which was received `at` this time.
+    pub(super) fn push(&self, at: Duration, input: Input) -> PushResult {
+        let Some(thread) = &self.thread else {
+            return locked(&self.state).take(at, input);
         };
-        if apart.gather(at, heard) {
-            return Told::default();
+        if thread.add(at, input) {
+            return PushResult::default();
         }
-        let (entries, room) = self.account().at_once(at);
-        let mut gathered = locked(&apart.gathered);
-        (gathered.at_once, gathered.room) = (entries, room);
-        Told { runs_away: entries > room, decided: false }
+        let (entries, limit) = self.state().at_once(at);
+        let mut batch = locked(&thread.batch);
+        (batch.at_once, batch.limit) = (entries, limit);
+        PushResult { livelock: entries > limit, decided: false }
     }
 
-    /// The account, with all in it that was heard.
-    pub(super) fn account(&self) -> MutexGuard<'_, Account> {
-        if let Some(apart) = &self.apart {
-            apart.hand_over(&mut locked(&apart.gathered));
-            let (to, reached) = sync_channel(1);
-            let asked = apart.to.send(Work::Reached(to));
-            assert!(asked.is_ok() && reached.recv().is_ok(), "the thread that keeps the account panicked");
+    /// The state after all input so far.
+    pub(super) fn state(&self) -> MutexGuard<'_, RunState> {
+        if let Some(thread) = &self.thread {
+            thread.send(&mut locked(&thread.batch));
+            let (to, flushed) = sync_channel(1);
+            let sent = thread.to.send(Message::Flush(to));
+            assert!(sent.is_ok() && flushed.recv().is_ok(), "the judge thread panicked");
         }
-        locked(&self.account)
+        locked(&self.state)
     }
 }
 
-impl Apart {
-    /// Takes what was heard at a time. Whether it is certain that there is not too much of the same instant.
-    fn gather(&self, at: Duration, heard: Heard) -> bool {
-        let more = match &heard {
-            Heard::Entry(_) => 1,
-            Heard::Lines(lines) => lines.len(),
+impl JudgeThread {
+    /// Adds `input` to the batch. Returns true if the entries at this time are certainly within their limit.
+    fn add(&self, at: Duration, input: Input) -> bool {
+        let more = match &input {
+            Input::Entry(_) => 1,
+            Input::Lines(lines) => lines.len(),
         };
-        let mut gathered = locked(&self.gathered);
-        if gathered.instant != at {
-            (gathered.instant, gathered.at_once, gathered.room) = (at, 0, 0);
+        let mut batch = locked(&self.batch);
+        if batch.instant != at {
+            (batch.instant, batch.at_once, batch.limit) = (at, 0, 0);
         }
-        gathered.at_once += more;
-        gathered.entries += more;
-        gathered.heard.push((at, heard));
-        if gathered.entries >= AT_ONCE {
-            self.hand_over(&mut gathered);
+        batch.at_once += more;
+        batch.entries += more;
+        batch.input.push((at, input));
+        if batch.entries >= BATCH_SIZE {
+            self.send(&mut batch);
         }
-        gathered.at_once <= gathered.room.max(MOST_AT_ONCE)
+        batch.at_once <= batch.limit.max(MOST_AT_ONCE)
     }
 
-    /// Hands over what there is. Of a thread that has panicked whoever looks is told.
-    fn hand_over(&self, gathered: &mut Gathered) {
-        gathered.entries = 0;
-        drop(self.to.send(Work::Take(mem::take(&mut gathered.heard))));
+    /// Sends the batch to the thread. A panic of the thread is reported by the next call of [`JudgeWorker::state`].
+    fn send(&self, batch: &mut Batch) {
+        batch.entries = 0;
+        drop(self.to.send(Message::Batch(mem::take(&mut batch.input))));
     }
 }
 
-/// Keeps the account until nobody tells of anything any more.
-fn keep(account: &Mutex<Account>, work: &Receiver<Work>) {
-    for work in work {
-        match work {
-            Work::Take(gathered) => {
-                let mut account = locked(account);
-                gathered.into_iter().for_each(|(at, heard)| _ = account.take(at, heard));
+/// The loop of the thread. It ends when the worker is dropped.
+fn process(state: &Mutex<RunState>, messages: &Receiver<Message>) {
+    for message in messages {
+        match message {
+            Message::Batch(batch) => {
+                let mut state = locked(state);
+                batch.into_iter().for_each(|(at, input)| _ = state.take(at, input));
             }
-            // Who asked may have gone.
-            Work::Reached(to) => drop(to.send(())),
+            // The send fails if the caller no longer waits, which is no error.
+            Message::Flush(to) => drop(to.send(())),
         }
     }
 }
@@ -140,25 +142,25 @@ mod tests {
     use capsize_judge::profile::Profile;
 
     #[test]
-    fn who_keeps_an_account_makes_no_difference_to_it() {
-        let heard = |number: usize| {
-            Heard::Entry(Kind::Mark(Map::from_iter([("step".to_owned(), Value::from(number))])))
+    fn a_second_thread_changes_neither_the_verdicts_nor_the_history() {
+        let input = |number: usize| {
+            Input::Entry(Kind::Mark(Map::from_iter([("step".to_owned(), Value::from(number))])))
         };
-        let kept = |apart: bool, members: usize| {
+        let run = |on_thread: bool, members: usize| {
             let text = include_str!("../../../../suites/targets/reference.yaml");
             let profile = Profile::parse("reference.yaml", text).unwrap();
-            let scribe = Scribe::new(Account::new(profile, members, true, Until::End), apart);
+            let worker = JudgeWorker::new(RunState::new(profile, members, true, Until::End), on_thread);
             let instant = |number: usize| Duration::from_secs(if number < 10 { 0 } else { 1 });
             let most = MOST_AT_ONCE + members * 100;
-            let told = (0..most + 15).map(|number| scribe.hear(instant(number), heard(number)));
-            let runs_away = told.map(|told| told.runs_away).collect::<Vec<_>>();
-            let (judgement, history) = scribe.account().finish().unzip();
-            (runs_away, judgement.map(|judgement| judgement.entries), history.flatten())
+            let results = (0..most + 15).map(|number| worker.push(instant(number), input(number)));
+            let livelocks = results.map(|result| result.livelock).collect::<Vec<_>>();
+            let (judgement, history) = worker.state().finish().unzip();
+            (livelocks, judgement.map(|judgement| judgement.entries), history.flatten())
         };
         for members in [0, 3] {
-            let (here, apart) = (kept(false, members), kept(true, members));
-            assert!(here == apart);
-            assert_eq!(here.0.iter().filter(|runs_away| **runs_away).count(), 5);
+            let (inline, on_thread) = (run(false, members), run(true, members));
+            assert!(inline == on_thread);
+            assert_eq!(inline.0.iter().filter(|livelock| **livelock).count(), 5);
         }
     }
 }

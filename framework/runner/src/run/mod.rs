@@ -18,14 +18,16 @@ mod requirements;
 mod run_state;
 mod side_by_side;
 mod steps;
+mod subject;
 mod suite;
+mod testbed;
 mod wait_limits;
 mod watch_lines;
 
 pub use case::{Outcome, Target, run_case, run_case_until};
-pub use implementation::{Implementation, Nature, Site, StartError, Started};
+pub use implementation::{Environment, Implementation, ImplementationInfo, StartError, Started};
 pub use log::Until;
-pub use requirements::lack;
+pub use requirements::missing_requirement;
 pub use side_by_side::side_by_side;
 pub(crate) use steps::quiescence::AT_REST;
 pub use suite::{Options, run_cases};

@@ -6,7 +6,7 @@ use capsize_history::facts::{Assignment, InstanceHealth, WorkloadKey, World};
 
 /// How many pods of a workload each node has, by what they are doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Crew {
+pub(super) struct PodCounts {
     /// Those that are to run there.
     pub(super) staying: Assignment,
     /// Those of these that are ready.
@@ -14,40 +14,40 @@ pub(super) struct Crew {
     /// Those that are being deleted.
     pub(super) leaving: Assignment,
     /// How many are bound to no node.
-    pub(super) homeless: u64,
+    pub(super) unbound: u64,
 }
 
-impl Crew {
+impl PodCounts {
     /// The pods that are called after the workload `name`.
     pub(super) fn of(world: &World, name: &str) -> Self {
-        let mut crew = Self::default();
+        let mut counts = Self::default();
         let prefix = format!("{name}-");
         let first = WorkloadKey::new("Pod", "default", &prefix);
         let pods = world.workloads.range(first..).take_while(|(key, _)| key.name().starts_with(&prefix));
         for (_, pod) in pods {
             for task in &pod.evictions {
-                *crew.leaving.entry(task.member.clone()).or_default() += 1;
+                *counts.leaving.entry(task.member.clone()).or_default() += 1;
             }
             let Some(node) = pod.assignment.keys().next() else {
-                crew.homeless += u64::from(pod.evictions.is_empty());
+                counts.unbound += u64::from(pod.evictions.is_empty());
                 continue;
             };
-            *crew.staying.entry(node.clone()).or_default() += 1;
+            *counts.staying.entry(node.clone()).or_default() += 1;
             if pod.instances.get(node).is_some_and(|told| told.health == InstanceHealth::Healthy) {
-                *crew.ready.entry(node.clone()).or_default() += 1;
+                *counts.ready.entry(node.clone()).or_default() += 1;
             }
         }
-        crew
+        counts
     }
 
     /// Whether so many are there, all of them ready, and nothing moves.
     pub(super) fn is_settled(&self, wanted: u64) -> bool {
-        let all = capsize_history::facts::sum(&self.staying) == wanted && self.homeless == 0;
+        let all = capsize_history::facts::sum(&self.staying) == wanted && self.unbound == 0;
         all && self.ready == self.staying && self.leaving.is_empty()
     }
 }
 
-impl fmt::Display for Crew {
+impl fmt::Display for PodCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |on: &Assignment| {
             on.iter().map(|(node, pods)| format!("{node} ({pods})")).collect::<Vec<_>>().join(", ")
@@ -57,7 +57,7 @@ impl fmt::Display for Crew {
             let between = if place > 0 { "; " } else { "" };
             write!(f, "{between}{what} {}", list(on))?;
         }
-        match self.homeless {
+        match self.unbound {
             0 if self.staying.is_empty() && self.leaving.is_empty() => f.write_str("nowhere"),
             0 => Ok(()),
             count => write!(f, "; {count} on no node"),

@@ -14,14 +14,14 @@ use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinSet;
 
 use super::log::Log;
-use super::watch_lines::Line;
+use super::watch_lines::WatchLine;
 use crate::objects::{karmada as objects, nodes as node_objects};
 use crate::record::{Follower, Heard, Source, chain, served};
 use capsize_history::dialect::Speaks;
 use capsize_history::{Kind, Observer};
 
 /// So much of what is heard may wait to be logged.
-const ROOM: usize = 4096;
+const CHANNEL_CAPACITY: usize = 4096;
 
 /// Records until it is dropped.
 pub(super) struct Recorder {
@@ -61,7 +61,7 @@ impl Recorder {
         // Of a member that never has a copy of anything nothing else says that it is watched.
         sources.iter().for_each(|on| log.mark(Observer::exact(on).mark()));
         if !foreign.is_empty() {
-            let followed = Followed::start(clock, foreign, &mut tasks, log.clone()).await?;
+            let followed = RemoteMembers::start(clock, foreign, &mut tasks, log.clone()).await?;
             tasks.spawn(followed.log());
         }
         tasks.spawn(record(streams, log));
@@ -78,13 +78,13 @@ async fn source_of(member: &Member) -> Result<Source, String> {
 }
 
 /// Members outside of this process that are followed.
-struct Followed {
+struct RemoteMembers {
     names: Vec<Arc<str>>,
     heard: Receiver<(usize, Heard)>,
     log: Log,
 }
 
-impl Followed {
+impl RemoteMembers {
     /// Follows all of `sources` in `tasks`; everything that there is has been listed when this returns.
     async fn start(
         clock: Clock,
@@ -93,7 +93,7 @@ impl Followed {
         log: Log,
     ) -> Result<Self, String> {
         let names: Vec<Arc<str>> = sources.iter().map(|source| source.name.as_str().into()).collect();
-        let (to, heard) = mpsc::channel(ROOM);
+        let (to, heard) = mpsc::channel(CHANNEL_CAPACITY);
         let mut followed = Self { heard, log, names };
         let mut awaited: BTreeSet<usize> = (0..sources.len()).collect();
         for (place, source) in sources.into_iter().enumerate() {
@@ -122,7 +122,7 @@ impl Followed {
     fn take(&mut self, place: usize, heard: Heard) {
         match heard {
             Heard::Event((event, object)) => {
-                self.log.push(Kind::Event { on: Arc::clone(&self.names[place]), event, object });
+                self.log.entry(Kind::Event { on: Arc::clone(&self.names[place]), event, object });
             }
             Heard::Exactness(observer) => self.log.mark(observer.mark()),
             Heard::Listening | Heard::Deaf(_) => {}
@@ -130,7 +130,7 @@ impl Followed {
     }
 }
 
-type Watch = BoxStream<'static, Result<Line, String>>;
+type Watch = BoxStream<'static, Result<WatchLine, String>>;
 
 /// Longer than any run: a watch that ends before the run does has lost something.
 const WATCH_S: u32 = 30 * 86_400;
@@ -153,7 +153,7 @@ async fn watch(
     let lines = lines.map(move |line| match line {
         Ok(text) => {
             restores += u32::from(is_restored(&text));
-            Ok(Line { source, on: Arc::clone(&on), restores, text })
+            Ok(WatchLine { source, on: Arc::clone(&on), restores, text })
         }
         Err(error) => Err(format!("the watch of {failed} failed: {error}")),
     });

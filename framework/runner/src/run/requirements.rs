@@ -3,16 +3,16 @@
 use serde_saphyr::Spanned;
 
 use super::case::Target;
-use super::implementation::Nature;
+use super::implementation::ImplementationInfo;
 use crate::scenario::{Case, Disturbance, Place, Step};
 use capsize_history::dialect::Speaks;
 
 /// What a target would need to run `case`, and has not.
 #[must_use]
-pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
+pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
     let Target { profile, implementation } = target;
-    let nature = implementation.nature();
-    let Nature { switches, provider, .. } = &nature;
+    let info = implementation.info();
+    let ImplementationInfo { switches, provider, .. } = &info;
     match (&case.scenario.cluster, profile.dialect) {
         (None, Speaks::Nodes) => return Some("fleets: its members are nodes".into()),
         (Some(_), Speaks::Karmada) => return Some("nodes: its members are clusters".into()),
@@ -22,11 +22,11 @@ pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
     if let Some(fixed) = fixed {
         return Some(format!("a switch for {fixed:?}"));
     }
-    let breaks_down = case.scenario.steps().any(|step| matches!(step.value.act(), Step::Down(_)));
+    let breaks_down = case.scenario.steps().any(|step| matches!(step.value.inner(), Step::Down(_)));
     if breaks_down && provider.is_none() {
         return Some("members on machines of their own".into());
     }
-    let spared = case.scenario.steps().find_map(|step| match step.value.act() {
+    let spared = case.scenario.steps().find_map(|step| match step.value.inner() {
         Step::Down(down) => {
             let how = down.by.value.breakdown(|length| length.resolve(&profile.timings).ok_or(()));
             provider.as_ref()?.spares(how.ok()?)
@@ -39,7 +39,7 @@ pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
     if provider.is_some() && loses_data(case) {
         return Some("members in this process, whose data can be lost".into());
     }
-    if nature.is_live() && sets_clocks(case) {
+    if info.is_live() && sets_clocks(case) {
         return Some("clocks in this process, which can be set".into());
     }
     let strangers = provider.as_ref().is_some_and(|provider| !provider.makes_members());
@@ -56,7 +56,7 @@ pub fn lack(case: &Case, target: Target<'_>) -> Option<String> {
 
 /// Whether anything is done to members past the implementation.
 fn touches_members(case: &Case) -> bool {
-    let touches = |step: &Spanned<Step>| match step.value.act() {
+    let touches = |step: &Spanned<Step>| match step.value.inner() {
         Step::Down(_) => true,
         Step::Apply(apply) => matches!(apply.to.value, Place::Member(_)),
         Step::Delete(delete) => matches!(delete.from.value, Place::Member(_)),
@@ -77,7 +77,7 @@ fn sets_clocks(case: &Case) -> bool {
 
 /// Whether it has such a disturbance among its `faults`.
 fn disturbs(case: &Case, is_it: impl Fn(&Disturbance) -> bool) -> bool {
-    let disturbs = |step: &Spanned<Step>| match step.value.act() {
+    let disturbs = |step: &Spanned<Step>| match step.value.inner() {
         Step::Faults(windows) => windows.iter().any(|window| is_it(&window.value.fault.value)),
         _ => false,
     };
@@ -86,7 +86,7 @@ fn disturbs(case: &Case, is_it: impl Fn(&Disturbance) -> bool) -> bool {
 
 /// Whether it says how long replicas take to become ready.
 fn sets_start_up(case: &Case) -> bool {
-    let sets = |step: &Spanned<Step>| match step.value.act() {
+    let sets = |step: &Spanned<Step>| match step.value.inner() {
         Step::StartUp(_) => true,
         Step::Faults(windows) => {
             windows.iter().any(|window| matches!(window.value.fault.value, Disturbance::StartUp(_)))

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::log::Until;
-use super::watch_lines::{Line, in_order};
+use super::watch_lines::{WatchLine, in_order};
 use crate::chaos::Coverage;
 use capsize_history::facts::{Fact, News, World};
 use capsize_history::{Entry, Kind, Recall, Writer};
@@ -13,23 +13,23 @@ use capsize_judge::profile::Profile;
 
 /// What is known after something was heard.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct PushResult {
     /// There are too many entries at this instant.
-    pub(super) runs_away: bool,
+    pub(super) livelock: bool,
     /// All is known that is to be known.
     pub(super) decided: bool,
 }
 
 /// What is heard of a run.
-pub(super) enum Heard {
+pub(super) enum Input {
     /// What has happened.
     Entry(Kind),
     /// What watches sent at one instant.
-    Lines(Vec<Line>),
+    Lines(Vec<WatchLine>),
 }
 
 /// The account of one run.
-pub(super) struct Account {
+pub(super) struct RunState {
     judge: Option<Judge>,
     recall: Recall,
     evictions: Vec<Eviction>,
@@ -38,19 +38,19 @@ pub(super) struct Account {
     history: Option<Writer<Vec<u8>>>,
     until: Until,
     pub(super) broken: Option<String>,
-    instant: Present,
+    instant: CurrentInstant,
     /// How many members there are to be: at the first instant there is something of each before any has joined.
     members: usize,
 }
 
 /// The present instant.
 #[derive(Clone, Copy, Debug, Default)]
-struct Present {
+struct CurrentInstant {
     at: Duration,
     entries: u32,
     /// As many of them are not too many, by the most members and workloads that there have been at it: who counts entries
     /// need not ask again before there are more.
-    room: usize,
+    limit: usize,
 }
 
 /// An eviction that has begun.
@@ -68,9 +68,9 @@ const RECENT: usize = 6;
 /// More entries than this at one instant, and this again for each member and workload that there was at it, are controllers that answer
 /// each other without end. Virtual time stands still meanwhile, so that no timeout would end it.
 pub(super) const MOST_AT_ONCE: usize = 2_000;
-const MOST_AT_ONCE_FOR_EACH: usize = 100;
+const MOST_AT_ONCE_PER_OBJECT: usize = 100;
 
-impl Account {
+impl RunState {
     /// Nothing has happened yet.
     pub(super) fn new(profile: Profile, members: usize, keep: bool, until: Until) -> Self {
         Self {
@@ -82,32 +82,32 @@ impl Account {
             history: keep.then(|| Writer::new(Vec::new())),
             until,
             broken: None,
-            instant: Present::default(),
+            instant: CurrentInstant::default(),
             members,
         }
     }
 
     /// Takes what was heard at a time.
-    pub(super) fn take(&mut self, at: Duration, heard: Heard) -> Told {
-        let kinds = match heard {
-            Heard::Entry(kind) => vec![kind],
-            Heard::Lines(lines) => {
+    pub(super) fn take(&mut self, at: Duration, input: Input) -> PushResult {
+        let kinds = match input {
+            Input::Entry(kind) => vec![kind],
+            Input::Lines(lines) => {
                 let broken = &mut self.broken;
                 in_order(&mut self.recall, lines, |why| *broken = broken.take().or(Some(why)))
             }
         };
-        let mut told = Told::default();
+        let mut result = PushResult::default();
         for kind in kinds {
             self.push(&Entry { at, kind });
-            told.runs_away |= self.endless().is_some();
-            told.decided |= self.is_decided();
+            result.livelock |= self.livelock_entries().is_some();
+            result.decided |= self.is_decided();
         }
-        told
+        result
     }
 
     fn push(&mut self, entry: &Entry) {
         if self.instant.at != entry.at {
-            self.instant = Present { at: entry.at, ..Present::default() };
+            self.instant = CurrentInstant { at: entry.at, ..CurrentInstant::default() };
         }
         self.instant.entries += 1;
         let Some(judge) = &mut self.judge else { return };
@@ -119,13 +119,13 @@ impl Account {
         let facts = judge.push(entry);
         let world = judge.world();
         let each = world.members.len().max(self.members) + world.workloads.len();
-        self.instant.room = self.instant.room.max(MOST_AT_ONCE + each * MOST_AT_ONCE_FOR_EACH);
+        self.instant.limit = self.instant.limit.max(MOST_AT_ONCE + each * MOST_AT_ONCE_PER_OBJECT);
         for fact in facts {
-            self.evictions_after(&fact);
+            self.track_evictions(&fact);
             if let Some(judge) = &self.judge {
                 self.coverage.observe(&fact, judge.world());
             }
-            if tells(&fact.news) {
+            if explains_failures(&fact.news) {
                 if self.recent.len() == RECENT {
                     self.recent.pop_front();
                 }
@@ -162,18 +162,18 @@ impl Account {
     }
 
     /// How many entries there are at the present instant, if they are too many to end.
-    pub(super) fn endless(&self) -> Option<u32> {
-        let (entries, room) = self.at_once(self.instant.at);
-        (entries > room).then_some(self.instant.entries)
+    pub(super) fn livelock_entries(&self) -> Option<u32> {
+        let (entries, limit) = self.at_once(self.instant.at);
+        (entries > limit).then_some(self.instant.entries)
     }
 
     /// How many entries there are so far at this instant, and up to how many are not too many.
     pub(super) fn at_once(&self, instant: Duration) -> (usize, usize) {
-        let Present { at, entries, room } = self.instant;
-        if at == instant { (entries as usize, room.max(MOST_AT_ONCE)) } else { (0, MOST_AT_ONCE) }
+        let CurrentInstant { at, entries, limit } = self.instant;
+        if at == instant { (entries as usize, limit.max(MOST_AT_ONCE)) } else { (0, MOST_AT_ONCE) }
     }
 
-    fn evictions_after(&mut self, fact: &Fact) {
+    fn track_evictions(&mut self, fact: &Fact) {
         match &fact.news {
             News::EvictionBegan { workload, task } => self.evictions.push(Eviction {
                 workload: workload.name().to_owned(),
@@ -197,7 +197,7 @@ impl Account {
 }
 
 /// Whether a fact helps to understand a failure; the rest is noise around it.
-fn tells(news: &News) -> bool {
+fn explains_failures(news: &News) -> bool {
     !matches!(
         news,
         News::Recorded(_)

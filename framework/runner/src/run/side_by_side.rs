@@ -68,9 +68,13 @@ mod tests {
 
     #[test]
     fn an_error_ends_it() {
-        let endless = 0_u64..;
-        let stopped =
-            side_by_side(THREE, endless, |item| *item, |item, _| if item == 7 { Err(7) } else { Ok(()) });
+        let livelock_entries = 0_u64..;
+        let stopped = side_by_side(
+            THREE,
+            livelock_entries,
+            |item| *item,
+            |item, _| if item == 7 { Err(7) } else { Ok(()) },
+        );
         assert_eq!(stopped, Err(7));
         assert_eq!(side_by_side(THREE, 0..0, |item: &u64| *item, |_, _| Err(())), Ok(()));
     }

@@ -9,7 +9,7 @@ use capsize_judge::profile::{Feature, Profile};
 /// How long a target may take from one thing to another, at most. Each is counted from the cause that the worst
 /// case begins with, so that a wait that begins later gives up a little later than it could.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience<'a> {
+pub(super) struct WaitLimits<'a> {
     pub(super) profile: &'a Profile,
     /// How many members there are, which may have to take turns.
     pub(super) members: usize,
@@ -20,7 +20,7 @@ const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 /// Karmada's controllers look again at what they wait for this often at the latest.
 const RECHECK: Duration = Duration::from_secs(10);
 
-impl Patience<'_> {
+impl WaitLimits<'_> {
     /// Until a member is held for dead (or alive) that has been so for long enough.
     pub(super) fn health(self) -> Duration {
         let t = &self.profile.timings;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use capsize_history::{EventType, Field, Kind, Object, Recall};
 
 /// One line of one watch.
-pub(super) struct Line {
+pub(super) struct WatchLine {
     pub(super) source: usize,
     /// The name of the cluster that the watch is on.
     pub(super) on: Arc<str>,
@@ -19,9 +19,13 @@ pub(super) struct Line {
 
 /// Reads what arrived at one instant and puts it into the order in which it was written, which the separate watches of one API
 /// server do not keep. What cannot be read is told to `failed`.
-pub(super) fn in_order(recall: &mut Recall, lines: Vec<Line>, mut failed: impl FnMut(String)) -> Vec<Kind> {
+pub(super) fn in_order(
+    recall: &mut Recall,
+    lines: Vec<WatchLine>,
+    mut failed: impl FnMut(String),
+) -> Vec<Kind> {
     let mut seen = Vec::with_capacity(lines.len());
-    for Line { source, on, restores, text } in lines {
+    for WatchLine { source, on, restores, text } in lines {
         match read(recall, &on, &text) {
             Ok(Some((event, object))) => {
                 let version = object.field("metadata", "resourceVersion").and_then(Field::text);

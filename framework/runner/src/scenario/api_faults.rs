@@ -38,7 +38,7 @@ pub struct Slow {
 /// `lag`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Late {
+pub struct WatchLag {
     /// How much later each event comes.
     pub by: Length,
 }

@@ -14,7 +14,7 @@ pub struct Down {
     /// Which member, or which members.
     pub cluster: Spanned<Victims>,
     /// In which way.
-    pub by: Spanned<How>,
+    pub by: Spanned<BreakdownKind>,
     /// The name for later steps, of one member.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
@@ -23,7 +23,7 @@ pub struct Down {
 /// In which way it breaks down. The words are those of [`Breakdown`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub enum How {
+pub enum BreakdownKind {
     /// All that runs there stands still.
     Pause,
     /// It has no network.
@@ -46,7 +46,7 @@ pub enum How {
     LatePackets(Length),
 }
 
-impl How {
+impl BreakdownKind {
     /// What happens, with times as `length` reads them.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::document::{FleetShape, Scenario, Scheduling, Workload};
 use super::expectations::{Placed, PlacedOn};
 use super::member_ref::{MemberRef, Victims};
 use super::object::{Manifest, Place};
-use super::step::{Flap, Party, Step};
+use super::step::{Component, Flap, Step};
 use super::time::Length;
 use capsize_judge::profile::{Feature, Timings};
 
@@ -305,7 +305,7 @@ impl<'a> Scope<'a> {
         self.breaks(&flap.cluster, flap.alias.as_ref())
     }
 
-    fn runs(&mut self, party: &Spanned<Party>, starts: bool) -> Checked {
+    fn runs(&mut self, party: &Spanned<Component>, starts: bool) -> Checked {
         if self.killed != starts {
             let message = if starts { "nothing has killed them before" } else { "they are dead already" };
             return wrong(party, message);

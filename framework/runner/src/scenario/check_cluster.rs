@@ -7,7 +7,7 @@ use serde_saphyr::{Location, Spanned};
 
 use super::check::{Checked, MOST_MEMBERS, Mistake, Scope, name, wrong};
 use super::clock_skew::one_way;
-use super::cluster::{ClusterShape, Keeper, Pods, Skew, TaintedNodes};
+use super::cluster::{ClusterShape, PodOwner, Pods, Skew, TaintedNodes};
 use super::step::Step;
 use capsize_judge::profile::Zones;
 
@@ -102,8 +102,8 @@ impl Scope<'_> {
         self.name_workload(new)?;
         pods.on.iter().try_for_each(|node| self.member(node))?;
         quantities(&pods.requests)?;
-        let counted = matches!(pods.kind.value, Keeper::Deployment | Keeper::StatefulSet);
-        let bound = matches!(pods.kind.value, Keeper::Pod | Keeper::StaticPod);
+        let counted = matches!(pods.kind.value, PodOwner::Deployment | PodOwner::StatefulSet);
+        let bound = matches!(pods.kind.value, PodOwner::Pod | PodOwner::StaticPod);
         match &pods.replicas {
             Some(replicas) if !counted => {
                 return wrong(replicas, "only a Deployment or a StatefulSet has replicas");

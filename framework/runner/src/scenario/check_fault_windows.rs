@@ -3,12 +3,12 @@
 use serde_saphyr::Spanned;
 
 use super::api_faults::{Conflict, Crash, Cut, Fail, Repeat};
-use super::breakdown::{Down, How};
+use super::breakdown::{BreakdownKind, Down};
 use super::check::{Checked, Scope, wrong};
 use super::fault_windows::{Disturbance, Window};
 use super::member_ref::Victims;
 use super::object::Subresource;
-use super::step::Nuisance;
+use super::step::ConnectionFault;
 
 impl Scope<'_> {
     pub(super) fn window(&self, window: &Spanned<Window>) -> Checked {
@@ -89,7 +89,7 @@ impl Scope<'_> {
 
     pub(super) fn down(&mut self, down: &Down) -> Checked {
         match down.by.value {
-            How::LosePackets(101..) => wrong(&down.by, "of a hundred, at most a hundred are lost"),
+            BreakdownKind::LosePackets(101..) => wrong(&down.by, "of a hundred, at most a hundred are lost"),
             _ => self.strikes(&down.cluster, down.alias.as_ref()),
         }
     }
@@ -105,10 +105,12 @@ impl Scope<'_> {
 }
 
 /// Of a hundred connections at most a hundred are lost, and what comes every so often comes some time.
-pub(super) fn possible(nuisance: &Spanned<Nuisance>) -> Checked {
+pub(super) fn possible(nuisance: &Spanned<ConnectionFault>) -> Checked {
     match &nuisance.value {
-        Nuisance::Lose(101..) => wrong(nuisance, "of a hundred, at most a hundred are lost"),
-        Nuisance::Fail(Fail { every, .. }) | Nuisance::CutWatches(Cut { every }) if every.value == 0 => {
+        ConnectionFault::Lose(101..) => wrong(nuisance, "of a hundred, at most a hundred are lost"),
+        ConnectionFault::Fail(Fail { every, .. }) | ConnectionFault::CutWatches(Cut { every })
+            if every.value == 0 =>
+        {
             wrong(every, "it is counted from 1")
         }
         _ => Ok(()),

@@ -6,19 +6,19 @@ use serde_saphyr::Spanned;
 use super::check::{Checked, Scope, wrong};
 use super::fault_windows::Disturbance;
 use super::member_ref::Victims;
-use super::step::Party;
+use super::step::Component;
 use super::time::Length;
 
 /// `skew`. Exactly one of `node`, `cluster` and `of` is given, and of `ahead` and `behind`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct WrongClock {
+pub struct ClockSkew {
     /// The clock of this node, or of these.
     pub node: Option<Spanned<Victims>>,
     /// Of this member, or of these: of its API server and all that runs in it.
     pub cluster: Option<Spanned<Victims>>,
     /// Of the control plane: of its API server and the controllers beside it.
-    pub of: Option<Spanned<Party>>,
+    pub of: Option<Spanned<Component>>,
     /// It is fast by so much.
     pub ahead: Option<Length>,
     /// It is slow by so much.
@@ -30,7 +30,7 @@ pub struct WrongClock {
 
 /// Whose clock is wrong.
 #[derive(Clone, Copy, Debug)]
-pub enum Whose<'a> {
+pub enum ClockOwner<'a> {
     /// That of nodes.
     Nodes(&'a Spanned<Victims>),
     /// That of members.
@@ -39,14 +39,14 @@ pub enum Whose<'a> {
     ControlPlane,
 }
 
-impl WrongClock {
+impl ClockSkew {
     /// Whose clock it is, where exactly one is named.
     #[must_use]
-    pub fn whose(&self) -> Option<Whose<'_>> {
+    pub fn whose(&self) -> Option<ClockOwner<'_>> {
         match (&self.node, &self.cluster, &self.of) {
-            (Some(node), None, None) => Some(Whose::Nodes(node)),
-            (None, Some(cluster), None) => Some(Whose::Members(cluster)),
-            (None, None, Some(_)) => Some(Whose::ControlPlane),
+            (Some(node), None, None) => Some(ClockOwner::Nodes(node)),
+            (None, Some(cluster), None) => Some(ClockOwner::Members(cluster)),
+            (None, None, Some(_)) => Some(ClockOwner::ControlPlane),
             _ => None,
         }
     }
@@ -58,20 +58,20 @@ pub(super) fn one_way<T>(at: &Spanned<T>, ahead: Option<&Length>, behind: Option
 }
 
 impl Scope<'_> {
-    pub(super) fn clock(&self, skew: &WrongClock, fault: &Spanned<Disturbance>) -> Checked {
+    pub(super) fn clock(&self, skew: &ClockSkew, fault: &Spanned<Disturbance>) -> Checked {
         let Some(whose) = skew.whose() else {
             return wrong(fault, "say one of `node`, `cluster` and `of`: whose clock it is");
         };
         one_way(fault, skew.ahead.as_ref(), skew.behind.as_ref())?;
         match whose {
-            Whose::Nodes(node) if !self.on_nodes() => {
+            ClockOwner::Nodes(node) if !self.on_nodes() => {
                 wrong(node, "this runs on a fleet, which has no nodes: say `cluster` or `of`")
             }
-            Whose::Members(cluster) if self.on_nodes() => {
+            ClockOwner::Members(cluster) if self.on_nodes() => {
                 wrong(cluster, "this runs on a cluster, which has no members: say `node` or `of`")
             }
-            Whose::Nodes(victims) | Whose::Members(victims) => self.victims(victims),
-            Whose::ControlPlane => Ok(()),
+            ClockOwner::Nodes(victims) | ClockOwner::Members(victims) => self.victims(victims),
+            ClockOwner::ControlPlane => Ok(()),
         }
     }
 }

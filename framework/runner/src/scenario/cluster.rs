@@ -61,7 +61,7 @@ pub struct Pods {
     /// Its name. Pods are called after it, with a dash and more.
     pub name: Spanned<String>,
     /// Who sees to it that they are there.
-    pub kind: Spanned<Keeper>,
+    pub kind: Spanned<PodOwner>,
     /// How many, of a Deployment or a `StatefulSet`.
     pub replicas: Option<Spanned<usize>>,
     /// One on each of these nodes, of pods that nobody keeps and of static ones.
@@ -77,7 +77,7 @@ pub struct Pods {
 
 /// Who sees to it that pods are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum Keeper {
+pub enum PodOwner {
     /// A Deployment: another comes as soon as one is being deleted.
     Deployment,
     /// A `StatefulSet`: another comes when the one of its number is gone.
@@ -122,7 +122,7 @@ pub struct Condition {
     /// Which node, or which nodes.
     pub node: Spanned<Victims>,
     /// What it says.
-    pub is: Ill,
+    pub is: NodeProblem,
     /// The name for later steps, of one node.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
@@ -130,7 +130,7 @@ pub struct Condition {
 
 /// What can be wrong with a node that its kubelet tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum Ill {
+pub enum NodeProblem {
     /// `Ready` is false.
     NotReady,
     /// It is short of memory.

@@ -63,7 +63,7 @@ impl Scenario {
     pub fn troubles_members(&self) -> bool {
         let disturbs = |disturb: &Disturb| disturb.by.value.is_of_server();
         self.steps().any(|step| {
-            match step.value.act() {
+            match step.value.inner() {
             Step::Disturb(disturb) => disturbs(disturb),
             Step::Faults(windows) => windows.iter().any(|window| {
                 matches!(&window.value.fault.value, Disturbance::Disturb(disturb) if disturbs(disturb))

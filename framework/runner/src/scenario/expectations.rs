@@ -111,7 +111,7 @@ pub struct NotTainted {
 /// `evicted` and `gone`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Moved {
+pub struct Departure {
     /// Which workload.
     pub workload: Spanned<String>,
     /// From which member.
@@ -124,7 +124,7 @@ pub struct Moved {
 /// `notEvicted` and `kept`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Stays {
+pub struct Stay {
     /// Which workload.
     pub workload: Spanned<String>,
     /// In which member.

@@ -5,13 +5,13 @@
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::api_faults::{Conflict, Crash, Cut, Fail, Late, Repeat, Slow};
-use super::clock_skew::WrongClock;
+use super::api_faults::{Conflict, Crash, Cut, Fail, Repeat, Slow, WatchLag};
+use super::clock_skew::ClockSkew;
 use super::cluster::{Condition, Silence};
-use super::expectations::{Moved, Tainted};
+use super::expectations::{Departure, Tainted};
 use super::member_ref::{MemberRef, Victims};
 use super::object::{Apply, Delete};
-use super::step::{Delay, Disturb, Partition, Party, Refuse, Scale, StartUp, Taint};
+use super::step::{Component, Delay, Disturb, Partition, Refuse, Scale, StartUp, Taint};
 use super::time::{Length, Within};
 
 /// One element of `faults`: what is wrong, from when, for how long.
@@ -52,9 +52,9 @@ pub enum Disturbance {
     /// The kubelets of nodes say that something is wrong.
     Condition(Condition),
     /// The clocks of nodes, of members or of the control plane are wrong.
-    Skew(WrongClock),
+    Skew(ClockSkew),
     /// The target's controllers are dead.
-    Kill(Spanned<Party>),
+    Kill(Spanned<Component>),
     /// A member has a taint that a person put there.
     Taint(Taint),
     /// Replicas in a member take another time to become ready.
@@ -74,27 +74,27 @@ pub enum Disturbance {
     /// The control plane's API server takes its time.
     Slow(Slow),
     /// What the controllers watch comes late, so that they see an old past.
-    Lag(Late),
+    Lag(WatchLag),
     /// What the controllers watch breaks off.
     Cut(Cut),
     /// Some of what the controllers watch comes twice.
     Repeat(Repeat),
     /// Who lists what there is, as controllers do when they start, is shown what there was when it began.
-    Stale(Spanned<Party>),
+    Stale(Spanned<Component>),
     /// The controllers die of a write, and are dead for the rest of the time.
     Crash(Crash),
     /// Others of the same kind work beside the controllers: two leaders.
-    Rival(Spanned<Party>),
+    Rival(Spanned<Component>),
     /// In the end, the API servers of members come back with what they held when it began.
-    Restore(Loss),
+    Restore(DataLoss),
     /// The machines of members have no power, and come back with nothing.
-    Wipe(Loss),
+    Wipe(DataLoss),
 }
 
 /// `restore` and `wipe`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Loss {
+pub struct DataLoss {
     /// Whom it strikes.
     pub cluster: Spanned<Victims>,
 }
@@ -106,7 +106,7 @@ pub enum Trigger {
     /// A member has a taint.
     Tainted(Tainted),
     /// A workload is no longer assigned to a member.
-    Evicted(Moved),
+    Evicted(Departure),
 }
 
 /// `calm`: nothing is wrong any more, and nothing is left of what was.
@@ -163,7 +163,7 @@ impl Disturbance {
             | Self::Disturb(Disturb { alias, .. })
             | Self::Silence(Silence { alias, .. })
             | Self::Condition(Condition { alias, .. })
-            | Self::Skew(WrongClock { alias, .. })
+            | Self::Skew(ClockSkew { alias, .. })
             | Self::Taint(Taint { alias, .. }) => alias.as_ref(),
             _ => None,
         }

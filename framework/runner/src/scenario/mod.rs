@@ -20,24 +20,26 @@ mod read_error;
 mod step;
 mod time;
 
-pub use api_faults::{Conflict, Crash, Cut, Fail, Late, Repeat, Slow};
-pub use breakdown::{Down, How};
-pub use clock_skew::{Whose, WrongClock};
-pub use cluster::{ClusterShape, Condition, Ill, Keeper, PodToleration, Pods, Silence, Skew, TaintedNodes};
+pub use api_faults::{Conflict, Crash, Cut, Fail, Repeat, Slow, WatchLag};
+pub use breakdown::{BreakdownKind, Down};
+pub use clock_skew::{ClockOwner, ClockSkew};
+pub use cluster::{
+    ClusterShape, Condition, NodeProblem, PodOwner, PodToleration, Pods, Silence, Skew, TaintedNodes,
+};
 pub use document::{
     AffinityGroup, Bounds, Field, FieldMatch, FleetShape, Policy, Scenario, Scheduling, Spread, Toleration,
     Workload,
 };
 pub use expectations::{
-    Health, Instance, MemberGone, Moved, NotTainted, Placed, PlacedOn, Settled, Stays, Tainted, TaskEnded,
+    Departure, Health, Instance, MemberGone, NotTainted, Placed, PlacedOn, Settled, Stay, Tainted, TaskEnded,
 };
-pub use fault_windows::{Calm, Disturbance, Loss, Trigger, Window};
+pub use fault_windows::{Calm, DataLoss, Disturbance, Trigger, Window};
 pub use file::{Case, find, parse};
 pub use member_ref::{MemberRef, Selector, Victims};
 pub use object::{Apply, Delete, Manifest, Place, Seen, SeenFor, Subresource, lacks};
 pub use read_error::ReadError;
 pub use step::{
-    Call, Delay, Disturb, Flap, Nuisance, Override, Partition, Party, Refuse, Runs, Scale, StartUp, Step,
-    Taint,
+    Call, Component, ConnectionFault, Delay, Disturb, Flap, Override, Partition, Refuse, Runs, Scale,
+    StartUp, Step, Taint,
 };
 pub use time::{Length, LengthError, StartUpTime, Within};

@@ -14,7 +14,7 @@ use super::breakdown::Down;
 use super::cluster::{Condition, Pods, Silence, Skew, TaintedNodes};
 use super::document::Workload;
 use super::expectations::{
-    Health, Instance, MemberGone, Moved, NotTainted, Placed, Settled, Stays, Tainted, TaskEnded,
+    Departure, Health, Instance, MemberGone, NotTainted, Placed, Settled, Stay, Tainted, TaskEnded,
 };
 use super::fault_windows::{Calm, Window};
 use super::member_ref::{MemberRef, Victims};
@@ -49,9 +49,9 @@ pub enum Step {
     /// Undoes every fault on a member, or on all of a region, zone or provider.
     Heal(Spanned<Victims>),
     /// Kills the target's controllers, as a crash does.
-    Kill(Spanned<Party>),
+    Kill(Spanned<Component>),
     /// Starts them again.
-    Start(Spanned<Party>),
+    Start(Spanned<Component>),
     /// Lets disturbances come and go, and ends when the last has gone.
     Faults(Vec<Spanned<Window>>),
     /// Does or waits as a step says, and goes on whatever comes of it.
@@ -101,9 +101,9 @@ pub enum Step {
     /// Waits until so many nodes have a taint, or fails if so many have not while this time passes.
     TaintedNodes(Box<TaintedNodes>),
     /// Waits until a workload is no longer assigned to a member.
-    Evicted(Moved),
+    Evicted(Departure),
     /// Fails if, while this time passes, a workload loses its assignment to a member.
-    NotEvicted(Stays),
+    NotEvicted(Stay),
     /// Waits until a workload is assigned as said.
     Placed(Placed),
     /// Waits until all of a workload's replicas are ready in a member, as the member itself sees it.
@@ -113,9 +113,9 @@ pub enum Step {
     /// Waits until the eviction of a workload from a member has ended.
     TaskEnded(TaskEnded),
     /// Fails if, while this time passes, a member's copy of a workload is given up by the control plane or gone.
-    Kept(Stays),
+    Kept(Stay),
     /// Waits until the control plane has given up a member's copy of a workload, and the member has it no more.
-    Gone(Moved),
+    Gone(Departure),
     /// Waits until the whole fleet is at rest and stays so: every member ready and free of taints, every workload settled,
     /// and nothing left where it does not belong.
     Calm(Calm),
@@ -127,9 +127,9 @@ pub enum Step {
 impl Step {
     /// Itself, or what it is to do perhaps.
     #[must_use]
-    pub fn act(&self) -> &Self {
+    pub fn inner(&self) -> &Self {
         match self {
-            Self::Perhaps(step) => step.value.act(),
+            Self::Perhaps(step) => step.value.inner(),
             step => step,
         }
     }
@@ -138,7 +138,7 @@ impl Step {
 /// `kill` and `start`: who.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Party {
+pub enum Component {
     /// The controllers of the control plane, and the agents of members that have one.
     Controllers,
 }
@@ -242,7 +242,7 @@ pub struct Disturb {
     /// Which member, or which members.
     pub cluster: Spanned<Victims>,
     /// In which way.
-    pub by: Spanned<Nuisance>,
+    pub by: Spanned<ConnectionFault>,
     /// The name for later steps, of one member.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
@@ -251,7 +251,7 @@ pub struct Disturb {
 /// How a way can be bad without being closed.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub enum Nuisance {
+pub enum ConnectionFault {
     /// Each message arrives later by up to this.
     Jitter(Length),
     /// So many bytes a second get through each way.
@@ -274,7 +274,7 @@ pub enum Nuisance {
     CutWatches(Cut),
 }
 
-impl Nuisance {
+impl ConnectionFault {
     /// Whether it is one of the API server, and not of the way there.
     #[must_use]
     pub fn is_of_server(&self) -> bool {

@@ -6,12 +6,15 @@ use kube::Api;
 use kube::api::ListParams;
 
 use crate::nemesis::{FaultGuard, fault_mark, trouble};
-use crate::run::driver::{Driver, Miss};
+use crate::run::driver::{Driver, StepError};
 use crate::scenario::{Crash, Disturbance};
 
 impl Driver<'_> {
     /// Lets the API server be in trouble, if that is what `fault` asks for.
-    pub(in crate::run) async fn trouble(&mut self, fault: &Disturbance) -> Result<Option<FaultGuard>, Miss> {
+    pub(in crate::run) async fn begin_api_fault(
+        &mut self,
+        fault: &Disturbance,
+    ) -> Result<Option<FaultGuard>, StepError> {
         let strikes = match fault {
             Disturbance::Fail(it) => ServerFault::Fail { status: it.with, every: it.every.value },
             Disturbance::Conflict(it) => ServerFault::Conflict { every: it.every.value },
@@ -25,7 +28,7 @@ impl Driver<'_> {
         self.is_inside(fault)?;
         if let ServerFault::Stale { .. } = strikes {
             // Who is shown a manifest that is gone makes a copy of it, which is nobody's to take away.
-            self.unkept.extend(self.scenario.members());
+            self.leftovers_allowed.extend(self.scenario.members());
         }
         let log = self.log.clone();
         let begun = trouble(self.fleet.gate(), fault.kind(), strikes, move |mark| log.mark(mark));
@@ -33,28 +36,32 @@ impl Driver<'_> {
     }
 
     /// The sequence number of the control plane's latest change.
-    async fn revision(&self) -> Result<u64, Miss> {
+    async fn revision(&self) -> Result<u64, StepError> {
         let namespaces = Api::<Namespace>::all(self.client.clone());
         let all = namespaces.list_metadata(&ListParams::default()).await;
-        let all = all.map_err(|error| Miss::Broken(format!("namespaces cannot be listed: {error}")))?;
+        let all = all.map_err(|error| StepError::Broken(format!("namespaces cannot be listed: {error}")))?;
         let revision = all.metadata.resource_version.unwrap_or_default();
-        revision.parse().map_err(|_| Miss::Broken(format!("`{revision}` is no number of a change")))
+        revision.parse().map_err(|_| StepError::Broken(format!("`{revision}` is no number of a change")))
     }
 
     /// Lets the controllers die of a write to come. Nothing is recorded until they do.
-    pub(in crate::run) fn doom(&self, fault: &Disturbance, crash: &Crash) -> Result<GateGuard, Miss> {
+    pub(in crate::run) fn arm_crash(
+        &self,
+        fault: &Disturbance,
+        crash: &Crash,
+    ) -> Result<GateGuard, StepError> {
         self.is_inside(fault)?;
         let crash = ServerFault::Crash { write: crash.write.value, done: crash.done };
         Ok(self.fleet.gate().apply(crash))
     }
 
     /// Starts controllers beside those that there are.
-    pub(in crate::run) async fn start_rival(&mut self, fault: &Disturbance) -> Result<(), Miss> {
+    pub(in crate::run) async fn start_rival(&mut self, fault: &Disturbance) -> Result<(), StepError> {
         self.is_inside(fault)?;
         let started = self.controllers.start_rival().await;
-        if started.map_err(|error| Miss::Broken(error.to_string()))? {
+        if started.map_err(|error| StepError::Broken(error.to_string()))? {
             self.log.mark(fault_mark("rival", None, "begin"));
-            self.unkept.extend(self.scenario.members());
+            self.leftovers_allowed.extend(self.scenario.members());
         }
         Ok(())
     }
@@ -66,10 +73,10 @@ impl Driver<'_> {
     }
 
     /// What programs of their own reach is not in reach here.
-    fn is_inside(&self, fault: &Disturbance) -> Result<(), Miss> {
+    fn is_inside(&self, fault: &Disturbance) -> Result<(), StepError> {
         match self.sockets {
             None => Ok(()),
-            Some(_) => Err(Miss::Unmet {
+            Some(_) => Err(StepError::Unmet {
                 expected: format!("a target in this process, for `{}`", fault.kind()),
                 seen: format!("{} runs as programs of their own", self.profile.name),
             }),

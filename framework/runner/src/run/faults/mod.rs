@@ -3,5 +3,6 @@
 pub(in crate::run) mod clocks;
 pub(in crate::run) mod control_plane;
 pub(in crate::run) mod data_loss;
+pub(in crate::run) mod in_force;
 pub(in crate::run) mod undo;
 pub(in crate::run) mod windows;

@@ -7,13 +7,13 @@ use kube::api::{DeleteParams, DynamicObject, PostParams};
 use serde_json::{Map, Value};
 
 use crate::objects::{karmada as objects, nodes as node_objects};
-use crate::run::driver::{Driver, Miss};
-use crate::run::steps::objects::{Asked, refused};
+use crate::run::driver::{Driver, StepError};
+use crate::run::steps::objects::{ObjectRequest, refused};
 use crate::scenario::{Manifest, Place};
 
 /// An object before it was changed, or deleted.
-pub(in crate::run) struct Before {
-    asked: Asked,
+pub(in crate::run) struct OriginalObject {
+    request: ObjectRequest,
     was: Option<DynamicObject>,
     /// Whether it is the control plane that sees to it that it is as it should be.
     is_a_copy: bool,
@@ -26,82 +26,83 @@ const CLAIMS: [&str; 2] = ["propagationpolicy.karmada.io/", "clusterpropagationp
 
 impl Driver<'_> {
     /// The object that is meant, as it is before it is `deleted`, or changed. One that is being deleted is as good as gone.
-    pub(in crate::run) async fn before(
+    pub(in crate::run) async fn original_object(
         &self,
         place: &Place,
         object: &Manifest,
         deleted: bool,
-    ) -> Result<Before, Miss> {
-        let asked = self.asked(place, object)?;
-        let was = asked.api.get_opt(&asked.name).await;
-        let was = was.map_err(|error| refused(&asked, "is looked at", &error))?;
+    ) -> Result<OriginalObject, StepError> {
+        let request = self.request(place, object)?;
+        let was = request.api.get_opt(&request.name).await;
+        let was = was.map_err(|error| refused(&request, "is looked at", &error))?;
         let is_a_copy = matches!(place, Place::Member(_)) && was.is_some();
         let was = was.filter(|was| was.metadata.deletion_timestamp.is_none());
-        Ok(Before { asked, was, is_a_copy, deleted })
+        Ok(OriginalObject { request, was, is_a_copy, deleted })
     }
 
     /// The object of a member, as it is. When it is made again, nobody taints it.
-    pub(in crate::run) async fn member_before(&self, member: &str) -> Result<Before, Miss> {
+    pub(in crate::run) async fn original_member(&self, member: &str) -> Result<OriginalObject, StepError> {
         let kind = if self.cluster.is_some() { node_objects::nodes() } else { objects::clusters() };
         let api = Api::all_with(self.client.clone(), &kind);
         let wanted = serde_json::json!({
             "apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": member},
         });
-        let asked = Asked { place: Place::ControlPlane.to_string(), api, name: member.to_owned(), wanted };
-        let was = asked.api.get(member).await;
-        let mut was = was.map_err(|error| refused(&asked, "is looked at", &error))?;
+        let request =
+            ObjectRequest { place: Place::ControlPlane.to_string(), api, name: member.to_owned(), wanted };
+        let was = request.api.get(member).await;
+        let mut was = was.map_err(|error| refused(&request, "is looked at", &error))?;
         if let Some(spec) = was.data.get_mut("spec").and_then(Value::as_object_mut) {
             spec.remove("taints");
         }
-        Ok(Before { asked, was: Some(was), is_a_copy: false, deleted: true })
+        Ok(OriginalObject { request, was: Some(was), is_a_copy: false, deleted: true })
     }
 
     /// Makes the object what it was. Answers whether that is done: what is being deleted still cannot be made again.
-    pub(in crate::run) async fn put_back(&self, before: &Before) -> Result<bool, Miss> {
-        let Before { asked, was, is_a_copy, deleted } = before;
+    pub(in crate::run) async fn put_back(&self, before: &OriginalObject) -> Result<bool, StepError> {
+        let OriginalObject { request, was, is_a_copy, deleted } = before;
         if *is_a_copy {
             return Ok(true);
         }
         loop {
-            let now = asked.api.get_opt(&asked.name).await;
-            let now = now.map_err(|error| refused(asked, "is looked at", &error))?;
+            let now = request.api.get_opt(&request.name).await;
+            let now = now.map_err(|error| refused(request, "is looked at", &error))?;
             let (step, result) = match (was, now) {
                 (None, None) => return Ok(true),
                 // Somebody else has deleted it since: what was changed of it went with it.
                 (Some(_), None) if !deleted => return Ok(true),
                 (Some(_), Some(now)) if now.metadata.deletion_timestamp.is_some() => return Ok(false),
                 (None, Some(_)) => {
-                    let deleted = asked.api.delete(&asked.name, &DeleteParams::default()).await;
+                    let deleted = request.api.delete(&request.name, &DeleteParams::default()).await;
                     ("delete", deleted.map(drop))
                 }
                 (Some(was), None) => {
-                    let created = asked.api.create(&PostParams::default(), &made_again(was)).await;
+                    let created = request.api.create(&PostParams::default(), &made_again(was)).await;
                     ("apply", created.map(drop))
                 }
                 (Some(was), Some(now)) => {
-                    let now = reverted(&asked.typed(&now)?, &asked.wanted, &asked.typed(was)?)?;
-                    let replaced = asked.api.replace(&asked.name, &PostParams::default(), &now).await;
+                    let now = reverted(&request.typed(&now)?, &request.wanted, &request.typed(was)?)?;
+                    let replaced = request.api.replace(&request.name, &PostParams::default(), &now).await;
                     ("apply", replaced.map(drop))
                 }
             };
             match result {
                 Ok(()) => {
-                    self.mark(step, &[("object", &asked.to_string())]);
+                    self.mark(step, &[("object", &request.to_string())]);
                     return Ok(true);
                 }
                 // Somebody was faster: what is there now?
                 Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {}
-                Err(error) => return Err(refused(asked, "is what it was", &error)),
+                Err(error) => return Err(refused(request, "is what it was", &error)),
             }
         }
     }
 }
 
-impl Before {
+impl OriginalObject {
     /// What `other` changed of the same object is to become what it was before this, too.
-    pub(in crate::run) fn also(&mut self, other: &Self) {
+    pub(in crate::run) fn merge(&mut self, other: &Self) {
         self.deleted |= other.deleted;
-        merge(&mut self.asked.wanted, &other.asked.wanted);
+        merge(&mut self.request.wanted, &other.request.wanted);
     }
 }
 
@@ -137,10 +138,10 @@ fn made_again(was: &DynamicObject) -> DynamicObject {
 }
 
 /// The object as it is `now`, but with what was `applied` to it as it `was` before.
-fn reverted(now: &Value, applied: &Value, was: &Value) -> Result<DynamicObject, Miss> {
+fn reverted(now: &Value, applied: &Value, was: &Value) -> Result<DynamicObject, StepError> {
     let mut now = now.clone();
     revert(&mut now, applied, was);
-    serde_json::from_value(now).map_err(|error| Miss::Broken(format!("an object is none: {error}")))
+    serde_json::from_value(now).map_err(|error| StepError::Broken(format!("an object is none: {error}")))
 }
 
 fn revert(now: &mut Value, applied: &Value, was: &Value) {
@@ -159,9 +160,9 @@ fn revert(now: &mut Value, applied: &Value, was: &Value) {
     }
 }
 
-impl fmt::Display for Before {
+impl fmt::Display for OriginalObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.asked.fmt(f)
+        self.request.fmt(f)
     }
 }
 

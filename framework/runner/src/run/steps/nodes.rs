@@ -2,77 +2,56 @@
 
 use std::time::Duration;
 
-use capsize_clusters::{Cluster, ClusterSpec, Delay, NodeFault, NodeSpec, Stages};
+use capsize_clusters::{Cluster, NodeFault};
 use rand::RngExt;
 
-use super::expectations::Wanted;
-use crate::run::driver::{Driver, Miss, Subject};
-use crate::run::pod_counts::Crew;
-use crate::run::run_state::Eviction;
-
+use super::placement::WantedPlacement;
 use crate::nemesis::{FaultGuard, break_node};
 use crate::objects::nodes as node_objects;
+use crate::run::driver::{Driver, StepError};
+use crate::run::pod_counts::PodCounts;
+use crate::run::run_state::Eviction;
+use crate::run::subject::Subject;
 use crate::scenario::{
-    ClusterShape, Condition, Ill, Instance, Keeper, Moved, Placed, Pods, Settled, Skew, StartUpTime, Stays,
-    Step, TaintedNodes,
+    Condition, Departure, Instance, NodeProblem, Placed, PodOwner, Pods, Settled, Skew, Stay, Step,
+    TaintedNodes,
 };
 use capsize_history::facts::{SKEW, Taint, World};
 use capsize_judge::text::span;
 
-/// A pod that never starts would start after this, longer than any run.
-const NEVER: Duration = Duration::from_secs(366 * 86_400);
-
-/// The cluster to be, of that shape; `start_up` is what its start-up time has come to, and its kubelets renew their
-/// Leases once each `heartbeat`.
-pub(in crate::run) fn cluster_spec(
-    shape: &ClusterShape,
-    start_up: Option<Duration>,
-    heartbeat: Duration,
-) -> ClusterSpec {
-    let node = |(name, zone): (String, Option<&str>)| {
-        let region = zone.and_then(|zone| shape.regions.get(zone)).map(|region| region.value.clone());
-        let labels = shape.labels_of(&name, zone);
-        let mut spec = NodeSpec { region, zone: zone.map(str::to_owned), labels, ..NodeSpec::default() };
-        let room = shape.room.iter().map(|(resource, amount)| (resource.clone(), amount.value.clone()));
-        spec.room.extend(room);
-        (name, spec)
-    };
-    let default = Stages::default();
-    let start = match (&shape.start_up, start_up) {
-        (Some(StartUpTime::Never), _) => Delay::Always(NEVER),
-        (_, Some(start_up)) => Delay::Always(start_up),
-        (_, None) => default.start,
-    };
-    ClusterSpec { nodes: shape.places().map(node).collect(), stages: Stages { start, heartbeat, ..default } }
-}
-
 /// What is wrong with a node that says so, and what histories call that.
-pub(in crate::run) fn illness(ill: Ill) -> (&'static str, NodeFault) {
+pub(in crate::run) fn fault_of_problem(ill: NodeProblem) -> (&'static str, NodeFault) {
     let pressure = |condition: &str| ("pressure", NodeFault::Pressure(condition.into()));
     match ill {
-        Ill::NotReady => ("not-ready", NodeFault::NotReady),
-        Ill::MemoryPressure => pressure("MemoryPressure"),
-        Ill::DiskPressure => pressure("DiskPressure"),
-        Ill::PidPressure => pressure("PIDPressure"),
+        NodeProblem::NotReady => ("not-ready", NodeFault::NotReady),
+        NodeProblem::MemoryPressure => pressure("MemoryPressure"),
+        NodeProblem::DiskPressure => pressure("DiskPressure"),
+        NodeProblem::PidPressure => pressure("PIDPressure"),
     }
 }
 
 impl Driver<'_> {
-    fn cluster(&self) -> Result<&Cluster, Miss> {
-        self.cluster.ok_or_else(|| Miss::Broken("this runs on a fleet, which has no nodes".into()))
+    fn cluster(&self) -> Result<&Cluster, StepError> {
+        self.cluster.ok_or_else(|| StepError::Broken("this runs on a fleet, which has no nodes".into()))
     }
 
-    pub(in crate::run) async fn pods(&mut self, pods: &Pods) -> Result<(), Miss> {
+    pub(in crate::run) async fn pods(&mut self, pods: &Pods) -> Result<(), StepError> {
         let seconds = pods.tolerations.iter().filter_map(|toleration| toleration.seconds?.try_into().ok());
         let longest = seconds.map(Duration::from_secs).max().unwrap_or_default();
         self.tolerated = self.tolerated.max(longest);
-        let on = pods.on.iter().map(|node| self.name(&node.value)).collect::<Result<Vec<_>, Miss>>()?;
+        let on = pods
+            .on
+            .iter()
+            .map(|node| self.member_name(&node.value))
+            .collect::<Result<Vec<_>, StepError>>()?;
         let wanted = match pods.kind.value {
-            Keeper::DaemonSet => self.scenario.members().len(),
-            Keeper::Pod | Keeper::StaticPod => on.len(),
-            Keeper::Deployment | Keeper::StatefulSet => pods.replicas.as_ref().map_or(1, |count| count.value),
+            PodOwner::DaemonSet => self.scenario.members().len(),
+            PodOwner::Pod | PodOwner::StaticPod => on.len(),
+            PodOwner::Deployment | PodOwner::StatefulSet => {
+                pods.replicas.as_ref().map_or(1, |count| count.value)
+            }
         };
-        self.crews.insert(pods.name.value.clone(), wanted as u64);
+        self.wanted_pods.insert(pods.name.value.clone(), wanted as u64);
         self.mark("pods", &[("workload", &pods.name.value)]);
         for (kind, object) in node_objects::pods(pods, &on) {
             self.create(&kind, object).await?;
@@ -86,8 +65,8 @@ impl Driver<'_> {
         nodes: &[String],
         kind: &'static str,
         fault: &NodeFault,
-    ) -> Result<(), Miss> {
-        self.some_moment().await;
+    ) -> Result<(), StepError> {
+        self.wait_for_random_phase().await;
         for node in nodes {
             let guard = self.break_node(node, kind, fault)?;
             self.faults.push((node.clone(), guard));
@@ -101,26 +80,26 @@ impl Driver<'_> {
         node: &str,
         kind: &str,
         fault: &NodeFault,
-    ) -> Result<FaultGuard, Miss> {
+    ) -> Result<FaultGuard, StepError> {
         let kubelet = self.cluster()?.kubelet(node);
-        let kubelet = kubelet.ok_or_else(|| Miss::Broken(format!("the cluster has no node {node}")))?;
+        let kubelet = kubelet.ok_or_else(|| StepError::Broken(format!("the cluster has no node {node}")))?;
         let log = self.log.clone();
         Ok(break_node((node, kubelet), (kind, fault.clone()), move |mark| log.mark(mark)))
     }
 
-    pub(in crate::run) async fn condition(&mut self, step: &Condition) -> Result<(), Miss> {
-        let nodes = self.victims(&step.node.value, step.alias.as_ref())?;
-        let (kind, fault) = illness(step.is);
+    pub(in crate::run) async fn condition(&mut self, step: &Condition) -> Result<(), StepError> {
+        let nodes = self.resolve_victims(&step.node.value, step.alias.as_ref())?;
+        let (kind, fault) = fault_of_problem(step.is);
         self.strike_nodes(&nodes, kind, &fault).await
     }
 
-    pub(in crate::run) async fn skew(&mut self, step: &Skew) -> Result<(), Miss> {
-        let nodes = self.victims(&step.node.value, step.alias.as_ref())?;
-        let by = self.off_by(step.ahead.as_ref(), step.behind.as_ref())?;
+    pub(in crate::run) async fn skew(&mut self, step: &Skew) -> Result<(), StepError> {
+        let nodes = self.resolve_victims(&step.node.value, step.alias.as_ref())?;
+        let by = self.clock_offset(step.ahead.as_ref(), step.behind.as_ref())?;
         self.strike_nodes(&nodes, SKEW, &NodeFault::Skew(by)).await
     }
 
-    pub(in crate::run) async fn expect_on_nodes(&self, step: &Step) -> Result<(), Miss> {
+    pub(in crate::run) async fn expect_on_nodes(&self, step: &Step) -> Result<(), StepError> {
         match step {
             Step::TaintedNodes(tainted) => self.tainted_nodes(tainted).await,
             Step::Settled(settled) => self.pods_settled(settled).await,
@@ -129,11 +108,11 @@ impl Driver<'_> {
             Step::NotEvicted(stays) => self.pods_stay(stays).await,
             Step::Placed(placed) => self.pods_placed(placed).await,
             Step::Ready(instance) => self.pods_ready(instance).await,
-            other => self.expect_anywhere(other).await,
+            other => self.expect_on_fleet(other).await,
         }
     }
 
-    async fn tainted_nodes(&self, step: &TaintedNodes) -> Result<(), Miss> {
+    async fn tainted_nodes(&self, step: &TaintedNodes) -> Result<(), StepError> {
         let (key, effect) = (node_objects::taint_key(&step.key), step.effect);
         let (least, most) = (step.at_least, step.at_most.unwrap_or(usize::MAX));
         let zone = step.zone.as_ref().map(|zone| zone.value.clone());
@@ -156,67 +135,68 @@ impl Driver<'_> {
             let lasts = self.length(lasts)?;
             return self.hold(format!("{what} for {}", span(lasts)), subject, lasts, holds).await;
         }
-        let within = self.within(&step.within, self.patience().taint(true))?;
+        let within = self.within(&step.within, self.wait_limits().taint(true))?;
         self.until(what, subject, within, holds).await
     }
 
-    async fn pods_settled(&self, settled: &Settled) -> Result<(), Miss> {
+    async fn pods_settled(&self, settled: &Settled) -> Result<(), StepError> {
         let name = settled.workload.value.clone();
-        let wanted = self.crews.get(&name).copied().unwrap_or_default();
-        let within = self.within(&settled.within, self.patience().rest(self.tolerated, self.start_up))?;
+        let wanted = self.wanted_pods.get(&name).copied().unwrap_or_default();
+        let within = self.within(&settled.within, self.wait_limits().rest(self.tolerated, self.start_up))?;
         let what = format!("{name} is settled: {wanted} pods, all of them ready, and none leaving");
         let subject = Subject::Pods(name.clone());
-        self.until(what, subject, within, move |world, _| Crew::of(world, &name).is_settled(wanted)).await
+        self.until(what, subject, within, move |world, _| PodCounts::of(world, &name).is_settled(wanted))
+            .await
     }
 
-    async fn pods_gone(&self, moved: &Moved, wholly: bool) -> Result<(), Miss> {
-        let (name, from) = (moved.workload.value.clone(), self.name(&moved.from.value)?);
-        let within = self.within(&moved.within, self.patience().eviction(self.tolerated))?;
+    async fn pods_gone(&self, moved: &Departure, wholly: bool) -> Result<(), StepError> {
+        let (name, from) = (moved.workload.value.clone(), self.member_name(&moved.from.value)?);
+        let within = self.within(&moved.within, self.wait_limits().eviction(self.tolerated))?;
         let what = if wholly { "gone" } else { "evicted" };
         let what = format!("{name} is {what} from {from}");
         let subject = Subject::Pods(name.clone());
         let holds = move |world: &World, _: &[Eviction]| {
-            let crew = Crew::of(world, &name);
-            let leaves = wholly && crew.leaving.contains_key(&from);
-            !leaves && !crew.staying.contains_key(&from)
+            let pods = PodCounts::of(world, &name);
+            let leaves = wholly && pods.leaving.contains_key(&from);
+            !leaves && !pods.staying.contains_key(&from)
         };
         self.until(what, subject, within, holds).await
     }
 
-    async fn pods_stay(&self, stays: &Stays) -> Result<(), Miss> {
-        let (name, on) = (stays.workload.value.clone(), self.name(&stays.on.value)?);
+    async fn pods_stay(&self, stays: &Stay) -> Result<(), StepError> {
+        let (name, on) = (stays.workload.value.clone(), self.member_name(&stays.on.value)?);
         let lasts = self.length(&stays.lasts)?;
-        let there = |crew: &Crew| crew.staying.get(&on).copied().unwrap_or_default();
-        let before = self.log.look(|world, _| there(&Crew::of(world, &name))).max(1);
+        let there = |pods: &PodCounts| pods.staying.get(&on).copied().unwrap_or_default();
+        let before = self.log.look(|world, _| there(&PodCounts::of(world, &name))).max(1);
         let what = format!("{before} of {name} stay on {on} for {}", span(lasts));
         let subject = Subject::Pods(name.clone());
-        self.hold(what, subject, lasts, |world, _| there(&Crew::of(world, &name)) >= before).await
+        self.hold(what, subject, lasts, |world, _| there(&PodCounts::of(world, &name)) >= before).await
     }
 
-    async fn pods_placed(&self, placed: &Placed) -> Result<(), Miss> {
+    async fn pods_placed(&self, placed: &Placed) -> Result<(), StepError> {
         let name = placed.workload.value.clone();
-        let wanted = Wanted::new(self, placed)?;
-        let bound = self.patience().replacement(self.tolerated, self.start_up);
+        let wanted = WantedPlacement::new(self, placed)?;
+        let bound = self.wait_limits().replacement(self.tolerated, self.start_up);
         let within = self.within(&placed.within, bound)?;
         let what = format!("{name} is placed {}", wanted.text());
-        let holds = |world: &World, _: &[Eviction]| wanted.holds(&Crew::of(world, &name).staying);
+        let holds = |world: &World, _: &[Eviction]| wanted.holds(&PodCounts::of(world, &name).staying);
         self.until(what, Subject::Pods(name.clone()), within, holds).await
     }
 
-    async fn pods_ready(&self, instance: &Instance) -> Result<(), Miss> {
-        let (name, on) = (instance.workload.value.clone(), self.name(&instance.on.value)?);
-        let bound = self.patience().replacement(self.tolerated, self.start_up);
+    async fn pods_ready(&self, instance: &Instance) -> Result<(), StepError> {
+        let (name, on) = (instance.workload.value.clone(), self.member_name(&instance.on.value)?);
+        let bound = self.wait_limits().replacement(self.tolerated, self.start_up);
         let within = self.within(&instance.within, bound)?;
         let what = format!("all pods of {name} on {on} are ready");
         let holds = |world: &World, _: &[Eviction]| {
-            let crew = Crew::of(world, &name);
-            crew.staying.contains_key(&on) && crew.ready.get(&on) == crew.staying.get(&on)
+            let pods = PodCounts::of(world, &name);
+            pods.staying.contains_key(&on) && pods.ready.get(&on) == pods.staying.get(&on)
         };
         self.until(what, Subject::Pods(name.clone()), within, holds).await
     }
 
     /// Lets a part of the target's cycle of signs of life pass that the seed chooses.
-    pub(in crate::run) async fn some_moment(&mut self) {
+    pub(in crate::run) async fn wait_for_random_phase(&mut self) {
         let cycle = self.profile.timings.status_update_frequency;
         let moment = self.phase.random_range(0..=cycle.as_micros().try_into().unwrap_or(u64::MAX));
         self.clock.sleep(Duration::from_micros(moment)).await;

@@ -13,18 +13,18 @@ use kube::{Api, Client};
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
-use crate::run::driver::{Driver, Miss};
+use crate::run::driver::{Driver, StepError};
 use crate::scenario::{Apply, Delete, Manifest, MemberRef, Place, Seen, SeenFor, Subresource, lacks};
 use capsize_judge::text::span;
 
 /// Who applies what a scenario is about.
-pub(in crate::run) const MANAGER: &str = "capsize";
+pub(in crate::run) const FIELD_MANAGER: &str = "capsize";
 
 /// Who applies what disturbs: somebody else, so that what was applied before is not taken for left out now.
-pub(in crate::run) const DISTURBER: &str = "capsize-disturbance";
+pub(in crate::run) const FAULT_FIELD_MANAGER: &str = "capsize-disturbance";
 
 /// An object somewhere, and what a step asks of it.
-pub(in crate::run) struct Asked {
+pub(in crate::run) struct ObjectRequest {
     pub(in crate::run) place: String,
     pub(in crate::run) api: Api<DynamicObject>,
     pub(in crate::run) name: String,
@@ -32,65 +32,69 @@ pub(in crate::run) struct Asked {
 }
 
 impl Driver<'_> {
-    pub(in crate::run) async fn apply(&self, step: &Apply, manager: &str) -> Result<(), Miss> {
-        let asked = self.asked(&step.to.value, &step.object.value)?;
-        self.mark("apply", &[("object", &asked.to_string())]);
+    pub(in crate::run) async fn apply(&self, step: &Apply, manager: &str) -> Result<(), StepError> {
+        let request = self.request(&step.to.value, &step.object.value)?;
+        self.mark("apply", &[("object", &request.to_string())]);
         let params = PatchParams::apply(manager).force();
-        let patch = Patch::Apply(&asked.wanted);
+        let patch = Patch::Apply(&request.wanted);
         let applied = match step.subresource {
-            None => asked.api.patch(&asked.name, &params, &patch).await,
-            Some(Subresource::Status) => asked.api.patch_status(&asked.name, &params, &patch).await,
+            None => request.api.patch(&request.name, &params, &patch).await,
+            Some(Subresource::Status) => request.api.patch_status(&request.name, &params, &patch).await,
         };
-        applied.map(drop).map_err(|error| refused(&asked, "is applied", &error))
+        applied.map(drop).map_err(|error| refused(&request, "is applied", &error))
     }
 
-    pub(in crate::run) async fn delete(&self, step: &Delete) -> Result<(), Miss> {
-        let asked = self.asked(&step.from.value, &step.object.value)?;
-        self.mark("delete", &[("object", &asked.to_string())]);
-        let deleted = asked.api.delete(&asked.name, &DeleteParams::default()).await;
-        deleted.map(drop).map_err(|error| refused(&asked, "is deleted", &error))
+    pub(in crate::run) async fn delete(&self, step: &Delete) -> Result<(), StepError> {
+        let request = self.request(&step.from.value, &step.object.value)?;
+        self.mark("delete", &[("object", &request.to_string())]);
+        let deleted = request.api.delete(&request.name, &DeleteParams::default()).await;
+        deleted.map(drop).map_err(|error| refused(&request, "is deleted", &error))
     }
 
-    pub(in crate::run) async fn seen(&self, step: &Seen, wanted: bool) -> Result<(), Miss> {
-        let asked = self.asked(&step.place.value, &step.object.value)?;
-        let within = self.within(&step.within, self.patience().rest(self.tolerated, self.start_up))?;
-        let what = asked.expectation(wanted);
-        let (holds, last) = self.watch(&asked, within, |lacking| lacking.is_none() == wanted).await?;
+    pub(in crate::run) async fn seen(&self, step: &Seen, wanted: bool) -> Result<(), StepError> {
+        let request = self.request(&step.place.value, &step.object.value)?;
+        let within = self.within(&step.within, self.wait_limits().rest(self.tolerated, self.start_up))?;
+        let what = request.expectation(wanted);
+        let (holds, last) = self.watch(&request, within, |lacking| lacking.is_none() == wanted).await?;
         if holds {
             self.mark("seen", &[("that", &what)]);
             return Ok(());
         }
-        Err(Miss::Unmet { expected: what, seen: format!("after {}: {last}", span(within)) })
+        Err(StepError::Unmet { expected: what, seen: format!("after {}: {last}", span(within)) })
     }
 
-    pub(in crate::run) async fn seen_for(&self, step: &SeenFor, wanted: bool) -> Result<(), Miss> {
-        let asked = self.asked(&step.place.value, &step.object.value)?;
+    pub(in crate::run) async fn seen_for(&self, step: &SeenFor, wanted: bool) -> Result<(), StepError> {
+        let request = self.request(&step.place.value, &step.object.value)?;
         let lasts = self.length(&step.lasts)?;
-        let what = format!("{} for {}", asked.expectation(wanted), span(lasts));
+        let what = format!("{} for {}", request.expectation(wanted), span(lasts));
         let began = self.log.now();
-        let (ceased, last) = self.watch(&asked, lasts, |lacking| lacking.is_none() != wanted).await?;
+        let (ceased, last) = self.watch(&request, lasts, |lacking| lacking.is_none() != wanted).await?;
         if !ceased {
             self.mark("lasted", &[("that", &what)]);
             return Ok(());
         }
         let after = span(self.log.now().saturating_sub(began));
-        Err(Miss::Unmet { expected: what, seen: format!("after {after}: {last}") })
+        Err(StepError::Unmet { expected: what, seen: format!("after {after}: {last}") })
     }
 
-    pub(in crate::run) fn asked(&self, place: &Place, object: &Manifest) -> Result<Asked, Miss> {
+    pub(in crate::run) fn request(
+        &self,
+        place: &Place,
+        object: &Manifest,
+    ) -> Result<ObjectRequest, StepError> {
         let (place, client): (String, Client) = match place {
             Place::ControlPlane => (place.to_string(), self.client.clone()),
             Place::Member(member) => {
-                let name = self.name(member)?;
-                if self.dark.contains(&name) {
+                let name = self.member_name(member)?;
+                if self.powered_off.contains(&name) {
                     let expected = format!("{name} answers");
-                    return Err(Miss::Unmet { expected, seen: "it has no power".into() });
+                    return Err(StepError::Unmet { expected, seen: "it has no power".into() });
                 }
                 let client = self.member(&name)?.onlooker();
                 (name, client)
             }
         };
-        let wanted = object.expand(|name| self.name(&MemberRef::Named(name.to_owned())))?;
+        let wanted = object.expand(|name| self.member_name(&MemberRef::Named(name.to_owned())))?;
         let text = |pointer| wanted.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (api_version, name) = (text("/apiVersion"), text("/metadata/name"));
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
@@ -101,19 +105,19 @@ impl Driver<'_> {
         } else {
             Api::namespaced_with(client, &namespace, &kind)
         };
-        Ok(Asked { place, api, name, wanted })
+        Ok(ObjectRequest { place, api, name, wanted })
     }
 
     /// Whether `holds` comes to hold of what the object lacks, while `within` passes; and what there was last.
     async fn watch(
         &self,
-        asked: &Asked,
+        request: &ObjectRequest,
         within: Duration,
         holds: impl Fn(Option<&str>) -> bool,
-    ) -> Result<(bool, String), Miss> {
+    ) -> Result<(bool, String), StepError> {
         let deadline = Instant::now() + within;
         let mut changes = self.log.changes();
-        let mut states = pin!(watch_object(asked.api.clone(), &asked.name).default_backoff());
+        let mut states = pin!(watch_object(request.api.clone(), &request.name).default_backoff());
         let mut last = "nothing is known of it".to_owned();
         loop {
             changes.mark_unchanged();
@@ -128,17 +132,17 @@ impl Driver<'_> {
                         last = error.to_string();
                         continue;
                     }
-                    None => return Err(Miss::Broken("the watch of an object has ended".into())),
+                    None => return Err(StepError::Broken("the watch of an object has ended".into())),
                 },
                 changed = changes.changed() => {
-                    changed.map_err(|_| Miss::Broken("the log is closed".into()))?;
+                    changed.map_err(|_| StepError::Broken("the log is closed".into()))?;
                     continue;
                 }
                 () = sleep_until(deadline) => return Ok((false, last)),
             };
             let lacking = match object {
                 None => Some("it does not exist".to_owned()),
-                Some(object) => lacks(&asked.typed(&object)?, &asked.wanted),
+                Some(object) => lacks(&request.typed(&object)?, &request.wanted),
             };
             let holds = holds(lacking.as_deref());
             last = lacking.unwrap_or_else(|| "it is as said".to_owned());
@@ -149,11 +153,11 @@ impl Driver<'_> {
     }
 }
 
-impl Asked {
+impl ObjectRequest {
     /// The object as JSON. What comes in a list does not say of which kind it is.
-    pub(in crate::run) fn typed(&self, object: &DynamicObject) -> Result<Value, Miss> {
+    pub(in crate::run) fn typed(&self, object: &DynamicObject) -> Result<Value, StepError> {
         let json = serde_json::to_value(object);
-        let mut json = json.map_err(|error| Miss::Broken(format!("an object is no JSON: {error}")))?;
+        let mut json = json.map_err(|error| StepError::Broken(format!("an object is no JSON: {error}")))?;
         for field in ["apiVersion", "kind"] {
             json[field] = self.wanted[field].clone();
         }
@@ -177,7 +181,7 @@ impl Asked {
     }
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for ObjectRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.wanted.get("kind").and_then(Value::as_str).unwrap_or_default();
         let namespace = self.wanted.pointer("/metadata/namespace").and_then(Value::as_str);
@@ -186,6 +190,6 @@ impl fmt::Display for Asked {
     }
 }
 
-pub(in crate::run) fn refused(asked: &Asked, what: &str, error: &kube::Error) -> Miss {
-    Miss::Unmet { expected: format!("{asked} {what}"), seen: error.to_string() }
+pub(in crate::run) fn refused(request: &ObjectRequest, what: &str, error: &kube::Error) -> StepError {
+    StepError::Unmet { expected: format!("{request} {what}"), seen: error.to_string() }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
-use super::expectations::at_rest;
-use crate::run::driver::{Driver, Miss, Subject};
+use super::expectations::is_settled;
+use crate::run::driver::{Driver, StepError};
+use crate::run::subject::Subject;
 use crate::scenario::Calm;
 use capsize_history::facts::{Health, InstanceHealth, Member, Workload, WorkloadKey, World};
 
@@ -14,20 +15,20 @@ pub(crate) const AT_REST: &str = "the fleet is at rest";
 
 impl Driver<'_> {
     /// Waits until the fleet has been at rest for as long as is asked for, without a break.
-    pub(in crate::run) async fn calm(&self, calm: &Calm) -> Result<(), Miss> {
-        let longest =
-            self.patience().rest(self.tolerated, self.start_up) + self.patience().removal(self.tolerated);
+    pub(in crate::run) async fn wait_for_quiescence(&self, calm: &Calm) -> Result<(), StepError> {
+        let longest = self.wait_limits().rest(self.tolerated, self.start_up)
+            + self.wait_limits().removal(self.tolerated);
         let within = self.within(&calm.within, longest)?;
         let what = AT_REST.to_owned();
         let lasts = self.length(&calm.lasts)?;
         let end = Instant::now() + within;
         let nodes = self.cluster.is_some();
-        let is_at_rest = |world: &World| unrest(world, nodes, &self.unkept).is_none();
+        let is_at_rest = |world: &World| first_unsettled(world, nodes, &self.leftovers_allowed).is_none();
         loop {
             let left = end.saturating_duration_since(Instant::now());
             self.until(
                 what.clone(),
-                Subject::Everything { nodes, unkept: self.unkept.clone() },
+                Subject::Everything { nodes, leftovers_allowed: self.leftovers_allowed.clone() },
                 left,
                 |world, _| is_at_rest(world),
             )
@@ -42,25 +43,25 @@ impl Driver<'_> {
 
 /// What is not at rest, if anything: the first of it, by name. Where the members are `nodes`, the workloads are pods. What the
 /// `unkept` members have beside what they should have does not count.
-pub(in crate::run) fn unrest<'w>(
+pub(in crate::run) fn first_unsettled<'w>(
     world: &'w World,
     nodes: bool,
-    unkept: &BTreeSet<String>,
-) -> Option<Unrest<'w>> {
+    leftovers_allowed: &BTreeSet<String>,
+) -> Option<Unsettled<'w>> {
     let member = world.members.iter().find(|(_, member)| !is_well(member));
     if let Some((name, _)) = member {
-        return Some(Unrest::Member(name));
+        return Some(Unsettled::Member(name));
     }
     let rests = |key: &WorkloadKey, workload: &Workload| match nodes {
         true => is_ready_somewhere(workload),
-        false => is_where_it_belongs(key, workload, world, unkept),
+        false => is_where_it_belongs(key, workload, world, leftovers_allowed),
     };
     let mut workloads = world.workloads.iter();
-    workloads.find(|(key, workload)| !rests(key, workload)).map(|(key, _)| Unrest::Workload(key.name()))
+    workloads.find(|(key, workload)| !rests(key, workload)).map(|(key, _)| Unsettled::Workload(key.name()))
 }
 
 /// Whom it is that is not at rest.
-pub(in crate::run) enum Unrest<'a> {
+pub(in crate::run) enum Unsettled<'a> {
     Member(&'a str),
     Workload(&'a str),
 }
@@ -82,16 +83,16 @@ fn is_where_it_belongs(
     key: &WorkloadKey,
     workload: &Workload,
     world: &World,
-    unkept: &BTreeSet<String>,
+    leftovers_allowed: &BTreeSet<String>,
 ) -> bool {
     let belongs = |member: &String| workload.targets().any(|target| target == member);
     let managed = workload.running.iter().filter(|(_, running)| running.managed).map(|(member, _)| member);
-    let managed = managed.filter(|member| !unkept.contains(*member));
+    let managed = managed.filter(|member| !leftovers_allowed.contains(*member));
     // What only others need is placed nowhere of its own, also when nobody needs it any more.
     let has_a_place = workload.placeable || !workload.policy.is_empty();
     let placed_by_nobody =
         !workload.required_by.is_empty() || !has_a_place || is_left_behind(key, workload, world);
-    (workload.assignment.is_empty() && placed_by_nobody || at_rest(workload))
+    (workload.assignment.is_empty() && placed_by_nobody || is_settled(workload))
         && workload.deliveries.keys().chain(managed).all(belongs)
 }
 

@@ -1,0 +1,247 @@
+//! Begins and ends one fault of the step `faults`.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use capsize_clusters::{GateGuard, NodeFault, StartUp};
+use futures::FutureExt;
+
+use super::data_loss::ActiveDataLoss;
+use super::undo::OriginalObject;
+use crate::nemesis::{Fault, FaultGuard};
+use crate::run::driver::{Driver, StepError};
+use crate::run::steps::nodes::fault_of_problem;
+use crate::run::steps::objects::FAULT_FIELD_MANAGER;
+use crate::scenario::{Disturbance, MemberRef, Scale, Taint, Victims};
+
+/// A disturbance in force, to be undone.
+pub(super) enum InForce {
+    /// Undone when dropped.
+    Guards { _guards: Vec<FaultGuard> },
+    /// Members have lost what they held, or are about to.
+    DataLoss(ActiveDataLoss),
+    /// The controllers die of a write to come, unless it is dropped before.
+    ArmedCrash { _guard: GateGuard },
+    /// Of several that change the same, the last to go undoes it.
+    Shared(String),
+}
+
+/// How what several disturbances may change becomes what it was before the first.
+pub(super) enum Undo {
+    Start,
+    EndRival,
+    Untaint(Taint),
+    StartUp(String, StartUp),
+    Scale(Scale),
+    Object(Box<OriginalObject>),
+}
+
+/// The changes in force by name: how many faults made each of them, and how the last of these undoes it.
+pub(super) type SharedChanges = BTreeMap<String, (usize, Undo)>;
+
+/// What is wrong with a member: with the way to it, or with the node that it is.
+enum MemberFault {
+    Link(Fault),
+    Node(&'static str, NodeFault),
+}
+
+/// What those share that have killed the controllers.
+const CONTROLLERS: &str = "controllers";
+
+impl Driver<'_> {
+    /// Brings a disturbance about; `None` where nobody plays the part that it would strike.
+    pub(super) async fn begin(
+        &mut self,
+        fault: &Disturbance,
+        shared: &mut SharedChanges,
+    ) -> Result<Option<InForce>, StepError> {
+        if let Some(guard) = self.begin_api_fault(fault).await? {
+            return Ok(Some(InForce::Guards { _guards: vec![guard] }));
+        }
+        if let Disturbance::Crash(crash) = fault {
+            return Ok(Some(InForce::ArmedCrash { _guard: self.arm_crash(fault, crash)? }));
+        }
+        if let Disturbance::Restore(loss) | Disturbance::Wipe(loss) = fault {
+            let Some(members) = self.victims_now(&loss.cluster.value) else { return Ok(None) };
+            self.ask_permission(&members).await?;
+            return Ok(Some(InForce::DataLoss(self.begin_data_loss(fault, &members)?)));
+        }
+        if let Disturbance::Skew(skew) = fault {
+            let guards = self.set_clocks(skew).await?;
+            return Ok(guards.map(|guards| InForce::Guards { _guards: guards }));
+        }
+        if let Some((victims, way)) = self.member_fault(fault)? {
+            let Some(members) = self.victims_now(victims) else { return Ok(None) };
+            self.ask_permission(&members).await?;
+            let guards = members.iter().map(|member| match &way {
+                MemberFault::Link(fault) => self.break_link(member, *fault),
+                MemberFault::Node(kind, fault) => self.break_node(member, kind, fault),
+            });
+            return Ok(Some(InForce::Guards { _guards: guards.collect::<Result<_, StepError>>()? }));
+        }
+        let (what, undo) = match self.change(fault).await {
+            // What it would change is not there now.
+            Err(StepError::Unmet { .. }) => return Ok(None),
+            changed => changed?,
+        };
+        match shared.entry(what.clone()) {
+            Entry::Vacant(entry) => drop(entry.insert((1, undo))),
+            Entry::Occupied(mut entry) => {
+                let (count, first) = entry.get_mut();
+                *count += 1;
+                if let (Undo::Object(first), Undo::Object(also)) = (first, &undo) {
+                    first.merge(also);
+                }
+            }
+        }
+        Ok(Some(InForce::Shared(what)))
+    }
+
+    /// What goes wrong with members, and with which, if that is what `fault` is.
+    fn member_fault<'f>(
+        &self,
+        fault: &'f Disturbance,
+    ) -> Result<Option<(&'f Victims, MemberFault)>, StepError> {
+        Ok(Some(match fault {
+            Disturbance::Refuse(refuse) => (&refuse.cluster.value, MemberFault::Link(Fault::Refuse)),
+            Disturbance::Partition(it) if self.cluster.is_some() => {
+                (&it.cluster.value, MemberFault::Node("partition", NodeFault::Silent))
+            }
+            Disturbance::Partition(it) => {
+                (&it.cluster.value, MemberFault::Link(Fault::Partition { direction: it.direction }))
+            }
+            Disturbance::Delay(it) => {
+                (&it.cluster.value, MemberFault::Link(Fault::Delay { by: self.length(&it.by)? }))
+            }
+            Disturbance::Disturb(it) => {
+                (&it.cluster.value, MemberFault::Link(self.connection_fault(&it.by.value)?))
+            }
+            Disturbance::Silence(it) => (&it.node.value, MemberFault::Node("silent", NodeFault::Silent)),
+            Disturbance::Condition(it) => {
+                let (kind, fault) = fault_of_problem(it.is);
+                (&it.node.value, MemberFault::Node(kind, fault))
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The members that are meant, if anybody plays their part now.
+    pub(in crate::run) fn victims_now(&self, victims: &Victims) -> Option<Vec<String>> {
+        match victims {
+            Victims::Member(member) => Some(vec![self.member_name(member).ok()?]),
+            Victims::Domain(..) => victims.of_domain(self.scenario),
+        }
+    }
+
+    /// Changes what a disturbance changes, and answers what that is and how it becomes what it was.
+    async fn change(&mut self, fault: &Disturbance) -> Result<(String, Undo), StepError> {
+        Ok(match fault {
+            Disturbance::Taint(taint) => {
+                let mut taint = taint.clone();
+                let member = self.member_name(&taint.cluster.value)?;
+                taint.cluster.value = MemberRef::Named(member.clone());
+                self.edit_taints(&taint, true).await?;
+                (format!("{member} {}:{}", taint.key, taint.effect), Undo::Untaint(taint))
+            }
+            Disturbance::StartUp(start_up) => {
+                let member = self.member_name(&start_up.cluster.value)?;
+                let before = self.member(&member)?.start_up();
+                self.set_start_up(&member, &start_up.takes)?;
+                (format!("{member} startUp"), Undo::StartUp(member, before))
+            }
+            Disturbance::Scale(scale) => {
+                let before = Scale { workload: scale.workload.clone(), to: self.replicas(scale).await? };
+                self.scale(scale).await?;
+                (format!("{} replicas", scale.workload.value), Undo::Scale(before))
+            }
+            Disturbance::Apply(apply) => {
+                let before = self.original_object(&apply.to.value, &apply.object.value, false).await?;
+                self.apply(apply, FAULT_FIELD_MANAGER).await?;
+                (before.to_string(), Undo::Object(Box::new(before)))
+            }
+            Disturbance::Delete(delete) => {
+                let before = self.original_object(&delete.from.value, &delete.object.value, true).await?;
+                self.delete(delete).await?;
+                (before.to_string(), Undo::Object(Box::new(before)))
+            }
+            Disturbance::DeleteMember(member) => {
+                let name = self.member_name(&member.value)?;
+                let before = self.original_member(&name).await?;
+                self.delete_member(&name).await?;
+                (before.to_string(), Undo::Object(Box::new(before)))
+            }
+            Disturbance::Rival(_) => {
+                self.start_rival(fault).await?;
+                ("rival".to_owned(), Undo::EndRival)
+            }
+            _ => {
+                self.kill();
+                (CONTROLLERS.to_owned(), Undo::Start)
+            }
+        })
+    }
+
+    /// The controllers have died of a write, and are dead for as long as that was to be expected.
+    pub(super) fn crash_controllers(
+        &mut self,
+        in_force: &mut BTreeMap<usize, InForce>,
+        shared: &mut SharedChanges,
+    ) {
+        self.kill();
+        let arm_crash = in_force.values_mut().find(|each| matches!(each, InForce::ArmedCrash { .. }));
+        if let Some(arm_crash) = arm_crash {
+            *arm_crash = InForce::Shared(CONTROLLERS.to_owned());
+            shared.entry(CONTROLLERS.to_owned()).or_insert((0, Undo::Start)).0 += 1;
+        }
+    }
+
+    /// Undoes a disturbance. Answers with what cannot be undone yet.
+    pub(super) async fn end(
+        &mut self,
+        in_force: Option<InForce>,
+        shared: &mut SharedChanges,
+    ) -> Result<Option<InForce>, StepError> {
+        let what = match in_force {
+            Some(InForce::Shared(what)) => what,
+            Some(InForce::ArmedCrash { _guard: guard }) => {
+                drop(guard);
+                // Who has died just now never gets an answer.
+                if self.fleet.gate().struck().now_or_never().is_some() {
+                    self.kill();
+                    self.start().await?;
+                }
+                return Ok(None);
+            }
+            Some(InForce::DataLoss(loss)) => {
+                let off = self.end_data_loss(loss)?;
+                return Ok((!off.is_empty()).then_some(InForce::Guards { _guards: off }));
+            }
+            Some(InForce::Guards { .. }) | None => return Ok(None),
+        };
+        let Some((count, _)) = shared.get_mut(&what) else { return Ok(None) };
+        *count -= 1;
+        if *count > 0 {
+            return Ok(None);
+        }
+        match shared.remove(&what).map(|(_, undo)| undo) {
+            Some(Undo::Start) => self.start().await?,
+            Some(Undo::EndRival) => self.end_rival(),
+            Some(Undo::Untaint(taint)) => match self.edit_taints(&taint, false).await {
+                // A member that has left the fleet has no taints.
+                Ok(()) | Err(StepError::Unmet { .. }) => {}
+                broken => broken?,
+            },
+            Some(Undo::StartUp(member, before)) => self.restore_start_up(&member, before)?,
+            Some(Undo::Scale(before)) => match self.scale(&before).await {
+                Ok(()) | Err(StepError::Unmet { .. }) => {}
+                broken => broken?,
+            },
+            Some(Undo::Object(before)) if !self.put_back(&before).await? => {
+                shared.insert(what.clone(), (1, Undo::Object(before)));
+                return Ok(Some(InForce::Shared(what)));
+            }
+            Some(Undo::Object(_)) | None => {}
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,165 @@
+//! The steps that break members and the connections to them, and the step `heal` that repairs them.
+
+use capsize_clusters::{Machine, NodeFault};
+use serde_saphyr::Spanned;
+use tokio::task::JoinSet;
+
+use crate::nemesis::{Fault, FaultGuard, break_node, breakdown_mark};
+use crate::run::driver::{Driver, StepError};
+use crate::run::log::Log;
+use crate::scenario::{self, BreakdownKind, ConnectionFault, Flap};
+
+impl Driver<'_> {
+    /// Resolves the member that a step breaks, and names it.
+    pub(in crate::run) fn resolve_member(
+        &mut self,
+        member: &scenario::MemberRef,
+        alias: Option<&Spanned<String>>,
+    ) -> Result<String, StepError> {
+        let name = self.member_name(member)?;
+        if let Some(alias) = alias {
+            self.set_alias(alias, name.clone());
+        }
+        Ok(name)
+    }
+
+    /// Resolves the members that a step breaks, and names the one if it is one.
+    pub(in crate::run) fn resolve_victims(
+        &mut self,
+        victims: &scenario::Victims,
+        alias: Option<&Spanned<String>>,
+    ) -> Result<Vec<String>, StepError> {
+        match victims {
+            scenario::Victims::Member(member) => Ok(vec![self.resolve_member(member, alias)?]),
+            scenario::Victims::Domain(..) => Ok(victims.of_domain(self.scenario).unwrap_or_default()),
+        }
+    }
+
+    /// Lets `fault` strike all of `members` at once, at a moment of the target's cycle of probes that the seed chooses.
+    pub(in crate::run) async fn strike(&mut self, members: &[String], fault: Fault) -> Result<(), StepError> {
+        self.wait_for_random_phase().await;
+        self.ask_permission(members).await?;
+        for member in members {
+            let guard = self.break_link(member, fault)?;
+            self.faults.push((member.to_owned(), guard));
+        }
+        Ok(())
+    }
+
+    /// Asks for leave to strike these, too.
+    pub(in crate::run) async fn ask_permission(&self, members: &[String]) -> Result<(), StepError> {
+        self.permission.ask(self.flapping.keys().chain(members)).await.map_err(StepError::Broken)
+    }
+
+    pub(in crate::run) fn connection_fault(
+        &self,
+        connection_fault: &ConnectionFault,
+    ) -> Result<Fault, StepError> {
+        Ok(match connection_fault {
+            ConnectionFault::Jitter(by) => Fault::Jitter { by: self.length(by)? },
+            ConnectionFault::Bandwidth(rate) => Fault::Bandwidth { rate: *rate },
+            ConnectionFault::Cut => Fault::Cut,
+            ConnectionFault::Lose(percent) => Fault::Lose { percent: *percent },
+            ConnectionFault::RefuseNew => Fault::RefuseNew,
+            ConnectionFault::DropNew => Fault::DropNew,
+            ConnectionFault::HalfOpen => Fault::HalfOpen,
+            ConnectionFault::Fail(it) => Fault::Fail { with: it.with, every: it.every.value },
+            ConnectionFault::Slow(it) => Fault::Slow { by: self.length(&it.by)?, verb: it.verb },
+            ConnectionFault::CutWatches(it) => Fault::CutWatches { every: it.every.value },
+        })
+    }
+
+    /// Lets the machines of all of `members` break down, as [`Self::strike`].
+    pub(in crate::run) async fn break_down(
+        &mut self,
+        members: &[String],
+        how: &BreakdownKind,
+    ) -> Result<(), StepError> {
+        let how = how.breakdown(|length| self.length(length))?;
+        self.wait_for_random_phase().await;
+        self.ask_permission(members).await?;
+        for member in members {
+            self.log.mark(breakdown_mark(how, member, "begin"));
+            let broken = self.machine(member)?.break_down(how).await;
+            broken.map_err(|error| StepError::Broken(error.to_string()))?;
+            self.broken_machines.push((member.clone(), how));
+        }
+        Ok(())
+    }
+
+    /// Mends the machines of those of `members` that broke down, and answers how many there were.
+    async fn mend(&mut self, members: &[String]) -> Result<usize, StepError> {
+        let mended = self.broken_machines.extract_if(.., |(broken, _)| members.contains(broken));
+        let mended: Vec<_> = mended.collect();
+        // What broke last is mended first: nothing else can be done to what has stopped.
+        for (member, how) in mended.iter().rev() {
+            let whole = self.machine(member)?.mend(*how).await;
+            whole.map_err(|error| StepError::Broken(error.to_string()))?;
+            self.log.mark(breakdown_mark(*how, member, "end"));
+        }
+        Ok(mended.len())
+    }
+
+    fn machine(&self, member: &str) -> Result<&dyn Machine, StepError> {
+        let none = || StepError::Broken(format!("{member} runs in this process, on no machine of its own"));
+        self.member(member)?.machine().ok_or_else(none)
+    }
+
+    /// Lets `fault` strike the link to `member`, or its gate, at once.
+    pub(in crate::run) fn break_link(&self, member: &str, fault: Fault) -> Result<FaultGuard, StepError> {
+        let (log, struck) = (self.log.clone(), self.member(member)?);
+        Ok(fault.begin(member, (struck.link(), struck.gate()), move |mark| log.mark(mark)))
+    }
+
+    pub(in crate::run) async fn flap(&mut self, flap: &Flap) -> Result<(), StepError> {
+        let name = self.resolve_member(&flap.cluster.value, flap.alias.as_ref())?;
+        self.ask_permission(std::slice::from_ref(&name)).await?;
+        let (down, up, times) = (self.length(&flap.down)?, self.length(&flap.up)?, flap.times.value);
+        let (clock, log, permission, member) =
+            (self.clock, self.log.clone(), self.permission.clone(), name.clone());
+        let begin: Box<dyn Fn(Log) -> FaultGuard + Send> = match self.cluster.and_then(|it| it.kubelet(&name))
+        {
+            Some(kubelet) => {
+                let kubelet = kubelet.clone();
+                let silent = ("silent", NodeFault::Silent);
+                Box::new(move |log| {
+                    break_node((&member, &kubelet), silent.clone(), move |mark| log.mark(mark))
+                })
+            }
+            None => {
+                let flapping = self.member(&name)?;
+                let (link, gate) = (flapping.link().clone(), flapping.gate().clone());
+                Box::new(move |log| Fault::Refuse.begin(&member, (&link, &gate), move |mark| log.mark(mark)))
+            }
+        };
+        let (mut task, flapping) = (JoinSet::new(), name.clone());
+        task.spawn(async move {
+            for _ in 0..times {
+                if let Err(why) = permission.ask([&flapping]).await {
+                    return log.break_off(why);
+                }
+                let guard = begin(log.clone());
+                clock.sleep(down).await;
+                drop(guard);
+                clock.sleep(up).await;
+            }
+        });
+        self.flapping.insert(name, task);
+        Ok(())
+    }
+
+    pub(in crate::run) async fn heal(&mut self, members: &[String]) -> Result<(), StepError> {
+        let before = self.faults.len();
+        self.faults.retain(|(broken, _)| !members.contains(broken));
+        let mended = self.mend(members).await?;
+        let flapping: Vec<_> = members.iter().filter_map(|member| self.flapping.remove(member)).collect();
+        if before == self.faults.len() && mended == 0 && flapping.is_empty() {
+            let expected = format!("something that is wrong with {}, to heal it", members.join(", "));
+            return Err(StepError::Unmet { expected, seen: "nothing is".into() });
+        }
+        for mut flapping in flapping {
+            flapping.shutdown().await;
+        }
+        Ok(())
+    }
+}

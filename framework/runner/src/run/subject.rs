@@ -1,0 +1,83 @@
+//! Describes the state of the workload, member or nodes that an expectation is about.
+
+use std::collections::BTreeSet;
+
+use super::pod_counts::PodCounts;
+use super::steps::quiescence::{Unsettled, first_unsettled};
+use capsize_history::facts::{Workload, World};
+
+/// What an expectation is about, for what is told when it is not met.
+pub(super) enum Subject {
+    Workload(String),
+    Member(String),
+    /// The pods of a workload.
+    Pods(String),
+    /// The nodes, of a zone or all of them, that have a taint with this key.
+    Tainted {
+        zone: Option<String>,
+        key: String,
+    },
+    /// All of it, with nodes as members or not.
+    Everything {
+        nodes: bool,
+        leftovers_allowed: BTreeSet<String>,
+    },
+}
+
+impl Subject {
+    pub(super) fn describe(&self, world: &World) -> String {
+        match self {
+            Self::Workload(name) => match world.workload(name) {
+                Some(workload) => describe_workload(name, workload),
+                None => format!("{name} is not there"),
+            },
+            Self::Member(name) => match world.members.get(name) {
+                Some(member) => {
+                    let health =
+                        member.health.map_or_else(|| "not heard of".into(), |health| health.to_string());
+                    let taints: Vec<String> = member.taints.iter().map(ToString::to_string).collect();
+                    let taints = if taints.is_empty() { "no taint".into() } else { taints.join(", ") };
+                    format!("{name} is {health}, with {taints}")
+                }
+                None => format!("{name} is not there"),
+            },
+            Self::Pods(name) => format!("{name} is {}", PodCounts::of(world, name)),
+            Self::Tainted { zone, key } => {
+                let nodes = world.members.iter();
+                let nodes = nodes.filter(|(_, node)| zone.is_none() || node.field("zone") == zone.as_slice());
+                let tainted = nodes.filter(|(_, node)| node.taints.iter().any(|taint| taint.key == *key));
+                let names: Vec<&str> = tainted.map(|(name, _)| name.as_str()).collect();
+                format!("{} nodes have it: {}", names.len(), names.join(", "))
+            }
+            Self::Everything { nodes, leftovers_allowed } => {
+                match first_unsettled(world, *nodes, leftovers_allowed) {
+                    Some(Unsettled::Member(name)) => Self::Member(name.to_owned()).describe(world),
+                    Some(Unsettled::Workload(name)) => Self::Workload(name.to_owned()).describe(world),
+                    None => "nothing moves".to_owned(),
+                }
+            }
+        }
+    }
+}
+
+fn describe_workload(name: &str, workload: &Workload) -> String {
+    let mut parts: Vec<String> = workload
+        .assignment
+        .iter()
+        .map(|(member, replicas)| {
+            let ready = workload.running.get(member).map_or(0, |running| running.ready);
+            let health = workload.instances.get(member).map(|instance| instance.health).unwrap_or_default();
+            format!("{member} ({ready} of {replicas} ready, told as {health:?})")
+        })
+        .collect();
+    if parts.is_empty() {
+        parts.push("no member".into());
+    }
+    let leaving: Vec<&str> = workload.evictions.iter().map(|task| task.member.as_str()).collect();
+    let leaving = if leaving.is_empty() {
+        String::new()
+    } else {
+        format!(", being evicted from {}", leaving.join(", "))
+    };
+    format!("{name} is on {}{leaving}", parts.join(", "))
+}

@@ -1,0 +1,159 @@
+//! Starts the fleet or the cluster with nodes that a case runs on.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use capsize_clock::Simulation;
+use capsize_clusters::{
+    Builder, Cluster, ClusterSpec, Delay, Fleet, FleetSpec, MemberSpec, NodeSpec, Stages, StartUp, SyncMode,
+};
+use serde_saphyr::Spanned;
+
+use super::case::Target;
+use super::driver::{Driver, StepError};
+use super::implementation::ImplementationInfo;
+use super::run_state::Eviction;
+use super::subject::Subject;
+use crate::objects::karmada as objects;
+use crate::scenario::{Case, ClusterShape, Length, StartUpTime};
+use capsize_history::facts::{Health, World};
+use capsize_judge::profile::Profile;
+
+/// What a case runs on.
+pub(super) struct Testbed {
+    pub(super) fleet: Fleet,
+    pub(super) cluster: Option<Cluster>,
+    /// The longest time that anything takes to become ready in it, apart from for ever.
+    pub(super) start_up: Duration,
+}
+
+pub(super) async fn start_testbed(
+    run: Simulation,
+    case: &Case,
+    target: Target<'_>,
+    info: &ImplementationInfo,
+) -> Result<Testbed, StepError> {
+    let Target { profile, implementation } = target;
+    // What comes in by a socket has to say who it is, and is answered as by a real server.
+    let set_up = |server: Builder| match info.is_outside {
+        true => server.track_updates(true).authentication(true),
+        false => server.repeat_bookmarks(false),
+    };
+    if let Some(shape) = &case.scenario.cluster {
+        let start_up = start_up(shape.value.start_up.as_ref(), profile)?;
+        let after = start_up.and_then(|start_up| match start_up {
+            StartUp::After(after) => Some(after),
+            _ => None,
+        });
+        let spec = cluster_spec(&shape.value, after, profile.timings.status_update_frequency);
+        let cluster = Cluster::start_with(run, &spec, set_up);
+        let fleet = Fleet::alone(run, cluster.api().clone());
+        return Ok(Testbed { fleet, cluster: Some(cluster), start_up: after.unwrap_or_default() });
+    }
+    let spec = fleet_spec(case, profile)?;
+    let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
+    let admission = implementation.admission(&profile.timings, run.seed);
+    let fleet = match &info.provider {
+        None => Fleet::embedded_with(run, &spec, admission, set_up),
+        Some(provider) => {
+            let fleet = Fleet::outside(run, &spec, admission, set_up, &**provider).await;
+            fleet.map_err(|error| StepError::Broken(error.to_string()))?
+        }
+    };
+    Ok(Testbed { fleet, cluster: None, start_up })
+}
+
+fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, StepError> {
+    let fleet = &case.scenario.fleet;
+    let start_up = start_up(fleet.start_up.as_ref(), profile)?;
+    let member = |name: String| {
+        let mut member = MemberSpec::named(name);
+        member.start_up = start_up.unwrap_or(member.start_up);
+        let place = |places: &BTreeMap<String, Spanned<String>>| {
+            places.get(&member.name).map(|place| place.value.clone())
+        };
+        let fields = (place(&fleet.providers), place(&fleet.regions), place(&fleet.zones));
+        (member.provider, member.region, member.zone) = fields;
+        if fleet.pull.iter().any(|pull| pull.value == member.name) {
+            member.sync = SyncMode::Pull;
+        }
+        member.gated = case.scenario.troubles_members();
+        member.nodes = fleet.nodes.get(&member.name).map_or(member.nodes, |nodes| nodes.value);
+        member
+    };
+    Ok(FleetSpec { members: fleet.names().map(member).collect() })
+}
+
+/// How long replicas take to become ready, where something is said.
+fn start_up(said: Option<&StartUpTime>, profile: &Profile) -> Result<Option<StartUp>, StepError> {
+    let resolve = |length: &Length| {
+        let resolved = length.resolve(&profile.timings);
+        resolved.ok_or_else(|| StepError::Broken(format!("{} has no {length}", profile.name)))
+    };
+    Ok(match said {
+        None => None,
+        Some(StartUpTime::Never) => Some(StartUp::Never),
+        Some(StartUpTime::After(length)) => Some(StartUp::After(resolve(length)?)),
+    })
+}
+
+fn longest(start_up: StartUp) -> Duration {
+    match start_up {
+        StartUp::After(after) => after,
+        StartUp::Between(_, most) => most,
+        StartUp::Never => Duration::ZERO,
+    }
+}
+
+/// A pod that never starts would start after this, longer than any run.
+const NEVER: Duration = Duration::from_secs(366 * 86_400);
+
+/// The cluster to be, of that shape; `start_up` is what its start-up time has come to, and its kubelets renew their
+/// Leases once each `heartbeat`.
+fn cluster_spec(shape: &ClusterShape, start_up: Option<Duration>, heartbeat: Duration) -> ClusterSpec {
+    let node = |(name, zone): (String, Option<&str>)| {
+        let region = zone.and_then(|zone| shape.regions.get(zone)).map(|region| region.value.clone());
+        let labels = shape.labels_of(&name, zone);
+        let mut spec = NodeSpec { region, zone: zone.map(str::to_owned), labels, ..NodeSpec::default() };
+        let room = shape.room.iter().map(|(resource, amount)| (resource.clone(), amount.value.clone()));
+        spec.room.extend(room);
+        (name, spec)
+    };
+    let default = Stages::default();
+    let start = match (&shape.start_up, start_up) {
+        (Some(StartUpTime::Never), _) => Delay::Always(NEVER),
+        (_, Some(start_up)) => Delay::Always(start_up),
+        (_, None) => default.start,
+    };
+    ClusterSpec { nodes: shape.places().map(node).collect(), stages: Stages { start, heartbeat, ..default } }
+}
+
+impl Driver<'_> {
+    /// Makes the fleet's members known to the control plane, and waits until all of them are in use for a moment.
+    pub(super) async fn join_members(&self) -> Result<(), StepError> {
+        for member in self.fleet.members() {
+            let mut cluster = objects::cluster(member.spec());
+            if let Some(reached) = self.sockets.and_then(|sockets| sockets.member(member.name())) {
+                let secret = objects::secret_of(member.spec(), reached.authority(), reached.token());
+                self.create(&objects::secrets(), secret).await?;
+                objects::reach_by_secret(&mut cluster, &reached.endpoint());
+            }
+            self.create(&objects::clusters(), cluster).await?;
+        }
+        let (names, wait_limits) = (self.scenario.members(), self.wait_limits().taint(false));
+        for name in &names {
+            let what = format!("{name} is ready and free of taints");
+            let subject = Subject::Member(name.clone());
+            let joined = |world: &World, _: &[Eviction]| {
+                world
+                    .members
+                    .get(name)
+                    .is_some_and(|member| member.health == Some(Health::Ready) && member.taints.is_empty())
+            };
+            self.until(what, subject, wait_limits, joined).await?;
+        }
+        // From here on, whoever chooses knows the members as they are.
+        self.clock.sleep(self.profile.timings.latency * 2).await;
+        Ok(())
+    }
+}
