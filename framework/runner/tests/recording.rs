@@ -1,4 +1,4 @@
-//! A recording through a partition: nothing is lost, and nobody is told that it happened when it was found.
+//! Tests of a recording through a partition: no event is lost, and late events get a large latency.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -14,7 +14,7 @@ use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::{Map, json};
 
-/// From when the member cannot be reached, and until when.
+/// The seconds between which the member cannot be reached.
 const AWAY: (u64, u64) = (20, 80);
 
 fn config_map(name: &str) -> ConfigMap {
@@ -22,7 +22,7 @@ fn config_map(name: &str) -> ConfigMap {
     ConfigMap { metadata, ..ConfigMap::default() }
 }
 
-/// What happens in the member while it is recorded, by a path that the partition does not touch.
+/// Changes objects in the member during the recording, through a connection that the partition does not affect.
 async fn happens(run: Simulation, fleet: &Fleet) {
     let until = async |second: u64| {
         run.clock.sleep(Duration::from_secs(second).saturating_sub(run.clock.elapsed())).await;
@@ -46,26 +46,26 @@ async fn happens(run: Simulation, fleet: &Fleet) {
     until(130).await;
 }
 
-/// The history, and what was told meanwhile.
+/// The history, and the events that the recording reported meanwhile.
 async fn recorded(run: Simulation) -> (Vec<Entry>, Vec<Tidings>) {
     let spec = FleetSpec { members: vec![MemberSpec::named("m1")] };
     let fleet = Fleet::embedded(run, &spec, None);
     let client = fleet.member("m1").unwrap().remote_client();
     let resources = served(&client, &of_members(Default::default())).await.unwrap();
     let source = Source { name: "m1".into(), client, resources };
-    let told = Mutex::new(Vec::new());
+    let reported = Mutex::new(Vec::new());
     let mut history = Vec::new();
     let record = Record { clock: run.clock, header: Map::new(), sources: vec![source] };
-    let tell = |tidings| told.lock().unwrap().push(tidings);
+    let tell = |tidings| reported.lock().unwrap().push(tidings);
     record.run(&mut history, happens(run, &fleet), tell).await.unwrap();
     let entries = Reader::new("h.jsonl", history.as_slice()).map(Result::unwrap).collect();
-    (entries, told.into_inner().unwrap())
+    (entries, reported.into_inner().unwrap())
 }
 
-/// The config maps that are told of from `second` on, each with how long before that it may have happened.
-fn told_of(entries: &[Entry], from: u64, to: u64) -> Vec<(EventType, String, Duration)> {
+/// The events of config maps between two seconds, each with its observation latency.
+fn config_map_events(entries: &[Entry], from: u64, to: u64) -> Vec<(EventType, String, Duration)> {
     let mut latency = Duration::ZERO;
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     for entry in entries {
         match &entry.kind {
             Kind::Mark(mark) => {
@@ -74,32 +74,32 @@ fn told_of(entries: &[Entry], from: u64, to: u64) -> Vec<(EventType, String, Dur
             Kind::Event { event, object, .. } if object.kind() == "ConfigMap" => {
                 let seconds = Duration::from_secs(from)..Duration::from_secs(to);
                 if seconds.contains(&entry.at) {
-                    told.push((*event, object.text("metadata", "name").into_owned(), latency));
+                    events.push((*event, object.text("metadata", "name").into_owned(), latency));
                 }
             }
             Kind::Event { .. } => {}
         }
     }
-    told
+    events
 }
 
 #[test]
-fn what_happens_during_a_partition_is_found_afterwards_and_may_be_as_old_as_that() {
+fn changes_during_a_partition_are_recorded_afterwards_with_its_length_as_latency() {
     let (entries, tidings) = simulate(Seed(1), recorded);
-    let before = told_of(&entries, 0, AWAY.0);
+    let before = config_map_events(&entries, 0, AWAY.0);
     let added: Vec<&str> = before.iter().map(|(_, name, _)| name.as_str()).collect();
     assert!(["changed", "deleted", "kept"].iter().all(|name| added.contains(name)), "{before:?}");
     assert!(before.iter().all(|(.., latency)| *latency < Duration::from_secs(1)), "{before:?}");
-    assert_eq!(told_of(&entries, AWAY.0, AWAY.1), []);
-    let found = told_of(&entries, AWAY.1, 119);
+    assert_eq!(config_map_events(&entries, AWAY.0, AWAY.1), []);
+    let found = config_map_events(&entries, AWAY.1, 119);
     let events: Vec<_> = found.iter().map(|(event, name, _)| (*event, name.as_str())).collect();
     let expected =
         [(EventType::Added, "new"), (EventType::Modified, "changed"), (EventType::Deleted, "deleted")];
     assert!(events.len() == 3 && expected.iter().all(|one| events.contains(one)), "{events:?}");
-    // The last answer before the partition came some seconds before it.
+    // The last response before the partition came some seconds before its beginning.
     let silence = Duration::from_secs(AWAY.1 - AWAY.0);
     assert!(found.iter().all(|(.., latency)| *latency >= silence && *latency < silence * 2), "{found:?}");
-    let after = told_of(&entries, 119, 130);
+    let after = config_map_events(&entries, 119, 130);
     assert!(
         matches!(&after[..], [(EventType::Deleted, name, latency)]
         if name == "new" && *latency <= Duration::from_secs(3)),
@@ -109,7 +109,7 @@ fn what_happens_during_a_partition_is_found_afterwards_and_may_be_as_old_as_that
 }
 
 #[test]
-fn while_a_cluster_is_not_heard_nobody_knows_when_things_happen() {
+fn a_cluster_that_does_not_answer_has_an_unlimited_latency() {
     let (entries, _) = simulate(Seed(1), recorded);
     let during = entries
         .iter()

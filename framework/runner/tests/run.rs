@@ -1,4 +1,4 @@
-//! How a run goes: with an implementation that does nothing but call every member ready.
+//! Tests of runs, with an implementation that only reports every member as ready.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -23,7 +23,7 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-/// Calls members ready as soon as they join, and otherwise does nothing.
+/// Reports members as ready as soon as they join, and otherwise does nothing.
 struct Idle;
 
 impl Implementation for Idle {
@@ -65,7 +65,7 @@ impl Implementation for Idle {
         environment: &'a Environment<'_>,
     ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
         let mut tasks = JoinSet::new();
-        tasks.spawn(call_ready(environment.fleet.control_plane().client()));
+        tasks.spawn(report_ready(environment.fleet.control_plane().client()));
         Box::pin(ready(Ok(Box::new(tasks) as Started)))
     }
 }
@@ -82,7 +82,7 @@ fn definition(group: &str, version: &str, kind: &str, plural: &str, scope: &str)
     })
 }
 
-async fn call_ready(client: Client) {
+async fn report_ready(client: Client) {
     let clusters: Api<DynamicObject> = Api::all_with(client, &objects::clusters());
     let mut seen = watcher(clusters.clone(), watcher::Config::default()).applied_objects().boxed();
     while let Some(Ok(cluster)) = seen.next().await {
@@ -128,7 +128,7 @@ fn marks(outcome: &Outcome) -> Vec<(Duration, Mark)> {
     entries.filter_map(mark).collect()
 }
 
-/// These fields of the marks of faults, a line each.
+/// The given fields of each mark of a fault, one line per mark.
 fn faults(outcome: &Outcome, fields: [&str; 3]) -> Vec<String> {
     let marks = marks(outcome).into_iter().map(|(_, mark)| mark);
     let of_faults = marks.filter(|mark| mark.contains_key("fault"));
@@ -136,7 +136,7 @@ fn faults(outcome: &Outcome, fields: [&str; 3]) -> Vec<String> {
 }
 
 #[test]
-fn what_does_not_come_fails_the_case_with_what_was_waited_for_and_for_how_long() {
+fn an_unmet_expectation_fails_the_case_with_the_expectation_and_the_time_waited() {
     let case = case("never", "  - wait: 7s\n  - health: {cluster: m2, is: NotReady, within: 90s}\n");
     let outcome = run(&case, 1);
     assert_eq!(outcome.case.status, Status::Failed);
@@ -177,7 +177,7 @@ fn a_fault_is_marked_at_its_beginning_and_its_end_and_ends_with_the_case() {
 }
 
 #[test]
-fn a_clock_that_is_wrong_stamps_what_its_server_is_given_and_moves_nothing_else() {
+fn a_wrong_clock_changes_the_timestamps_of_its_own_api_server_only() {
     let made = |at: u32, to: &str, name: &str| {
         let object =
             format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}, namespace: default}}}}");
@@ -215,11 +215,11 @@ fn a_clock_that_is_wrong_stamps_what_its_server_is_given_and_moves_nothing_else(
     assert_eq!(faults, ["skew begin -45.0", "skew begin 600.0", "skew end 600.0", "skew end -45.0"]);
 }
 
-/// What a history tells of the `ConfigMap` in m1 and of faults, in order: an event with a value, or a kind and a state.
-fn told_of_m1(outcome: &Outcome) -> Vec<String> {
+/// The events of the `ConfigMap` in m1 and the marks of faults, in order: an event with its value, or a kind and a state.
+fn events_in_m1(outcome: &Outcome) -> Vec<String> {
     let history = String::from_utf8(outcome.history.clone().unwrap()).unwrap();
     let entries = history.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let told = entries.filter_map(|entry| {
+    let events = entries.filter_map(|entry| {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (object, mark) = (&entry["object"], &entry["mark"]);
         if entry["on"] == "m1" && object["metadata"]["name"] == "tier" {
@@ -228,11 +228,11 @@ fn told_of_m1(outcome: &Outcome) -> Vec<String> {
         let of_fault = mark.get("fault").map(|fault| format!("{} {}", text(fault), text(&mark["state"])));
         of_fault.or_else(|| (mark["step"] == "backup").then(|| "backup".to_owned()))
     });
-    told.collect()
+    events.collect()
 }
 
 #[test]
-fn a_history_shows_what_a_member_loses_and_gets_back() {
+fn a_history_shows_the_data_that_a_member_loses_and_gets_back() {
     let tier = |value: &str| {
         format!(
             "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: tier, namespace: default}}, data: {{is: {value}}}}}"
@@ -244,15 +244,15 @@ fn a_history_shows_what_a_member_loses_and_gets_back() {
     let window = |at: u32, lasts: u32, fault: &str| {
         format!("    - {{at: {at}s, for: {lasts}s, fault: {{{fault}: {{cluster: m1}}}}}}\n")
     };
-    // Restored at 20 s, with something written at that very moment, to what was there before all of this.
+    // The member is restored at 20 s to its first state, while an object is written at the same instant.
     let steps =
         ["  - faults:\n".into(), window(0, 20, "restore"), apply(5, "gold"), apply(20, "tin")].concat();
     let outcome = run(&case("restored", &steps), 1);
     assert_eq!((&outcome.broken, &outcome.case.status), (&None, &Status::Passed));
-    let told = told_of_m1(&outcome);
+    let events = events_in_m1(&outcome);
     let lost = ["backup", "ADDED gold", "restore begin", "DELETED gold", "ADDED tin", "restore end"];
-    assert_eq!(told[..6], lost, "{told:?}");
-    // Brought back at 30 s, changed meanwhile; without power from 40 s on, where nothing can be written.
+    assert_eq!(events[..6], lost, "{events:?}");
+    // The member is restored at 30 s after a change. From 40 s on it has no power, and nothing can be written.
     let first = format!("  - apply: {{to: m1, object: {}}}\n  - wait: 1s\n", tier("iron"));
     let back = [
         first,
@@ -264,10 +264,10 @@ fn a_history_shows_what_a_member_loses_and_gets_back() {
     ];
     let outcome = run(&case("wiped", &back.concat()), 1);
     assert_eq!((&outcome.broken, &outcome.case.status), (&None, &Status::Passed));
-    let told = told_of_m1(&outcome);
+    let events = events_in_m1(&outcome);
     let changed = ["ADDED iron", "backup", "MODIFIED gold", "restore begin", "MODIFIED iron", "restore end"];
-    assert_eq!(told[..6], changed, "{told:?}");
-    assert_eq!(told[6..], ["wipe begin", "DELETED iron", "wipe end"], "{told:?}");
+    assert_eq!(events[..6], changed, "{events:?}");
+    assert_eq!(events[6..], ["wipe begin", "DELETED iron", "wipe end"], "{events:?}");
 }
 
 #[test]
@@ -283,14 +283,14 @@ fn flapping_goes_on_while_later_steps_run_and_ends_when_healed() {
 }
 
 #[test]
-fn healing_what_nothing_is_wrong_with_fails_the_case() {
+fn heal_without_a_fault_in_force_fails_the_case() {
     let steps = "  - refuse: {cluster: m1, as: victim}\n  - heal: victim\n  - heal: m1\n";
     let outcome = run(&case("healed-twice", steps), 1);
-    assert_eq!(outcome.case.failures[0].expected, "something that is wrong with m1, to heal it");
+    assert_eq!(outcome.case.failures[0].expected, "a fault in force on m1, which `heal` ends");
 }
 
 #[test]
-fn a_persons_taint_comes_and_goes_and_leaves_the_others_alone() {
+fn the_taint_of_a_user_is_added_and_removed_without_changing_others() {
     let steps = "  - taint: {cluster: m1, key: example.com/a, effect: NoExecute}
   - taint: {cluster: m1, key: example.com/b, effect: NoSchedule}
   - tainted: {cluster: m1, key: example.com/a, effect: NoExecute, within: 1s}
@@ -322,7 +322,7 @@ fn the_same_seed_gives_the_same_bytes_alone_and_among_others() {
 }
 
 #[test]
-fn a_case_that_needs_what_the_target_lacks_is_skipped() {
+fn a_case_with_a_feature_that_the_target_lacks_is_skipped() {
     let text = "scenario: s\nabout: a\nfeatures: [StaticWeights]\nfleet: {members: 1}\nwhen: [wait: 1s]\n";
     let outcome = run(&Case::from_text("tests", "s.yaml", text).unwrap(), 1);
     assert_eq!(outcome.case.status, Status::Skipped("the target lacks StaticWeights".into()));
@@ -348,5 +348,8 @@ fn an_implementation_that_panics_breaks_its_case_and_no_other() {
         Seed(1),
         true,
     );
-    assert_eq!(outcome.broken.as_deref(), Some("tests/panics: the run panicked"));
+    assert_eq!(
+        outcome.broken.as_deref(),
+        Some("tests/panics: the run panicked, which is a defect of Capsize")
+    );
 }

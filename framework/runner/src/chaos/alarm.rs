@@ -1,4 +1,4 @@
-//! What a run of a plan fails by: that by which two failures are the same.
+//! Why the run of a plan failed. Two failures are the same if their reasons are.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum Alarm {
 }
 
 impl Alarm {
-    /// Why the run behind `outcome` failed, if it did.
+    /// Why the run with this `outcome` failed, if it did.
     #[must_use]
     pub fn of(outcome: &Outcome) -> Option<Self> {
         if outcome.case.status != Status::Failed {
@@ -29,12 +29,12 @@ impl Alarm {
         if !violated.is_empty() {
             return Some(Self::Guarantees(violated));
         }
-        // That another step cannot be done is nobody's fault: chance has taken away what it needs.
+        // Another step that fails is not an alarm: an earlier random fault may have removed what the step needs.
         let unmet = outcome.case.failures.iter().map(|failure| &failure.expected);
         unmet.filter(|expected| *expected == AT_REST).map(|expected| Self::Unrest(expected.clone())).next()
     }
 
-    /// Whether `other` is a failure of the same kind: the first guarantee is violated there too.
+    /// Returns true if `other` is a failure of the same kind: the first guarantee is violated there, too.
     #[must_use]
     pub fn is_in(&self, other: &Self) -> bool {
         match (self, other) {
@@ -46,7 +46,7 @@ impl Alarm {
         }
     }
 
-    /// What it is counted under: the first guarantee, or what is expected in the end.
+    /// The key for counting: the first guarantee, or the expectation of the last step.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self {

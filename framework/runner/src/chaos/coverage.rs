@@ -1,4 +1,4 @@
-//! What has been tried: which fault struck in which phase of a failover, with which workloads about.
+//! Counts which fault struck in which phase of a failover, with which kinds of workloads assigned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,12 +13,12 @@ use capsize_history::facts::{Fact, News, SKEW, Scheduling, Taint, TaintEffect, W
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
     cells: BTreeMap<Cell, u64>,
-    /// What was about at the last strike, and when that was, as long as nothing but strikes has been told since: a whole
-    /// zone is struck node by node, and to look about is to look at all that there is.
+    /// The situation at the latest fault, with its time, as long as only faults were observed since. A zone fails node
+    /// by node at one instant, and computing the situation reads the whole world.
     about: Option<(Duration, Situation)>,
 }
 
-/// What a strike meets, but for other strikes.
+/// The situation in which a fault strikes, except for other faults.
 #[derive(Clone, Debug)]
 struct Situation {
     evicting: bool,
@@ -31,23 +31,23 @@ struct Situation {
 pub struct Cell {
     /// The kind of fault.
     pub fault: String,
-    /// How far a failover was when it struck.
+    /// The phase of the failover when the fault struck.
     pub phase: Phase,
-    /// A kind of workload that was assigned somewhere then.
+    /// A kind of workload that was assigned to a member then.
     pub workload: WorkloadKind,
 }
 
-/// How far a failover is.
+/// The phase of a failover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Phase {
     /// Nothing is wrong.
     Calm,
-    /// Something is, and nobody has noticed.
+    /// A fault is in force, and no controller has reacted.
     Outage,
-    /// A member is tainted, and nothing moves.
+    /// A member is tainted, and no workload is being evicted.
     Tainted,
-    /// Something moves.
+    /// A workload is being evicted.
     Evicting,
 }
 
@@ -55,21 +55,21 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WorkloadKind {
-    /// All replicas everywhere.
+    /// Every member runs all replicas.
     Duplicated,
-    /// Shared out by weights.
+    /// Members share the replicas by weights.
     Weighted,
-    /// Shared out by room.
+    /// Members share the replicas by free capacity.
     ByRoom,
-    /// Without replicas.
+    /// The workload has no replicas.
     Scoped,
 }
 
-/// The steps that disturb; the other disturbances are marked as faults.
+/// The steps that count as faults, although they are not marked as faults in histories.
 const DISTURBING: [&str; 5] = ["taint", "startUp", "scale", "delete", "deleteMember"];
 
 impl Coverage {
-    /// Takes a fact; `world` is the state after it.
+    /// Counts a fact, if it is the beginning of a fault. `world` is the state after the fact.
     pub fn observe(&mut self, fact: &Fact, world: &World) {
         let Some((fault, latest)) = strike(&fact.news) else {
             self.about = None;
@@ -83,14 +83,14 @@ impl Coverage {
         }
     }
 
-    /// Counts what `other` has counted.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         for (cell, times) in &other.cells {
             *self.cells.entry(cell.clone()).or_default() += times;
         }
     }
 
-    /// Whether there is a phase in which such a fault has not struck with such a workload about.
+    /// Returns true if there is a phase in which this fault has not struck with this kind of workload assigned.
     #[must_use]
     pub fn lacks(&self, fault: &str, workload: WorkloadKind) -> bool {
         let cell = |phase| Cell { fault: fault.to_owned(), phase, workload };
@@ -103,7 +103,7 @@ impl Coverage {
     }
 }
 
-/// The disturbance that begins, and how many of the faults in force it is itself.
+/// The fault that begins with this fact, and how many entries it has in the list of faults in force.
 fn strike(news: &News) -> Option<(&str, usize)> {
     match news {
         News::FaultBegan { fault, .. } => Some((fault, 1)),
@@ -126,7 +126,7 @@ impl Situation {
         }
     }
 
-    /// How far a failover is, where other faults are in force or are not.
+    /// The phase of the failover. `others` says whether other faults are in force.
     fn phase(&self, others: bool) -> Phase {
         match self {
             Self { evicting: true, .. } => Phase::Evicting,
@@ -144,7 +144,7 @@ impl FromIterator<(Cell, u64)> for Coverage {
 }
 
 impl Phase {
-    /// All of them, in the order of a failover.
+    /// All phases, in the order of a failover.
     pub const ALL: [Self; 4] = [Self::Calm, Self::Outage, Self::Tainted, Self::Evicting];
 }
 
@@ -160,10 +160,10 @@ impl fmt::Display for Phase {
 }
 
 impl WorkloadKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Duplicated, Self::Weighted, Self::ByRoom, Self::Scoped];
 
-    /// That of a step that makes a workload, if it makes one.
+    /// The kind of the workload that a step creates, if it creates one.
     pub(super) fn of_step(step: &Value) -> Option<Self> {
         let Some(workload) = step.get("workload") else {
             return step.get("pods").map(|_| Self::Duplicated);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_many_strikes_is_counted_in_the_phase_in_which_it_comes() {
+    fn each_fault_is_counted_in_the_phase_in_which_it_strikes() {
         let (mut world, mut coverage) = (World::default(), Coverage::default());
         let mut workload = Workload { replicas: 1, ..Workload::default() };
         workload.assignment.insert("m1".into(), 1);

@@ -1,4 +1,5 @@
-//! A scenario drawn from a seed: parts from streams of their own, so that one more fault does not shift the fleet.
+//! Draws a random scenario from a seed.
+//! Each part has a random stream of its own, so that one more fault does not change the fleet.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use rand::RngExt;
 use serde_json::{Map, Value, json};
 
 use super::faults;
-use super::fleet::{Fleet, is_inside};
+use super::fleet::{Fleet, runs_in_process};
 use super::graft::graft;
 use super::plan::Plan;
 use super::style::Style;
@@ -16,16 +17,16 @@ use super::{nodes, storm, timings, workloads};
 use capsize_history::dialect::Speaks;
 use capsize_judge::profile::{Feature, Profile};
 
-/// What the parts of a draw share.
+/// The values that all parts of a draw share.
 pub(super) struct Draw<'a> {
     pub(super) style: Style,
     pub(super) profile: &'a Profile,
-    /// What a target needs for what was drawn so far.
+    /// The features that a target needs for the parts drawn so far.
     pub(super) features: BTreeSet<Feature>,
 }
 
 impl Draw<'_> {
-    /// Whether the target does `feature`; what is drawn because of that needs it.
+    /// Returns true if the target has `feature`, and adds it to the features that the scenario needs.
     pub(super) fn may(&mut self, feature: Feature) -> bool {
         let has = self.profile.has(feature);
         if has {
@@ -35,18 +36,19 @@ impl Draw<'_> {
     }
 }
 
-/// How long a fleet must stay at rest in the end: a look of every controller that looks now and then.
-const QUIET: &str = "30s";
+/// How long a fleet must stay at rest at the end. All periodic controllers work at least once in this time.
+const QUIET_PERIOD: &str = "30s";
 
-/// How many of the runs have members that lose what they hold.
+/// The share of runs in which members lose data.
 const LOSSES: f64 = 0.25;
 
-/// How many have clocks that are wrong, other than those of nodes.
+/// The share of runs in which clocks other than those of nodes are wrong.
 const CLOCKS: f64 = 0.25;
 
-/// The scenario of this seed and style, of what a target promises. `bases` are those that others wrote.
+/// Draws the scenario for this seed and style, within the promises of the target. `bases` are scenarios that people
+/// wrote.
 ///
-/// Where none of those is any good for the target, a graft is a swarm.
+/// If the target can run none of the bases, a graft becomes a swarm.
 #[must_use]
 pub fn draw(seed: Seed, style: Style, profile: &Profile, bases: &[Plan]) -> Plan {
     let grafted = (style == Style::Graft).then(|| graft(seed, profile, bases)).flatten();
@@ -61,23 +63,24 @@ fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
         Speaks::Nodes => nodes::draw(seed_of_part, &mut draw),
     };
     let set = timings::draw(&mut seed_of_part.stream("timings"), style, profile.dialect);
-    let span = FailoverTimes::of(profile, &set);
-    let chance = &mut seed_of_part.stream("faults");
+    let times = FailoverTimes::of(profile, &set);
+    let rng = &mut seed_of_part.stream("faults");
     let mut windows = match style {
-        Style::Lite => faults::one_by_one(chance, span, &fleet),
-        Style::Swarm | Style::Graft => faults::as_they_fall(chance, span, &fleet, 8),
-        Style::Storm => storm::draw(chance, span, &fleet),
+        Style::Lite => faults::sequential(rng, times, &fleet),
+        Style::Swarm | Style::Graft => faults::overlapping(rng, times, &fleet, 8),
+        Style::Storm => storm::draw(rng, times, &fleet),
     };
     let clocks = &mut seed_of_part.stream("clocks");
-    if is_inside(profile) && clocks.random_bool(CLOCKS) {
-        windows.extend(faults::beside(clocks, (style, span, &windows), &fleet, faults::clock));
+    if runs_in_process(profile) && clocks.random_bool(CLOCKS) {
+        windows.extend(faults::separate(clocks, (style, times, &windows), &fleet, faults::clock));
     }
     let losses = &mut seed_of_part.stream("losses");
-    // Of two leaders one may be behind, and both may find that what the other has made anew is not as it should be: without end.
-    let led_twice = windows.iter().any(|window| window["fault"].get("rival").is_some());
-    let may_lose = fleet.inside && !fleet.nodes_are_members && !led_twice;
+    // With two leaders, one may act on an old state. After a data loss, both could then undo each other's changes for
+    // ever.
+    let has_two_leaders = windows.iter().any(|window| window["fault"].get("rival").is_some());
+    let may_lose = fleet.in_process && !fleet.nodes_are_members && !has_two_leaders;
     if may_lose && losses.random_bool(LOSSES) && draw.may(Feature::MembersGoBack) {
-        windows.extend(faults::beside(losses, (style, span, &windows), &fleet, faults::loss));
+        windows.extend(faults::separate(losses, (style, times, &windows), &fleet, faults::loss));
     }
     let mut plan = json!({
         "scenario": format!("{style}-{seed}"),
@@ -87,10 +90,10 @@ fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
         "timings": set,
         "given": given,
         "when": [{"wait": "20s"}, {"faults": windows}],
-        "then": [{"calm": {"for": QUIET}}],
+        "then": [{"calm": {"for": QUIET_PERIOD}}],
     });
     plan[if fleet.nodes_are_members { "cluster" } else { "fleet" }] = stage;
-    if fleet.inside && style != Style::Lite && chance.random_bool(0.05) {
+    if fleet.in_process && style != Style::Lite && rng.random_bool(0.05) {
         plan["off"] = json!([Feature::NoExecuteTaints]);
     }
     if let Some(fields) = plan.as_object_mut() {
@@ -99,19 +102,19 @@ fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
     Plan(plan)
 }
 
-/// The fleet as a scenario has it, what faults may strike in it, and the steps that make its workloads.
+/// The fleet in the form of a scenario, the fleet for drawing faults, and the steps that create its workloads.
 fn fleet_with_workloads(seed: Seed, draw: &mut Draw<'_>) -> (Value, Fleet, Vec<Value>) {
     let mut fleet = Fleet::draw(&mut seed.stream("fleet"), draw);
     let given = workloads::draw(&mut seed.stream("workloads"), draw, &mut fleet);
     (fleet.shape(), fleet, given)
 }
 
-/// How long faults last that bring something about, in seconds.
+/// The times that a failover takes, in seconds. The durations of faults depend on them.
 #[derive(Clone, Copy)]
 pub(super) struct FailoverTimes {
-    /// Until a member counts as failed.
+    /// The time until a member counts as failed.
     pub(super) noticed: f64,
-    /// Until what runs there has moved.
+    /// The time until the workloads there have moved.
     pub(super) moved: f64,
 }
 
@@ -132,26 +135,26 @@ impl FailoverTimes {
         Self { noticed, moved }
     }
 
-    /// A length: too short to be noticed, or to move anything, or longer than that.
-    pub(super) fn length(self, chance: &mut Stream) -> f64 {
-        match chance.random_range(0..4) {
-            0 => chance.random_range(0.5..self.noticed),
-            1 => chance.random_range(self.noticed * 0.8..self.moved),
-            // About as long as what happens takes: where races are.
-            2 => self.moved * chance.random_range(0.9..1.1),
-            _ => self.moved * chance.random_range(1.0..2.0),
+    /// A random duration: too short to be noticed, too short for a move, or longer.
+    pub(super) fn length(self, rng: &mut Stream) -> f64 {
+        match rng.random_range(0..4) {
+            0 => rng.random_range(0.5..self.noticed),
+            1 => rng.random_range(self.noticed * 0.8..self.moved),
+            // About as long as the whole failover takes, where races are most likely.
+            2 => self.moved * rng.random_range(0.9..1.1),
+            _ => self.moved * rng.random_range(1.0..2.0),
         }
     }
 }
 
-/// A length of time as scenarios have it, to a tenth of a second.
+/// A length of time in the form of a scenario, rounded to a tenth of a second.
 pub(super) fn seconds(seconds: f64) -> String {
     format!("{}s", (seconds * 10.0).round() / 10.0)
 }
 
-/// One of `all`, which are not none.
-pub(super) fn one_of<'a, T>(chance: &mut Stream, all: &'a [T]) -> &'a T {
-    &all[chance.random_range(0..all.len())]
+/// A random element of `all`, which must not be empty.
+pub(super) fn one_of<'a, T>(rng: &mut Stream, all: &'a [T]) -> &'a T {
+    &all[rng.random_range(0..all.len())]
 }
 
 #[cfg(test)]
@@ -176,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_its_base_need_come_about_in_a_graft() {
+    fn every_step_of_the_base_is_optional_in_a_graft() {
         for (profile, base) in
             [(profile(), "controllers-restarted"), (profile_of_nodes(), "zone-lost-wholly")]
         {
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn every_draw_is_a_scenario_and_the_same_again() {
+    fn every_draw_is_a_valid_scenario_and_repeatable() {
         for profile in [profile(), profile_of_nodes()] {
             for style in Style::ALL {
                 for seed in 0..300 {
@@ -201,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_members_lose_is_drawn_apart_from_all_else() {
+    fn data_losses_do_not_change_the_other_draws() {
         let mut without = profile();
         without.features.remove(&Feature::MembersGoBack);
         let (mut lost, is_loss) =
@@ -222,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_wrong_in_one_of_four_runs_whoever_is_struck() {
+    fn clocks_are_wrong_in_a_quarter_of_the_runs() {
         for (profile, whose) in
             [(profile(), &["of", "cluster"] as &[_]), (profile_of_nodes(), &["of", "node"])]
         {
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_lite_run_what_is_drawn_apart_comes_when_all_else_is_over() {
+    fn in_a_lite_run_separate_faults_come_after_all_others() {
         let seconds = |text: &Value| text.as_str().unwrap().trim_end_matches('s').parse::<f64>().unwrap();
         let apart = |fault: &Value| ["restore", "wipe", "skew"].iter().any(|kind| fault.get(kind).is_some());
         let mut drawn = 0;
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_not_asked_for_what_it_does_not_promise() {
+    fn a_draw_needs_only_features_of_the_target() {
         let mut profile = profile();
         profile.features.clear();
         for seed in 0..100 {

@@ -1,4 +1,4 @@
-//! The fleet of a drawn scenario.
+//! Draws the fleet of a random scenario.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use super::style::Style;
 use super::user_actions;
 use capsize_judge::profile::{Feature, Profile, Start};
 
-/// How long replicas take to become ready.
+/// The times that replicas may take to become ready.
 const START_UPS: [&str; 6] = ["500ms", "1.5s", "1.5s", "5s", "20s", "60s"];
 
-/// What was drawn of the fleet, and what runs on it.
+/// A fleet and its workloads, as far as faults refer to them.
 #[derive(Default)]
 pub(super) struct Fleet {
     pub(super) members: Vec<String>,
@@ -24,47 +24,46 @@ pub(super) struct Fleet {
     nodes: BTreeMap<String, u32>,
     pull: Vec<String>,
     start_up: &'static str,
-    /// Whether the target runs in this process, where its API server can be in trouble, too.
-    pub(super) inside: bool,
+    /// Whether the target runs in this process, so that the API server of its control plane can have faults, too.
+    pub(super) in_process: bool,
     /// The names of the workloads with replicas.
     pub(super) workloads: Vec<String>,
-    /// What people may do to it for a while.
-    pub(super) acts: Vec<DrawFault>,
-    /// Whether it is a cluster whose nodes are the members.
+    /// The user actions that may be drawn.
+    pub(super) user_actions: Vec<DrawFault>,
+    /// Whether this is a cluster whose nodes are the members.
     pub(super) nodes_are_members: bool,
 }
 
 impl Fleet {
-    pub(super) fn draw(chance: &mut Stream, draw: &mut Draw<'_>) -> Self {
+    pub(super) fn draw(rng: &mut Stream, draw: &mut Draw<'_>) -> Self {
         let sizes = match draw.style {
             Style::Lite => 2..=4,
             Style::Swarm | Style::Graft => 2..=6,
             Style::Storm => 3..=6,
         };
-        let members: Vec<String> =
-            (1..=chance.random_range(sizes)).map(|number| format!("m{number}")).collect();
-        let zoned = draw.style == Style::Storm || chance.random_bool(0.5);
-        let (zones, regions) = if zoned { places(chance, &members) } else { Default::default() };
+        let members: Vec<String> = (1..=rng.random_range(sizes)).map(|number| format!("m{number}")).collect();
+        let zoned = draw.style == Style::Storm || rng.random_bool(0.5);
+        let (zones, regions) = if zoned { places(rng, &members) } else { Default::default() };
         let mut nodes = BTreeMap::new();
         let mut pull = Vec::new();
-        let pulls = chance.random_bool(0.4) && draw.may(Feature::PullMembers);
+        let pulls = rng.random_bool(0.4) && draw.may(Feature::PullMembers);
         for member in &members {
-            if chance.random_bool(0.15) {
-                nodes.insert(member.clone(), chance.random_range(2..=3));
+            if rng.random_bool(0.15) {
+                nodes.insert(member.clone(), rng.random_range(2..=3));
             }
-            if pulls && chance.random_bool(0.4) {
+            if pulls && rng.random_bool(0.4) {
                 pull.push(member.clone());
             }
         }
-        let start_up = one_of(chance, &START_UPS);
-        let inside = is_inside(draw.profile);
-        let acts = user_actions::acts(draw.profile);
+        let start_up = one_of(rng, &START_UPS);
+        let in_process = runs_in_process(draw.profile);
+        let user_actions = user_actions::known(draw.profile);
         draw.features.extend(user_actions::needs(draw.profile));
-        Self { members, zones, regions, nodes, pull, start_up, inside, acts, ..Self::default() }
+        Self { members, zones, regions, nodes, pull, start_up, in_process, user_actions, ..Self::default() }
     }
 
-    /// What faults may strike in the fleet, or the cluster, of a scenario that was not drawn.
-    pub(super) fn of(scenario: &Value, inside: bool) -> Self {
+    /// The fleet or the cluster of an existing scenario.
+    pub(super) fn of(scenario: &Value, in_process: bool) -> Self {
         let steps = || scenario["given"].as_array().into_iter().flatten();
         let Some(cluster) = scenario.get("cluster") else {
             let places =
@@ -75,7 +74,7 @@ impl Fleet {
                 members: (1..=members).map(|number| format!("m{number}")).collect(),
                 zones: places("zones"),
                 regions: places("regions"),
-                inside,
+                in_process,
                 workloads: names
                     .filter_map(|workload| workload["name"].as_str().map(str::to_owned))
                     .collect(),
@@ -89,7 +88,7 @@ impl Fleet {
         Self { workloads, ..Self::of_nodes(cluster["nodes"].as_u64().unwrap_or_default(), &sizes) }
     }
 
-    /// A cluster with so many nodes in no zone, and so many in each zone.
+    /// A cluster with `alone` nodes without a zone, and zones of these sizes.
     pub(super) fn of_nodes(alone: u64, sizes: &BTreeMap<String, u64>) -> Self {
         let named = |prefix: &str, count: u64| {
             let prefix = prefix.to_owned();
@@ -102,22 +101,22 @@ impl Fleet {
         Self { members, zones, nodes_are_members: true, ..Self::default() }
     }
 
-    /// How a step calls a member.
+    /// The field of a step that contains a member.
     pub(super) fn word(&self) -> &'static str {
         if self.nodes_are_members { "node" } else { "cluster" }
     }
 
-    /// The two ways to lose a member.
+    /// The two faults that make a member unreachable.
     pub(super) fn losses(&self) -> [&'static str; 2] {
         if self.nodes_are_members { ["silence", "partition"] } else { ["refuse", "partition"] }
     }
 
-    /// A step of this kind that strikes `victim`.
+    /// A fault of this kind that strikes `victim`.
     pub(super) fn hit(&self, kind: &str, victim: &Value) -> Value {
         json!({kind: {self.word(): victim}})
     }
 
-    /// As a scenario has it.
+    /// The fleet in the form of a scenario.
     pub(super) fn shape(&self) -> Value {
         let mut shape = Map::from_iter([
             ("members".to_owned(), json!(self.members.len())),
@@ -131,22 +130,22 @@ impl Fleet {
         Value::Object(shape)
     }
 
-    pub(super) fn any_workload(&self, chance: &mut Stream) -> &str {
-        one_of::<String>(chance, &self.workloads)
+    pub(super) fn any_workload(&self, rng: &mut Stream) -> &str {
+        one_of::<String>(rng, &self.workloads)
     }
 
-    pub(super) fn any_member(&self, chance: &mut Stream) -> &str {
-        one_of::<String>(chance, &self.members)
+    pub(super) fn any_member(&self, rng: &mut Stream) -> &str {
+        one_of::<String>(rng, &self.members)
     }
 }
 
-pub(super) fn is_inside(profile: &Profile) -> bool {
+pub(super) fn runs_in_process(profile: &Profile) -> bool {
     matches!(profile.start, Start::Reference)
 }
 
-/// Zones in turn, and two regions that they are in.
-fn places(chance: &mut Stream, members: &[String]) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
-    let zones = chance.random_range(2..=3.min(members.len()));
+/// The zones of the members, in turn, and their two regions.
+fn places(rng: &mut Stream, members: &[String]) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    let zones = rng.random_range(2..=3.min(members.len()));
     let zone = |index: usize| format!("z{}", index % zones + 1);
     let region = |index: usize| if index.is_multiple_of(zones) { "east" } else { "west" };
     let numbered = || members.iter().cloned().enumerate();

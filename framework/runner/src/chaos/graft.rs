@@ -1,6 +1,6 @@
-//! A scenario that somebody wrote, with faults from a seed, in which nothing need come about.
+//! Adds random faults to a scenario that a person wrote, and makes its steps optional.
 //!
-//! What people thought of and nobody draws is taken from them.
+//! Such scenarios contain situations that the other styles never draw.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 
 use super::draw::{FailoverTimes, seconds};
 use super::faults;
-use super::fleet::{Fleet, is_inside};
+use super::fleet::{Fleet, runs_in_process};
 use super::plan::Plan;
 use super::style::Style;
 use capsize_history::dialect::Speaks;
 use capsize_judge::profile::{Feature, Profile};
 
-/// Steps that come about in any case.
+/// The steps that are not made optional.
 const SURE: [&str; 3] = ["workload", "pods", "wait"];
 
-/// What becomes of one of `bases` with this seed, which take turns; `None` where the target can do none of them.
+/// The graft on one of `bases`, which take turns by seed, or `None` if the target can run none of them.
 pub(super) fn graft(seed: Seed, profile: &Profile, bases: &[Plan]) -> Option<Plan> {
     let can = |base: &&Plan| {
         let needs: BTreeSet<Feature> = serde_json::from_value(base.0["features"].clone()).unwrap_or_default();
@@ -29,15 +29,15 @@ pub(super) fn graft(seed: Seed, profile: &Profile, bases: &[Plan]) -> Option<Pla
     let bases: Vec<&Plan> = bases.iter().filter(can).collect();
     let turn = seed.0.checked_rem(bases.len() as u64)?;
     let base = &bases[usize::try_from(turn).ok()?].0;
-    let chance = &mut seed.derive("graft").stream("faults");
-    let span = FailoverTimes::of(profile, &serde_json::Map::new());
-    let fleet = Fleet::of(base, is_inside(profile));
-    let faults = json!({"faults": faults::as_they_fall(chance, span, &fleet, 3)});
+    let rng = &mut seed.derive("graft").stream("faults");
+    let times = FailoverTimes::of(profile, &serde_json::Map::new());
+    let fleet = Fleet::of(base, runs_in_process(profile));
+    let faults = json!({"faults": faults::overlapping(rng, times, &fleet, 3)});
     let steps = |list: &str| base[list].as_array().cloned().unwrap_or_default();
     let given: Vec<Value> = steps("given").into_iter().map(perhaps).collect();
     let when: Vec<Value> = [steps("when"), steps("then")].concat().into_iter().map(perhaps).collect();
-    let place = chance.random_range(0..=when.len());
-    let (mut plan, end) = (base.clone(), json!({"wait": seconds(span.noticed * 2.0)}));
+    let place = rng.random_range(0..=when.len());
+    let (mut plan, end) = (base.clone(), json!({"wait": seconds(times.noticed * 2.0)}));
     plan["scenario"] = json!(format!("{}-{seed}", Style::Graft));
     let name = base["scenario"].as_str().unwrap_or_default();
     plan["about"] = json!(format!("Drawn with seed {seed}, {}, on {name}.", Style::Graft));
@@ -47,7 +47,7 @@ pub(super) fn graft(seed: Seed, profile: &Profile, bases: &[Plan]) -> Option<Pla
         fields.remove("then");
         fields.remove("failsWithout");
     }
-    // Between a `kill` and its `start` there is nobody left to kill: then earlier.
+    // Between a `kill` and its `start` there are no controllers to kill. The faults then come earlier.
     let with_faults_at = |place: usize| {
         let mut plan = plan.clone();
         let (before, after) = when.split_at(place);
@@ -58,7 +58,7 @@ pub(super) fn graft(seed: Seed, profile: &Profile, bases: &[Plan]) -> Option<Pla
     (0..=place).rev().map(with_faults_at).find(|plan| plan.case().is_ok())
 }
 
-/// The step, which a fault may prevent.
+/// The step, made optional because a fault may prevent it.
 fn perhaps(step: Value) -> Value {
     let sure = step.as_object().is_some_and(|step| step.keys().any(|key| SURE.contains(&key.as_str())));
     if sure { step } else { json!({"perhaps": step}) }

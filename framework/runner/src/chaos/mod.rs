@@ -1,7 +1,7 @@
-//! Random scenarios: drawn from a seed, and made smaller when they fail.
+//! Random scenarios: draws them from a seed, and makes them smaller when they fail.
 //!
-//! What is drawn is a scenario like those that people write, as text; running it is [`crate::run`]'s, and what must hold
-//! is [`capsize_judge::guarantee`]'s.
+//! The result is the text of a scenario like those that people write. [`crate::run`] runs it, and
+//! [`capsize_judge::guarantee`] contains the guarantees.
 
 mod alarm;
 mod coverage;

@@ -1,8 +1,8 @@
-//! The objects that belong to a drawn workload, as far as a step says them.
+//! The objects of a drawn workload, with the fields that a step changes.
 
 use serde_json::{Value, json};
 
-/// Its template.
+/// The template of the workload.
 pub(super) fn deployment(name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
@@ -10,7 +10,7 @@ pub(super) fn deployment(name: &str, spec: &Value) -> Value {
     })
 }
 
-/// Its policy.
+/// The policy of the workload.
 pub(super) fn policy(name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
@@ -18,7 +18,7 @@ pub(super) fn policy(name: &str, spec: &Value) -> Value {
     })
 }
 
-/// The policy of one that belongs to no namespace.
+/// The policy of a cluster-scoped workload.
 pub(super) fn cluster_policy(name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterPropagationPolicy",

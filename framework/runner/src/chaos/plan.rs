@@ -1,6 +1,6 @@
-//! A scenario as a tree: what is drawn, written, read again, and made smaller.
+//! A scenario as a tree of values, to be drawn, written, read and made smaller.
 //!
-//! It becomes a scenario through its text alone, so that what is saved is what was run.
+//! A tree becomes a scenario only through its text, so that the saved file is exactly what was run.
 
 use std::collections::BTreeSet;
 
@@ -33,30 +33,30 @@ const FIELDS: [&str; 12] = [
     "then",
 ];
 
-/// Lists that are written a line an element.
+/// Lists that are written with one element per line.
 const LISTS: [&str; 4] = ["given", "when", "then", "faults"];
 
-/// The folder that plans are in, as far as reports go.
+/// The group of plans in reports.
 const GROUP: &str = "chaos";
 
 impl Plan {
-    /// The scenario in `text` as a tree. Whether it makes sense is told by [`Plan::case`].
+    /// Parses the scenario in `text` as a tree. Only [`Plan::case`] checks whether the scenario makes sense.
     ///
     /// # Errors
-    /// When it is no YAML.
+    /// If `text` is not YAML.
     pub fn read(file: &str, text: &str) -> Result<Self, Box<YamlError>> {
         serde_saphyr::from_str(text)
             .map(Self)
             .map_err(|error| Box::new(YamlError::of_yaml(file, text, &error)))
     }
 
-    /// The text of its file.
+    /// The text of the file.
     #[must_use]
     pub fn text(&self) -> String {
         serde_saphyr::to_string(&BlockStyle(&self.0)).expect("a tree of texts and numbers can be written")
     }
 
-    /// The scenario, to be run.
+    /// The scenario, ready to be run.
     ///
     /// # Errors
     /// The first mistake in it.
@@ -65,20 +65,20 @@ impl Plan {
         Case::from_text(GROUP, &format!("{name}.yaml"), &self.text())
     }
 
-    /// How many faults it has.
+    /// The number of faults.
     #[must_use]
     pub fn faults(&self) -> usize {
         let steps = self.0["when"].as_array().into_iter().flatten();
         steps.filter_map(|step| step["faults"].as_array()).map(Vec::len).sum()
     }
 
-    /// How many members.
+    /// The number of members.
     #[must_use]
     pub fn members(&self) -> usize {
         Fleet::of(&self.0, false).members.len()
     }
 
-    /// What it would try: each kind of fault, as histories name it, with each kind of workload.
+    /// The combinations that a run would cover: each kind of fault, as histories name it, with each kind of workload.
     pub fn tries(&self) -> impl Iterator<Item = (&str, WorkloadKind)> {
         let list = |name: &str| self.0[name].as_array().into_iter().flatten();
         let windows = list("when").filter_map(|step| step["faults"].as_array()).flatten();
@@ -88,7 +88,7 @@ impl Plan {
         faults.into_iter().flat_map(move |fault| kinds.clone().into_iter().map(move |kind| (fault, kind)))
     }
 
-    /// As it is without its faults: the control arm.
+    /// The same scenario without its faults, for comparison.
     #[must_use]
     pub fn undisturbed(&self) -> Self {
         let mut plan = self.clone();
@@ -99,7 +99,7 @@ impl Plan {
     }
 }
 
-/// What histories call a disturbance.
+/// The name of a fault in histories.
 fn name_of<'a>((kind, how): (&'a String, &'a Value)) -> &'a str {
     match kind.as_str() {
         "silence" => "silent",
@@ -114,7 +114,7 @@ fn name_of<'a>((kind, how): (&'a String, &'a Value)) -> &'a str {
     }
 }
 
-/// Steps and faults a line each.
+/// Writes each step and each fault on a line of its own.
 struct BlockStyle<'a>(&'a Value);
 
 impl Serialize for BlockStyle<'_> {
@@ -146,7 +146,7 @@ impl Serialize for BlockStyle<'_> {
     }
 }
 
-/// Everything on one line.
+/// Writes a value on one line.
 struct FlowStyle<'a>(&'a Value);
 
 impl Serialize for FlowStyle<'_> {
@@ -188,13 +188,13 @@ then:
     }
 
     #[test]
-    fn a_plan_tells_what_it_would_try() {
+    fn a_plan_lists_the_combinations_that_a_run_would_cover() {
         let plan = Plan::read("lite-7.yaml", TEXT).unwrap();
         assert_eq!(plan.tries().collect::<Vec<_>>(), [("refuse", WorkloadKind::Duplicated)]);
     }
 
     #[test]
-    fn the_control_arm_has_no_faults_and_is_a_scenario_still() {
+    fn a_plan_without_its_faults_is_a_valid_scenario() {
         let plan = Plan::read("lite-7.yaml", TEXT).unwrap().undisturbed();
         assert!(!plan.text().contains("refuse"));
         assert_eq!(plan.case().unwrap().scenario.steps().count(), 2);

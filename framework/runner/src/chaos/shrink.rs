@@ -1,7 +1,7 @@
-//! Makes a plan that fails as small as one can find that fails in the same way.
+//! Makes a failing plan as small as possible while it still fails in the same way.
 //!
-//! Greedy: of the plans that are a little smaller than the best so far, the first that still fails is the next best. What
-//! makes no sense when something is left out (a fault on a workload that is gone) goes with it.
+//! The search is greedy: of all plans that are a little smaller than the best so far, the first that still fails
+//! becomes the best. When a part is left out, everything that refers to it is left out, too.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 use super::faults::OFF_BY;
 use super::plan::Plan;
 
-/// Smaller plans than the one given, the smallest first.
+/// Returns plans that are smaller than the given one, the smallest first.
 type ShrinkPass = fn(&Value) -> Vec<Value>;
 
-/// In the order of what helps a reader most.
+/// The passes, in the order of what helps a reader most.
 const PASSES: [ShrinkPass; 6] =
     [fewer_faults, fewer_workloads, fewer_members, plainer, simpler_faults, smaller_numbers];
 
-/// The smallest plan found that `still_fails`, with at most so many `tries`.
+/// Returns the smallest plan found for which `still_fails` returns true. It is called at most `tries` times.
 pub fn shrink(plan: &Plan, tries: usize, mut still_fails: impl FnMut(&Plan) -> bool) -> Plan {
     let mut best = plan.clone();
     let mut left = tries;
@@ -46,7 +46,7 @@ fn first_that_fails(
     })
 }
 
-/// Without half of them, a quarter, and so on to one: the complements of ddmin.
+/// The list without one half, one quarter, and so on down to one element: the complements of ddmin.
 fn without_parts<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
     let mut kept = Vec::new();
     let mut size = items.len();
@@ -64,7 +64,7 @@ fn fewer_faults(plan: &Value) -> Vec<Value> {
     each_faults(plan, without_parts)
 }
 
-/// The plan with the windows of each of its steps of faults changed in each of the ways of `change`.
+/// The plans in which the windows of one step `faults` are changed in one of the ways that `change` returns.
 fn each_faults(plan: &Value, change: impl Fn(&[Value]) -> Vec<Vec<Value>>) -> Vec<Value> {
     let steps = plan["when"].as_array().map_or(0, Vec::len);
     let changed = |step: usize| {
@@ -87,7 +87,7 @@ fn fewer_workloads(plan: &Value) -> Vec<Value> {
     kept.map(|kept| without(plan, &gone(kept))).collect()
 }
 
-/// The workload that a step makes, if it makes one.
+/// The workload that a step creates, if it creates one.
 fn made_by(step: &Value) -> Option<&Value> {
     step.get("workload").or_else(|| step.get("pods"))
 }
@@ -102,7 +102,7 @@ fn fewer_members(plan: &Value) -> Vec<Value> {
         .map(|gone| {
             let mut smaller = without(plan, &BTreeSet::from([format!("m{gone}")]));
             smaller["fleet"]["members"] = json!(members - 1);
-            // The rest close ranks, as members are numbered without gaps.
+            // Members are numbered without gaps, so the following members move up.
             for number in gone + 1..=members {
                 smaller = renamed(&smaller, &format!("m{number}"), &format!("m{}", number - 1));
             }
@@ -111,7 +111,7 @@ fn fewer_members(plan: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Without one of the zones, and with one node less in one of them, or of those in none.
+/// The cluster without one of the zones, or with one node less in one zone or outside of the zones.
 fn fewer_nodes(plan: &Value) -> Vec<Value> {
     let zones = plan["cluster"]["zones"].as_object().cloned().unwrap_or_default();
     let alone =
@@ -134,14 +134,14 @@ fn fewer_nodes(plan: &Value) -> Vec<Value> {
     smaller
 }
 
-/// The plan without all that mentions one of `names`.
+/// The plan without everything that refers to one of `names`.
 fn without(plan: &Value, names: &BTreeSet<String>) -> Value {
     let fields = plan.as_object().into_iter().flatten();
     fields.filter_map(|(key, value)| Some((key.clone(), pruned(value, names)?))).collect()
 }
 
-/// What is left of `value`: a map without the entries of these names, a list without what mentions them; nothing of what
-/// cannot be without them.
+/// The rest of `value` after removing the entries with these names and the list elements that refer to them, or `None`
+/// if nothing useful remains.
 fn pruned(value: &Value, names: &BTreeSet<String>) -> Option<Value> {
     match value {
         Value::String(text) => (!names.contains(text)).then(|| value.clone()),
@@ -173,7 +173,7 @@ fn renamed(value: &Value, was: &str, now: &str) -> Value {
     }
 }
 
-/// Without one of the fields that need not be there, and without one of the steps that make nothing.
+/// The plan without one optional field, or without one step that creates no workload.
 fn plainer(plan: &Value) -> Vec<Value> {
     let mut plainer = Vec::new();
     let mut take = |at: &str| {
@@ -204,7 +204,7 @@ fn plainer(plan: &Value) -> Vec<Value> {
     plainer
 }
 
-/// With one fault that is easier to think of: at once, for a shorter time, a refusal in the place of a partition.
+/// The plan with one fault that is easier to understand: earlier, shorter, or a refusal in place of a partition.
 fn simpler_faults(plan: &Value) -> Vec<Value> {
     let change = |windows: &[Value]| {
         let each = windows.iter().enumerate().flat_map(|(index, window)| {
@@ -255,7 +255,7 @@ fn simpler(window: &Value) -> Vec<Value> {
     simpler
 }
 
-/// With fewer replicas of one workload.
+/// The plan with fewer replicas of one workload.
 fn smaller_numbers(plan: &Value) -> Vec<Value> {
     let steps = plan["given"].as_array().into_iter().flatten().enumerate();
     let smaller = steps.flat_map(|(step, given)| {
@@ -304,7 +304,7 @@ then:
     }
 
     #[test]
-    fn what_has_no_part_in_the_failure_goes() {
+    fn parts_that_do_not_matter_for_the_failure_are_removed() {
         let text = shrunk(|text| text.contains("partition"));
         let left: Vec<&str> = text.lines().collect();
         assert_eq!(left.iter().filter(|line| line.contains("fault:")).count(), 1, "{text}");
@@ -314,7 +314,7 @@ then:
     }
 
     #[test]
-    fn what_belongs_to_a_workload_goes_with_it() {
+    fn steps_that_refer_to_a_removed_workload_are_removed() {
         let text = shrunk(|text| text.contains("w2"));
         assert!(!text.contains("w1") && !text.contains("scale"), "{text}");
         assert!(text.contains("replicas: 1"), "{text}");
@@ -323,7 +323,7 @@ then:
     }
 
     #[test]
-    fn zones_and_nodes_go_with_what_mentions_them() {
+    fn steps_that_refer_to_removed_zones_and_nodes_are_removed() {
         let text = "\
 scenario: storm-7
 about: Drawn.
@@ -345,7 +345,7 @@ when:
     }
 
     #[test]
-    fn every_try_counts_and_none_is_made_without_one_left() {
+    fn at_most_the_given_number_of_tries_is_made() {
         let plan = Plan::read("storm-7.yaml", TEXT).unwrap();
         let mut tries = 0;
         let same = shrink(&plan, 7, |_| {

@@ -1,30 +1,30 @@
-//! How wild a draw is.
+//! The styles of random scenarios.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// What kind of scenarios are drawn.
+/// Which kind of scenarios are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Style {
-    /// Small fleets, and one fault after the other.
+    /// Small fleets, and faults that do not overlap.
     Lite,
-    /// Every knob and every kind of fault is on or off for the whole run; faults overlap as they fall.
+    /// Each option and each kind of fault is on or off for the whole run, and faults may overlap.
     Swarm,
-    /// Faults that have to do with each other: zones, cascades, flapping, and what strikes while a failover goes on.
+    /// Related faults: whole zones, cascades, flapping, and faults that strike during a failover.
     Storm,
-    /// Scenarios that people wrote, with faults in the place of their expectations.
+    /// Scenarios that people wrote, with random faults, and with steps that may fail.
     Graft,
 }
 
-/// A name that no style has.
+/// The error for an unknown name of a style.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("there is no style `{0}`: there are lite, swarm, storm and graft")]
 pub struct UnknownStyle(String);
 
 impl Style {
-    /// All of them.
+    /// All styles.
     pub const ALL: [Self; 4] = [Self::Lite, Self::Swarm, Self::Storm, Self::Graft];
 }
 

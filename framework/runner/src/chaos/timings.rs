@@ -1,4 +1,4 @@
-//! The timings of a drawn scenario.
+//! Draws the timings of a random scenario.
 
 use capsize_clock::Stream;
 use rand::RngExt;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::style::Style;
 use capsize_history::dialect::Speaks;
 
-/// The timings that may be drawn, and between which whole seconds; the defaults of targets are within.
+/// The timings for fleets with their smallest and largest values in whole seconds. The defaults of targets are within.
 const RANGES: [(&str, u64, u64); 9] = [
     ("statusUpdateFrequency", 5, 20),
     ("failureThreshold", 10, 60),
@@ -20,7 +20,7 @@ const RANGES: [(&str, u64, u64); 9] = [
     ("unreachableTolerationSeconds", 0, 300),
 ];
 
-/// Those of clusters with nodes.
+/// The timings for clusters with nodes.
 const OF_NODES: [(&str, u64, u64); 4] = [
     ("statusUpdateFrequency", 5, 15),
     ("monitorPeriod", 2, 10),
@@ -28,13 +28,14 @@ const OF_NODES: [(&str, u64, u64); 4] = [
     ("failoverEvictionTimeout", 10, 300),
 ];
 
-/// Those that differ from the target's own: none in most runs, and each every other time in the rest.
-pub(super) fn draw(chance: &mut Stream, style: Style, speaks: Speaks) -> Map<String, Value> {
+/// The timings that differ from those of the target: none in most runs, and each with probability one half in the
+/// others.
+pub(super) fn draw(rng: &mut Stream, style: Style, speaks: Speaks) -> Map<String, Value> {
     let often = match style {
         Style::Lite => 0.2,
         Style::Swarm | Style::Storm | Style::Graft => 0.5,
     };
-    if !chance.random_bool(often) {
+    if !rng.random_bool(often) {
         return Map::new();
     }
     let ranges: &[_] = match speaks {
@@ -42,8 +43,8 @@ pub(super) fn draw(chance: &mut Stream, style: Style, speaks: Speaks) -> Map<Str
         Speaks::Nodes => &OF_NODES,
     };
     let drawn = ranges.iter().filter_map(|&(name, least, most)| {
-        let seconds = chance.random_range(least..=most);
-        chance.random_bool(0.5).then(|| (name.to_owned(), json!(format!("{seconds}s"))))
+        let seconds = rng.random_range(least..=most);
+        rng.random_bool(0.5).then(|| (name.to_owned(), json!(format!("{seconds}s"))))
     });
     drawn.collect()
 }

@@ -1,4 +1,4 @@
-//! What people do to a fleet for a while, and take back: they change and delete policies, templates, members and copies.
+//! Draws user actions that are undone later: changed or deleted policies, templates, members, copies.
 
 use capsize_clock::Stream;
 use rand::RngExt;
@@ -10,8 +10,8 @@ use super::fleet::Fleet;
 use super::objects::{deployment, policy};
 use capsize_judge::profile::{Feature, Profile};
 
-/// How one of it is drawn on a fleet with workloads, and what a target needs for it.
-const ACTS: [(DrawFault, Option<Feature>); 12] = [
+/// The actions, with the feature that a target needs for each.
+const ACTIONS: [(DrawFault, Option<Feature>); 12] = [
     (ghost, Some(Feature::PullMembers)),
     (leave, None),
     (withdraw, None),
@@ -26,23 +26,23 @@ const ACTS: [(DrawFault, Option<Feature>); 12] = [
     (take_over, Some(Feature::PolicyPreemption)),
 ];
 
-/// Those that a target knows.
-pub(super) fn acts(profile: &Profile) -> Vec<DrawFault> {
-    let known = ACTS.iter().filter(|(_, needs)| needs.is_none_or(|feature| profile.has(feature)));
+/// The actions for this target.
+pub(super) fn known(profile: &Profile) -> Vec<DrawFault> {
+    let known = ACTIONS.iter().filter(|(_, needs)| needs.is_none_or(|feature| profile.has(feature)));
     known.map(|(act, _)| *act).collect()
 }
 
-/// What a target needs for all of those that it knows.
+/// The features that the target needs for these actions.
 pub(super) fn needs(profile: &Profile) -> impl Iterator<Item = Feature> {
-    ACTS.iter().filter_map(|(_, needs)| *needs).filter(|feature| profile.has(*feature))
+    ACTIONS.iter().filter_map(|(_, needs)| *needs).filter(|feature| profile.has(*feature))
 }
 
-/// A member leaves the fleet, and joins it again.
-fn leave(chance: &mut Stream, fleet: &Fleet) -> Value {
-    json!({"deleteMember": fleet.any_member(chance)})
+/// A member leaves the fleet and joins it again.
+fn leave(rng: &mut Stream, fleet: &Fleet) -> Value {
+    json!({"deleteMember": fleet.any_member(rng)})
 }
 
-/// A member joins whose agent never comes.
+/// A member in pull mode joins, but its agent never starts.
 fn ghost(_: &mut Stream, _: &Fleet) -> Value {
     apply(&json!({
         "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": "ghost"},
@@ -50,13 +50,13 @@ fn ghost(_: &mut Stream, _: &Fleet) -> Value {
     }))
 }
 
-/// A template goes.
-fn withdraw(chance: &mut Stream, fleet: &Fleet) -> Value {
-    delete(&deployment(fleet.any_workload(chance), &json!({})))
+/// A template is deleted.
+fn withdraw(rng: &mut Stream, fleet: &Fleet) -> Value {
+    delete(&deployment(fleet.any_workload(rng), &json!({})))
 }
 
-fn forget_policy(chance: &mut Stream, fleet: &Fleet) -> Value {
-    delete(&policy(fleet.any_workload(chance), &json!({})))
+fn forget_policy(rng: &mut Stream, fleet: &Fleet) -> Value {
+    delete(&policy(fleet.any_workload(rng), &json!({})))
 }
 
 fn delete(object: &Value) -> Value {
@@ -65,27 +65,27 @@ fn delete(object: &Value) -> Value {
     json!({"delete": {"from": "controlPlane", "object": object}})
 }
 
-/// A copy vanishes from its member.
-fn lose_copy(chance: &mut Stream, fleet: &Fleet) -> Value {
-    let workload = fleet.any_workload(chance);
+/// A copy is deleted in its member.
+fn lose_copy(rng: &mut Stream, fleet: &Fleet) -> Value {
+    let workload = fleet.any_workload(rng);
     let mut lost = delete(&deployment(workload, &json!({})));
     lost["delete"]["from"] = json!({"carrying": workload});
     lost
 }
 
 /// A copy is changed in its member.
-fn drift(chance: &mut Stream, fleet: &Fleet) -> Value {
-    let workload = fleet.any_workload(chance);
-    let changes = match chance.random_bool(0.5) {
-        true => json!({"replicas": chance.random_range(0..=9)}),
+fn drift(rng: &mut Stream, fleet: &Fleet) -> Value {
+    let workload = fleet.any_workload(rng);
+    let changes = match rng.random_bool(0.5) {
+        true => json!({"replicas": rng.random_range(0..=9)}),
         false => image("0.1"),
     };
     json!({"apply": {"to": {"carrying": workload}, "object": deployment(workload, &changes)}})
 }
 
-/// A template runs another image.
-fn release(chance: &mut Stream, fleet: &Fleet) -> Value {
-    apply(&deployment(fleet.any_workload(chance), &image("4.0")))
+/// The image of a template is changed.
+fn release(rng: &mut Stream, fleet: &Fleet) -> Value {
+    apply(&deployment(fleet.any_workload(rng), &image("4.0")))
 }
 
 fn image(tag: &str) -> Value {
@@ -93,15 +93,15 @@ fn image(tag: &str) -> Value {
     json!({"template": {"spec": {"containers": [container]}}})
 }
 
-/// A policy no longer allows a member.
-fn shut_out(chance: &mut Stream, fleet: &Fleet) -> Value {
-    let affinity = json!({"clusterAffinity": {"exclude": [fleet.any_member(chance)]}});
-    apply(&policy(fleet.any_workload(chance), &json!({"placement": affinity})))
+/// A policy excludes a member.
+fn shut_out(rng: &mut Stream, fleet: &Fleet) -> Value {
+    let affinity = json!({"clusterAffinity": {"exclude": [fleet.any_member(rng)]}});
+    apply(&policy(fleet.any_workload(rng), &json!({"placement": affinity})))
 }
 
-/// A namespace comes, which may be one that is not for the members.
-fn namespace(chance: &mut Stream, _: &Fleet) -> Value {
-    let name = *one_of(chance, &["shop", "shop", "kube-shop", "inner"]);
+/// A namespace is created. It may be one that is not propagated to members.
+fn namespace(rng: &mut Stream, _: &Fleet) -> Value {
+    let name = *one_of(rng, &["shop", "shop", "kube-shop", "inner"]);
     let mut namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     if name == "inner" {
         namespace["metadata"]["labels"] = json!({"namespace.karmada.io/skip-auto-propagation": "true"});
@@ -109,16 +109,16 @@ fn namespace(chance: &mut Stream, _: &Fleet) -> Value {
     apply(&namespace)
 }
 
-/// What is written to members is held back, in some of them or in all.
-fn suspend(chance: &mut Stream, fleet: &Fleet) -> Value {
-    let some = json!({"dispatchingOnClusters": {"clusterNames": [fleet.any_member(chance)]}});
-    let suspension = if chance.random_bool(0.5) { some } else { json!({"dispatching": true}) };
-    apply(&policy(fleet.any_workload(chance), &json!({"suspension": suspension})))
+/// Delivery to some members or to all is suspended.
+fn suspend(rng: &mut Stream, fleet: &Fleet) -> Value {
+    let some = json!({"dispatchingOnClusters": {"clusterNames": [fleet.any_member(rng)]}});
+    let suspension = if rng.random_bool(0.5) { some } else { json!({"dispatching": true}) };
+    apply(&policy(fleet.any_workload(rng), &json!({"suspension": suspension})))
 }
 
-/// A workload is not placed any more, and stays where it is.
-fn hold(chance: &mut Stream, fleet: &Fleet) -> Value {
-    let name = format!("{}-deployment", fleet.any_workload(chance));
+/// Scheduling of a workload is suspended.
+fn hold(rng: &mut Stream, fleet: &Fleet) -> Value {
+    let name = format!("{}-deployment", fleet.any_workload(rng));
     apply(&json!({
         "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
         "metadata": {"name": name, "namespace": "default"},
@@ -126,16 +126,16 @@ fn hold(chance: &mut Stream, fleet: &Fleet) -> Value {
     }))
 }
 
-/// Another policy wants a template, and takes it from its own or may not.
-fn take_over(chance: &mut Stream, fleet: &Fleet) -> Value {
-    let preemption = *one_of(chance, &["Always", "Never"]);
+/// Another policy selects a template of the first one, with or without preemption.
+fn take_over(rng: &mut Stream, fleet: &Fleet) -> Value {
+    let preemption = *one_of(rng, &["Always", "Never"]);
     let spec = json!({
         "resourceSelectors": [{
-            "apiVersion": "apps/v1", "kind": "Deployment", "name": fleet.any_workload(chance),
+            "apiVersion": "apps/v1", "kind": "Deployment", "name": fleet.any_workload(rng),
         }],
         "priority": 5,
         "preemption": preemption,
-        "placement": {"clusterAffinity": {"clusterNames": [fleet.any_member(chance)]}},
+        "placement": {"clusterAffinity": {"clusterNames": [fleet.any_member(rng)]}},
     });
     apply(&policy("rival", &spec))
 }

@@ -1,4 +1,4 @@
-//! What a drawn workload may have beside its placement: each a knob of its own.
+//! Draws what a workload may have beside its placement. Each option is drawn on its own.
 
 use capsize_clock::Stream;
 use rand::RngExt;
@@ -9,32 +9,32 @@ use super::fleet::Fleet;
 use super::objects::{cluster_policy, deployment, policy};
 use capsize_judge::profile::Feature;
 
-/// The steps that give the workload `name` what it has beside its placement.
+/// The steps that create the options of the workload `name`.
 pub(super) fn draw(
-    chance: &mut Stream,
+    rng: &mut Stream,
     draw: &mut Draw<'_>,
     fleet: &Fleet,
     (name, scoped): (&str, bool),
 ) -> Vec<Value> {
     let mut steps = Vec::new();
     let mut spec = json!({});
-    if chance.random_bool(0.2) && draw.may(Feature::PurgeModes) {
-        spec["failover"]["cluster"] = json!({"purgeMode": one_of(chance, &["Directly", "Gracefully"])});
+    if rng.random_bool(0.2) && draw.may(Feature::PurgeModes) {
+        spec["failover"]["cluster"] = json!({"purgeMode": one_of(rng, &["Directly", "Gracefully"])});
     }
     if !scoped {
-        if chance.random_bool(0.15) && draw.may(Feature::ApplicationFailover) {
-            spec["failover"]["application"] = application_failover(chance, draw);
+        if rng.random_bool(0.15) && draw.may(Feature::ApplicationFailover) {
+            spec["failover"]["application"] = application_failover(rng, draw);
             spec["propagateDeps"] = json!(true);
         }
-        if chance.random_bool(0.1) && draw.may(Feature::PropagatesDependencies) {
+        if rng.random_bool(0.1) && draw.may(Feature::PropagatesDependencies) {
             spec["propagateDeps"] = json!(true);
             steps.extend(dependency(name));
         }
-        if chance.random_bool(0.05) && draw.may(Feature::LazyActivation) {
+        if rng.random_bool(0.05) && draw.may(Feature::LazyActivation) {
             spec["activationPreference"] = json!("Lazy");
         }
-        if chance.random_bool(0.15) && draw.may(Feature::Overrides) {
-            let clusters = [fleet.any_member(chance)];
+        if rng.random_bool(0.15) && draw.may(Feature::Overrides) {
+            let clusters = [fleet.any_member(rng)];
             steps.push(json!({"override": {"workload": name, "clusters": clusters, "imageTag": "3.9"}}));
         }
     }
@@ -45,21 +45,21 @@ pub(super) fn draw(
     steps
 }
 
-/// How long it may be unhealthy, and what becomes of the copy then. It is longer than any replica takes to become ready:
-/// otherwise each new copy would be given up while it starts, for ever.
-fn application_failover(chance: &mut Stream, draw: &mut Draw<'_>) -> Value {
+/// How long the workload may be unhealthy, and what happens to the copy then. The time is longer than any start-up
+/// time: otherwise each new copy would be evicted while it starts, for ever.
+fn application_failover(rng: &mut Stream, draw: &mut Draw<'_>) -> Value {
     let mut failover = json!({
-        "decisionConditions": {"tolerationSeconds": chance.random_range(75..=180)},
-        "purgeMode": one_of(chance, &["Directly", "Gracefully"]),
+        "decisionConditions": {"tolerationSeconds": rng.random_range(75..=180)},
+        "purgeMode": one_of(rng, &["Directly", "Gracefully"]),
     });
-    if chance.random_bool(0.5) && draw.may(Feature::PreservedState) {
+    if rng.random_bool(0.5) && draw.may(Feature::PreservedState) {
         let rule = json!({"aliasLabelName": "example.com/ready", "jsonPath": "{.readyReplicas}"});
         failover["statePreservation"] = json!({"rules": [rule]});
     }
     failover
 }
 
-/// Something that it needs, and that goes where it goes.
+/// A ConfigMap that the workload needs, and that is propagated with it.
 fn dependency(name: &str) -> [Value; 2] {
     let needed = format!("{name}-needs");
     let object = json!({
@@ -72,14 +72,14 @@ fn dependency(name: &str) -> [Value; 2] {
         .map(|object| json!({"apply": {"to": "controlPlane", "object": object}}))
 }
 
-/// A policy of the user that taints members that are not ready, with a key of its own.
-pub(super) fn taint_policy(chance: &mut Stream, draw: &mut Draw<'_>) -> Option<Value> {
-    if !chance.random_bool(0.1) || !draw.may(Feature::ClusterTaintPolicies) {
+/// A taint policy of the user: members that are not ready get a taint with a key of its own.
+pub(super) fn taint_policy(rng: &mut Stream, draw: &mut Draw<'_>) -> Option<Value> {
+    if !rng.random_bool(0.1) || !draw.may(Feature::ClusterTaintPolicies) {
         return None;
     }
     let when =
         |operator: &str| json!([{"conditionType": "Ready", "operator": operator, "statusValues": ["True"]}]);
-    let effect = one_of(chance, &["NoSchedule", "NoExecute"]);
+    let effect = one_of(rng, &["NoSchedule", "NoExecute"]);
     Some(json!({"apply": {"to": "controlPlane", "object": {
         "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterTaintPolicy", "metadata": {"name": "evacuate"},
         "spec": {

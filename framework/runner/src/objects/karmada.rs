@@ -1,4 +1,4 @@
-//! The other way round: the words of a scenario as the objects of Karmada's API.
+//! Translates the words of a scenario into objects of Karmada's API.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_saphyr::Spanned;
 
 use crate::scenario::{Field, Policy, Scheduling, Toleration, Workload};
 
-/// Where the dialect's objects are in the control plane, all of them.
+/// The API paths in the control plane that contain the objects of the dialect.
 pub const WATCHED_IN_CONTROL_PLANE: [&str; 15] = [
     "/apis/cluster.karmada.io/v1alpha1/clusters",
     "/apis/policy.karmada.io/v1alpha1/propagationpolicies",
@@ -29,14 +29,14 @@ pub const WATCHED_IN_CONTROL_PLANE: [&str; 15] = [
     "/apis/work.karmada.io/v1alpha1/works",
 ];
 
-/// Where what really runs is in a member.
+/// The API paths in a member that contain the copies that really run.
 pub const WATCHED_IN_MEMBERS: [&str; 3] =
     ["/apis/apps/v1/deployments", "/api/v1/configmaps", "/apis/scheduling.k8s.io/v1/priorityclasses"];
 
 /// The namespace of every workload.
 pub const NAMESPACE: &str = "default";
 
-/// The kind of a member's object.
+/// The kind of the object of a member.
 #[must_use]
 pub fn clusters() -> ApiResource {
     resource("cluster.karmada.io", "v1alpha1", "Cluster", "clusters")
@@ -58,7 +58,7 @@ pub fn kind_of(workload: &Workload) -> ApiResource {
     }
 }
 
-/// The kind of a workload's policy.
+/// The kind of the policy of a workload.
 #[must_use]
 pub fn policy_kind_of(workload: &Workload) -> ApiResource {
     if workload.cluster_scoped {
@@ -68,7 +68,7 @@ pub fn policy_kind_of(workload: &Workload) -> ApiResource {
     }
 }
 
-/// The kind of a policy that makes a workload different in some members.
+/// The kind of a policy that changes a workload in some members.
 #[must_use]
 pub fn override_policies() -> ApiResource {
     resource("policy.karmada.io", "v1alpha1", "OverridePolicy", "overridepolicies")
@@ -87,7 +87,7 @@ pub fn taint_key(key: &str) -> String {
     }
 }
 
-/// The object that makes a member known to the control plane.
+/// The object that registers a member with the control plane.
 #[must_use]
 pub fn cluster(member: &MemberSpec) -> Value {
     let mut spec = Map::new();
@@ -109,22 +109,22 @@ pub fn cluster(member: &MemberSpec) -> Value {
     })
 }
 
-/// The label of everything that an implementation puts into the member called `member`.
+/// The label on everything that an implementation puts into the member called `member`.
 #[must_use]
 pub fn label_of_copies(member: &str) -> String {
     format!("work.karmada.io/namespace=karmada-es-{member}")
 }
 
-/// The namespace of what is needed to reach members, as of those that are joined by hand.
+/// The namespace of the secrets for reaching members, as `karmadactl join` uses it.
 pub const OF_MEMBERS: &str = "karmada-cluster";
 
-/// The kind of what a program needs to reach a member.
+/// The kind of the secret that a program needs to reach a member.
 #[must_use]
 pub fn secrets() -> ApiResource {
     resource("", "v1", "Secret", "secrets")
 }
 
-/// What a program needs to reach a member: the certificate of its authority, and a token.
+/// The secret that a program needs to reach a member: the CA certificate, and a token.
 #[must_use]
 pub fn secret_of(member: &MemberSpec, authority: &str, token: &str) -> Value {
     json!({
@@ -135,20 +135,20 @@ pub fn secret_of(member: &MemberSpec, authority: &str, token: &str) -> Value {
     })
 }
 
-/// Makes `cluster` one that is reached at `endpoint`, by means of its secret.
+/// Sets the endpoint of `cluster`, and the secret for reaching it.
 pub fn reach_by_secret(cluster: &mut Value, endpoint: &str) {
     cluster["spec"]["apiEndpoint"] = json!(endpoint);
     cluster["spec"]["secretRef"] = json!({"namespace": OF_MEMBERS, "name": cluster["metadata"]["name"]});
 }
 
-/// A taint that a person puts on a member at `now`, which is stamped on it in whole seconds.
+/// A taint that a user adds to a member at `now`. Its timestamp has whole seconds.
 #[must_use]
 pub fn taint(key: &str, effect: &str, now: Timestamp) -> Value {
     let now = capsize_clock::whole_seconds(now).to_string();
     json!({"key": taint_key(key), "effect": effect, "timeAdded": now})
 }
 
-/// The workload itself.
+/// The template of the workload.
 #[must_use]
 pub fn workload(workload: &Workload) -> Value {
     if workload.cluster_scoped {
@@ -184,7 +184,7 @@ fn container(workload: &Workload) -> Value {
     container
 }
 
-/// The policy that makes the image of a workload another in some members.
+/// The policy that changes the image of a workload in some members.
 #[must_use]
 pub fn image_override(workload: &str, clusters: &[String], tag: &str) -> Value {
     json!({
@@ -201,7 +201,7 @@ pub fn image_override(workload: &str, clusters: &[String], tag: &str) -> Value {
     })
 }
 
-/// The policy that places it. `lasting` says how long each of its tolerations lasts, if not for ever.
+/// The policy that places the workload. `lasting` contains the duration of each toleration, or `None` for ever.
 #[must_use]
 pub fn policy(workload: &Workload, lasting: &[Option<Duration>]) -> Value {
     let name = &workload.name.value;

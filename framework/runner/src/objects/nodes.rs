@@ -1,18 +1,18 @@
-//! The other way round: the words of a scenario as Kubernetes' own objects.
+//! Translates the words of a scenario into Kubernetes objects, for clusters with nodes.
 
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Map, Value, json};
 
 use crate::scenario::{PodOwner, PodToleration, Pods};
 
-/// Where the dialect's objects are, all of them.
+/// The API paths that contain the objects of the dialect.
 pub const WATCHED: [&str; 3] =
     ["/api/v1/nodes", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", "/api/v1/pods"];
 
 /// The namespace of every pod.
 const NAMESPACE: &str = "default";
 
-/// The kind of a member's object.
+/// The kind of the object of a member.
 #[must_use]
 pub fn nodes() -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Node"))
@@ -27,7 +27,7 @@ pub fn taint_key(key: &str) -> String {
     }
 }
 
-/// What is to be created so that `pods` run, one on each of the nodes called `on` where they are bound.
+/// The objects to create so that `pods` run. Pods that are bound to nodes run one on each node of `on`.
 #[must_use]
 pub fn pods(pods: &Pods, on: &[String]) -> Vec<(ApiResource, Value)> {
     let of = |group: &str, kind: &str| ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
@@ -76,7 +76,7 @@ fn pod(name: &str, node: &str, spec: &Value, is_static: bool) -> Value {
     });
     pod["spec"]["nodeName"] = json!(node);
     if is_static {
-        // What the kubelet says of the pods that it mirrors.
+        // The annotations that the kubelet puts on mirror pods.
         pod["metadata"]["annotations"] =
             json!({"kubernetes.io/config.mirror": name, "kubernetes.io/config.source": "file"});
     }
@@ -85,7 +85,7 @@ fn pod(name: &str, node: &str, spec: &Value, is_static: bool) -> Value {
 
 fn spec(tolerations: &[PodToleration], is_static: bool) -> Value {
     let mut tolerated: Vec<Value> = tolerations.iter().map(toleration).collect();
-    // The kubelet adds it to its own pods.
+    // The kubelet adds this toleration to its own pods.
     tolerated.extend(is_static.then(|| json!({"operator": "Exists", "effect": "NoExecute"})));
     let mut spec = json!({"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}]});
     if !tolerated.is_empty() {

@@ -1,4 +1,4 @@
-//! One case from its start to its verdicts: in virtual time, or in real time where anything of it runs outside.
+//! Runs one case from start to verdicts, in virtual time, or in real time with outside programs.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,62 +26,58 @@ use capsize_judge::judge::Judgement;
 use capsize_judge::profile::{Feature, Profile, ProfileError, Zones};
 use capsize_report::{Failure, Status};
 
-/// What is run: an implementation, and what it promises.
+/// What a run tests: an implementation and the profile with its promises.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
-    /// What it promises.
+    /// The promises of the implementation: features, timings and zones.
     pub profile: &'a Profile,
-    /// How it is started.
+    /// How the implementation is started.
     pub implementation: &'a dyn Implementation,
 }
 
-/// What came of a case.
+/// The result of one case.
 pub struct Outcome {
-    /// For the report.
+    /// The part of the result that reports show.
     pub case: capsize_report::Case,
-    /// The history, if it was asked for.
+    /// The history, if the caller asked for it.
     pub history: Option<Vec<u8>>,
-    /// What was tried.
+    /// Which faults struck in which situations.
     pub coverage: Coverage,
-    /// What went wrong with the run itself, so that the case says nothing about the target.
+    /// Why the run itself is broken, if it is. The case says nothing about the target then.
     pub broken: Option<String>,
 }
 
-/// After the last step, what is under way at that instant is still recorded.
+/// The recording goes on for this long after the last step, so that the effects of that step are recorded.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
-/// From so many machines on what is recorded takes long to judge: that is done on a thread of its own.
+/// With this many members and nodes or more, a second thread judges the entries.
 const MANY: usize = 500;
 
-/// Runs `case` against `target` on an embedded fleet, with its own seed, or one that comes from `seed` and its id.
-/// With `keep`, the history is handed back.
+/// Runs `case` against `target`. The case uses its own seed, or one derived from `seed` and its id. The outcome
+/// contains the history if `keep` is true.
 #[must_use]
 pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outcome {
     run_case_until(case, target, seed, (keep, Until::End))
 }
 
-/// As [`run_case`], but no longer than is asked for: what comes after that is not judged.
+/// Runs `case` as [`run_case`] does, but stops at the end that `how` gives. Later events are not judged.
 #[must_use]
 pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, Until)) -> Outcome {
-    if let Some(missing_requirement) = missing_requirement(case, target) {
-        return outcome_without_run(
-            case,
-            Status::Skipped(format!("the target lacks {missing_requirement}")),
-            None,
-            None,
-        );
+    if let Some(missing) = missing_requirement(case, target) {
+        let status = Status::Skipped(format!("the target lacks {missing}"));
+        return outcome_of(case, status, None, None);
     }
     let profile = match with_flags(case, with_settings_of(case, target.profile)) {
         Ok(profile) => profile,
         Err(why) => {
-            let mut outcome = outcome_without_run(case, Status::Failed, None, None);
+            let mut outcome = outcome_of(case, Status::Failed, None, None);
             outcome.broken = Some(format!("{}: {why}", case.id()));
             return outcome;
         }
     };
     let target = Target { profile: &profile, ..target };
     let own_seed = case.scenario.seed.map_or_else(|| seed.derive(&case.id()), Seed);
-    // A panic is a defect of Capsize: it must not take the other cases along.
+    // A panic is a defect of Capsize. It must not end the other cases.
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let info = target.implementation.info();
         if let Some(asked) = info.interrupt.asked() {
@@ -94,10 +90,10 @@ pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, U
             Ok(simulate(own_seed, main))
         }
     }));
-    match ran.unwrap_or_else(|_| Err("the run panicked".into())) {
+    match ran.unwrap_or_else(|_| Err("the run panicked, which is a defect of Capsize".into())) {
         Ok(ran) => finish(case, ran),
         Err(why) => {
-            let mut outcome = outcome_without_run(case, Status::Failed, None, None);
+            let mut outcome = outcome_of(case, Status::Failed, None, None);
             outcome.broken = Some(format!("{}: {why}", case.id()));
             outcome
         }
@@ -105,10 +101,10 @@ pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, U
 }
 
 fn ended_by(asked: Asked) -> String {
-    format!("ended by {}", asked.name())
+    format!("the run was ended by {}", asked.name())
 }
 
-/// The profile with the flags that the case asks for.
+/// The profile with the flags that the case sets.
 fn with_flags<'a>(case: &Case, profile: Cow<'a, Profile>) -> Result<Cow<'a, Profile>, ProfileError> {
     let Some(cluster) = &case.scenario.cluster else { return Ok(profile) };
     let flags = cluster.value.flags.iter().map(|(name, value)| (name.clone(), value.value.into()));
@@ -116,7 +112,7 @@ fn with_flags<'a>(case: &Case, profile: Cow<'a, Profile>) -> Result<Cow<'a, Prof
     profile.into_owned().overlaid(&Map::from_iter([("seconds".to_owned(), flags)])).map(Cow::Owned)
 }
 
-/// The target as the scenario sets it.
+/// The profile with the timings and the features that the scenario sets.
 fn with_settings_of<'a>(case: &Case, profile: &'a Profile) -> Cow<'a, Profile> {
     let mut profile = Cow::Borrowed(profile);
     for (name, length) in &case.scenario.timings {
@@ -130,7 +126,7 @@ fn with_settings_of<'a>(case: &Case, profile: &'a Profile) -> Cow<'a, Profile> {
     profile
 }
 
-/// What a simulation hands back.
+/// What a run returns.
 struct RunResult {
     judgement: Option<Judgement>,
     history: Option<Vec<u8>>,
@@ -149,17 +145,17 @@ async fn run_in(
     let members = case.scenario.fleet.names().count();
     let nodes = case.scenario.cluster.as_ref().map_or(0, |shape| shape.value.places().count());
     let state = RunState::new(target.profile.clone(), members, keep, until);
-    // Who waits for something that is seen asks at every change: of a few machines that is most of the time.
+    // Steps read the state after every change. With few machines, waiting for the thread would cost more than it saves.
     let on_thread = until == Until::End && members + nodes >= MANY;
     let log = Log::new(run.clock, state, on_thread);
     log.mark(header(case, target.profile));
     let (failure, broken) = match drive(run, case, target, info, &log).await {
-        Ok(()) => (None, log.state().broken.clone()),
+        Ok(()) => (None, log.state(|state| state.broken.clone())),
         Err(EarlyEnd::Failed(failure)) => (Some(*failure), None),
         Err(EarlyEnd::Broken(why)) => (None, Some(why)),
     };
-    let coverage = log.state().coverage.clone();
-    let (judgement, history) = log.state().finish().unzip();
+    let coverage = log.state(|state| state.coverage.clone());
+    let (judgement, history) = log.state(RunState::finish).unzip();
     RunResult { judgement, history: history.flatten(), failure, coverage, broken }
 }
 
@@ -224,7 +220,7 @@ async fn drive(
         }
         run.clock.sleep(AFTERMATH).await;
         if steps.is_err() {
-            // What was due meanwhile has not come.
+            // This mark moves the judge forward to the present: a deadline that passed by now is a violation.
             log.mark(Map::from_iter([("step".to_owned(), Value::from("over"))]));
         }
         steps
@@ -233,27 +229,30 @@ async fn drive(
         biased;
         steps = steps => steps,
         () = log.decided() => Ok(()),
-        // Not sooner: what is asked of others while a fleet starts cannot be called back.
+        // An interrupt counts only from here on: requests that start the fleet cannot be taken back.
         asked = info.interrupt.heard() => Err(EarlyEnd::Broken(ended_by(asked))),
-        () = log.livelock() => Err(at_start(livelock_error(log.state().livelock_entries().unwrap_or_default()))),
+        () = log.livelock() => {
+            let entries = log.state(|state| state.livelock_entries()).unwrap_or_default();
+            Err(at_start(livelock_error(entries)))
+        }
     }
 }
 
-/// What a step that was missed makes of the case.
+/// Records the step error and converts it into the end of the case.
 fn end(log: &Log, place: String, error: StepError) -> EarlyEnd {
     match error {
         StepError::Broken(why) => EarlyEnd::Broken(why),
         StepError::Unmet { expected, seen } => {
             let failure = failure(log, place, expected, seen);
-            let said = [("step", "failed"), ("expected", &failure.expected), ("seen", &failure.seen)];
-            log.mark(said.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect());
+            let fields = [("step", "failed"), ("expected", &failure.expected), ("seen", &failure.seen)];
+            log.mark(fields.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect());
             EarlyEnd::Failed(Box::new(failure))
         }
     }
 }
 
 fn default_toleration(profile: &Profile) -> Duration {
-    // Where nodes are the members, the API server adds them to pods.
+    // With nodes as members, the API server adds default tolerations to pods.
     if profile.has(Feature::DefaultTolerations) || profile.dialect == Speaks::Nodes {
         profile.timings.not_ready_toleration_seconds.max(profile.timings.unreachable_toleration_seconds)
     } else {
@@ -261,7 +260,7 @@ fn default_toleration(profile: &Profile) -> Duration {
     }
 }
 
-/// The first mark: who is under test, by which times.
+/// The first mark of a history: the scenario, the implementation and its timings.
 fn header(case: &Case, profile: &Profile) -> Mark {
     let mut seconds = profile.timings.seconds();
     seconds.extend(profile.zones.iter().flat_map(Zones::flags));
@@ -284,21 +283,21 @@ fn header(case: &Case, profile: &Profile) -> Mark {
 
 fn failure(log: &Log, place: String, expected: String, seen: String) -> Failure {
     let (at, faults) = log.look(|world, _| (log.now().max(world.now), world.faults.clone()));
-    Failure { expected, place, seen, at, timeline: log.state().recent(), faults }
+    Failure { expected, place, seen, at, timeline: log.state(|state| state.recent()), faults }
 }
 
 fn finish(case: &Case, ran: RunResult) -> Outcome {
     let conforms = ran.judgement.as_ref().is_some_and(Judgement::conforms);
     let passed = conforms && ran.failure.is_none() && ran.broken.is_none();
     let status = if passed { Status::Passed } else { Status::Failed };
-    let mut outcome = outcome_without_run(case, status, ran.judgement, ran.failure);
+    let mut outcome = outcome_of(case, status, ran.judgement, ran.failure);
     outcome.history = ran.history;
     outcome.coverage = ran.coverage;
     outcome.broken = ran.broken.map(|why| format!("{}: {why}", case.id()));
     outcome
 }
 
-fn outcome_without_run(
+fn outcome_of(
     case: &Case,
     status: Status,
     judgement: Option<Judgement>,

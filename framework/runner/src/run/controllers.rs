@@ -1,18 +1,18 @@
-//! The target's controllers at work, to be killed and started again.
+//! Starts and kills the controllers of the target.
 
 use super::implementation::{Environment, Implementation, StartError, Started};
 
-/// The controllers of the target. They end with it.
+/// The controllers of the target. Dropping this value stops them.
 pub(super) struct Controllers<'a> {
     implementation: &'a dyn Implementation,
     environment: Environment<'a>,
     running: Option<Started>,
-    /// Others that work beside them.
+    /// A second set of controllers, which runs at the same time.
     rival: Option<Started>,
 }
 
 impl<'a> Controllers<'a> {
-    /// Starts them for the first time.
+    /// Starts the controllers for the first time.
     pub(super) async fn new(
         implementation: &'a dyn Implementation,
         environment: Environment<'a>,
@@ -22,18 +22,18 @@ impl<'a> Controllers<'a> {
         Ok(controllers)
     }
 
-    /// Starts them.
+    /// Starts the controllers.
     pub(super) async fn start(&mut self) -> Result<(), StartError> {
         self.running = Some(self.implementation.start(&self.environment).await?);
         Ok(())
     }
 
-    /// Stops them where they are. Answers whether there were any.
+    /// Kills the controllers. Returns false if none were running.
     pub(super) fn kill(&mut self) -> bool {
         self.running.take().is_some()
     }
 
-    /// Starts others beside them. Answers whether there were none.
+    /// Starts a second set of controllers. Returns false if there was one already.
     pub(super) async fn start_rival(&mut self) -> Result<bool, StartError> {
         let first = self.rival.is_none();
         if first {
@@ -43,7 +43,7 @@ impl<'a> Controllers<'a> {
         Ok(first)
     }
 
-    /// Stops those beside them. Answers whether there were any.
+    /// Kills the second set of controllers. Returns false if there was none.
     pub(super) fn end_rival(&mut self) -> bool {
         self.rival.take().is_some()
     }

@@ -1,4 +1,5 @@
-//! Runs the steps of one scenario: what all steps need, and the waiting. What the single steps do is in `steps/`.
+//! Runs the steps of one scenario: the state that all steps share, and the functions that wait.
+//! The single steps are in `steps/`, the faults that begin and end on their own in `faults/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -28,23 +29,24 @@ use capsize_judge::text::span;
 /// Why a step failed.
 #[derive(Debug)]
 pub(super) enum StepError {
-    /// What was expected did not come, or did not last.
+    /// The expected state did not come, or did not last.
     Unmet {
-        /// What was expected.
+        /// The expected state.
         expected: String,
-        /// What was the case instead.
+        /// The observed state.
         seen: String,
     },
-    /// The run itself is broken: the recording is not whole.
+    /// The run itself is broken: the history is incomplete.
     Broken(String),
 }
 
-/// A step that failed, and why.
+/// A step that failed, with its error.
 pub(super) type FailedStep<'a> = (&'a Spanned<Step>, StepError);
 
+/// The state that all steps of one run share.
 pub(super) struct Driver<'a> {
     pub(super) fleet: &'a Fleet,
-    /// The cluster whose nodes are the members, where it does not run on a fleet.
+    /// The cluster whose nodes are the members, if the scenario uses one in place of a fleet.
     pub(super) cluster: Option<&'a Cluster>,
     pub(super) scenario: &'a Scenario,
     pub(super) clock: Clock,
@@ -52,33 +54,35 @@ pub(super) struct Driver<'a> {
     pub(super) log: Log,
     pub(super) profile: &'a Profile,
     pub(super) controllers: Controllers<'a>,
-    /// Who lets faults strike members.
+    /// Asks the provider of the members before each fault.
     pub(super) permission: FaultPermission,
-    /// How the fleet is reached from outside of this process, where that is needed.
+    /// The sockets through which programs outside of this process reach the fleet, if there are any.
     pub(super) sockets: Option<&'a Sockets>,
-    /// Where in the target's cycles a disturbance falls is drawn from this.
+    /// Random numbers for the moment of a fault within the periodic work of the target.
     pub(super) phase: Stream,
-    /// The longest time that a workload tolerates a taint, apart from for ever.
+    /// The longest finite time that a workload tolerates a taint.
     pub(super) tolerated: Duration,
-    /// The longest time that replicas take to become ready, apart from for ever.
+    /// The longest finite time that replicas take to become ready.
     pub(super) start_up: Duration,
+    /// The members that earlier steps gave an alias, by alias.
     pub(super) aliases: BTreeMap<String, String>,
-    /// How many pods each workload of a cluster is to have.
+    /// The number of pods that each workload on nodes should have.
     pub(super) wanted_pods: BTreeMap<String, u64>,
+    /// Faults that the step `heal` ends, each with its member.
     pub(super) faults: Vec<(String, FaultGuard)>,
-    /// Machines that have broken down, in that order.
+    /// Machines that are broken, in the order in which they broke.
     pub(super) broken_machines: Vec<(String, Breakdown)>,
+    /// Tasks that make members unreachable and reachable in turn, by member.
     pub(super) flapping: BTreeMap<String, JoinSet<()>>,
-    /// Members without power, once for each fault that has them so.
+    /// Members without power. A member appears once per fault that keeps it so.
     pub(super) powered_off: Vec<String>,
-    /// Members that may keep copies for good: those that have left the fleet, be it for a while, and all where there were two
-    /// leaders, of whom one may have made a copy anew that the other had taken away, and those that were restored, where copies are
-    /// back of which nobody knows.
+    /// Members whose leftover copies are not checked by `calm`: they left the fleet, were restored from a backup, or
+    /// ran while two leaders were active.
     pub(super) leftovers_allowed: BTreeSet<String>,
 }
 
 impl Driver<'_> {
-    /// Runs all steps, up to the first that fails.
+    /// Runs all steps up to the first that fails.
     pub(super) async fn run<'s>(&mut self, scenario: &'s Scenario) -> Result<(), FailedStep<'s>> {
         for step in scenario.steps() {
             self.step(&step.value).await.map_err(|error| (step, error))?;
@@ -92,13 +96,13 @@ impl Driver<'_> {
 
     pub(super) fn length(&self, length: &Length) -> Result<Duration, StepError> {
         length.resolve(&self.profile.timings).ok_or_else(|| StepError::Unmet {
-            expected: format!("a target with the timing that `{length}` names"),
-            seen: format!("the target {} has none", self.profile.name),
+            expected: format!("a target with the timing in `{length}`"),
+            seen: format!("the target {} does not have it", self.profile.name),
         })
     }
 
-    /// How long to wait at most; `bound` is what the target may take, and longer where its clock was set. What is seen comes late by
-    /// its latency.
+    /// The longest time to wait. `bound` is the time that the target may take; it is extended by the time by which a
+    /// clock was set. Observations arrive late by the latency of the target.
     pub(super) fn within(&self, within: &Within, bound: Duration) -> Result<Duration, StepError> {
         match within {
             Within::Bound => Ok(bound.saturating_add(self.log.look(|world, _| world.clock_set))),
@@ -106,16 +110,16 @@ impl Driver<'_> {
         }
     }
 
-    /// The member that is meant, by name.
+    /// The name of the member that a step refers to.
     pub(super) fn member_name(&self, member: &MemberRef) -> Result<String, StepError> {
         match member {
             MemberRef::Named(name) => match self.aliases.get(name) {
                 Some(member) => Ok(member.clone()),
                 None if self.scenario.members().contains(name) => Ok(name.clone()),
-                // The step that would have given the name was one that need not come about.
+                // The step that defines the alias stands under `perhaps`, and failed.
                 None => Err(StepError::Unmet {
-                    expected: format!("a member called {name}"),
-                    seen: "none is".into(),
+                    expected: format!("a member with the alias {name}"),
+                    seen: "no earlier step defined it".into(),
                 }),
             },
             MemberRef::Selected(selector) => {
@@ -123,11 +127,11 @@ impl Driver<'_> {
                     None => (select as Select, Subject::Workload(selector.workload().into())),
                     Some(_) => (select_node as Select, Subject::Pods(selector.workload().into())),
                 };
-                // The control plane may know Clusters that are no members of the fleet.
+                // The control plane may contain Clusters that are not members of the fleet.
                 let found = self.log.look(|world, _| select(world, selector));
                 let found = found.filter(|name| self.cluster.is_some() || self.fleet.member(name).is_some());
                 found.ok_or_else(|| StepError::Unmet {
-                    expected: format!("a {member}"),
+                    expected: format!("{member} exists"),
                     seen: self.log.look(|world, _| subject.describe(world)),
                 })
             }
@@ -138,12 +142,12 @@ impl Driver<'_> {
         self.fleet.member(name).ok_or_else(|| StepError::Broken(format!("the fleet has no member {name}")))
     }
 
-    /// What marks call a member.
+    /// The field of a mark that contains the name of a member.
     pub(super) fn member_word(&self) -> &'static str {
         if self.cluster.is_some() { "node" } else { "cluster" }
     }
 
-    /// The full key of a taint, in the words of the dialect.
+    /// The full key of a taint in the dialect of the target.
     pub(super) fn taint_key(&self, key: &str) -> String {
         if self.cluster.is_some() { node_objects::taint_key(key) } else { objects::taint_key(key) }
     }
@@ -153,7 +157,7 @@ impl Driver<'_> {
         self.log.mark(Map::from_iter([("step".to_owned(), Value::from(step))].into_iter().chain(more)));
     }
 
-    /// Waits until `holds`, at most for `within`.
+    /// Waits until `holds` returns true, for at most `within`.
     pub(super) async fn until(
         &self,
         what: String,
@@ -169,7 +173,7 @@ impl Driver<'_> {
         Err(StepError::Unmet { expected: what, seen: format!("after {}: {seen}", span(within)) })
     }
 
-    /// Fails when `holds` does not, at any time while `lasts` passes.
+    /// Fails if `holds` returns false at any time during `lasts`.
     pub(super) async fn hold(
         &self,
         what: String,
@@ -187,15 +191,17 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Fails when the recording is not whole, or the target never comes to rest.
+    /// Fails if the history is incomplete, or if the target is in a livelock.
     pub(super) fn check_run(&self) -> Result<(), StepError> {
-        if let Some(why) = self.log.state().broken.clone() {
+        if let Some(why) = self.log.state(|state| state.broken.clone()) {
             return Err(StepError::Broken(why));
         }
-        self.log.state().livelock_entries().map_or(Ok(()), |entries| Err(livelock_error(entries)))
+        self.log
+            .state(|state| state.livelock_entries())
+            .map_or(Ok(()), |entries| Err(livelock_error(entries)))
     }
 
-    /// Whether `holds` comes to hold while `within` passes.
+    /// Returns true if `holds` returns true at any time during `within`.
     pub(super) async fn wait(
         &self,
         within: Duration,
@@ -211,23 +217,23 @@ impl Driver<'_> {
             }
             match timeout_at(deadline, changes.changed()).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) => return Err(StepError::Broken("the log is closed".into())),
+                Ok(Err(_)) => return Err(StepError::Broken("internal error: the log is closed".into())),
                 Err(_) => return Ok(false),
             }
         }
     }
 }
 
-/// What is said of a target that never comes to rest.
+/// The error for a target that makes changes without end at one instant.
 pub(super) fn livelock_error(entries: u32) -> StepError {
-    let seen = format!("{entries} changes at one instant, and no end: the latest are below");
+    let seen = format!("{entries} changes at one instant without an end; the timeline shows the latest");
     StepError::Unmet { expected: "the target comes to rest at each instant".into(), seen }
 }
 
-/// How the member is found that plays a part.
+/// Finds the member that a selector refers to.
 type Select = fn(&World, &Selector) -> Option<String>;
 
-/// The node that plays a part, if there is one.
+/// The node that `selector` refers to, if there is one.
 fn select_node(world: &World, selector: &Selector) -> Option<String> {
     let staying = PodCounts::of(world, selector.workload()).staying;
     if selector.carrying.is_some() {
@@ -236,7 +242,7 @@ fn select_node(world: &World, selector: &Selector) -> Option<String> {
     world.members.keys().filter(|name| !staying.contains_key(*name)).nth(selector.index).cloned()
 }
 
-/// The member that plays a part, if there is one.
+/// The member that `selector` refers to, if there is one.
 fn select(world: &World, selector: &Selector) -> Option<String> {
     let workload = world.workload(selector.workload())?;
     if selector.carrying.is_some() {

@@ -1,4 +1,4 @@
-//! Leave to strike members: whoever provides them is asked before each single fault.
+//! Asks the provider of the members for permission before each fault.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use capsize_clusters::Provider;
 
 use super::log::Log;
 
-/// Who gives leave, and what is in force already.
+/// Asks for permission, given the faults that are in force already.
 #[derive(Clone)]
 pub(super) struct FaultPermission {
-    /// Members in this process are anybody's.
+    /// The provider, if the members run outside of this process. Members in this process need no permission.
     provider: Option<Arc<dyn Provider>>,
     log: Log,
 }
@@ -23,7 +23,7 @@ impl FaultPermission {
     /// Asks whether faults may strike `members`, too.
     ///
     /// # Errors
-    /// Why they may not.
+    /// The reason why they may not.
     pub(super) async fn ask<'a>(&self, members: impl IntoIterator<Item = &'a String>) -> Result<(), String> {
         let Some(provider) = &self.provider else { return Ok(()) };
         let mut struck: BTreeSet<String> =

@@ -1,4 +1,4 @@
-//! What a run needs of the implementation under test. The framework knows none; whoever joins the two says how.
+//! What a run needs from the implementation under test. The program that knows both provides it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,50 +13,49 @@ use capsize_judge::profile::{Feature, Timings, Zones};
 
 /// An implementation that can be started on a fleet.
 pub trait Implementation: Send + Sync {
-    /// What the control plane must hold before anything else: the implementation's resource definitions.
+    /// The resource definitions of the implementation. The control plane gets them before anything else.
     fn definitions(&self) -> Vec<Value>;
 
-    /// What the implementation has a say in when objects are written to the control plane, if it has. What chance it needs
-    /// for that comes from `seed`.
+    /// The admission webhooks of the implementation, if it has any. Their random numbers come from `seed`.
     fn admission(&self, timings: &Timings, seed: Seed) -> Option<Admission>;
 
-    /// What has to be known of it before it is started.
+    /// What must be known of the implementation before it is started.
     fn info(&self) -> ImplementationInfo {
         ImplementationInfo::default()
     }
 
-    /// Starts it, and waits until it is ready to work.
+    /// Starts the implementation, and waits until it is ready.
     ///
     /// # Errors
-    /// When it does not start.
+    /// If the implementation does not start.
     fn start<'a>(
         &'a self,
         environment: &'a Environment<'_>,
     ) -> LocalBoxFuture<'a, Result<Started, StartError>>;
 }
 
-/// What has to be known of an implementation, and of the ground that it is to be started on. By default, all is in this process.
+/// What must be known of an implementation and of the fleet that it needs. By default, all of it runs in this process.
 #[derive(Clone, Default)]
 pub struct ImplementationInfo {
-    /// It runs outside of this process, and needs a fleet with sockets.
+    /// The implementation runs outside of this process, and needs a fleet with sockets.
     pub is_outside: bool,
-    /// What can be switched off in it.
+    /// The features that can be switched off in it.
     pub switches: &'static [Feature],
-    /// Who provides the members of its fleets, where they are to run outside of this process.
+    /// The provider of the members, if they run outside of this process.
     pub provider: Option<Arc<dyn Provider>>,
-    /// What ends a run early; what the run has done is undone then. Simulations are not ended by it.
+    /// Ends a run in real time early. The run undoes its changes then. Simulations ignore the interrupt.
     pub interrupt: Interrupt,
 }
 
 impl ImplementationInfo {
-    /// Whether it takes real time.
+    /// Returns true if a run takes real time.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.is_outside || self.provider.is_some()
     }
 }
 
-/// An implementation at work. Dropping it stops it at once, as a crash does.
+/// A running implementation. Dropping it stops the implementation at once, as a crash does.
 pub type Started = Box<dyn Any>;
 
 /// Why an implementation did not start.
@@ -64,21 +63,21 @@ pub type Started = Box<dyn Any>;
 #[error("{0}")]
 pub struct StartError(pub String);
 
-/// Where an implementation is started, and with which settings.
+/// The fleet and the settings with which an implementation is started.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
-    /// The clock of the control plane, and so of controllers that run beside it.
+    /// The clock of the control plane, which is also the clock of its controllers.
     pub clock: Clock,
-    /// The control plane and its members; a cluster with nodes is a control plane without members.
+    /// The control plane and its members. A cluster with nodes is a control plane without members.
     pub fleet: &'a Fleet,
-    /// The times that it shall keep.
+    /// The timings that the implementation must use.
     pub timings: &'a Timings,
-    /// What is switched off, of its [`switches`](Nature::switches).
+    /// The features that are switched off, out of [`switches`](ImplementationInfo::switches).
     pub off: &'a [Feature],
-    /// How fast it shall taint the members of a zone, if it does so zone by zone.
+    /// The limits for tainting the members of a zone, if the implementation works zone by zone.
     pub zones: Option<&'a Zones>,
-    /// How the fleet is reached from outside of this process, where that is needed.
+    /// The sockets through which programs outside of this process reach the fleet, if there are any.
     pub sockets: Option<&'a Sockets>,
-    /// Whether others of its kind work there already.
+    /// Whether another instance of the implementation is already running.
     pub is_rival: bool,
 }

@@ -1,6 +1,6 @@
 //! The log of a run: adds entries to the history and notifies the steps that wait for changes.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::Clock;
@@ -86,18 +86,18 @@ impl Log {
 
     /// Records that the history is incomplete from now on, and why.
     pub(super) fn break_off(&self, why: String) {
-        self.state().broken.get_or_insert(why);
+        self.state(|state| _ = state.broken.get_or_insert(why));
         self.0.changed.send_modify(|version| *version += 1);
     }
 
-    /// The state of the run after all entries so far. The log is blocked while the guard exists.
-    pub(super) fn state(&self) -> MutexGuard<'_, RunState> {
-        self.0.worker.state()
+    /// Reads the state of the run after all entries so far. `read` must not use the log, which is locked meanwhile.
+    pub(super) fn state<T>(&self, read: impl FnOnce(&mut RunState) -> T) -> T {
+        read(&mut self.0.worker.state())
     }
 
     /// Reads the present state of the world and the evictions so far.
     pub(super) fn look<T>(&self, look: impl FnOnce(&World, &[Eviction]) -> T) -> T {
-        self.state().look(look)
+        self.state(|state| state.look(look))
     }
 
     /// A channel that receives a value at every change from now on.

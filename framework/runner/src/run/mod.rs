@@ -1,8 +1,7 @@
-//! Runs scenarios: starts a fleet and a target in virtual time, drives the steps and the faults, records what
-//! happens, and hands it to the judge.
+//! Runs scenarios: starts fleet and target, performs steps and faults, records, and feeds the judge.
 //!
-//! What a scenario looks like is [`crate::scenario`]'s, what must hold is [`capsize_judge::guarantee`]'s, and how results
-//! are told is [`capsize_report`]'s.
+//! The format of scenarios is in [`crate::scenario`], the guarantees are in [`capsize_judge::guarantee`], and the
+//! reports in [`capsize_report`].
 
 mod case;
 mod controllers;

@@ -1,24 +1,24 @@
-//! The pods of one workload, seen together.
+//! Counts the pods of one workload by node and state.
 
 use std::fmt;
 
 use capsize_history::facts::{Assignment, InstanceHealth, WorkloadKey, World};
 
-/// How many pods of a workload each node has, by what they are doing.
+/// How many pods of a workload each node has, by state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PodCounts {
-    /// Those that are to run there.
+    /// Pods that are bound to the node and are not being deleted.
     pub(super) staying: Assignment,
-    /// Those of these that are ready.
+    /// Those of `staying` that are ready.
     pub(super) ready: Assignment,
-    /// Those that are being deleted.
+    /// Pods that are being deleted.
     pub(super) leaving: Assignment,
-    /// How many are bound to no node.
+    /// How many pods are bound to no node.
     pub(super) unbound: u64,
 }
 
 impl PodCounts {
-    /// The pods that are called after the workload `name`.
+    /// Counts the pods whose names begin with the name of the workload.
     pub(super) fn of(world: &World, name: &str) -> Self {
         let mut counts = Self::default();
         let prefix = format!("{name}-");
@@ -33,14 +33,14 @@ impl PodCounts {
                 continue;
             };
             *counts.staying.entry(node.clone()).or_default() += 1;
-            if pod.instances.get(node).is_some_and(|told| told.health == InstanceHealth::Healthy) {
+            if pod.instances.get(node).is_some_and(|instance| instance.health == InstanceHealth::Healthy) {
                 *counts.ready.entry(node.clone()).or_default() += 1;
             }
         }
         counts
     }
 
-    /// Whether so many are there, all of them ready, and nothing moves.
+    /// Returns true if exactly `wanted` pods are bound, all of them are ready, and none is being deleted.
     pub(super) fn is_settled(&self, wanted: u64) -> bool {
         let all = capsize_history::facts::sum(&self.staying) == wanted && self.unbound == 0;
         all && self.ready == self.staying && self.leaving.is_empty()

@@ -1,5 +1,5 @@
-//! Watches the control plane and every member by a path that no fault touches, and logs what it sees. Members outside of this
-//! process are followed through gaps, as in recordings.
+//! Records the control plane and all members through connections that no fault affects.
+//! Members outside of this process are observed as in recordings: gaps in their watches are filled by lists.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::record::{Follower, Heard, Source, chain, served};
 use capsize_history::dialect::Speaks;
 use capsize_history::{Kind, Observer};
 
-/// So much of what is heard may wait to be logged.
+/// How many observations may wait to be recorded.
 const CHANNEL_CAPACITY: usize = 4096;
 
 /// Records until it is dropped.
@@ -29,12 +29,12 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts to record `fleet` into `log`; the watches are open when this returns.
+    /// Starts to record `fleet` into `log`. The watches are open when this returns.
     ///
     /// # Errors
-    /// When a watch is refused, or a member outside cannot be heard.
+    /// If a watch is refused, or a member outside of this process does not answer.
     pub(super) async fn start(fleet: &Fleet, clock: Clock, speaks: Speaks, log: Log) -> Result<Self, String> {
-        let told = |error: kube::Error| error.to_string();
+        let text = |error: kube::Error| error.to_string();
         let mut tasks = JoinSet::new();
         let mut foreign = Vec::new();
         let mut sources: Vec<Arc<str>> = vec!["control-plane".into()];
@@ -45,7 +45,7 @@ impl Recorder {
         };
         for path in watched {
             streams
-                .extend(watch(fleet.control_plane().client(), path, (0, &sources[0])).await.map_err(told)?);
+                .extend(watch(fleet.control_plane().client(), path, (0, &sources[0])).await.map_err(text)?);
         }
         for member in fleet.members() {
             if member.machine().is_some() {
@@ -54,11 +54,11 @@ impl Recorder {
             }
             let (place, name) = (sources.len(), member.name().into());
             for path in objects::WATCHED_IN_MEMBERS {
-                streams.extend(watch(member.onlooker(), path, (place, &name)).await.map_err(told)?);
+                streams.extend(watch(member.onlooker(), path, (place, &name)).await.map_err(text)?);
             }
             sources.push(name);
         }
-        // Of a member that never has a copy of anything nothing else says that it is watched.
+        // The mark shows that a member is watched, even if it never contains a copy.
         sources.iter().for_each(|on| log.mark(Observer::exact(on).mark()));
         if !foreign.is_empty() {
             let followed = RemoteMembers::start(clock, foreign, &mut tasks, log.clone()).await?;
@@ -69,7 +69,7 @@ impl Recorder {
     }
 }
 
-/// What is recorded of a member outside of this process.
+/// The resources of a member outside of this process that are recorded.
 async fn source_of(member: &Member) -> Result<Source, String> {
     let (name, client) = (member.name().to_owned(), member.client());
     let resources = served(&client, &objects::WATCHED_IN_MEMBERS).await;
@@ -77,7 +77,7 @@ async fn source_of(member: &Member) -> Result<Source, String> {
     Ok(Source { name, client, resources })
 }
 
-/// Members outside of this process that are followed.
+/// Members outside of this process that are being recorded.
 struct RemoteMembers {
     names: Vec<Arc<str>>,
     heard: Receiver<(usize, Heard)>,
@@ -85,7 +85,7 @@ struct RemoteMembers {
 }
 
 impl RemoteMembers {
-    /// Follows all of `sources` in `tasks`; everything that there is has been listed when this returns.
+    /// Starts to observe all of `sources` in `tasks`. Every member has been listed when this returns.
     async fn start(
         clock: Clock,
         sources: Vec<Source>,
@@ -112,7 +112,7 @@ impl RemoteMembers {
         Ok(followed)
     }
 
-    /// Logs what is heard. That a member is not heard for a while is said by how exactly it is observed.
+    /// Records all observations. A member that does not answer for a while is recorded by its observation latency.
     async fn log(mut self) {
         while let Some((place, heard)) = self.heard.recv().await {
             self.take(place, heard);
@@ -132,11 +132,11 @@ impl RemoteMembers {
 
 type Watch = BoxStream<'static, Result<WatchLine, String>>;
 
-/// Longer than any run: a watch that ends before the run does has lost something.
+/// Longer than any run: a watch that ends before the run does has lost events.
 const WATCH_S: u32 = 30 * 86_400;
 
-/// Opens a watch of everything at `path`, from the beginning. `None`: no such kind is served there, as not every
-/// implementation has all.
+/// Opens a watch of everything at `path` from the beginning. Returns `None` if the server has no such kind, because not
+/// every implementation has all kinds.
 async fn watch(
     client: Client,
     path: &str,
@@ -161,12 +161,12 @@ async fn watch(
     Ok(Some(lines.chain(stream::once(async move { Err(ended) })).boxed()))
 }
 
-/// Whether a line parts what was before an API server was restored from what is after that.
+/// Returns true if a line separates the events before a restored backup from those after it.
 fn is_restored(text: &str) -> bool {
     text.starts_with(r#"{"type":"BOOKMARK""#) && text.contains(RESTORED)
 }
 
-/// Logs what the watches send, all that arrives at one instant together.
+/// Records the lines of all watches. Lines that arrive at one instant are recorded together.
 async fn record(mut streams: SelectAll<Watch>, log: Log) {
     while let Some(first) = streams.next().await {
         let mut lines = Vec::new();

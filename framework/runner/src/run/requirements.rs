@@ -1,4 +1,4 @@
-//! What a target would need to run a case, and has not: then the case is skipped.
+//! Finds what a target would need to run a case and does not have. The case is skipped then.
 
 use serde_saphyr::Spanned;
 
@@ -7,24 +7,26 @@ use super::implementation::ImplementationInfo;
 use crate::scenario::{Case, Disturbance, Place, Step};
 use capsize_history::dialect::Speaks;
 
-/// What a target would need to run `case`, and has not.
+/// The first requirement of `case` that `target` does not meet, to be read after "the target lacks".
 #[must_use]
 pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
     let Target { profile, implementation } = target;
     let info = implementation.info();
     let ImplementationInfo { switches, provider, .. } = &info;
     match (&case.scenario.cluster, profile.dialect) {
-        (None, Speaks::Nodes) => return Some("fleets: its members are nodes".into()),
-        (Some(_), Speaks::Karmada) => return Some("nodes: its members are clusters".into()),
+        (None, Speaks::Nodes) => return Some("fleets, because its members are nodes".into()),
+        (Some(_), Speaks::Karmada) => {
+            return Some("nodes as members, because its members are clusters".into());
+        }
         _ => {}
     }
     let fixed = case.scenario.off.iter().find(|feature| !switches.contains(feature));
     if let Some(fixed) = fixed {
-        return Some(format!("a switch for {fixed:?}"));
+        return Some(format!("a way to switch off {fixed:?}"));
     }
     let breaks_down = case.scenario.steps().any(|step| matches!(step.value.inner(), Step::Down(_)));
     if breaks_down && provider.is_none() {
-        return Some("members on machines of their own".into());
+        return Some("members with machines of their own".into());
     }
     let spared = case.scenario.steps().find_map(|step| match step.value.inner() {
         Step::Down(down) => {
@@ -37,24 +39,24 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
         return Some(lacks.into());
     }
     if provider.is_some() && loses_data(case) {
-        return Some("members in this process, whose data can be lost".into());
+        return Some("members in this process, whose data can be deleted and restored".into());
     }
     if info.is_live() && sets_clocks(case) {
-        return Some("clocks in this process, which can be set".into());
+        return Some("clocks in this process, which can be set wrong".into());
     }
     let strangers = provider.as_ref().is_some_and(|provider| !provider.makes_members());
     if strangers && touches_members(case) {
-        return Some("members that were made for the run".into());
+        return Some("members that were created for this run only".into());
     }
     let real = provider.as_ref().is_some_and(|provider| !provider.simulates());
     if real && sets_start_up(case) {
-        return Some("members in which replicas become ready as it is said".into());
+        return Some("members with simulated workloads, which `startUp` needs".into());
     }
     let missing = case.scenario.features.iter().find(|feature| !profile.has(**feature));
     missing.map(|feature| format!("{feature:?}"))
 }
 
-/// Whether anything is done to members past the implementation.
+/// Returns true if a step changes members directly, and not through the implementation.
 fn touches_members(case: &Case) -> bool {
     let touches = |step: &Spanned<Step>| match step.value.inner() {
         Step::Down(_) => true,
@@ -65,17 +67,17 @@ fn touches_members(case: &Case) -> bool {
     case.scenario.steps().any(touches)
 }
 
-/// Whether members lose what they hold.
+/// Returns true if a fault deletes data of members.
 fn loses_data(case: &Case) -> bool {
     disturbs(case, |fault| matches!(fault, Disturbance::Restore(_) | Disturbance::Wipe(_)))
 }
 
-/// Whether clocks are set, other than those of nodes, which are never elsewhere.
+/// Returns true if a fault sets a clock other than that of a node. Nodes always run in this process.
 fn sets_clocks(case: &Case) -> bool {
     disturbs(case, |fault| matches!(fault, Disturbance::Skew(skew) if skew.node.is_none()))
 }
 
-/// Whether it has such a disturbance among its `faults`.
+/// Returns true if the step `faults` contains such a fault.
 fn disturbs(case: &Case, is_it: impl Fn(&Disturbance) -> bool) -> bool {
     let disturbs = |step: &Spanned<Step>| match step.value.inner() {
         Step::Faults(windows) => windows.iter().any(|window| is_it(&window.value.fault.value)),
@@ -84,7 +86,7 @@ fn disturbs(case: &Case, is_it: impl Fn(&Disturbance) -> bool) -> bool {
     case.scenario.steps().any(disturbs)
 }
 
-/// Whether it says how long replicas take to become ready.
+/// Returns true if the case sets how long replicas take to become ready.
 fn sets_start_up(case: &Case) -> bool {
     let sets = |step: &Spanned<Step>| match step.value.inner() {
         Step::StartUp(_) => true,

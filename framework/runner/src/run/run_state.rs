@@ -1,4 +1,4 @@
-//! What a run has come to so far: the history as it grows, the state that it adds up to, and the judge of it.
+//! The state of a run so far: the growing history, the world that results from it, and its judge.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,24 +11,24 @@ use capsize_history::{Entry, Kind, Recall, Writer};
 use capsize_judge::judge::{Judge, Judgement};
 use capsize_judge::profile::Profile;
 
-/// What is known after something was heard.
+/// What is known after an input was added.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PushResult {
     /// There are too many entries at this instant.
     pub(super) livelock: bool,
-    /// All is known that is to be known.
+    /// The rest of the run cannot change the result that was asked for.
     pub(super) decided: bool,
 }
 
-/// What is heard of a run.
+/// Input of a run.
 pub(super) enum Input {
-    /// What has happened.
+    /// One entry.
     Entry(Kind),
-    /// What watches sent at one instant.
+    /// The lines that watches received at one instant.
     Lines(Vec<WatchLine>),
 }
 
-/// The account of one run.
+/// The state of one run.
 pub(super) struct RunState {
     judge: Option<Judge>,
     recall: Recall,
@@ -39,17 +39,18 @@ pub(super) struct RunState {
     until: Until,
     pub(super) broken: Option<String>,
     instant: CurrentInstant,
-    /// How many members there are to be: at the first instant there is something of each before any has joined.
+    /// The number of members that the fleet will have. At the first instant there are entries about members that have
+    /// not joined yet.
     members: usize,
 }
 
-/// The present instant.
+/// The present instant and its entries.
 #[derive(Clone, Copy, Debug, Default)]
 struct CurrentInstant {
     at: Duration,
     entries: u32,
-    /// As many of them are not too many, by the most members and workloads that there have been at it: who counts entries
-    /// need not ask again before there are more.
+    /// Entry limit for this instant; grows with the number of members and workloads, so it need not be recomputed per
+    /// entry.
     limit: usize,
 }
 
@@ -62,16 +63,16 @@ pub(super) struct Eviction {
     pub(super) ended: Option<Duration>,
 }
 
-/// What a failure shows of what led to it.
+/// How many of the latest facts a failure shows.
 const RECENT: usize = 6;
 
-/// More entries than this at one instant, and this again for each member and workload that there was at it, are controllers that answer
-/// each other without end. Virtual time stands still meanwhile, so that no timeout would end it.
+/// The entry limit at one instant, to which the second number is added for each member and workload. Controllers that
+/// make more entries are in a livelock. No timeout would end it, because virtual time stands still meanwhile.
 pub(super) const MOST_AT_ONCE: usize = 2_000;
 const MOST_AT_ONCE_PER_OBJECT: usize = 100;
 
 impl RunState {
-    /// Nothing has happened yet.
+    /// The state before the first entry.
     pub(super) fn new(profile: Profile, members: usize, keep: bool, until: Until) -> Self {
         Self {
             judge: Some(Judge::new(profile)),
@@ -87,7 +88,7 @@ impl RunState {
         }
     }
 
-    /// Takes what was heard at a time.
+    /// Adds `input`, which was received `at` this time.
     pub(super) fn take(&mut self, at: Duration, input: Input) -> PushResult {
         let kinds = match input {
             Input::Entry(kind) => vec![kind],
@@ -134,7 +135,7 @@ impl RunState {
         }
     }
 
-    /// Looks at the present state.
+    /// Reads the present state of the world and the evictions so far.
     pub(super) fn look<T>(&self, look: impl FnOnce(&World, &[Eviction]) -> T) -> T {
         match &self.judge {
             Some(judge) => look(judge.world(), &self.evictions),
@@ -147,7 +148,7 @@ impl RunState {
         self.recent.iter().cloned().collect()
     }
 
-    /// The verdicts, and the history if it was kept. Later entries are not taken.
+    /// Ends the run. Returns the verdicts, and the history if it was kept. Later entries are ignored.
     pub(super) fn finish(&mut self) -> Option<(Judgement, Option<Vec<u8>>)> {
         let judgement = self.judge.take()?.finish();
         let history = self.history.take().and_then(|writer| writer.finish().ok());
@@ -161,13 +162,13 @@ impl RunState {
         }
     }
 
-    /// How many entries there are at the present instant, if they are too many to end.
+    /// The number of entries at the present instant, if it exceeds the limit.
     pub(super) fn livelock_entries(&self) -> Option<u32> {
         let (entries, limit) = self.at_once(self.instant.at);
         (entries > limit).then_some(self.instant.entries)
     }
 
-    /// How many entries there are so far at this instant, and up to how many are not too many.
+    /// The number of entries so far at this instant, and their limit.
     pub(super) fn at_once(&self, instant: Duration) -> (usize, usize) {
         let CurrentInstant { at, entries, limit } = self.instant;
         if at == instant { (entries as usize, limit.max(MOST_AT_ONCE)) } else { (0, MOST_AT_ONCE) }
@@ -196,7 +197,7 @@ impl RunState {
     }
 }
 
-/// Whether a fact helps to understand a failure; the rest is noise around it.
+/// Returns true if a fact helps to understand a failure.
 fn explains_failures(news: &News) -> bool {
     !matches!(
         news,

@@ -1,15 +1,15 @@
-//! Does the same with many things, several at a time, each on a thread of its own.
+//! Processes many items in parallel, on several threads, and returns the results in order.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-/// Tells `done` what `of` says of each item, `jobs` at a time, in the order of the items, of which there may be any number:
-/// one is asked for when there is a hand free for it.
+/// Calls `of` for each item on `jobs` threads, and `done` with the results in the order of the items. An item is taken
+/// when a thread is free, so there may be any number of them.
 ///
 /// # Errors
-/// The first error of `done`; what has not begun is not done then.
+/// The first error of `done`. Items that have not begun are skipped then.
 pub fn side_by_side<T: Send, R: Send, E>(
     jobs: NonZeroUsize,
     items: impl IntoIterator<Item = T, IntoIter: Send>,
@@ -32,12 +32,12 @@ pub fn side_by_side<T: Send, R: Send, E>(
             });
         }
         drop(sender);
-        let (mut early, mut told) = (BTreeMap::new(), 0);
+        let (mut early, mut delivered) = (BTreeMap::new(), 0);
         for (index, item, result) in receiver {
             early.insert(index, (item, result));
-            while let Some((item, result)) = early.remove(&told) {
+            while let Some((item, result)) = early.remove(&delivered) {
                 done(item, result)?;
-                told += 1;
+                delivered += 1;
             }
         }
         Ok(())
@@ -51,23 +51,23 @@ mod tests {
     const THREE: NonZeroUsize = NonZeroUsize::new(3).expect("three is not zero");
 
     #[test]
-    fn what_is_done_side_by_side_is_told_in_order() {
-        let mut told = Vec::new();
+    fn results_are_delivered_in_the_order_of_the_items() {
+        let mut results = Vec::new();
         let all = side_by_side(
             THREE,
             0_u64..50,
             |item| item * 2,
             |item, twice| {
-                told.push((item, twice));
+                results.push((item, twice));
                 Ok::<_, ()>(())
             },
         );
         assert_eq!(all, Ok(()));
-        assert!(told.into_iter().eq((0..50).map(|item| (item, item * 2))));
+        assert!(results.into_iter().eq((0..50).map(|item| (item, item * 2))));
     }
 
     #[test]
-    fn an_error_ends_it() {
+    fn the_first_error_ends_the_processing() {
         let livelock_entries = 0_u64..;
         let stopped = side_by_side(
             THREE,

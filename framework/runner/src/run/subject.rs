@@ -1,23 +1,23 @@
-//! Describes the state of the workload, member or nodes that an expectation is about.
+//! Describes the observed state of the workload, member or nodes that an expectation is about.
 
 use std::collections::BTreeSet;
 
 use super::pod_counts::PodCounts;
 use super::steps::quiescence::{Unsettled, first_unsettled};
-use capsize_history::facts::{Workload, World};
+use capsize_history::facts::{InstanceHealth, Workload, World};
 
-/// What an expectation is about, for what is told when it is not met.
+/// What an expectation is about. It is described when the expectation is not met.
 pub(super) enum Subject {
     Workload(String),
     Member(String),
     /// The pods of a workload.
     Pods(String),
-    /// The nodes, of a zone or all of them, that have a taint with this key.
+    /// The nodes that have a taint with this key, in one zone or in all.
     Tainted {
         zone: Option<String>,
         key: String,
     },
-    /// All of it, with nodes as members or not.
+    /// The whole fleet, or with `nodes` the whole cluster.
     Everything {
         nodes: bool,
         leftovers_allowed: BTreeSet<String>,
@@ -29,17 +29,17 @@ impl Subject {
         match self {
             Self::Workload(name) => match world.workload(name) {
                 Some(workload) => describe_workload(name, workload),
-                None => format!("{name} is not there"),
+                None => format!("{name} does not exist"),
             },
             Self::Member(name) => match world.members.get(name) {
                 Some(member) => {
                     let health =
-                        member.health.map_or_else(|| "not heard of".into(), |health| health.to_string());
+                        member.health.map_or_else(|| "of unknown health".into(), |health| health.to_string());
                     let taints: Vec<String> = member.taints.iter().map(ToString::to_string).collect();
                     let taints = if taints.is_empty() { "no taint".into() } else { taints.join(", ") };
                     format!("{name} is {health}, with {taints}")
                 }
-                None => format!("{name} is not there"),
+                None => format!("{name} does not exist"),
             },
             Self::Pods(name) => format!("{name} is {}", PodCounts::of(world, name)),
             Self::Tainted { zone, key } => {
@@ -66,8 +66,12 @@ fn describe_workload(name: &str, workload: &Workload) -> String {
         .iter()
         .map(|(member, replicas)| {
             let ready = workload.running.get(member).map_or(0, |running| running.ready);
-            let health = workload.instances.get(member).map(|instance| instance.health).unwrap_or_default();
-            format!("{member} ({ready} of {replicas} ready, told as {health:?})")
+            let health = match workload.instances.get(member).map(|instance| instance.health) {
+                Some(InstanceHealth::Healthy) => "reported healthy",
+                Some(InstanceHealth::Unhealthy) => "reported unhealthy",
+                Some(InstanceHealth::Unknown) | None => "health unknown",
+            };
+            format!("{member} ({ready} of {replicas} ready, {health})")
         })
         .collect();
     if parts.is_empty() {

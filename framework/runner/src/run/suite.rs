@@ -12,16 +12,16 @@ use crate::scenario::Case;
 /// How cases are run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Every case's own seed comes from this one.
+    /// The seed from which the seed of each case is derived.
     pub seed: Seed,
-    /// How many at a time.
+    /// How many cases run at the same time.
     pub jobs: NonZeroUsize,
-    /// Whether histories are handed back.
+    /// Whether outcomes contain the histories.
     pub keep_histories: bool,
 }
 
-/// Runs `cases`, and tells `done` of each that has ended. The answer is in the order of `cases`, and depends on
-/// neither the number of jobs nor the other cases.
+/// Runs `cases`, and calls `done` with each outcome. The result is in the order of `cases`, and depends on neither the
+/// number of jobs nor the other cases.
 pub fn run_cases(
     cases: &[Case],
     target: Target<'_>,

@@ -19,11 +19,11 @@ use crate::scenario::{Case, ClusterShape, Length, StartUpTime};
 use capsize_history::facts::{Health, World};
 use capsize_judge::profile::Profile;
 
-/// What a case runs on.
+/// The fleet, and the cluster with nodes if the case uses one.
 pub(super) struct Testbed {
     pub(super) fleet: Fleet,
     pub(super) cluster: Option<Cluster>,
-    /// The longest time that anything takes to become ready in it, apart from for ever.
+    /// The longest finite time that a replica takes to become ready.
     pub(super) start_up: Duration,
 }
 
@@ -34,7 +34,7 @@ pub(super) async fn start_testbed(
     info: &ImplementationInfo,
 ) -> Result<Testbed, StepError> {
     let Target { profile, implementation } = target;
-    // What comes in by a socket has to say who it is, and is answered as by a real server.
+    // Programs outside of this process must authenticate, and get the same answers as from a real API server.
     let set_up = |server: Builder| match info.is_outside {
         true => server.track_updates(true).authentication(true),
         false => server.repeat_bookmarks(false),
@@ -84,13 +84,14 @@ fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, StepError> {
     Ok(FleetSpec { members: fleet.names().map(member).collect() })
 }
 
-/// How long replicas take to become ready, where something is said.
-fn start_up(said: Option<&StartUpTime>, profile: &Profile) -> Result<Option<StartUp>, StepError> {
+/// The time that replicas take to become ready, if the scenario sets one.
+fn start_up(time: Option<&StartUpTime>, profile: &Profile) -> Result<Option<StartUp>, StepError> {
     let resolve = |length: &Length| {
         let resolved = length.resolve(&profile.timings);
-        resolved.ok_or_else(|| StepError::Broken(format!("{} has no {length}", profile.name)))
+        resolved
+            .ok_or_else(|| StepError::Broken(format!("the target {} has no timing `{length}`", profile.name)))
     };
-    Ok(match said {
+    Ok(match time {
         None => None,
         Some(StartUpTime::Never) => Some(StartUp::Never),
         Some(StartUpTime::After(length)) => Some(StartUp::After(resolve(length)?)),
@@ -105,11 +106,11 @@ fn longest(start_up: StartUp) -> Duration {
     }
 }
 
-/// A pod that never starts would start after this, longer than any run.
+/// The start-up time of a pod that never becomes ready: longer than any run.
 const NEVER: Duration = Duration::from_secs(366 * 86_400);
 
-/// The cluster to be, of that shape; `start_up` is what its start-up time has come to, and its kubelets renew their
-/// Leases once each `heartbeat`.
+/// The specification of a cluster of this shape. Pods take `start_up` to become ready, and kubelets renew their Leases
+/// once per `heartbeat`.
 fn cluster_spec(shape: &ClusterShape, start_up: Option<Duration>, heartbeat: Duration) -> ClusterSpec {
     let node = |(name, zone): (String, Option<&str>)| {
         let region = zone.and_then(|zone| shape.regions.get(zone)).map(|region| region.value.clone());
@@ -129,7 +130,8 @@ fn cluster_spec(shape: &ClusterShape, start_up: Option<Duration>, heartbeat: Dur
 }
 
 impl Driver<'_> {
-    /// Makes the fleet's members known to the control plane, and waits until all of them are in use for a moment.
+    /// Registers the members of the fleet with the control plane, and waits until every member is ready and free of
+    /// taints.
     pub(super) async fn join_members(&self) -> Result<(), StepError> {
         for member in self.fleet.members() {
             let mut cluster = objects::cluster(member.spec());
@@ -152,7 +154,7 @@ impl Driver<'_> {
             };
             self.until(what, subject, wait_limits, joined).await?;
         }
-        // From here on, whoever chooses knows the members as they are.
+        // From here on, the scheduler has observed the members as they are.
         self.clock.sleep(self.profile.timings.latency * 2).await;
         Ok(())
     }

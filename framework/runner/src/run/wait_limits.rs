@@ -1,27 +1,26 @@
-//! How long `within: bound` waits: as long as the target itself may take for what is waited for, by its timings.
-//!
-//! Only giving up is decided here. Whether the target kept its times is judged by the guarantees, on the history.
+//! How long `within: bound` waits: as long as the target may take, computed from its timings.
+//! The limits only decide when a step gives up. The guarantees judge, on the history, whether the target was in time.
 
 use std::time::Duration;
 
 use capsize_judge::profile::{Feature, Profile};
 
-/// How long a target may take from one thing to another, at most. Each is counted from the cause that the worst
-/// case begins with, so that a wait that begins later gives up a little later than it could.
+/// The longest times that a target may take. Each is counted from the first cause in the worst case, so a wait that
+/// begins later gives up a little later than it could.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitLimits<'a> {
     pub(super) profile: &'a Profile,
-    /// How many members there are, which may have to take turns.
+    /// The number of members. They may be processed one after another.
     pub(super) members: usize,
 }
 
-/// Retries of a delivery back off up to this (Karmada's rate limiter).
+/// The longest back-off of a delivery that is retried (Karmada's rate limiter).
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
-/// Karmada's controllers look again at what they wait for this often at the latest.
+/// Karmada's controllers check what they wait for at least this often.
 const RECHECK: Duration = Duration::from_secs(10);
 
 impl WaitLimits<'_> {
-    /// Until a member is held for dead (or alive) that has been so for long enough.
+    /// Until a member that stays dead (or alive) is reported so.
     pub(super) fn health(self) -> Duration {
         let t = &self.profile.timings;
         let probe = t.silent_probe.unwrap_or_default().max(t.refused_probe);
@@ -30,7 +29,7 @@ impl WaitLimits<'_> {
         cycle * 2 + round_up(threshold, cycle) + t.monitor_grace_period + t.latency
     }
 
-    /// Until health has become a taint, or has taken it away.
+    /// Until the health of a member has added or removed a taint. `evicting` is true for a `NoExecute` taint.
     pub(super) fn taint(self, evicting: bool) -> Duration {
         let t = &self.profile.timings;
         let automatic = evicting && self.profile.has(Feature::AutomaticNoExecute);
@@ -41,18 +40,19 @@ impl WaitLimits<'_> {
         self.health() + timeout + turns + t.monitor_period * 2 + t.latency
     }
 
-    /// Until a workload has left a member that died. `tolerated` is the longest time that it tolerates a taint.
+    /// Until a workload has left a member that died. `tolerated` is the longest time that the workload tolerates a
+    /// taint.
     pub(super) fn eviction(self, tolerated: Duration) -> Duration {
         let t = &self.profile.timings;
         self.taint(true) + tolerated + t.eviction_pace.unwrap_or_default() + RECHECK + t.latency
     }
 
-    /// Until it runs elsewhere, where replicas take `start_up` to become ready.
+    /// Until the workload runs elsewhere, if replicas take `start_up` to become ready.
     pub(super) fn replacement(self, tolerated: Duration, start_up: Duration) -> Duration {
         self.eviction(tolerated) + RECHECK + start_up + self.profile.timings.latency
     }
 
-    /// Until its eviction has ended.
+    /// Until the eviction of the workload has ended.
     pub(super) fn end_of_eviction(self, tolerated: Duration) -> Duration {
         let t = &self.profile.timings;
         let poll = t.graceful_eviction_timeout / 10;
@@ -64,7 +64,7 @@ impl WaitLimits<'_> {
         self.end_of_eviction(tolerated) + self.replacement(tolerated, start_up)
     }
 
-    /// Until the old copy is gone from a member that has come back.
+    /// Until the old copy is gone from a member that has returned.
     pub(super) fn removal(self, tolerated: Duration) -> Duration {
         self.end_of_eviction(tolerated) + self.taint(false) + LONGEST_BACK_OFF
     }

@@ -1,4 +1,4 @@
-//! Lines of watches: what each says, and the order in which they were written.
+//! Parses the lines of watches and sorts them into the order in which they were written.
 
 use std::sync::Arc;
 
@@ -12,13 +12,14 @@ pub(super) struct WatchLine {
     pub(super) source: usize,
     /// The name of the cluster that the watch is on.
     pub(super) on: Arc<str>,
-    /// How often its API server has come to hold what it held before. Versions of before are no longer those of after.
+    /// How often its API server was restored from a backup. Resource versions before and after a restore cannot be
+    /// compared.
     pub(super) restores: u32,
     pub(super) text: String,
 }
 
-/// Reads what arrived at one instant and puts it into the order in which it was written, which the separate watches of one API
-/// server do not keep. What cannot be read is told to `failed`.
+/// Parses the lines that arrived at one instant and sorts them into the order in which they were written. Separate
+/// watches of one API server do not keep that order. Lines that cannot be parsed are reported to `failed`.
 pub(super) fn in_order(
     recall: &mut Recall,
     lines: Vec<WatchLine>,
@@ -40,7 +41,7 @@ pub(super) fn in_order(
     seen.into_iter().map(|(_, kind)| kind).collect()
 }
 
-/// What a line says; nothing, where it tells of no object.
+/// The event in a line, or `None` for a bookmark.
 fn read(recall: &mut Recall, on: &str, text: &str) -> Result<Option<(EventType, Object)>, String> {
     if let Some(usual) = recall.read_watched(on, text) {
         return Ok(Some(usual));

@@ -1,5 +1,6 @@
-//! What `faults` can do to the control plane's API server, as its controllers see it, and `disturb` to that of a member, as the
-//! control plane sees it. People and the recorder see both whole.
+//! The parameters of faults of an API server, as `faults` and `disturb` use them.
+//! `faults` strikes the control plane as its controllers observe it, `disturb` a member as the control plane observes
+//! it. Users and the recorder are not affected.
 
 use capsize_clusters::{ErrorStatus, Verb};
 use serde::Deserialize;
@@ -11,9 +12,9 @@ use super::time::Length;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fail {
-    /// With what it answers.
+    /// The error of the responses.
     pub with: ErrorStatus,
-    /// Every how many requests.
+    /// Every how many requests get an error.
     pub every: Spanned<u32>,
 }
 
@@ -21,7 +22,7 @@ pub struct Fail {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Conflict {
-    /// Every how many writes.
+    /// Every how many writes conflict with another.
     pub every: Spanned<u32>,
 }
 
@@ -29,9 +30,9 @@ pub struct Conflict {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Slow {
-    /// How much later a request is done.
+    /// By how much each request is delayed.
     pub by: Length,
-    /// Those with this verb; all where nothing is said.
+    /// Only requests with this verb are delayed; all if absent.
     pub verb: Option<Verb>,
 }
 
@@ -39,7 +40,7 @@ pub struct Slow {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WatchLag {
-    /// How much later each event comes.
+    /// By how much each watch event is delayed.
     pub by: Length,
 }
 
@@ -47,7 +48,7 @@ pub struct WatchLag {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Cut {
-    /// In the place of every how many events.
+    /// In place of every how many events a watch ends.
     pub every: Spanned<u32>,
 }
 
@@ -55,7 +56,7 @@ pub struct Cut {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Repeat {
-    /// Every how many events.
+    /// Every how many events are repeated.
     pub every: Spanned<u32>,
 }
 
@@ -63,9 +64,9 @@ pub struct Repeat {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Crash {
-    /// Of which write, counted from 1.
+    /// At which write the controllers crash, counted from 1.
     pub write: Spanned<u32>,
-    /// Whether it is done before they die.
+    /// Whether the API server performs the write before they crash.
     #[serde(default)]
     pub done: bool,
 }

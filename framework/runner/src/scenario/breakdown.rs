@@ -1,4 +1,4 @@
-//! `down`: the machine of a member breaks down, or one of the programs on it, or its network.
+//! The step `down`: breaks the machine of a member, a program on it, or its network.
 
 use capsize_clusters::{Breakdown, Direction};
 use serde::Deserialize;
@@ -11,22 +11,22 @@ use super::time::Length;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Down {
-    /// Which member, or which members.
+    /// The member or members whose machines break.
     pub cluster: Spanned<Victims>,
-    /// In which way.
+    /// How the machine breaks.
     pub by: Spanned<BreakdownKind>,
-    /// The name for later steps, of one member.
+    /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
 
-/// In which way it breaks down. The words are those of [`Breakdown`].
+/// How a machine breaks. The variants are those of [`Breakdown`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum BreakdownKind {
-    /// All that runs there stands still.
+    /// All programs on it are paused.
     Pause,
-    /// It has no network.
+    /// It is disconnected from the network.
     Disconnect,
     /// It is shut down.
     Stop,
@@ -38,19 +38,19 @@ pub enum BreakdownKind {
     Kubelet,
     /// Its etcd is shut down.
     Etcd,
-    /// Packets vanish.
+    /// Packets are dropped.
     Vanish(Direction),
-    /// Of a hundred packets that it sends, so many are lost.
+    /// This percentage of the packets that it sends is lost.
     LosePackets(u8),
-    /// Packets that it sends are late by this.
+    /// Packets that it sends are delayed by this.
     LatePackets(Length),
 }
 
 impl BreakdownKind {
-    /// What happens, with times as `length` reads them.
+    /// The breakdown, with lengths of time resolved by `length`.
     ///
     /// # Errors
-    /// As `length`.
+    /// The error of `length`.
     pub fn breakdown<E>(
         &self,
         length: impl FnOnce(&Length) -> Result<std::time::Duration, E>,

@@ -1,17 +1,18 @@
-//! What the YAML types cannot say of clusters with nodes and their steps.
+//! Checks clusters with nodes and their steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use capsize_clusters::{Direction, Quantity};
 use serde_saphyr::{Location, Spanned};
 
-use super::check::{Checked, MOST_MEMBERS, Mistake, Scope, name, wrong};
+use super::check::{Checked, MOST_MEMBERS, Mistake, name, wrong};
+use super::check_steps::Scope;
 use super::clock_skew::one_way;
 use super::cluster::{ClusterShape, PodOwner, Pods, Skew, TaintedNodes};
 use super::step::Step;
 use capsize_judge::profile::Zones;
 
-/// What is said of single nodes and zones is said of those that there are.
+/// Settings of single nodes and zones must refer to nodes and zones of the cluster.
 pub(super) fn check_cluster(shape: &Spanned<ClusterShape>) -> Checked {
     let cluster = &shape.value;
     let nodes: BTreeSet<String> = cluster.places().map(|(name, _)| name).collect();
@@ -19,7 +20,7 @@ pub(super) fn check_cluster(shape: &Spanned<ClusterShape>) -> Checked {
         return wrong(shape, format!("a cluster has 1 to {MOST_MEMBERS} nodes, not {}", nodes.len()));
     }
     if nodes.len() < cluster.places().count() {
-        return wrong(shape, "two nodes of this cluster have the same name: name the zones otherwise");
+        return wrong(shape, "two nodes of this cluster have the same name: rename a zone");
     }
     for zone in cluster.zones.keys() {
         name(&Spanned::new(zone.clone(), shape.referenced, shape.defined), "a zone's name")?;
@@ -35,23 +36,23 @@ pub(super) fn check_cluster(shape: &Spanned<ClusterShape>) -> Checked {
     }
     if let Some((flag, value)) = cluster.flags.iter().find(|(flag, _)| !Zones::FLAGS.contains(&flag.as_str()))
     {
-        return wrong(value, format!("there is no flag `{flag}`; there are {}", Zones::FLAGS.join(", ")));
+        return wrong(value, format!("there is no flag `{flag}`; the flags are {}", Zones::FLAGS.join(", ")));
     }
     match cluster.flags.iter().find(|(_, value)| !(0.0..=1e6).contains(&value.value)) {
-        Some((flag, value)) => wrong(value, format!("{flag} is a number from 0 to 1000000")),
+        Some((flag, value)) => wrong(value, format!("`{flag}` must be a number from 0 to 1000000")),
         None => Ok(()),
     }
 }
 
-/// Amounts are such as Kubernetes knows.
+/// Amounts must be Kubernetes quantities.
 fn quantities(amounts: &BTreeMap<String, Spanned<String>>) -> Checked {
     let wrong_one = amounts.values().find(|amount| Quantity::parse(&amount.value).is_none());
     wrong_one.map_or(Ok(()), |amount| {
-        wrong(amount, format!("`{}` is no amount: write 500m, 2 or 1Gi", amount.value))
+        wrong(amount, format!("`{}` is not a quantity: write for example 500m, 2 or 1Gi", amount.value))
     })
 }
 
-/// Some steps are about fleets alone, some about nodes.
+/// Checks that a step for fleets stands in a scenario on a fleet, and a step for nodes in one on a cluster.
 pub(super) fn fits(step: &Spanned<Step>, on_nodes: bool) -> Checked {
     let of_fleets = match &step.value {
         Step::Workload(_) => "workload",
@@ -77,14 +78,15 @@ pub(super) fn fits(step: &Spanned<Step>, on_nodes: bool) -> Checked {
     };
     match &step.value {
         _ if on_nodes && !of_fleets.is_empty() => {
-            wrong(step, format!("`{of_fleets}` is a step for fleets, and this runs on a cluster"))
+            wrong(step, format!("the step `{of_fleets}` needs a fleet, and this scenario runs on a cluster"))
         }
         _ if !on_nodes && !of_nodes.is_empty() => {
-            wrong(step, format!("`{of_nodes}` is a step for clusters, and this runs on a fleet"))
+            wrong(step, format!("the step `{of_nodes}` needs a cluster, and this scenario runs on a fleet"))
         }
-        Step::Partition(partition) if on_nodes && partition.direction != Direction::Both => {
-            wrong(step, "a node is cut off both ways")
-        }
+        Step::Partition(partition) if on_nodes && partition.direction != Direction::Both => wrong(
+            step,
+            "a partition of a node always drops packets in both directions: leave out `direction`",
+        ),
         _ => Ok(()),
     }
 }
@@ -97,7 +99,13 @@ impl Scope<'_> {
         let other =
             self.workload_names().find(|other| starts(other, &new.value) || starts(&new.value, other));
         if let Some(other) = other {
-            return wrong(new, format!("pods of `{}` and `{other}` could not be told apart", new.value));
+            return wrong(
+                new,
+                format!(
+                    "the names of the pods of `{}` and `{other}` would begin alike: rename one workload",
+                    new.value
+                ),
+            );
         }
         self.name_workload(new)?;
         pods.on.iter().try_for_each(|node| self.member(node))?;
@@ -106,14 +114,14 @@ impl Scope<'_> {
         let bound = matches!(pods.kind.value, PodOwner::Pod | PodOwner::StaticPod);
         match &pods.replicas {
             Some(replicas) if !counted => {
-                return wrong(replicas, "only a Deployment or a StatefulSet has replicas");
+                return wrong(replicas, "only a Deployment or a StatefulSet has `replicas`");
             }
-            None if counted => return wrong(&pods.kind, "say how many: `replicas`"),
+            None if counted => return wrong(&pods.kind, "`replicas` is missing"),
             _ => {}
         }
         match pods.on.first() {
-            Some(node) if !bound => wrong(node, "only a Pod or a StaticPod says on which nodes"),
-            None if bound => wrong(&pods.kind, "say where: `on`"),
+            Some(node) if !bound => wrong(node, "only a Pod or a StaticPod has `on`"),
+            None if bound => wrong(&pods.kind, "`on` is missing: it lists the nodes of the pods"),
             _ => Ok(()),
         }
     }
@@ -134,7 +142,7 @@ impl Scope<'_> {
             return Err(Mistake { location: step, message });
         }
         if tainted.at_least == 0 && tainted.at_most.is_none() {
-            let message = "say how many: `atLeast` or `atMost`".into();
+            let message = "give `atLeast`, `atMost` or both".into();
             return Err(Mistake { location: step, message });
         }
         Ok(())

@@ -1,10 +1,11 @@
-//! What the YAML types cannot say of disturbances that come and go.
+//! Checks the windows of the step `faults`.
 
 use serde_saphyr::Spanned;
 
 use super::api_faults::{Conflict, Crash, Cut, Fail, Repeat};
 use super::breakdown::{BreakdownKind, Down};
-use super::check::{Checked, Scope, wrong};
+use super::check::{Checked, wrong};
+use super::check_steps::Scope;
 use super::fault_windows::{Disturbance, Window};
 use super::member_ref::Victims;
 use super::object::Subresource;
@@ -19,7 +20,7 @@ impl Scope<'_> {
             workload.map_or(Ok(()), |workload| self.workload(workload))?;
         }
         if let Some(alias) = fault.value.alias() {
-            return wrong(alias, "what ends by itself gives no names");
+            return wrong(alias, "a fault that ends by itself cannot define an alias");
         }
         self.disturbance_fits(fault)?;
         match &fault.value {
@@ -34,13 +35,13 @@ impl Scope<'_> {
             Disturbance::Silence(silence) => self.victims(&silence.node),
             Disturbance::Condition(condition) => self.victims(&condition.node),
             Disturbance::Skew(skew) => self.clock(skew, fault),
-            Disturbance::Kill(party) if self.killed => wrong(party, "they are dead already"),
+            Disturbance::Kill(party) if self.killed => wrong(party, "the controllers are dead already"),
             Disturbance::Kill(_) => Ok(()),
             Disturbance::Taint(taint) => self.member(&taint.cluster),
             Disturbance::StartUp(start_up) => self.member(&start_up.cluster),
             Disturbance::Scale(scale) => self.workload(&scale.workload),
             Disturbance::Apply(apply) if apply.subresource == Some(Subresource::Status) => {
-                wrong(&apply.to, "a status does not become what it was")
+                wrong(&apply.to, "a fault cannot change a status, because a status cannot be put back")
             }
             Disturbance::Apply(apply) => self.object(&apply.to, &apply.object),
             Disturbance::Delete(delete) => self.object(&delete.from, &delete.object),
@@ -52,7 +53,7 @@ impl Scope<'_> {
             | Disturbance::Crash(Crash { write: every, .. })
                 if every.value == 0 =>
             {
-                wrong(every, "it is counted from 1")
+                wrong(every, "the number must be at least 1")
             }
             Disturbance::Fail(_)
             | Disturbance::Conflict(_)
@@ -66,7 +67,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Some disturbances are of fleets alone, some of nodes.
+    /// Checks that a fault for fleets stands in a scenario on a fleet, and a fault for nodes in one on a cluster.
     fn disturbance_fits(&self, fault: &Spanned<Disturbance>) -> Checked {
         let of_fleets = matches!(
             fault.value,
@@ -81,15 +82,19 @@ impl Scope<'_> {
         let of_nodes = matches!(fault.value, Disturbance::Silence(_) | Disturbance::Condition(_));
         let kind = fault.value.kind();
         match self.on_nodes() {
-            true if of_fleets => wrong(fault, format!("`{kind}` strikes fleets, and this runs on a cluster")),
-            false if of_nodes => wrong(fault, format!("`{kind}` strikes nodes, and this runs on a fleet")),
+            true if of_fleets => {
+                wrong(fault, format!("the fault `{kind}` needs a fleet, and this scenario runs on a cluster"))
+            }
+            false if of_nodes => {
+                wrong(fault, format!("the fault `{kind}` needs a cluster, and this scenario runs on a fleet"))
+            }
             _ => Ok(()),
         }
     }
 
     pub(super) fn down(&mut self, down: &Down) -> Checked {
         match down.by.value {
-            BreakdownKind::LosePackets(101..) => wrong(&down.by, "of a hundred, at most a hundred are lost"),
+            BreakdownKind::LosePackets(101..) => wrong(&down.by, "a percentage is at most 100"),
             _ => self.strikes(&down.cluster, down.alias.as_ref()),
         }
     }
@@ -104,14 +109,14 @@ impl Scope<'_> {
     }
 }
 
-/// Of a hundred connections at most a hundred are lost, and what comes every so often comes some time.
-pub(super) fn possible(nuisance: &Spanned<ConnectionFault>) -> Checked {
-    match &nuisance.value {
-        ConnectionFault::Lose(101..) => wrong(nuisance, "of a hundred, at most a hundred are lost"),
+/// A percentage is at most 100, and a fault at every n-th request needs an n of 1 or more.
+pub(super) fn possible(fault: &Spanned<ConnectionFault>) -> Checked {
+    match &fault.value {
+        ConnectionFault::Lose(101..) => wrong(fault, "a percentage is at most 100"),
         ConnectionFault::Fail(Fail { every, .. }) | ConnectionFault::CutWatches(Cut { every })
             if every.value == 0 =>
         {
-            wrong(every, "it is counted from 1")
+            wrong(every, "the number must be at least 1")
         }
         _ => Ok(()),
     }

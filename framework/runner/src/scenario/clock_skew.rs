@@ -1,46 +1,48 @@
-//! `skew` among `faults`: a clock is wrong for a while. The step `skew`, which sets those of nodes alone, is in `cluster.rs`.
+//! The fault `skew` of the step `faults`: a clock is wrong for a while.
+//! The step `skew`, which only sets the clocks of nodes, is in `cluster.rs`.
 
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::check::{Checked, Scope, wrong};
+use super::check::{Checked, wrong};
+use super::check_steps::Scope;
 use super::fault_windows::Disturbance;
 use super::member_ref::Victims;
 use super::step::Component;
 use super::time::Length;
 
-/// `skew`. Exactly one of `node`, `cluster` and `of` is given, and of `ahead` and `behind`.
+/// `skew`. The file gives exactly one of `node`, `cluster` and `of`, and one of `ahead` and `behind`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClockSkew {
-    /// The clock of this node, or of these.
+    /// The node or nodes whose clock is wrong.
     pub node: Option<Spanned<Victims>>,
-    /// Of this member, or of these: of its API server and all that runs in it.
+    /// The member or members whose clock is wrong: that of the API server and of all programs there.
     pub cluster: Option<Spanned<Victims>>,
-    /// Of the control plane: of its API server and the controllers beside it.
+    /// The control plane, whose clock is wrong: that of the API server and its controllers.
     pub of: Option<Spanned<Component>>,
-    /// It is fast by so much.
+    /// By how much the clock is fast.
     pub ahead: Option<Length>,
-    /// It is slow by so much.
+    /// By how much the clock is slow.
     pub behind: Option<Length>,
-    /// A name, which what ends by itself does not give.
+    /// An alias, which is an error: a fault that ends by itself defines no alias.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
 
-/// Whose clock is wrong.
+/// The owner of a wrong clock.
 #[derive(Clone, Copy, Debug)]
 pub enum ClockOwner<'a> {
-    /// That of nodes.
+    /// Nodes.
     Nodes(&'a Spanned<Victims>),
-    /// That of members.
+    /// Members.
     Members(&'a Spanned<Victims>),
-    /// That of the control plane.
+    /// The control plane.
     ControlPlane,
 }
 
 impl ClockSkew {
-    /// Whose clock it is, where exactly one is named.
+    /// The owner of the clock, if exactly one is given.
     #[must_use]
     pub fn whose(&self) -> Option<ClockOwner<'_>> {
         match (&self.node, &self.cluster, &self.of) {
@@ -52,23 +54,30 @@ impl ClockSkew {
     }
 }
 
-/// A clock is wrong one way.
+/// Checks that exactly one of `ahead` and `behind` is given.
 pub(super) fn one_way<T>(at: &Spanned<T>, ahead: Option<&Length>, behind: Option<&Length>) -> Checked {
-    if ahead.is_some() == behind.is_some() { wrong(at, "say one of `ahead` and `behind`") } else { Ok(()) }
+    if ahead.is_some() == behind.is_some() {
+        wrong(at, "give exactly one of `ahead` and `behind`")
+    } else {
+        Ok(())
+    }
 }
 
 impl Scope<'_> {
     pub(super) fn clock(&self, skew: &ClockSkew, fault: &Spanned<Disturbance>) -> Checked {
         let Some(whose) = skew.whose() else {
-            return wrong(fault, "say one of `node`, `cluster` and `of`: whose clock it is");
+            return wrong(
+                fault,
+                "give exactly one of `node`, `cluster` and `of` to say whose clock is wrong",
+            );
         };
         one_way(fault, skew.ahead.as_ref(), skew.behind.as_ref())?;
         match whose {
             ClockOwner::Nodes(node) if !self.on_nodes() => {
-                wrong(node, "this runs on a fleet, which has no nodes: say `cluster` or `of`")
+                wrong(node, "this scenario runs on a fleet, which has no nodes: use `cluster` or `of`")
             }
             ClockOwner::Members(cluster) if self.on_nodes() => {
-                wrong(cluster, "this runs on a cluster, which has no members: say `node` or `of`")
+                wrong(cluster, "this scenario runs on a cluster, which has no members: use `node` or `of`")
             }
             ClockOwner::Nodes(victims) | ClockOwner::Members(victims) => self.victims(victims),
             ClockOwner::ControlPlane => Ok(()),

@@ -1,4 +1,4 @@
-//! A cluster whose nodes are the members: its shape, the pods that run in it, and the steps that only nodes have.
+//! A cluster whose nodes are the members: its shape, its pods, and the steps for nodes.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,28 @@ use super::member_ref::{MemberRef, Victims};
 use super::time::{Length, StartUpTime, Within};
 use capsize_history::facts::TaintEffect;
 
-/// The nodes: `a1`, `a2` and so on in zone `a`; `n1`, `n2` and so on where there are no zones.
+/// The nodes: `a1`, `a2` and so on in zone `a`; `n1`, `n2` and so on without zones.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClusterShape {
-    /// How many nodes are in no zone.
+    /// The number of nodes without a zone.
     #[serde(default)]
     pub nodes: usize,
-    /// How many nodes each zone has.
+    /// The number of nodes in each zone.
     #[serde(default)]
     pub zones: BTreeMap<String, usize>,
-    /// The region of zones.
+    /// The regions of zones.
     #[serde(default)]
     pub regions: BTreeMap<String, Spanned<String>>,
     /// Labels of nodes, or of all nodes of a zone.
     #[serde(default)]
     pub labels: BTreeMap<String, Spanned<BTreeMap<String, String>>>,
-    /// How much each node has of some resource, other than 64 CPUs, 256Gi of memory and room for 110 pods.
+    /// Resources of each node, by default 64 CPUs, 256Gi of memory and 110 pods.
     #[serde(default)]
     pub room: BTreeMap<String, Spanned<String>>,
-    /// How long pods take to become ready; 1.5 s where nothing is said.
+    /// The time that pods take to become ready; 1.5 s if absent.
     pub start_up: Option<StartUpTime>,
-    /// Flags of the controllers that are not as the target's profile says, by the names that headers of histories have.
+    /// Flags of the controllers that differ from the profile of the target, by their names in the headers of histories.
     #[serde(default)]
     pub flags: BTreeMap<String, Spanned<f64>>,
 }
@@ -44,7 +44,7 @@ impl ClusterShape {
         })
     }
 
-    /// The labels of a node that stands in `zone`.
+    /// The labels of a node in `zone`.
     #[must_use]
     pub fn labels_of(&self, node: &str, zone: Option<&str>) -> BTreeMap<String, String> {
         let of = |name: &str| self.labels.get(name).map(|labels| labels.value.clone()).unwrap_or_default();
@@ -54,105 +54,105 @@ impl ClusterShape {
     }
 }
 
-/// `pods`: something that runs in the cluster.
+/// `pods`: pods that run in the cluster.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pods {
-    /// Its name. Pods are called after it, with a dash and more.
+    /// The name. The names of the pods begin with it, followed by a dash.
     pub name: Spanned<String>,
-    /// Who sees to it that they are there.
+    /// The owner of the pods.
     pub kind: Spanned<PodOwner>,
-    /// How many, of a Deployment or a `StatefulSet`.
+    /// The number of pods of a Deployment or a `StatefulSet`.
     pub replicas: Option<Spanned<usize>>,
-    /// One on each of these nodes, of pods that nobody keeps and of static ones.
+    /// The nodes of single and of static pods: one pod runs on each.
     #[serde(default)]
     pub on: Vec<Spanned<MemberRef>>,
-    /// How much each asks for of some resource, such as `cpu`.
+    /// The resource requests of each pod, such as `cpu`.
     #[serde(default)]
     pub requests: BTreeMap<String, Spanned<String>>,
-    /// What they tolerate beside what their kind and the API server add.
+    /// The tolerations of the pods. Their owner and the API server add others.
     #[serde(default)]
     pub tolerations: Vec<PodToleration>,
 }
 
-/// Who sees to it that pods are there.
+/// The owner of pods: the object or program that creates them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum PodOwner {
-    /// A Deployment: another comes as soon as one is being deleted.
+    /// A Deployment, which creates a new pod as soon as one is being deleted.
     Deployment,
-    /// A `StatefulSet`: another comes when the one of its number is gone.
+    /// A `StatefulSet`, which creates a new pod when the pod with the same number is gone.
     StatefulSet,
-    /// A `DaemonSet`: one on each node, which stays there when the node is ill.
+    /// A `DaemonSet`, which runs one pod on each node and leaves it there when the node fails.
     DaemonSet,
-    /// Nobody.
+    /// A pod without owner.
     Pod,
-    /// The kubelet: the API server only mirrors them.
+    /// The kubelet. The API server only shows mirror pods.
     StaticPod,
 }
 
-/// A taint that pods tolerate, as their manifest says it.
+/// A toleration of pods, as in their manifest.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodToleration {
-    /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints. Any where absent.
+    /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints. Any key if absent.
     pub key: Option<String>,
-    /// The taint's value; any where absent.
+    /// The value of the taint; any value if absent.
     pub value: Option<String>,
-    /// The taint's effect; any where absent.
+    /// The effect of the taint; any effect if absent.
     pub effect: Option<TaintEffect>,
-    /// For how many seconds, which may be none or fewer; for ever where absent.
+    /// For how many seconds the taint is tolerated, which may be zero or negative; for ever if absent.
     pub seconds: Option<i64>,
 }
 
-/// `silence`: nothing is heard of nodes, and nothing reaches them.
+/// `silence`: the kubelets of nodes send no heartbeats and receive nothing.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Silence {
-    /// Which node, or which nodes.
+    /// The node or nodes.
     pub node: Spanned<Victims>,
-    /// The name for later steps, of one node.
+    /// An alias of the node for later steps, if it is one.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
 
-/// `condition`: what a kubelet says of its node.
+/// `condition`: a kubelet reports a problem of its node.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Condition {
-    /// Which node, or which nodes.
+    /// The node or nodes.
     pub node: Spanned<Victims>,
-    /// What it says.
+    /// The problem that the kubelet reports.
     pub is: NodeProblem,
-    /// The name for later steps, of one node.
+    /// An alias of the node for later steps, if it is one.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
 
-/// What can be wrong with a node that its kubelet tells.
+/// A problem of a node that its kubelet reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum NodeProblem {
-    /// `Ready` is false.
+    /// The condition `Ready` is false.
     NotReady,
-    /// It is short of memory.
+    /// The node is short of memory.
     MemoryPressure,
-    /// It is short of room on its disks.
+    /// The node is short of disk space.
     DiskPressure,
-    /// It is short of process numbers.
+    /// The node is short of process ids.
     #[serde(rename = "PIDPressure")]
     PidPressure,
 }
 
-/// `skew`: the clock of nodes is wrong. Exactly one of `ahead` and `behind` is given.
+/// `skew`: the clock of nodes is wrong. The file gives exactly one of `ahead` and `behind`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Skew {
-    /// Which node, or which nodes.
+    /// The node or nodes.
     pub node: Spanned<Victims>,
-    /// It is fast by so much.
+    /// By how much the clock is fast.
     pub ahead: Option<Length>,
-    /// It is slow by so much.
+    /// By how much the clock is slow.
     pub behind: Option<Length>,
-    /// The name for later steps, of one node.
+    /// An alias of the node for later steps, if it is one.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
@@ -161,21 +161,21 @@ pub struct Skew {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaintedNodes {
-    /// Those of this zone are counted; all where absent.
+    /// The zone whose nodes are counted; all nodes if absent.
     pub zone: Option<Spanned<String>>,
-    /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints.
+    /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
-    /// The taint's effect.
+    /// The effect of the taint.
     pub effect: TaintEffect,
-    /// So many at least.
+    /// The smallest number of nodes.
     #[serde(default)]
     pub at_least: usize,
-    /// So many at most.
+    /// The largest number of nodes.
     pub at_most: Option<usize>,
-    /// How long to wait until it is so.
+    /// How long to wait for that number.
     #[serde(default)]
     pub within: Within,
-    /// In the place of waiting: for how long from now it is to be so all the time.
+    /// How long the number must hold from now on. The step does not wait then.
     #[serde(rename = "for")]
     pub lasts: Option<Length>,
 }

@@ -1,4 +1,4 @@
-//! A scenario file: what it is about, what it needs, what it runs on, and its steps; and the workloads it places.
+//! The content of a scenario file: requirements, fleet, steps, and the workloads with their policies.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,41 +13,41 @@ use super::time::{Length, StartUpTime};
 use capsize_history::facts::TaintEffect;
 use capsize_judge::profile::Feature;
 
-/// One scenario. `given`, `when` and `then` run one after another: the division is for readers.
+/// One scenario. `given`, `when` and `then` run one after another; the three lists only help readers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
-    /// Its name, unique in its group (the folder of its file).
+    /// The name, unique in the group (the folder of the file).
     pub scenario: Spanned<String>,
-    /// What it is about, in a sentence.
+    /// One sentence that says what the scenario checks.
     pub about: String,
-    /// What a target must be able to do; a target that lacks one of these skips the case.
+    /// The features that a target needs; a target that lacks one of them skips the case.
     #[serde(default)]
     pub features: Vec<Feature>,
-    /// What is switched off in it; a target that cannot do that skips the case.
+    /// The features that are switched off; a target that cannot switch them off skips the case.
     #[serde(default)]
     pub off: Vec<Feature>,
-    /// The parts of an implementation without which it fails, each alone, by the names that the reference has for them.
+    /// Parts of the reference implementation by name. Without any one of them, the scenario must fail.
     #[serde(default)]
     pub fails_without: Vec<String>,
-    /// What all chance of a run of it comes from, whatever the command says: what chaos found is found again.
+    /// The random seed of the scenario, which takes precedence over the seed of the command.
     #[serde(default)]
     pub seed: Option<u64>,
-    /// Timings that the target has in this scenario, in the place of its own.
+    /// Timings that replace those of the target in this scenario.
     #[serde(default)]
     pub timings: BTreeMap<String, Spanned<Length>>,
-    /// The fleet it runs on, which has no members where it runs on a cluster.
+    /// The fleet. It has no members if the scenario runs on a cluster.
     #[serde(default)]
     pub fleet: FleetShape,
-    /// The cluster with nodes that it runs on, in the place of a fleet.
+    /// The cluster with nodes on which the scenario runs, in place of a fleet.
     pub cluster: Option<Spanned<ClusterShape>>,
-    /// What is there before anything goes wrong.
+    /// The steps that prepare the scenario.
     #[serde(default)]
     pub given: Vec<Spanned<Step>>,
-    /// What goes wrong.
+    /// The steps that cause failures.
     #[serde(default)]
     pub when: Vec<Spanned<Step>>,
-    /// What must come of it.
+    /// The steps that check the consequences.
     #[serde(default)]
     pub then: Vec<Spanned<Step>>,
 }
@@ -58,7 +58,7 @@ impl Scenario {
         self.given.iter().chain(&self.when).chain(&self.then)
     }
 
-    /// Whether the API server of a member is in trouble at some time, as the control plane sees it.
+    /// Returns true if the API server of a member has a fault at some time, as the control plane observes it.
     #[must_use]
     pub fn troubles_members(&self) -> bool {
         let disturbs = |disturb: &Disturb| disturb.by.value.is_of_server();
@@ -73,7 +73,7 @@ impl Scenario {
         })
     }
 
-    /// The members by name, in the order of the file: clusters of the fleet, or nodes of the cluster.
+    /// The names of the members, in the order of the file: clusters of the fleet, or nodes of the cluster.
     #[must_use]
     pub fn members(&self) -> Vec<String> {
         match &self.cluster {
@@ -82,7 +82,7 @@ impl Scenario {
         }
     }
 
-    /// The members that have this value in this field.
+    /// The members with this value in this field.
     #[must_use]
     pub fn members_in(&self, field: Field, value: &str) -> Vec<String> {
         let Some(cluster) = &self.cluster else {
@@ -104,29 +104,29 @@ impl Scenario {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FleetShape {
-    /// How many members.
+    /// The number of members.
     pub members: Spanned<usize>,
-    /// How long replicas take to become ready in each of them; 1.5 s where nothing is said.
+    /// The time that replicas take to become ready in each member; 1.5 s if absent.
     pub start_up: Option<StartUpTime>,
-    /// The region of members.
+    /// The regions of members.
     #[serde(default)]
     pub regions: BTreeMap<String, Spanned<String>>,
-    /// The zone of members.
+    /// The zones of members.
     #[serde(default)]
     pub zones: BTreeMap<String, Spanned<String>>,
-    /// Who runs members.
+    /// The providers of members.
     #[serde(default)]
     pub providers: BTreeMap<String, Spanned<String>>,
-    /// How many nodes members have, if not one; each has 8 CPUs and room for 110 pods.
+    /// The number of nodes of members, one by default. Each node has 8 CPUs and room for 110 pods.
     #[serde(default)]
     pub nodes: BTreeMap<String, Spanned<usize>>,
-    /// The members with an agent that reaches out to the control plane, in the place of the control plane to them.
+    /// The members in pull mode: their agent connects to the control plane, and not the other way round.
     #[serde(default)]
     pub pull: Vec<Spanned<String>>,
 }
 
 impl Default for FleetShape {
-    /// No members.
+    /// A fleet without members.
     fn default() -> Self {
         Self {
             members: Spanned::new(0, Location::UNKNOWN, Location::UNKNOWN),
@@ -146,7 +146,7 @@ impl FleetShape {
         (1..=self.members.value).map(|number| format!("m{number}"))
     }
 
-    /// What members have in this field.
+    /// The values of this field, by member.
     #[must_use]
     pub fn places(&self, field: Field) -> &BTreeMap<String, Spanned<String>> {
         match field {
@@ -157,44 +157,44 @@ impl FleetShape {
     }
 }
 
-/// A workload and the policy that places it.
+/// A workload and its propagation policy.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Workload {
-    /// Its name, which is also the name of its policy.
+    /// The name of the workload and of its policy.
     pub name: Spanned<String>,
-    /// How many replicas: in each chosen member where it is duplicated, in all together where it is divided.
+    /// The number of replicas: in each chosen member if duplicated, in all members together if divided.
     pub replicas: Spanned<u32>,
-    /// Whether it belongs to no namespace. It has no replicas then: the file says 0.
+    /// Whether the workload is cluster-scoped. It has no replicas then, and the file says 0.
     #[serde(default)]
     pub cluster_scoped: bool,
-    /// How many CPUs a replica asks for, as in a pod (`500m`); nothing where absent.
+    /// The CPU request of a replica, as in a pod (`500m`); none if absent.
     pub cpu: Option<String>,
-    /// Where it goes.
+    /// The policy that places the workload.
     pub policy: Policy,
 }
 
-/// Where a workload goes.
+/// The policy that places a workload.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Policy {
-    /// The members it may use; all of the fleet where nothing is said.
+    /// The members that the workload may use; all members of the fleet if absent.
     pub clusters: Option<Vec<Spanned<String>>>,
-    /// Never these members.
+    /// The members that the workload must not use.
     #[serde(default)]
     pub exclude: Vec<Spanned<String>>,
-    /// Only members whose fields are so, all of them.
+    /// Conditions for the fields of members. A member must meet all of them.
     #[serde(default)]
     pub fields: Vec<FieldMatch>,
-    /// Several choices of members, tried one after another; in the place of `clusters`, `exclude` and `fields`.
+    /// Groups of members that are tried one after another, in place of `clusters`, `exclude` and `fields`.
     #[serde(default)]
     pub groups: Vec<AffinityGroup>,
-    /// How many of them it wants.
+    /// How many members, regions, zones or providers the workload is spread over.
     #[serde(default)]
     pub spread: Spread,
-    /// How the replicas are shared out.
+    /// How the replicas are divided among the members.
     pub scheduling: Scheduling,
-    /// Which taints it tolerates. Where nothing is said, the target's own defaults hold.
+    /// The taints that the workload tolerates; the defaults of the target if empty.
     #[serde(default)]
     pub tolerations: Vec<Toleration>,
 }
@@ -205,16 +205,16 @@ pub struct Policy {
 pub struct Spread {
     /// Member clusters.
     pub cluster: Option<Spanned<Bounds>>,
-    /// Regions that they are in.
+    /// Regions of the members.
     pub region: Option<Spanned<Bounds>>,
-    /// Zones that they are in.
+    /// Zones of the members.
     pub zone: Option<Spanned<Bounds>>,
-    /// Who runs them.
+    /// Providers of the members.
     pub provider: Option<Spanned<Bounds>>,
 }
 
 impl Spread {
-    /// What there is, by what it spreads over.
+    /// The given bounds, by the kind of group.
     pub fn bounds(&self) -> impl Iterator<Item = (&'static str, &Spanned<Bounds>)> {
         let all = [
             ("cluster", &self.cluster),
@@ -226,29 +226,29 @@ impl Spread {
     }
 }
 
-/// What a field of a member must be.
+/// A condition for a field of a member.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FieldMatch {
-    /// Which field.
+    /// The field.
     pub field: Field,
-    /// One of these.
+    /// The value must be one of these.
     #[serde(rename = "in", default)]
     pub any_of: Vec<String>,
-    /// None of these.
+    /// The value must be none of these.
     #[serde(default)]
     pub not_in: Vec<String>,
 }
 
-/// A field of a member that policies choose by.
+/// A field of a member that policies can select by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Field {
-    /// Who runs it.
+    /// The provider.
     Provider,
-    /// Where it stands.
+    /// The region.
     Region,
-    /// Where in the region.
+    /// The zone within the region.
     Zone,
 }
 
@@ -262,40 +262,40 @@ impl fmt::Display for Field {
     }
 }
 
-/// One of several choices of members.
+/// A group of members that a policy may choose.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AffinityGroup {
-    /// Its name.
+    /// The name of the group.
     pub name: Spanned<String>,
-    /// Its members.
+    /// The members of the group.
     pub clusters: Vec<Spanned<String>>,
 }
 
-/// At least and at most so many.
+/// A lower and an upper bound.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Bounds {
-    /// At least.
+    /// The lower bound.
     pub min: u32,
-    /// At most.
+    /// The upper bound.
     pub max: u32,
 }
 
-/// How the replicas are shared out among the chosen members.
+/// How the replicas are divided among the chosen members.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Scheduling {
-    /// Every member gets all of them.
+    /// Every member runs all replicas.
     Duplicated,
-    /// The members share them.
+    /// The members share the replicas.
     Divided {
-        /// By these weights.
+        /// The weights of the members.
         weights: Spanned<BTreeMap<String, u32>>,
     },
-    /// The members share them by the room that each has.
+    /// The members share the replicas by their free capacity.
     ByRoom,
-    /// As few members as have room for them share them.
+    /// As few members as have capacity share the replicas.
     Aggregated,
 }
 
@@ -303,11 +303,11 @@ pub enum Scheduling {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Toleration {
-    /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints. Any where absent.
+    /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints. Any key if absent.
     pub key: Option<String>,
-    /// The taint's effect; any where absent.
+    /// The effect of the taint; any effect if absent.
     pub effect: Option<TaintEffect>,
-    /// For how long; for ever where absent.
+    /// How long the taint is tolerated; for ever if absent.
     #[serde(rename = "for")]
     pub lasts: Option<Length>,
 }

@@ -1,4 +1,4 @@
-//! The steps that wait until something holds, or fail the case.
+//! The steps that wait until a state is reached, or check that a state lasts.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use super::member_ref::MemberRef;
 use super::time::{Length, Within};
 use capsize_history::facts::{Health as MemberHealth, TaintEffect};
 
-/// `settled`: a workload's name, or that and how long to wait.
+/// `settled`: the name of a workload, or a map with the name and the time to wait.
 #[derive(Clone, Debug)]
 pub struct Settled {
-    /// Which workload.
+    /// The workload.
     pub workload: Spanned<String>,
     /// How long to wait.
     pub within: Within,
@@ -66,10 +66,10 @@ impl<'de> Deserialize<'de> for Settled {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Health {
-    /// Which member.
+    /// The member.
     #[serde(alias = "node")]
     pub cluster: Spanned<MemberRef>,
-    /// What the control plane shall hold it for.
+    /// The health that the control plane must report.
     pub is: MemberHealth,
     /// How long to wait.
     #[serde(default)]
@@ -80,12 +80,12 @@ pub struct Health {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Tainted {
-    /// Which member.
+    /// The member.
     #[serde(alias = "node")]
     pub cluster: Spanned<MemberRef>,
-    /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints.
+    /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
-    /// The taint's effect.
+    /// The effect of the taint.
     pub effect: TaintEffect,
     /// How long to wait.
     #[serde(default)]
@@ -96,58 +96,58 @@ pub struct Tainted {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NotTainted {
-    /// Which member.
+    /// The member.
     #[serde(alias = "node")]
     pub cluster: Spanned<MemberRef>,
-    /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints.
+    /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
-    /// The taint's effect.
+    /// The effect of the taint.
     pub effect: TaintEffect,
-    /// For how long from now.
+    /// How long the state must last from now on.
     #[serde(rename = "for")]
     pub lasts: Length,
 }
 
-/// `evicted` and `gone`.
+/// `evicted` and `gone`: a workload leaves a member.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Departure {
-    /// Which workload.
+    /// The workload.
     pub workload: Spanned<String>,
-    /// From which member.
+    /// The member that it leaves.
     pub from: Spanned<MemberRef>,
     /// How long to wait.
     #[serde(default)]
     pub within: Within,
 }
 
-/// `notEvicted` and `kept`.
+/// `notEvicted` and `kept`: a workload stays in a member.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Stay {
-    /// Which workload.
+    /// The workload.
     pub workload: Spanned<String>,
-    /// In which member.
+    /// The member in which it stays.
     pub on: Spanned<MemberRef>,
-    /// For how long from now.
+    /// How long the state must last from now on.
     #[serde(rename = "for")]
     pub lasts: Length,
 }
 
-/// `placed`. At least one of `on`, `members`, `including` and `excluding` is given.
+/// `placed`. The file gives at least one of `on`, `members`, `including` and `excluding`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Placed {
-    /// Which workload.
+    /// The workload.
     pub workload: Spanned<String>,
-    /// Exactly these members; as a map, with so many replicas each.
+    /// The exact members; as a map, with their replicas.
     pub on: Option<PlacedOn>,
-    /// So many members.
+    /// The number of members.
     pub members: Option<usize>,
-    /// These members among others.
+    /// Members that must be among the assigned ones.
     #[serde(default)]
     pub including: Vec<Spanned<MemberRef>>,
-    /// None of these members.
+    /// Members that must not be among the assigned ones.
     #[serde(default)]
     pub excluding: Vec<Spanned<MemberRef>>,
     /// How long to wait.
@@ -158,9 +158,9 @@ pub struct Placed {
 /// The members of an exact placement.
 #[derive(Clone, Debug)]
 pub enum PlacedOn {
-    /// Only which.
+    /// The members alone.
     Members(Vec<Spanned<MemberRef>>),
-    /// Which, by name or alias, and how many replicas each.
+    /// The members, by name or alias, with their replicas.
     Replicas(Vec<(Spanned<String>, u32)>),
 }
 
@@ -194,9 +194,9 @@ impl<'de> Deserialize<'de> for PlacedOn {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Instance {
-    /// Which workload.
+    /// The workload.
     pub workload: Spanned<String>,
-    /// In which member.
+    /// The member.
     pub on: Spanned<MemberRef>,
     /// How long to wait.
     #[serde(default)]
@@ -207,11 +207,12 @@ pub struct Instance {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskEnded {
-    /// Which workload.
+    /// The workload.
     pub workload: Spanned<String>,
-    /// From which member it is evicted.
+    /// The member from which the workload is evicted.
     pub from: Spanned<MemberRef>,
-    /// The eviction must have lasted so long, give or take the second that time stamps are cut off by.
+    /// The shortest time that the eviction must have lasted. Timestamps have whole seconds, so one second less is
+    /// accepted.
     pub not_before: Option<Length>,
     /// How long to wait.
     #[serde(default)]
@@ -222,7 +223,7 @@ pub struct TaskEnded {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MemberGone {
-    /// Which member.
+    /// The member.
     #[serde(alias = "node")]
     pub cluster: Spanned<MemberRef>,
     /// How long to wait.

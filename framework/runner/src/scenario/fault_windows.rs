@@ -1,6 +1,5 @@
-//! `faults`: disturbances that begin and end while others do, and `calm`, which waits until nothing is left of them.
-//!
-//! Each is undone when its time is over. What a disturbance does to a fleet is left to [`crate::run`].
+//! The step `faults` with faults that begin and end by themselves, and the step `calm`.
+//! Each fault is undone at its end. Performing the faults is left to [`crate::run`].
 
 use serde::Deserialize;
 use serde_saphyr::Spanned;
@@ -14,20 +13,20 @@ use super::object::{Apply, Delete};
 use super::step::{Component, Delay, Disturb, Partition, Refuse, Scale, StartUp, Taint};
 use super::time::{Length, Within};
 
-/// One element of `faults`: what is wrong, from when, for how long.
+/// One element of `faults`: a fault with its beginning and its duration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Window {
-    /// What must hold first, where it is not the step's beginning that counts. What does not come to hold while others
-    /// are still in force never strikes.
+    /// The condition that starts the window; the beginning of the step if absent. The fault never begins if all others
+    /// have ended before the condition is met.
     pub after: Option<Spanned<Trigger>>,
-    /// How long after that it begins.
+    /// How long after that the fault begins.
     #[serde(default = "at_once")]
     pub at: Length,
-    /// How long it lasts.
+    /// How long the fault lasts.
     #[serde(rename = "for")]
     pub lasts: Length,
-    /// What it is.
+    /// The fault.
     pub fault: Spanned<Disturbance>,
 }
 
@@ -35,59 +34,59 @@ fn at_once() -> Length {
     Length::Fixed(std::time::Duration::ZERO)
 }
 
-/// What can be wrong for a while. The words are those of the steps that bring the same about for good.
+/// A fault that lasts for a while. The words are those of the steps that cause the same for good.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Disturbance {
     /// Members refuse connections.
     Refuse(Refuse),
-    /// Packets vanish.
+    /// Packets between members and the control plane are dropped.
     Partition(Partition),
-    /// Messages are late.
+    /// Messages between members and the control plane are delayed.
     Delay(Delay),
-    /// The way is bad in other ways.
+    /// The connection to members, or their API server, has another fault.
     Disturb(Disturb),
-    /// Nothing is heard of nodes.
+    /// Nodes send no heartbeats.
     Silence(Silence),
-    /// The kubelets of nodes say that something is wrong.
+    /// The kubelets of nodes report a problem.
     Condition(Condition),
     /// The clocks of nodes, of members or of the control plane are wrong.
     Skew(ClockSkew),
-    /// The target's controllers are dead.
+    /// The controllers of the target are dead.
     Kill(Spanned<Component>),
-    /// A member has a taint that a person put there.
+    /// A member has a taint that a user added.
     Taint(Taint),
-    /// Replicas in a member take another time to become ready.
+    /// Replicas in a member take a different time to become ready.
     StartUp(StartUp),
-    /// A workload wants another number of replicas.
+    /// A workload wants a different number of replicas.
     Scale(Scale),
-    /// An object is other than before, or is there and was not.
+    /// An object is changed or created.
     Apply(Box<Apply>),
-    /// An object is not there.
+    /// An object is deleted.
     Delete(Box<Delete>),
-    /// A member is not in the fleet.
+    /// The object of a member is deleted.
     DeleteMember(Spanned<MemberRef>),
-    /// The control plane's API server answers some requests of the controllers with an error.
+    /// The API server of the control plane answers some requests of the controllers with an error.
     Fail(Fail),
-    /// Some writes of the controllers meet others.
+    /// Some writes of the controllers conflict with others.
     Conflict(Conflict),
-    /// The control plane's API server takes its time.
+    /// The API server of the control plane is slow.
     Slow(Slow),
-    /// What the controllers watch comes late, so that they see an old past.
+    /// The watch events of the controllers are delayed, so that they act on an old state.
     Lag(WatchLag),
-    /// What the controllers watch breaks off.
+    /// The watches of the controllers end early.
     Cut(Cut),
-    /// Some of what the controllers watch comes twice.
+    /// Some watch events of the controllers are repeated.
     Repeat(Repeat),
-    /// Who lists what there is, as controllers do when they start, is shown what there was when it began.
+    /// Lists, as controllers request them at their start, show the state at the beginning of the fault.
     Stale(Spanned<Component>),
-    /// The controllers die of a write, and are dead for the rest of the time.
+    /// The controllers crash at a write, and stay dead for the rest of the window.
     Crash(Crash),
-    /// Others of the same kind work beside the controllers: two leaders.
+    /// A second set of controllers works beside the first: two leaders.
     Rival(Spanned<Component>),
-    /// In the end, the API servers of members come back with what they held when it began.
+    /// At the end, the API servers of members are restored to their state at the beginning.
     Restore(DataLoss),
-    /// The machines of members have no power, and come back with nothing.
+    /// The machines of members lose power, and return without any data.
     Wipe(DataLoss),
 }
 
@@ -95,11 +94,11 @@ pub enum Disturbance {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DataLoss {
-    /// Whom it strikes.
+    /// The member or members that lose data.
     pub cluster: Spanned<Victims>,
 }
 
-/// What a window may wait for. The words are those of the steps that wait for the same.
+/// The condition that starts a window. The words are those of the steps that wait for the same.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Trigger {
@@ -109,20 +108,20 @@ pub enum Trigger {
     Evicted(Departure),
 }
 
-/// `calm`: nothing is wrong any more, and nothing is left of what was.
+/// `calm`: every member and workload is at rest, and nothing is left over.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Calm {
-    /// How long to wait for it.
+    /// How long to wait for that.
     #[serde(default)]
     pub within: Within,
-    /// For how long it must then last.
+    /// How long it must last then.
     #[serde(rename = "for")]
     pub lasts: Length,
 }
 
 impl Disturbance {
-    /// The kind, as the step of the same name.
+    /// The word of the fault in the file, which is also the word of the step that causes the same.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -154,7 +153,7 @@ impl Disturbance {
         }
     }
 
-    /// The name that later steps were to know its member by. There are no later steps while it is in force.
+    /// The alias that the fault would define. No later step runs while the fault is in force.
     pub(super) fn alias(&self) -> Option<&Spanned<String>> {
         match self {
             Self::Refuse(Refuse { alias, .. })
@@ -171,7 +170,7 @@ impl Disturbance {
 }
 
 impl Trigger {
-    /// The member that it is about, and the workload, if it is about one.
+    /// The member of the condition, and its workload if it has one.
     pub(crate) fn about(&self) -> (&Spanned<MemberRef>, Option<&Spanned<String>>) {
         match self {
             Self::Tainted(tainted) => (&tainted.cluster, None),

@@ -12,12 +12,12 @@ use super::read_error::ReadError;
 use super::step::Step;
 use capsize_judge::YamlError;
 
-/// A scenario that can be run, under the name it is reported by.
+/// A scenario that can be run, with the name that reports use.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The folder of its file.
+    /// The folder of the file.
     pub group: String,
-    /// Its file, as it was named.
+    /// The path of the file, as the caller gave it.
     pub file: String,
     /// The scenario.
     pub scenario: Scenario,
@@ -30,14 +30,14 @@ impl Case {
         format!("{}/{}", self.group, self.scenario.scenario.value)
     }
 
-    /// File, line and column of a step; of the scenario itself where none is given.
+    /// File, line and column of a step, or of the scenario itself if no step is given.
     #[must_use]
     pub fn place(&self, step: Option<&Spanned<Step>>) -> String {
         let location = step.map_or(self.scenario.scenario.referenced, |step| step.referenced);
         format!("{}:{}:{}", self.file, location.line(), location.column())
     }
 
-    /// The scenario in `text`, whose file is called `file` and lies in a folder called `group`.
+    /// Parses the scenario in `text`. Its file has the path `file` and is in a folder called `group`.
     ///
     /// # Errors
     /// As [`parse`].
@@ -46,13 +46,13 @@ impl Case {
     }
 }
 
-/// So many nodes of YAML may a scenario have: enough for some 40 000 workloads, each with a policy.
+/// The most YAML nodes that a scenario may have: enough for about 40 000 workloads with a policy each.
 const MOST_NODES: usize = 1_000_000;
 
-/// Reads the scenario in `text`; errors name it `file`.
+/// Parses the scenario in `text`. Errors contain the path `file`.
 ///
 /// # Errors
-/// The first mistake, be it of YAML, of shape or of sense.
+/// The first mistake: invalid YAML, an unknown or invalid field, or a value without sense.
 pub fn parse(file: &str, text: &str) -> Result<Scenario, Box<YamlError>> {
     let options = serde_saphyr::options! { budget: serde_saphyr::budget! { max_nodes: MOST_NODES } };
     let scenario: Scenario = serde_saphyr::from_str_with_options(text, options)
@@ -61,10 +61,11 @@ pub fn parse(file: &str, text: &str) -> Result<Scenario, Box<YamlError>> {
     Ok(scenario)
 }
 
-/// All scenarios at `paths`, in the order of their ids: files, and whatever ends in `.yaml` in directories.
+/// Finds all scenarios at `paths`, in the order of their ids. A path is a file, or a directory with `.yaml` or `.yml`
+/// files.
 ///
 /// # Errors
-/// What cannot be read, a directory without a scenario, two cases of one id, and the first mistake in any file.
+/// A file that cannot be read, a directory without a scenario, two cases with one id, or the first mistake in a file.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<Case>, ReadError> {
     let mut cases: BTreeMap<String, (PathBuf, Case)> = BTreeMap::new();
     for path in paths {
@@ -113,7 +114,7 @@ fn read(file: &Path) -> Result<Case, ReadError> {
     Ok(Case::from_text(&group_of(file), &file.display().to_string(), &text)?)
 }
 
-/// The name of the folder that `file` is in.
+/// The name of the folder that contains `file`.
 fn group_of(file: &Path) -> String {
     let full = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let folder = full.parent().and_then(Path::file_name);

@@ -1,5 +1,4 @@
-//! How a step says which member it means: by name, by alias, or by the part it plays for a workload; and which
-//! members a fault strikes, which may be all of a region, a zone or a provider.
+//! How a step refers to a member (by name, alias or role), and how a fault refers to several.
 
 use std::fmt;
 
@@ -9,40 +8,39 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::document::{Field, Scenario};
 
-/// A member of the fleet, as a step says it.
+/// A reference to a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberRef {
-    /// Its name (`m2`), or an alias that an earlier step defined (`victim`).
+    /// A name (`m2`), or an alias that an earlier step defined (`victim`).
     Named(String),
-    /// The part it plays at that moment.
+    /// The role that the member has for a workload when the step runs.
     Selected(Selector),
 }
 
-/// The member that plays a part for a workload at the moment the step runs. Exactly one of `carrying` and
-/// `spareFor` is given.
+/// The member with a role for a workload when the step runs. The file gives exactly one of `carrying` and `spareFor`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Selector {
-    /// One of the members that this workload is assigned to.
+    /// The workload is assigned to the member.
     pub carrying: Option<String>,
-    /// One of the members that this workload may use and does not.
+    /// The workload may use the member, but is not assigned to it.
     pub spare_for: Option<String>,
-    /// Which of them, counted from 0 in order of names.
+    /// Which of these members, counted from 0 in the order of names.
     #[serde(default)]
     pub index: usize,
 }
 
-/// The members that a fault strikes, all at the same moment.
+/// The members that a fault strikes at the same moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Victims {
-    /// One.
+    /// One member.
     Member(MemberRef),
-    /// All whose field has this value.
+    /// All members with this value in this field.
     Domain(Field, String),
 }
 
 impl Selector {
-    /// The workload that the part is played for.
+    /// The workload of the role.
     #[must_use]
     pub fn workload(&self) -> &str {
         self.carrying.as_deref().or(self.spare_for.as_deref()).unwrap_or_default()
@@ -54,15 +52,17 @@ impl fmt::Display for MemberRef {
         match self {
             Self::Named(name) => f.write_str(name),
             Self::Selected(selector) => match &selector.carrying {
-                Some(workload) => write!(f, "member {} of those carrying {workload}", selector.index),
-                None => write!(f, "spare {} of {}", selector.index, selector.workload()),
+                Some(workload) => {
+                    write!(f, "member {} of those that {workload} is assigned to", selector.index)
+                }
+                None => write!(f, "spare member {} of {}", selector.index, selector.workload()),
             },
         }
     }
 }
 
 impl Victims {
-    /// The members of `scenario` that it means, by name, where no run is needed to tell.
+    /// The members of `scenario` in the domain, or `None` if this is a single member.
     #[must_use]
     pub fn of_domain(&self, scenario: &Scenario) -> Option<Vec<String>> {
         let Self::Domain(field, value) = self else { return None };
@@ -74,7 +74,7 @@ impl fmt::Display for Victims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Member(member) => member.fmt(f),
-            Self::Domain(field, value) => write!(f, "all of {field} {value}"),
+            Self::Domain(field, value) => write!(f, "the {field} {value}"),
         }
     }
 }
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for Victims {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
-        struct Said {
+        struct Fields {
             carrying: Option<String>,
             spare_for: Option<String>,
             #[serde(default)]
@@ -107,22 +107,22 @@ impl<'de> Deserialize<'de> for Victims {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Victims, A::Error> {
-                let said = Said::deserialize(MapAccessDeserializer::new(map))?;
+                let fields = Fields::deserialize(MapAccessDeserializer::new(map))?;
                 let domains = [
-                    (Field::Region, said.region),
-                    (Field::Zone, said.zone),
-                    (Field::Provider, said.provider),
+                    (Field::Region, fields.region),
+                    (Field::Zone, fields.zone),
+                    (Field::Provider, fields.provider),
                 ];
                 let mut domains = domains.into_iter().filter_map(|(field, value)| Some((field, value?)));
                 let domain = domains.next();
-                let says_more = said.carrying.is_some() || said.spare_for.is_some() || said.index > 0;
+                let says_more = fields.carrying.is_some() || fields.spare_for.is_some() || fields.index > 0;
                 match domain {
                     Some(_) if says_more || domains.next().is_some() => Err(A::Error::custom(
-                        "say one of `carrying`, `spareFor`, `region`, `zone` and `provider`",
+                        "give exactly one of `carrying`, `spareFor`, `region`, `zone` and `provider`",
                     )),
                     Some((field, value)) => Ok(Victims::Domain(field, value)),
                     None => {
-                        let Said { carrying, spare_for, index, .. } = said;
+                        let Fields { carrying, spare_for, index, .. } = fields;
                         Ok(Victims::Member(MemberRef::Selected(Selector { carrying, spare_for, index })))
                     }
                 }

@@ -1,13 +1,13 @@
-//! What users write: scenarios in YAML, read with exact positions.
+//! Scenarios: the YAML files that users write, read with exact positions for errors.
 //!
-//! A scenario is data. Running it is left to [`crate::run`], and the shape of the objects that its words become
-//! to the dialect.
+//! A scenario is data. [`crate::run`] runs it, and [`crate::objects`] translates its words into objects.
 
 mod api_faults;
 mod breakdown;
 mod check;
 mod check_cluster;
 mod check_fault_windows;
+mod check_steps;
 mod clock_skew;
 mod cluster;
 mod document;

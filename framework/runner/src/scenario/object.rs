@@ -1,7 +1,6 @@
-//! The steps about any object of any kind: `apply`, `delete`, `seen`, `unseen`, `seenFor`, `unseenFor`; and when an
-//! object shows what a step asks for.
-//!
-//! For what the words of the other steps have no word for. The guarantees know nothing of these objects.
+//! The steps about any object: `apply`, `delete`, `seen`, `unseen`, `seenFor`, `unseenFor`.
+//! This file also decides whether an object contains what a step asks for. These steps are for everything that the
+//! other steps cannot express. The guarantees do not read these objects.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -15,15 +14,15 @@ use serde_saphyr::Spanned;
 use super::member_ref::{MemberRef, Selector};
 use super::time::{Length, Within};
 
-/// `apply`: a person applies an object on the server's side, and takes over the fields that were another's.
+/// `apply`: a user applies an object by server-side apply, and takes over fields from other managers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Apply {
-    /// Where.
+    /// The API server.
     pub to: Spanned<Place>,
-    /// What.
+    /// The object.
     pub object: Spanned<Manifest>,
-    /// The whole object, or only its status.
+    /// The part to be applied; the whole object if absent.
     #[serde(default)]
     pub subresource: Option<Subresource>,
 }
@@ -32,17 +31,17 @@ pub struct Apply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Subresource {
-    /// Its status.
+    /// The status.
     Status,
 }
 
-/// `delete`: a person deletes an object.
+/// `delete`: a user deletes an object.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Delete {
-    /// Where.
+    /// The API server.
     pub from: Spanned<Place>,
-    /// What; only its identity counts.
+    /// The object. Only its identity is used.
     pub object: Spanned<Manifest>,
 }
 
@@ -50,10 +49,10 @@ pub struct Delete {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Seen {
-    /// Where.
+    /// The API server.
     #[serde(rename = "in")]
     pub place: Spanned<Place>,
-    /// Its identity, and what of it is asked for.
+    /// The identity of the object, and the content that it must have.
     pub object: Spanned<Manifest>,
     /// How long to wait.
     #[serde(default)]
@@ -64,12 +63,12 @@ pub struct Seen {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SeenFor {
-    /// Where.
+    /// The API server.
     #[serde(rename = "in")]
     pub place: Spanned<Place>,
-    /// Its identity, and what of it is asked for.
+    /// The identity of the object, and the content that it must have.
     pub object: Spanned<Manifest>,
-    /// For how long from now.
+    /// How long the state must last from now on.
     #[serde(rename = "for")]
     pub lasts: Length,
 }
@@ -77,9 +76,9 @@ pub struct SeenFor {
 /// One of the API servers of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// That of the control plane: `controlPlane`.
+    /// The API server of the control plane: `controlPlane`.
     ControlPlane,
-    /// That of a member.
+    /// The API server of a member.
     Member(MemberRef),
 }
 
@@ -121,7 +120,8 @@ impl<'de> Deserialize<'de> for Place {
     }
 }
 
-/// An object, or as much of one as a step says. `$(victim)` in a text stands for the member of that name or alias.
+/// An object, or the part of one that a step gives. `$(victim)` in a text is replaced by the member of that name or
+/// alias.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest(Value);
 
@@ -132,7 +132,9 @@ impl<'de> Deserialize<'de> for Manifest {
             [("/apiVersion", "apiVersion"), ("/kind", "kind"), ("/metadata/name", "metadata.name")];
         for (pointer, field) in identity {
             if object.pointer(pointer).and_then(Value::as_str).is_none_or(str::is_empty) {
-                return Err(D::Error::custom(format_args!("an object says its {field}, as a text")));
+                return Err(D::Error::custom(format_args!(
+                    "an object needs the field `{field}`, with a text that is not empty"
+                )));
             }
         }
         Ok(Self(object))
@@ -151,11 +153,11 @@ impl Manifest {
         names
     }
 
-    /// The object with every `$(…)` replaced by what `name` says.
+    /// The object with every `$(…)` replaced by the result of `name`.
     ///
     /// # Errors
     ///
-    /// The first of `name`.
+    /// The first error of `name`.
     pub fn expand<E>(&self, mut name: impl FnMut(&str) -> Result<String, E>) -> Result<Value, E> {
         expanded(&self.0, &mut name)
     }
@@ -190,10 +192,10 @@ fn expanded_text<E>(text: &str, name: &mut impl FnMut(&str) -> Result<String, E>
     Ok(whole)
 }
 
-/// What `seen` lacks of what is `wanted`, in words; `None` where it lacks nothing.
+/// Describes what `seen` lacks compared with `wanted`, or returns `None` if it lacks nothing.
 ///
-/// A map is contained field by field; each element of a wanted list is contained in some element of the other;
-/// `null` is a field that is not there; everything else is equal.
+/// A map must contain every wanted field. Each element of a wanted list must be contained in some element of the other
+/// list. A wanted `null` is a field that must be absent. Everything else must be equal.
 #[must_use]
 pub fn lacks(seen: &Value, wanted: &Value) -> Option<String> {
     lacks_at("", Some(seen), wanted)
@@ -218,7 +220,7 @@ fn lacks_at(path: &str, seen: Option<&Value>, wanted: &Value) -> Option<String> 
     }
 }
 
-/// More is not read in a message.
+/// The most characters of a value in a message.
 const LONGEST: usize = 300;
 
 fn short(value: &Value) -> String {
@@ -236,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_shows_what_it_contains() {
+    fn missing_content_is_described() {
         let seen = json!({"a": {"b": 1, "c": [{"k": "x", "v": 1}, {"k": "y", "v": 2}]}, "empty": null});
         let cases = [
             (json!({}), None),
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_an_object_are_replaced_in_keys_and_texts() {
+    fn names_are_replaced_in_keys_and_texts() {
         let object = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "from-$(victim)"},
             "data": {"$(spare).io/x": "$(victim) and $(spare), $(", "plain": "$victim"},
@@ -272,8 +274,11 @@ mod tests {
     }
 
     #[test]
-    fn an_object_without_a_name_is_a_mistake() {
+    fn an_object_without_a_name_is_refused() {
         let read = serde_json::from_value::<Manifest>(json!({"apiVersion": "v1", "kind": "ConfigMap"}));
-        assert_eq!(read.unwrap_err().to_string(), "an object says its metadata.name, as a text");
+        assert_eq!(
+            read.unwrap_err().to_string(),
+            "an object needs the field `metadata.name`, with a text that is not empty"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Why scenarios could not be read from a path.
+//! The errors of finding and reading scenario files.
 
 use std::path::PathBuf;
 
@@ -10,32 +10,32 @@ use miette::Diagnostic;
 pub enum ReadError {
     /// The file or directory cannot be read.
     #[error("{}: {reason}", path.display())]
-    #[diagnostic(help("name a scenario file, or a directory that has some"))]
+    #[diagnostic(help("give the path of a scenario file, or of a directory that contains some"))]
     Unreadable {
-        /// What was asked for.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         reason: std::io::Error,
     },
-    /// There is nothing to run.
-    #[error("{}: no scenario in this directory or below it", path.display())]
-    #[diagnostic(help("scenarios are files whose names end in .yaml"))]
+    /// The directory contains no scenario.
+    #[error("{}: neither this directory nor its subdirectories contain a scenario", path.display())]
+    #[diagnostic(help("the names of scenario files end in .yaml or .yml"))]
     NoScenario {
         /// The directory.
         path: PathBuf,
     },
-    /// Two files describe the same case.
-    #[error("{}: there is a case `{id}` already, in {}", second.display(), first.display())]
-    #[diagnostic(help("give one of them another name"))]
+    /// Two files contain the same case.
+    #[error("{}: the case `{id}` exists already, in {}", second.display(), first.display())]
+    #[diagnostic(help("change the name of one of them"))]
     Twice {
         /// Group and name.
         id: String,
-        /// Where it was found first.
+        /// The first file.
         first: PathBuf,
-        /// Where it was found again.
+        /// The second file.
         second: PathBuf,
     },
-    /// A file is not a scenario.
+    /// A file is not a valid scenario.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Invalid(#[from] Box<YamlError>),

@@ -1,7 +1,8 @@
-//! The steps of a scenario. A verb in the imperative does something (`refuse`, `taint`); a participle or an
-//! adjective waits until something holds, or fails the case (`tainted`, `placed`, `ready`).
+//! The steps of a scenario.
+//! A verb in the imperative acts (`refuse`, `taint`). A participle or an adjective waits for a state, and fails the
+//! case if the state does not come (`tainted`, `placed`, `ready`).
 //!
-//! Steps are externally tagged: the one shape of an enum in which every YAML error has its exact position.
+//! Steps are externally tagged enums: in that form every YAML error has its exact position.
 
 use std::num::NonZeroU32;
 
@@ -28,104 +29,104 @@ use capsize_history::facts::TaintEffect;
 pub enum Step {
     /// Creates a workload and its policy.
     Workload(Box<Workload>),
-    /// Changes how many replicas a workload wants.
+    /// Changes the number of replicas of a workload.
     Scale(Scale),
-    /// Makes a workload different in some members.
+    /// Creates an override policy for a workload in some members.
     Override(Override),
-    /// Gives a member a name for later steps.
+    /// Defines an alias of a member for later steps.
     Call(Call),
     /// Makes a member refuse connections from the control plane.
     Refuse(Refuse),
-    /// Makes packets between a member and the control plane vanish.
+    /// Drops the packets between a member and the control plane.
     Partition(Partition),
-    /// Makes every message between a member and the control plane late.
+    /// Delays every message between a member and the control plane.
     Delay(Delay),
-    /// Makes the way between a member and the control plane bad in other ways.
+    /// Disturbs the connection to a member, or its API server, in another way.
     Disturb(Disturb),
-    /// Lets the machine of a member break down, where it has one of its own.
+    /// Breaks the machine of a member, if the member has one of its own.
     Down(Down),
-    /// Begins to make a member refuse connections and heal, several times, while later steps run. `heal` ends it.
+    /// Begins to make a member unreachable and reachable in turn, while later steps run. `heal` ends it.
     Flap(Flap),
-    /// Undoes every fault on a member, or on all of a region, zone or provider.
+    /// Undoes every fault on a member, or on all members of a region, zone or provider.
     Heal(Spanned<Victims>),
-    /// Kills the target's controllers, as a crash does.
+    /// Kills the controllers of the target, as a crash does.
     Kill(Spanned<Component>),
-    /// Starts them again.
+    /// Starts the controllers again.
     Start(Spanned<Component>),
-    /// Lets disturbances come and go, and ends when the last has gone.
+    /// Begins and ends faults at their times, and returns when the last one has ended.
     Faults(Vec<Spanned<Window>>),
-    /// Does or waits as a step says, and goes on whatever comes of it.
+    /// Performs a step, and continues even if the step fails.
     Perhaps(Box<Spanned<Step>>),
-    /// Lets time pass.
+    /// Waits for a length of time.
     Wait(Length),
-    /// A person adds a taint to a member.
+    /// Adds a taint to a member, as a user does.
     Taint(Taint),
-    /// A person removes a taint from a member.
+    /// Removes a taint from a member, as a user does.
     Untaint(Taint),
-    /// A person deletes a member's object.
+    /// Deletes the object of a member, as a user does.
     #[serde(alias = "deleteNode")]
     DeleteMember(Spanned<MemberRef>),
-    /// From now on, replicas in a member take this long to become ready.
+    /// Sets how long replicas in a member take to become ready from now on.
     StartUp(StartUp),
-    /// A person applies an object.
+    /// Applies an object, as a user does.
     Apply(Box<Apply>),
-    /// A person deletes an object.
+    /// Deletes an object, as a user does.
     Delete(Box<Delete>),
-    /// Makes pods that run in a cluster with nodes.
+    /// Creates pods in a cluster with nodes.
     Pods(Box<Pods>),
-    /// Stops the kubelets of nodes, or cuts them off: nothing is heard of them.
+    /// Stops the heartbeats of nodes.
     Silence(Silence),
-    /// Makes the kubelets of nodes say that something is wrong with them.
+    /// Makes the kubelets of nodes report a problem.
     Condition(Condition),
-    /// Makes the clocks of nodes wrong.
+    /// Sets the clocks of nodes wrong.
     Skew(Skew),
 
-    /// Waits until an object is there and contains what is said.
+    /// Waits until an object exists and contains the given fields.
     Seen(Box<Seen>),
-    /// Waits until no such object contains what is said.
+    /// Waits until no such object contains the given fields.
     Unseen(Box<Seen>),
-    /// Fails if, while this time passes, an object is not there or does not contain what is said.
+    /// Fails if, during this time, an object does not exist or does not contain the given fields.
     SeenFor(Box<SeenFor>),
-    /// Fails if, while this time passes, such an object contains what is said.
+    /// Fails if, during this time, such an object contains the given fields.
     UnseenFor(Box<SeenFor>),
-    /// Waits until a workload is where it wants to be: no eviction goes on, and every assigned member runs it.
+    /// Waits until a workload is settled: no eviction is in progress, and every assigned member runs it.
     Settled(Settled),
-    /// Waits until the control plane holds a member for ready, or not.
+    /// Waits until the control plane reports that a member is ready, or is not.
     Health(Health),
     /// Waits until a member has a taint.
     Tainted(Tainted),
-    /// Waits until a member has no such taint.
+    /// Waits until a member does not have a taint.
     Untainted(Tainted),
-    /// Fails if, while this time passes, a member has such a taint.
+    /// Fails if, during this time, a member has a taint.
     NotTainted(NotTainted),
-    /// Waits until so many nodes have a taint, or fails if so many have not while this time passes.
+    /// Waits until a number of nodes have a taint, or fails if the number does not hold during a time.
     TaintedNodes(Box<TaintedNodes>),
     /// Waits until a workload is no longer assigned to a member.
     Evicted(Departure),
-    /// Fails if, while this time passes, a workload loses its assignment to a member.
+    /// Fails if, during this time, a workload loses its assignment to a member.
     NotEvicted(Stay),
-    /// Waits until a workload is assigned as said.
+    /// Waits until a workload is assigned to the given members.
     Placed(Placed),
-    /// Waits until all of a workload's replicas are ready in a member, as the member itself sees it.
+    /// Waits until all replicas of a workload are ready in a member, as the member itself reports.
     Ready(Instance),
-    /// Waits until a member runs a workload from an image.
+    /// Waits until a member runs a workload with a given image.
     Runs(Runs),
     /// Waits until the eviction of a workload from a member has ended.
     TaskEnded(TaskEnded),
-    /// Fails if, while this time passes, a member's copy of a workload is given up by the control plane or gone.
+    /// Fails if, during this time, the control plane gives up the copy of a workload in a member, or the copy is gone.
     Kept(Stay),
-    /// Waits until the control plane has given up a member's copy of a workload, and the member has it no more.
+    /// Waits until the control plane has given up the copy of a workload in a member, and the copy is gone.
     Gone(Departure),
-    /// Waits until the whole fleet is at rest and stays so: every member ready and free of taints, every workload settled,
-    /// and nothing left where it does not belong.
+    /// Waits until the whole fleet is at rest and stays so: every member is ready and free of taints, every workload is
+    /// settled, and no copy is left over.
     Calm(Calm),
-    /// Waits until a deleted member's object is gone.
+    /// Waits until the deleted object of a member is gone.
     #[serde(alias = "nodeGone")]
     MemberGone(MemberGone),
 }
 
 impl Step {
-    /// Itself, or what it is to do perhaps.
+    /// The step itself, or the step inside `perhaps`.
     #[must_use]
     pub fn inner(&self) -> &Self {
         match self {
@@ -135,11 +136,11 @@ impl Step {
     }
 }
 
-/// `kill` and `start`: who.
+/// The program that `kill` and `start` refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Component {
-    /// The controllers of the control plane, and the agents of members that have one.
+    /// The controllers of the control plane, and the agents of members in pull mode.
     Controllers,
 }
 
@@ -147,9 +148,9 @@ pub enum Component {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scale {
-    /// Which workload.
+    /// The workload.
     pub workload: Spanned<String>,
-    /// How many replicas it wants from now on.
+    /// The new number of replicas.
     pub to: u32,
 }
 
@@ -157,11 +158,11 @@ pub struct Scale {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Override {
-    /// Which workload.
+    /// The workload.
     pub workload: Spanned<String>,
-    /// In which members.
+    /// The members.
     pub clusters: Vec<Spanned<MemberRef>>,
-    /// The tag of its image there.
+    /// The tag of the image there.
     pub image_tag: String,
 }
 
@@ -169,11 +170,11 @@ pub struct Override {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Runs {
-    /// Which workload.
+    /// The workload.
     pub workload: Spanned<String>,
-    /// In which member.
+    /// The member.
     pub on: Spanned<MemberRef>,
-    /// The tag of the image that it runs.
+    /// The tag of the image.
     pub image_tag: String,
     /// How long to wait.
     #[serde(default)]
@@ -184,10 +185,10 @@ pub struct Runs {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Call {
-    /// Which member.
+    /// The member.
     #[serde(alias = "node")]
     pub member: Spanned<MemberRef>,
-    /// Its name for later steps.
+    /// The alias for later steps.
     #[serde(rename = "as")]
     pub alias: Spanned<String>,
 }
@@ -196,9 +197,9 @@ pub struct Call {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Refuse {
-    /// Which member, or which members.
+    /// The member or members.
     pub cluster: Spanned<Victims>,
-    /// The name for later steps, of one member.
+    /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
@@ -207,13 +208,13 @@ pub struct Refuse {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Partition {
-    /// Which member, or which members.
+    /// The member or members.
     #[serde(alias = "node")]
     pub cluster: Spanned<Victims>,
-    /// Which packets vanish; those both ways where nothing is said.
+    /// The direction in which packets are dropped; both by default.
     #[serde(default = "both")]
     pub direction: Direction,
-    /// The name for later steps, of one member.
+    /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
@@ -226,11 +227,11 @@ fn both() -> Direction {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Delay {
-    /// Which member, or which members.
+    /// The member or members.
     pub cluster: Spanned<Victims>,
-    /// How much later each message arrives, in each direction.
+    /// By how much each message is delayed, in each direction.
     pub by: Length,
-    /// The name for later steps, of one member.
+    /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
@@ -239,43 +240,43 @@ pub struct Delay {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Disturb {
-    /// Which member, or which members.
+    /// The member or members.
     pub cluster: Spanned<Victims>,
-    /// In which way.
+    /// The kind of fault.
     pub by: Spanned<ConnectionFault>,
-    /// The name for later steps, of one member.
+    /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
 
-/// How a way can be bad without being closed.
+/// A fault of the connection to a member, or of its API server, that is not a full outage.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum ConnectionFault {
-    /// Each message arrives later by up to this.
+    /// Each message is delayed by up to this.
     Jitter(Length),
-    /// So many bytes a second get through each way.
+    /// This many bytes per second pass in each direction.
     Bandwidth(NonZeroU32),
-    /// What is open is reset, once.
+    /// Open connections are reset once.
     Cut,
-    /// So many of a hundred new connections are reset.
+    /// This percentage of new connections is reset.
     Lose(u8),
-    /// New connections are refused, and open ones stay.
+    /// New connections are refused, and open ones continue.
     RefuseNew,
-    /// New connections get no answer, and open ones stay.
+    /// New connections get no answer, and open ones continue.
     DropNew,
-    /// What is open has lost its other end and is not told, and new connections work.
+    /// Open connections lose their other end without notice, and new ones work.
     HalfOpen,
-    /// The member's API server answers some requests of the control plane with an error.
+    /// The API server of the member answers some requests of the control plane with an error.
     Fail(Fail),
-    /// It takes its time.
+    /// The API server of the member is slow.
     Slow(Slow),
-    /// What the control plane watches there breaks off.
+    /// The watches of the control plane on the member end early.
     CutWatches(Cut),
 }
 
 impl ConnectionFault {
-    /// Whether it is one of the API server, and not of the way there.
+    /// Returns true if the fault is one of the API server, and not of the connection.
     #[must_use]
     pub fn is_of_server(&self) -> bool {
         matches!(self, Self::Fail(_) | Self::Slow(_) | Self::CutWatches(_))
@@ -286,32 +287,32 @@ impl ConnectionFault {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Flap {
-    /// Which member.
+    /// The member.
     #[serde(alias = "node")]
     pub cluster: Spanned<MemberRef>,
-    /// How long it refuses each time.
+    /// How long the member is unreachable each time.
     pub down: Length,
-    /// How long it answers after each time.
+    /// How long the member is reachable after each time.
     pub up: Length,
     /// How many times.
     pub times: Spanned<u32>,
-    /// Its name for later steps.
+    /// An alias of the member for later steps.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
 
-/// `taint` and `untaint`: what a person does.
+/// `taint` and `untaint`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Taint {
-    /// Which member.
+    /// The member.
     #[serde(alias = "node")]
     pub cluster: Spanned<MemberRef>,
-    /// The taint's key; `not-ready` and `unreachable` mean the target's own health taints.
+    /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
-    /// The taint's effect.
+    /// The effect of the taint.
     pub effect: TaintEffect,
-    /// Its name for later steps.
+    /// An alias of the member for later steps.
     #[serde(rename = "as")]
     pub alias: Option<Spanned<String>>,
 }
@@ -320,8 +321,8 @@ pub struct Taint {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StartUp {
-    /// Which member.
+    /// The member.
     pub cluster: Spanned<MemberRef>,
-    /// How long, or `never`.
+    /// The time, or `never`.
     pub takes: StartUpTime,
 }

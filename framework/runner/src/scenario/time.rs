@@ -1,6 +1,6 @@
 //! Lengths of time as users write them: `45s`, `1.5s`, `2 x failureThreshold`, `bound`.
 //!
-//! What a timing of a target is worth is left to the target's profile: lengths stay symbolic until a run.
+//! Timings of the target stay symbolic until a run, which reads their values from the profile.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,22 +10,22 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 
 use capsize_judge::profile::Timings;
 
-/// A length of time: fixed, or a multiple of one of the target's timings.
+/// A length of time: fixed, or a multiple of a timing of the target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Length {
-    /// Written out, as `1.5s` or `5m`.
+    /// A fixed length, as `1.5s` or `5m`.
     Fixed(Duration),
-    /// `2 x failureThreshold`, or `failureThreshold` alone.
+    /// A multiple of a timing: `2 x failureThreshold`, or `failureThreshold` alone.
     Timing {
-        /// How many times.
+        /// The factor.
         times: f64,
-        /// The timing, by the name it has in histories and profiles.
+        /// The timing, by its name in histories and profiles.
         name: String,
     },
 }
 
 impl Length {
-    /// How long this is for a target with these timings; `None` where the target has no such timing.
+    /// The length for a target with these timings, or `None` if the target has no such timing.
     #[must_use]
     pub fn resolve(&self, timings: &Timings) -> Option<Duration> {
         match self {
@@ -35,21 +35,21 @@ impl Length {
     }
 }
 
-/// Why a text is no length of time.
+/// Why a text is not a length of time.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum LengthError {
-    /// A minus sign.
-    #[error("a length of time cannot be negative, and `{0}` is")]
+    /// A negative number.
+    #[error("a length of time cannot be negative, but `{0}` is")]
     Negative(String),
-    /// No unit, an unknown unit, or not a number.
+    /// No unit, an unknown unit, or no number.
     #[error(
-        "`{0}` is no length of time: write a number with ms, s, m or h (`45s`, `1.5m`), or a multiple of a timing (`2 x failureThreshold`)"
+        "`{0}` is not a length of time: write a number with ms, s, m or h (`45s`, `1.5m`), or a multiple of a timing (`2 x failureThreshold`)"
     )]
     Unreadable(String),
-    /// A timing that no target has.
+    /// An unknown timing.
     #[error("there is no timing `{name}`; the timings are {}", Timings::NAMES.join(", "))]
     UnknownTiming {
-        /// As written.
+        /// The name in the file.
         name: String,
     },
     /// More than a year.
@@ -57,7 +57,7 @@ pub enum LengthError {
     TooLong(String),
 }
 
-/// Longer than any failover, and short enough that sums of them cannot overflow.
+/// Longer than any failover, and short enough that sums of such lengths cannot overflow.
 const LONGEST_S: f64 = 366.0 * 86_400.0;
 
 impl FromStr for Length {
@@ -88,7 +88,7 @@ impl FromStr for Length {
         if seconds > LONGEST_S {
             return Err(LengthError::TooLong(text.into()));
         }
-        // Rounded to the microsecond: 0.1 is no binary number.
+        // The value is rounded to microseconds, because 0.1 has no exact binary form.
         Ok(Self::Fixed(Duration::from_micros((seconds * 1e6).round() as u64)))
     }
 }
@@ -121,10 +121,10 @@ impl<'de> Deserialize<'de> for Length {
 /// How long an expectation waits before the case fails.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Within {
-    /// `bound`: as long as the target itself may take for this, by its timings.
+    /// `bound`: as long as the target may take, by its timings.
     #[default]
     Bound,
-    /// No longer than this.
+    /// This length of time.
     Length(Length),
 }
 
@@ -143,7 +143,7 @@ impl<'de> Deserialize<'de> for Within {
 pub enum StartUpTime {
     /// `never`.
     Never,
-    /// This long after they were asked for.
+    /// This length of time after their creation.
     After(Length),
 }
 
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_read_as_they_are_written() {
+    fn valid_lengths_are_parsed() {
         let fixed = [
             ("45s", 45_000),
             ("1.5s", 1500),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_length_is_refused_with_the_reason() {
+    fn an_invalid_length_is_refused_with_the_reason() {
         let cases = [
             ("-5s", "cannot be negative"),
             ("-2 x failureThreshold", "cannot be negative"),

@@ -1,4 +1,4 @@
-//! Clocks that are wrong: those of members, and that of the control plane.
+//! Sets the clocks of members, of nodes or of the control plane wrong.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::scenario::{ClockOwner, ClockSkew, Length};
 use capsize_history::facts::SKEW;
 
 impl Driver<'_> {
-    /// Sets clocks wrong; `None` where nobody plays the part that it would strike.
+    /// Sets clocks wrong. Returns `None` if no member matches the selector now.
     pub(in crate::run) async fn set_clocks(
         &self,
         skew: &ClockSkew,
@@ -38,7 +38,7 @@ impl Driver<'_> {
         guards.collect::<Result<_, StepError>>().map(Some)
     }
 
-    /// How far a clock is to be off.
+    /// The offset of a clock that is `ahead` or `behind`.
     pub(in crate::run) fn clock_offset(
         &self,
         ahead: Option<&Length>,

@@ -1,4 +1,4 @@
-//! Disturbances of the control plane itself: its API server in trouble, controllers that die of a write, two leaders.
+//! Faults of the control plane: failing API requests, controllers that crash at a write, two leaders.
 
 use capsize_clusters::{GateGuard, ServerFault};
 use k8s_openapi::api::core::v1::Namespace;
@@ -10,7 +10,7 @@ use crate::run::driver::{Driver, StepError};
 use crate::scenario::{Crash, Disturbance};
 
 impl Driver<'_> {
-    /// Lets the API server be in trouble, if that is what `fault` asks for.
+    /// Begins the API fault that `fault` describes. Returns `None` if `fault` is of another kind.
     pub(in crate::run) async fn begin_api_fault(
         &mut self,
         fault: &Disturbance,
@@ -27,7 +27,7 @@ impl Driver<'_> {
         };
         self.is_inside(fault)?;
         if let ServerFault::Stale { .. } = strikes {
-            // Who is shown a manifest that is gone makes a copy of it, which is nobody's to take away.
+            // A controller with a stale list may re-create a copy whose Work is deleted; nothing cleans that up.
             self.leftovers_allowed.extend(self.scenario.members());
         }
         let log = self.log.clone();
@@ -35,16 +35,20 @@ impl Driver<'_> {
         Ok(Some(begun))
     }
 
-    /// The sequence number of the control plane's latest change.
+    /// The resource version of the latest change in the control plane.
     async fn revision(&self) -> Result<u64, StepError> {
         let namespaces = Api::<Namespace>::all(self.client.clone());
         let all = namespaces.list_metadata(&ListParams::default()).await;
-        let all = all.map_err(|error| StepError::Broken(format!("namespaces cannot be listed: {error}")))?;
+        let all = all.map_err(|error| {
+            StepError::Broken(format!("the namespaces of the control plane cannot be listed: {error}"))
+        })?;
         let revision = all.metadata.resource_version.unwrap_or_default();
-        revision.parse().map_err(|_| StepError::Broken(format!("`{revision}` is no number of a change")))
+        revision
+            .parse()
+            .map_err(|_| StepError::Broken(format!("the resource version `{revision}` is not a number")))
     }
 
-    /// Lets the controllers die of a write to come. Nothing is recorded until they do.
+    /// Lets the controllers crash at a later write. Nothing is recorded until then.
     pub(in crate::run) fn arm_crash(
         &self,
         fault: &Disturbance,
@@ -55,7 +59,7 @@ impl Driver<'_> {
         Ok(self.fleet.gate().apply(crash))
     }
 
-    /// Starts controllers beside those that there are.
+    /// Starts a second set of controllers beside the first.
     pub(in crate::run) async fn start_rival(&mut self, fault: &Disturbance) -> Result<(), StepError> {
         self.is_inside(fault)?;
         let started = self.controllers.start_rival().await;
@@ -72,13 +76,16 @@ impl Driver<'_> {
         }
     }
 
-    /// What programs of their own reach is not in reach here.
+    /// Fails if the target runs as programs of its own, which these faults cannot reach.
     fn is_inside(&self, fault: &Disturbance) -> Result<(), StepError> {
         match self.sockets {
             None => Ok(()),
             Some(_) => Err(StepError::Unmet {
-                expected: format!("a target in this process, for `{}`", fault.kind()),
-                seen: format!("{} runs as programs of their own", self.profile.name),
+                expected: format!(
+                    "a target that runs in this process, as the fault `{}` needs",
+                    fault.kind()
+                ),
+                seen: format!("{} runs in other processes", self.profile.name),
             }),
         }
     }

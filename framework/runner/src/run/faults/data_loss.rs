@@ -1,4 +1,4 @@
-//! Members that lose what they hold: restored from a backup that is older, or made anew.
+//! Faults that cost members their data: a restore from an older backup, or a new start with nothing.
 
 use capsize_clusters::{Backup, Member};
 
@@ -6,22 +6,22 @@ use crate::nemesis::{FaultGuard, shut_off};
 use crate::run::driver::{Driver, StepError};
 use crate::scenario::Disturbance;
 
-/// What a member is to be restored from.
+/// The backup of one member.
 pub(in crate::run) struct Backups {
     member: String,
     backup: Backup,
 }
 
-/// A loss of data in force.
+/// A data loss that has begun.
 pub(in crate::run) enum ActiveDataLoss {
-    /// There are backups, which are restored in the end.
+    /// Backups are taken. The members are restored from them at the end of the fault.
     Backups(Vec<Backups>),
-    /// These have no power, and have lost what they held.
+    /// The members have no power and have lost their data.
     Dark { members: Vec<String>, guards: Vec<FaultGuard> },
 }
 
 impl Driver<'_> {
-    /// Lets `members` lose what they hold, or takes the backups for that, if that is what `fault` asks for.
+    /// Takes backups of `members` for `restore`, or deletes their data for `wipe`.
     pub(in crate::run) fn begin_data_loss(
         &mut self,
         fault: &Disturbance,
@@ -44,7 +44,7 @@ impl Driver<'_> {
         Ok(ActiveDataLoss::Dark { members: members.to_vec(), guards })
     }
 
-    /// Ends a loss. Who is restored is off until what comes back is dropped.
+    /// Ends a data loss. Members that are restored stay shut off until the returned guards are dropped.
     pub(in crate::run) fn end_data_loss(
         &mut self,
         loss: ActiveDataLoss,
@@ -66,12 +66,12 @@ impl Driver<'_> {
     }
 
     fn take_backup(&self, name: &str) -> Result<Backups, StepError> {
-        let backup = self.embedded(name)?.backup().ok_or_else(|| not_in_reach(name))?;
+        let backup = self.embedded(name)?.backup().ok_or_else(|| not_in_this_process(name))?;
         self.mark("backup", &[("cluster", name)]);
         Ok(Backups { member: name.to_owned(), backup })
     }
 
-    /// Without power nothing is restored.
+    /// A member without power is not restored.
     fn restore(&mut self, backups: Vec<Backups>) -> Result<Vec<FaultGuard>, StepError> {
         let mut off = Vec::new();
         for Backups { member: name, backup } in backups {
@@ -80,7 +80,7 @@ impl Driver<'_> {
             }
             off.push(self.shut_off(&name, "restore")?);
             self.embedded(&name)?.restore(&backup);
-            // A copy that is back, and has no manifest any more, is nobody's to take away.
+            // A restored copy without a Work is never removed by the control plane.
             self.leftovers_allowed.insert(name);
         }
         Ok(off)
@@ -94,10 +94,12 @@ impl Driver<'_> {
     /// The member, if it runs in this process.
     fn embedded(&self, name: &str) -> Result<&Member, StepError> {
         let member = self.member(name)?;
-        member.api().map(|_| member).ok_or_else(|| not_in_reach(name))
+        member.api().map(|_| member).ok_or_else(|| not_in_this_process(name))
     }
 }
 
-fn not_in_reach(name: &str) -> StepError {
-    StepError::Broken(format!("{name} does not run in this process: what it holds is not in reach"))
+fn not_in_this_process(name: &str) -> StepError {
+    StepError::Broken(format!(
+        "{name} does not run in this process, so that its data cannot be deleted or restored"
+    ))
 }

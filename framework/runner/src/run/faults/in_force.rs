@@ -14,19 +14,19 @@ use crate::run::steps::nodes::fault_of_problem;
 use crate::run::steps::objects::FAULT_FIELD_MANAGER;
 use crate::scenario::{Disturbance, MemberRef, Scale, Taint, Victims};
 
-/// A disturbance in force, to be undone.
+/// A fault in force.
 pub(super) enum InForce {
-    /// Undone when dropped.
+    /// Dropping the guards ends the fault.
     Guards { _guards: Vec<FaultGuard> },
-    /// Members have lost what they held, or are about to.
+    /// Members have lost their data, or will be restored from a backup.
     DataLoss(ActiveDataLoss),
-    /// The controllers die of a write to come, unless it is dropped before.
+    /// The controllers will crash at a later write, unless the guard is dropped before.
     ArmedCrash { _guard: GateGuard },
-    /// Of several that change the same, the last to go undoes it.
+    /// A change that several faults may have made. The last of them undoes it.
     Shared(String),
 }
 
-/// How what several disturbances may change becomes what it was before the first.
+/// How a shared change is undone.
 pub(super) enum Undo {
     Start,
     EndRival,
@@ -36,20 +36,20 @@ pub(super) enum Undo {
     Object(Box<OriginalObject>),
 }
 
-/// The changes in force by name: how many faults made each of them, and how the last of these undoes it.
+/// The shared changes in force by name: how many faults made each of them, and how the last fault undoes it.
 pub(super) type SharedChanges = BTreeMap<String, (usize, Undo)>;
 
-/// What is wrong with a member: with the way to it, or with the node that it is.
+/// A fault of a member: of its connection, or of the node itself.
 enum MemberFault {
     Link(Fault),
     Node(&'static str, NodeFault),
 }
 
-/// What those share that have killed the controllers.
+/// The name of the shared change that kills the controllers.
 const CONTROLLERS: &str = "controllers";
 
 impl Driver<'_> {
-    /// Brings a disturbance about; `None` where nobody plays the part that it would strike.
+    /// Begins a fault. Returns `None` if the member or object that it refers to does not exist now.
     pub(super) async fn begin(
         &mut self,
         fault: &Disturbance,
@@ -70,17 +70,17 @@ impl Driver<'_> {
             let guards = self.set_clocks(skew).await?;
             return Ok(guards.map(|guards| InForce::Guards { _guards: guards }));
         }
-        if let Some((victims, way)) = self.member_fault(fault)? {
+        if let Some((victims, fault)) = self.member_fault(fault)? {
             let Some(members) = self.victims_now(victims) else { return Ok(None) };
             self.ask_permission(&members).await?;
-            let guards = members.iter().map(|member| match &way {
+            let guards = members.iter().map(|member| match &fault {
                 MemberFault::Link(fault) => self.break_link(member, *fault),
                 MemberFault::Node(kind, fault) => self.break_node(member, kind, fault),
             });
             return Ok(Some(InForce::Guards { _guards: guards.collect::<Result<_, StepError>>()? }));
         }
         let (what, undo) = match self.change(fault).await {
-            // What it would change is not there now.
+            // The object to be changed does not exist now.
             Err(StepError::Unmet { .. }) => return Ok(None),
             changed => changed?,
         };
@@ -97,7 +97,7 @@ impl Driver<'_> {
         Ok(Some(InForce::Shared(what)))
     }
 
-    /// What goes wrong with members, and with which, if that is what `fault` is.
+    /// The members and their fault, if `fault` is one of members.
     fn member_fault<'f>(
         &self,
         fault: &'f Disturbance,
@@ -125,7 +125,7 @@ impl Driver<'_> {
         }))
     }
 
-    /// The members that are meant, if anybody plays their part now.
+    /// The names of the victims, or `None` if no member matches the selector now.
     pub(in crate::run) fn victims_now(&self, victims: &Victims) -> Option<Vec<String>> {
         match victims {
             Victims::Member(member) => Some(vec![self.member_name(member).ok()?]),
@@ -133,7 +133,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Changes what a disturbance changes, and answers what that is and how it becomes what it was.
+    /// Makes the change of a fault. Returns the name of the change and how it is undone.
     async fn change(&mut self, fault: &Disturbance) -> Result<(String, Undo), StepError> {
         Ok(match fault {
             Disturbance::Taint(taint) => {
@@ -181,7 +181,7 @@ impl Driver<'_> {
         })
     }
 
-    /// The controllers have died of a write, and are dead for as long as that was to be expected.
+    /// Records that the controllers crashed at a write. They stay dead until the window of the crash ends.
     pub(super) fn crash_controllers(
         &mut self,
         in_force: &mut BTreeMap<usize, InForce>,
@@ -195,7 +195,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Undoes a disturbance. Answers with what cannot be undone yet.
+    /// Ends a fault. Returns what cannot be undone yet.
     pub(super) async fn end(
         &mut self,
         in_force: Option<InForce>,
@@ -205,7 +205,7 @@ impl Driver<'_> {
             Some(InForce::Shared(what)) => what,
             Some(InForce::ArmedCrash { _guard: guard }) => {
                 drop(guard);
-                // Who has died just now never gets an answer.
+                // The controllers crashed at this instant: the request that crashed them never gets a response.
                 if self.fleet.gate().struck().now_or_never().is_some() {
                     self.kill();
                     self.start().await?;
@@ -227,7 +227,7 @@ impl Driver<'_> {
             Some(Undo::Start) => self.start().await?,
             Some(Undo::EndRival) => self.end_rival(),
             Some(Undo::Untaint(taint)) => match self.edit_taints(&taint, false).await {
-                // A member that has left the fleet has no taints.
+                // A member that left the fleet has no taints.
                 Ok(()) | Err(StepError::Unmet { .. }) => {}
                 broken => broken?,
             },

@@ -1,4 +1,4 @@
-//! The faults of a scenario that begin and end on their own, and how each is undone.
+//! The faults of the step `faults`, which begin and end on their own, and how each is undone.
 
 pub(in crate::run) mod clocks;
 pub(in crate::run) mod control_plane;

@@ -1,4 +1,4 @@
-//! Objects as they were before a disturbance, and how they become so again.
+//! Remembers objects before a fault changes or deletes them, and puts them back afterwards.
 
 use std::fmt;
 
@@ -11,21 +11,23 @@ use crate::run::driver::{Driver, StepError};
 use crate::run::steps::objects::{ObjectRequest, refused};
 use crate::scenario::{Manifest, Place};
 
-/// An object before it was changed, or deleted.
+/// An object before a fault changed or deleted it.
 pub(in crate::run) struct OriginalObject {
     request: ObjectRequest,
     was: Option<DynamicObject>,
-    /// Whether it is the control plane that sees to it that it is as it should be.
+    /// Whether this is a copy in a member, which the control plane restores.
     is_a_copy: bool,
-    /// Whether it is deleted, and not only changed.
+    /// Whether the object was deleted, and not only changed.
     deleted: bool,
 }
 
-/// What the control plane's controllers write on templates: nobody would write that who makes them again.
+/// Prefixes of labels and annotations that controllers set. They are dropped when the object is created again, as a
+/// user would do it.
 const CLAIMS: [&str; 2] = ["propagationpolicy.karmada.io/", "clusterpropagationpolicy.karmada.io/"];
 
 impl Driver<'_> {
-    /// The object that is meant, as it is before it is `deleted`, or changed. One that is being deleted is as good as gone.
+    /// The object before it is changed or, with `deleted`, deleted. An object with a deletion timestamp counts as
+    /// deleted.
     pub(in crate::run) async fn original_object(
         &self,
         place: &Place,
@@ -34,13 +36,13 @@ impl Driver<'_> {
     ) -> Result<OriginalObject, StepError> {
         let request = self.request(place, object)?;
         let was = request.api.get_opt(&request.name).await;
-        let was = was.map_err(|error| refused(&request, "is looked at", &error))?;
+        let was = was.map_err(|error| refused(&request, "can be read", &error))?;
         let is_a_copy = matches!(place, Place::Member(_)) && was.is_some();
         let was = was.filter(|was| was.metadata.deletion_timestamp.is_none());
         Ok(OriginalObject { request, was, is_a_copy, deleted })
     }
 
-    /// The object of a member, as it is. When it is made again, nobody taints it.
+    /// The present object of a member, without its taints.
     pub(in crate::run) async fn original_member(&self, member: &str) -> Result<OriginalObject, StepError> {
         let kind = if self.cluster.is_some() { node_objects::nodes() } else { objects::clusters() };
         let api = Api::all_with(self.client.clone(), &kind);
@@ -50,14 +52,15 @@ impl Driver<'_> {
         let request =
             ObjectRequest { place: Place::ControlPlane.to_string(), api, name: member.to_owned(), wanted };
         let was = request.api.get(member).await;
-        let mut was = was.map_err(|error| refused(&request, "is looked at", &error))?;
+        let mut was = was.map_err(|error| refused(&request, "can be read", &error))?;
         if let Some(spec) = was.data.get_mut("spec").and_then(Value::as_object_mut) {
             spec.remove("taints");
         }
         Ok(OriginalObject { request, was: Some(was), is_a_copy: false, deleted: true })
     }
 
-    /// Makes the object what it was. Answers whether that is done: what is being deleted still cannot be made again.
+    /// Puts the object back. Returns false if that must wait: an object cannot be created while the old one is being
+    /// deleted.
     pub(in crate::run) async fn put_back(&self, before: &OriginalObject) -> Result<bool, StepError> {
         let OriginalObject { request, was, is_a_copy, deleted } = before;
         if *is_a_copy {
@@ -65,10 +68,10 @@ impl Driver<'_> {
         }
         loop {
             let now = request.api.get_opt(&request.name).await;
-            let now = now.map_err(|error| refused(request, "is looked at", &error))?;
+            let now = now.map_err(|error| refused(request, "can be read", &error))?;
             let (step, result) = match (was, now) {
                 (None, None) => return Ok(true),
-                // Somebody else has deleted it since: what was changed of it went with it.
+                // Another client has deleted the object since. The change went with it.
                 (Some(_), None) if !deleted => return Ok(true),
                 (Some(_), Some(now)) if now.metadata.deletion_timestamp.is_some() => return Ok(false),
                 (None, Some(_)) => {
@@ -90,23 +93,23 @@ impl Driver<'_> {
                     self.mark(step, &[("object", &request.to_string())]);
                     return Ok(true);
                 }
-                // Somebody was faster: what is there now?
+                // Another client was faster. The loop reads the object again.
                 Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {}
-                Err(error) => return Err(refused(request, "is what it was", &error)),
+                Err(error) => return Err(refused(request, "can be put back", &error)),
             }
         }
     }
 }
 
 impl OriginalObject {
-    /// What `other` changed of the same object is to become what it was before this, too.
+    /// Adds the fields that `other` changed in the same object.
     pub(in crate::run) fn merge(&mut self, other: &Self) {
         self.deleted |= other.deleted;
         merge(&mut self.request.wanted, &other.request.wanted);
     }
 }
 
-/// Adds to `whole` what is in `more`.
+/// Adds the fields of `more` to `whole`.
 fn merge(whole: &mut Value, more: &Value) {
     match (whole, more) {
         (Value::Object(whole), Value::Object(more)) => {
@@ -118,7 +121,7 @@ fn merge(whole: &mut Value, more: &Value) {
     }
 }
 
-/// The object as a person would make it again.
+/// The object as a user would create it again.
 fn made_again(was: &DynamicObject) -> DynamicObject {
     let mut object = was.clone();
     let metadata = std::mem::take(&mut object.metadata);
@@ -137,11 +140,13 @@ fn made_again(was: &DynamicObject) -> DynamicObject {
     object
 }
 
-/// The object as it is `now`, but with what was `applied` to it as it `was` before.
+/// The object as it is `now`, with the fields of `applied` set back to their values in `was`.
 fn reverted(now: &Value, applied: &Value, was: &Value) -> Result<DynamicObject, StepError> {
     let mut now = now.clone();
     revert(&mut now, applied, was);
-    serde_json::from_value(now).map_err(|error| StepError::Broken(format!("an object is none: {error}")))
+    serde_json::from_value(now).map_err(|error| {
+        StepError::Broken(format!("internal error: an object that is put back is invalid: {error}"))
+    })
 }
 
 fn revert(now: &mut Value, applied: &Value, was: &Value) {
@@ -173,17 +178,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_applied_becomes_what_it_was() {
+    fn only_the_applied_fields_are_put_back() {
         let was = json!({"metadata": {"name": "a"}, "spec": {"size": 1, "place": {"zone": "a"}}});
         let applied = json!({"metadata": {"name": "a"}, "spec": {"size": 2, "place": {"region": "b"}}});
         let mut both = applied;
         merge(&mut both, &json!({"spec": {"colour": "red"}}));
         let applied = both;
         let mut now = json!({"metadata": {"name": "a", "uid": "7"},
-            "spec": {"size": 2, "place": {"zone": "c", "region": "b"}, "told": true, "colour": "red"}});
+            "spec": {"size": 2, "place": {"zone": "c", "region": "b"}, "ready": true, "colour": "red"}});
         revert(&mut now, &applied, &was);
         let wanted = json!({"metadata": {"name": "a", "uid": "7"},
-            "spec": {"size": 1, "place": {"zone": "c"}, "told": true}});
+            "spec": {"size": 1, "place": {"zone": "c"}, "ready": true}});
         assert_eq!(now, wanted);
     }
 }

@@ -1,4 +1,4 @@
-//! The step `faults`: disturbances that come and go, each on its own, until the last is undone.
+//! The step `faults`: begins and ends each fault at its time, and returns when the last one is undone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::scenario::{Trigger, Window};
 use capsize_history::facts::World;
 use capsize_judge::text::span;
 
-/// What is to happen when. At one instant, what ends does so before anything begins.
+/// What happens when. At one instant, ends come before beginnings.
 type Agenda = BTreeSet<(Instant, Edge, usize)>;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,10 +22,10 @@ enum Edge {
     Begin,
 }
 
-/// After so long it is tried again to make what is being deleted still.
+/// How long to wait before trying again to create an object that is still being deleted.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A trigger with its member resolved.
+/// A window that waits for its trigger, with the member resolved.
 struct Awaited<'a> {
     window: usize,
     member: String,
@@ -33,7 +33,7 @@ struct Awaited<'a> {
 }
 
 impl Driver<'_> {
-    /// Lets all of `windows` come and go.
+    /// Begins and ends the faults of all `windows`.
     pub(in crate::run) async fn faults(&mut self, windows: &[Spanned<Window>]) -> Result<(), StepError> {
         let mut agenda = Agenda::new();
         let mut awaited = Vec::new();
@@ -41,7 +41,7 @@ impl Driver<'_> {
             match &window.value.after {
                 None => drop(agenda.insert((self.begins(&window.value)?, Edge::Begin, index))),
                 Some(after) => {
-                    // A part that nobody plays now has nothing to wait for.
+                    // A trigger whose member does not exist now never fires.
                     let member = self.member_name(&after.value.about().0.value).ok();
                     let trigger = &after.value;
                     awaited.extend(member.map(|member| Awaited { window: index, member, trigger }));
@@ -87,18 +87,18 @@ impl Driver<'_> {
         }
     }
 
-    /// When to try again to undo the window `index`, which could not be undone now.
+    /// When to try again to undo the fault of the window `index`, which could not be undone now.
     fn retry_at(&self, overdue: &mut BTreeMap<usize, Instant>, index: usize) -> Result<Instant, StepError> {
         let within = self.wait_limits().removal(self.tolerated);
         let since = *overdue.entry(index).or_insert_with(Instant::now);
         if since.elapsed() <= within {
             return Ok(Instant::now() + RETRY_INTERVAL);
         }
-        let expected = "what was deleted is gone, so that it can be made again".to_owned();
-        Err(StepError::Unmet { expected, seen: format!("after {}: it is there still", span(within)) })
+        let expected = "the deleted object is gone, so that it can be created again".to_owned();
+        Err(StepError::Unmet { expected, seen: format!("after {}: it still exists", span(within)) })
     }
 
-    /// When a window begins that waits for nothing more.
+    /// When a window begins whose trigger has fired.
     fn begins(&self, window: &Window) -> Result<Instant, StepError> {
         Ok(Instant::now() + self.length(&window.at)?)
     }

@@ -1,4 +1,4 @@
-//! The steps that do something.
+//! The steps that change workloads, taints, members and controllers.
 
 use capsize_clusters::StartUp;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -31,13 +31,13 @@ impl Driver<'_> {
         let patch = json!({"spec": {"replicas": scale.to}});
         let api = self.api(&objects::deployments());
         let patched = api.patch(&scale.workload.value, &PatchParams::default(), &Patch::Merge(&patch)).await;
-        patched.map(drop).map_err(|error| refused("a change of replicas", &error))
+        patched.map(drop).map_err(|error| refused("the change of replicas", &error))
     }
 
-    /// How many replicas the workload that is to be scaled wants as it is.
+    /// The number of replicas that the workload wants now.
     pub(in crate::run) async fn replicas(&self, scale: &Scale) -> Result<u32, StepError> {
         let template = self.api(&objects::deployments()).get(&scale.workload.value).await;
-        let template = template.map_err(|error| refused("a look at the workload", &error))?;
+        let template = template.map_err(|error| refused("a request for the workload", &error))?;
         let replicas = template.data.pointer("/spec/replicas").and_then(Value::as_u64);
         Ok(replicas.and_then(|replicas| replicas.try_into().ok()).unwrap_or(1))
     }
@@ -65,18 +65,18 @@ impl Driver<'_> {
         let api = self.member_api();
         loop {
             let mut cluster =
-                api.get(&name).await.map_err(|error| refused("a look at the member", &error))?;
+                api.get(&name).await.map_err(|error| refused("a request for the member", &error))?;
             let taints = cluster.data.pointer("/spec/taints").and_then(Value::as_array);
             let other = |taint: &&Value| taint["key"] != key.as_str() || taint["effect"] != effect.as_str();
             let mut taints: Vec<Value> = taints.into_iter().flatten().filter(other).cloned().collect();
             if add {
-                // A person's machine is another one, whose clock is right.
+                // The user works on another machine, whose clock is right.
                 taints.push(objects::taint(&key, &effect, self.clock.steady()));
             }
             cluster.data["spec"]["taints"] = Value::Array(taints);
             match api.replace(&name, &PostParams::default(), &cluster).await {
                 Err(kube::Error::Api(status)) if status.is_conflict() => {}
-                result => return result.map(drop).map_err(|error| refused("a change of taints", &error)),
+                result => return result.map(drop).map_err(|error| refused("the change of taints", &error)),
             }
         }
     }
@@ -132,8 +132,9 @@ impl Driver<'_> {
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.retain(|_, value| !value.is_null());
         }
-        let object: DynamicObject = serde_json::from_value(object)
-            .map_err(|error| StepError::Broken(format!("an object of ours is none: {error}")))?;
+        let object: DynamicObject = serde_json::from_value(object).map_err(|error| {
+            StepError::Broken(format!("internal error: a generated object is invalid: {error}"))
+        })?;
         let what = format!("the new {} {}", kind.kind, object.name_any());
         let api: Api<DynamicObject> = match namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), &namespace, kind),
@@ -143,7 +144,7 @@ impl Driver<'_> {
         created.map(drop).map_err(|error| refused(&what, &error))
     }
 
-    /// The objects of the members.
+    /// The API of the objects that stand for members.
     fn member_api(&self) -> Api<DynamicObject> {
         let kind = if self.cluster.is_some() { node_objects::nodes() } else { objects::clusters() };
         Api::all_with(self.client.clone(), &kind)
@@ -155,5 +156,5 @@ impl Driver<'_> {
 }
 
 fn refused(what: &str, error: &kube::Error) -> StepError {
-    StepError::Unmet { expected: format!("the control plane takes {what}"), seen: error.to_string() }
+    StepError::Unmet { expected: format!("the API server accepts {what}"), seen: error.to_string() }
 }

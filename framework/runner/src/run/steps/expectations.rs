@@ -1,4 +1,4 @@
-//! The steps that wait until something holds, or see to it that it does not cease to.
+//! The steps that wait until a state is reached, or check that a state lasts.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Driver<'_> {
                 let subject = Subject::Member(member.clone());
                 self.until(what, subject, within, move |world, _| !world.members.contains_key(&member)).await
             }
-            _ => Err(StepError::Broken("a step that does something is no expectation".into())),
+            _ => Err(StepError::Broken("internal error: this step is not an expectation".into())),
         }
     }
 
@@ -198,7 +198,7 @@ impl Driver<'_> {
         let lasted =
             self.log.look(|_, evictions| latest(evictions)).and_then(|it| Some(it.ended? - it.began));
         let lasted = lasted.unwrap_or_default();
-        // The time stamp from which a task is counted has whole seconds.
+        // The timestamp from which a task is counted has whole seconds.
         if lasted + Duration::from_secs(1) >= least {
             return Ok(());
         }
@@ -212,8 +212,8 @@ pub(in crate::run) fn has_taint(world: &World, member: &str, key: &str, effect: 
     world.members.get(member).is_some_and(|member| member.taints.iter().any(this))
 }
 
-/// Whether nothing moves: as many replicas are assigned as are wanted, they run and are told to be healthy where they are not
-/// held back, and no eviction is under way.
+/// Returns true if a workload is at rest: all wanted replicas are assigned, they run and are reported healthy unless
+/// delivery is suspended, and no eviction is in progress.
 pub(in crate::run) fn is_settled(workload: &Workload) -> bool {
     use capsize_history::facts::Scheduling;
     let assigned = &workload.assignment;
@@ -224,14 +224,15 @@ pub(in crate::run) fn is_settled(workload: &Workload) -> bool {
         }
     };
     let well = |(member, replicas): (&String, &u64)| {
-        let told =
+        let healthy =
             workload.instances.get(member).is_some_and(|instance| instance.health == InstanceHealth::Healthy);
         let runs = workload.running.get(member);
-        // Where nobody is assigned any, the manifest asks for as many as the template, which a lazy policy lets change alone.
+        // Without assigned replicas, the manifest asks for as many as the template, which may differ under a lazy
+        // policy.
         let asked = workload.deliveries.get(member).filter(|_| workload.replicas == 0);
         let replicas = asked.map_or(*replicas, |delivery| delivery.replicas);
         let ready = runs.is_some_and(|running| running.replicas == replicas && running.ready == replicas);
-        told && ready || workload.held_back.from(member)
+        healthy && ready || workload.held_back.from(member)
     };
     !assigned.is_empty() && whole && workload.evictions.is_empty() && assigned.iter().all(well)
 }

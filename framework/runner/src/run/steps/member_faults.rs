@@ -10,7 +10,7 @@ use crate::run::log::Log;
 use crate::scenario::{self, BreakdownKind, ConnectionFault, Flap};
 
 impl Driver<'_> {
-    /// Resolves the member that a step breaks, and names it.
+    /// The name of the member that a step breaks. Later steps can use `alias` for it.
     pub(in crate::run) fn resolve_member(
         &mut self,
         member: &scenario::MemberRef,
@@ -23,7 +23,7 @@ impl Driver<'_> {
         Ok(name)
     }
 
-    /// Resolves the members that a step breaks, and names the one if it is one.
+    /// The names of the members that a step breaks. Later steps can use `alias` if it is one member.
     pub(in crate::run) fn resolve_victims(
         &mut self,
         victims: &scenario::Victims,
@@ -35,7 +35,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Lets `fault` strike all of `members` at once, at a moment of the target's cycle of probes that the seed chooses.
+    /// Begins `fault` on all of `members` at once. The seed chooses the moment within the probe cycle of the target.
     pub(in crate::run) async fn strike(&mut self, members: &[String], fault: Fault) -> Result<(), StepError> {
         self.wait_for_random_phase().await;
         self.ask_permission(members).await?;
@@ -46,16 +46,14 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Asks for leave to strike these, too.
+    /// Asks the provider whether faults may strike these members, too.
     pub(in crate::run) async fn ask_permission(&self, members: &[String]) -> Result<(), StepError> {
         self.permission.ask(self.flapping.keys().chain(members)).await.map_err(StepError::Broken)
     }
 
-    pub(in crate::run) fn connection_fault(
-        &self,
-        connection_fault: &ConnectionFault,
-    ) -> Result<Fault, StepError> {
-        Ok(match connection_fault {
+    /// The fault that the step `disturb` describes, with lengths of time resolved.
+    pub(in crate::run) fn connection_fault(&self, fault: &ConnectionFault) -> Result<Fault, StepError> {
+        Ok(match fault {
             ConnectionFault::Jitter(by) => Fault::Jitter { by: self.length(by)? },
             ConnectionFault::Bandwidth(rate) => Fault::Bandwidth { rate: *rate },
             ConnectionFault::Cut => Fault::Cut,
@@ -69,7 +67,7 @@ impl Driver<'_> {
         })
     }
 
-    /// Lets the machines of all of `members` break down, as [`Self::strike`].
+    /// Breaks the machines of all of `members` at once, as [`Self::strike`] does with connections.
     pub(in crate::run) async fn break_down(
         &mut self,
         members: &[String],
@@ -87,11 +85,11 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Mends the machines of those of `members` that broke down, and answers how many there were.
+    /// Repairs the broken machines of `members`. Returns how many there were.
     async fn mend(&mut self, members: &[String]) -> Result<usize, StepError> {
         let mended = self.broken_machines.extract_if(.., |(broken, _)| members.contains(broken));
         let mended: Vec<_> = mended.collect();
-        // What broke last is mended first: nothing else can be done to what has stopped.
+        // The latest breakdown is repaired first: nothing can be done to a machine while it is stopped.
         for (member, how) in mended.iter().rev() {
             let whole = self.machine(member)?.mend(*how).await;
             whole.map_err(|error| StepError::Broken(error.to_string()))?;
@@ -101,11 +99,12 @@ impl Driver<'_> {
     }
 
     fn machine(&self, member: &str) -> Result<&dyn Machine, StepError> {
-        let none = || StepError::Broken(format!("{member} runs in this process, on no machine of its own"));
+        let none =
+            || StepError::Broken(format!("{member} runs in this process and has no machine of its own"));
         self.member(member)?.machine().ok_or_else(none)
     }
 
-    /// Lets `fault` strike the link to `member`, or its gate, at once.
+    /// Begins `fault` on the connection to `member`, or on its API server, at once.
     pub(in crate::run) fn break_link(&self, member: &str, fault: Fault) -> Result<FaultGuard, StepError> {
         let (log, struck) = (self.log.clone(), self.member(member)?);
         Ok(fault.begin(member, (struck.link(), struck.gate()), move |mark| log.mark(mark)))
@@ -154,8 +153,8 @@ impl Driver<'_> {
         let mended = self.mend(members).await?;
         let flapping: Vec<_> = members.iter().filter_map(|member| self.flapping.remove(member)).collect();
         if before == self.faults.len() && mended == 0 && flapping.is_empty() {
-            let expected = format!("something that is wrong with {}, to heal it", members.join(", "));
-            return Err(StepError::Unmet { expected, seen: "nothing is".into() });
+            let expected = format!("a fault in force on {}, which `heal` ends", members.join(", "));
+            return Err(StepError::Unmet { expected, seen: "there is none".into() });
         }
         for mut flapping in flapping {
             flapping.shutdown().await;

@@ -16,6 +16,7 @@ use crate::nemesis::Fault;
 use crate::scenario::Step;
 
 impl Driver<'_> {
+    /// Performs a step.
     pub(in crate::run) async fn step(&mut self, step: &Step) -> Result<(), StepError> {
         match step {
             Step::Workload(workload) => self.workload(workload).await,
@@ -87,7 +88,7 @@ impl Driver<'_> {
         }
     }
 
-    /// A step that may as well not come about.
+    /// Performs a step whose failure is recorded and otherwise ignored.
     async fn perhaps(&mut self, step: &Step) -> Result<(), StepError> {
         match Box::pin(self.step(step)).await {
             Err(StepError::Unmet { expected, .. }) => {

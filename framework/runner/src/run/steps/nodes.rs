@@ -1,4 +1,4 @@
-//! The steps of scenarios that run on a cluster with nodes, as far as they are not those of fleets.
+//! The steps for clusters with nodes that differ from those for fleets.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use crate::scenario::{
 use capsize_history::facts::{SKEW, Taint, World};
 use capsize_judge::text::span;
 
-/// What is wrong with a node that says so, and what histories call that.
-pub(in crate::run) fn fault_of_problem(ill: NodeProblem) -> (&'static str, NodeFault) {
+/// The fault behind a node condition, with its name in histories.
+pub(in crate::run) fn fault_of_problem(problem: NodeProblem) -> (&'static str, NodeFault) {
     let pressure = |condition: &str| ("pressure", NodeFault::Pressure(condition.into()));
-    match ill {
+    match problem {
         NodeProblem::NotReady => ("not-ready", NodeFault::NotReady),
         NodeProblem::MemoryPressure => pressure("MemoryPressure"),
         NodeProblem::DiskPressure => pressure("DiskPressure"),
@@ -32,7 +32,8 @@ pub(in crate::run) fn fault_of_problem(ill: NodeProblem) -> (&'static str, NodeF
 
 impl Driver<'_> {
     fn cluster(&self) -> Result<&Cluster, StepError> {
-        self.cluster.ok_or_else(|| StepError::Broken("this runs on a fleet, which has no nodes".into()))
+        self.cluster
+            .ok_or_else(|| StepError::Broken("this scenario runs on a fleet, which has no nodes".into()))
     }
 
     pub(in crate::run) async fn pods(&mut self, pods: &Pods) -> Result<(), StepError> {
@@ -59,7 +60,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Lets `fault` strike all of `nodes` at once, at a moment of their heartbeat that the seed chooses.
+    /// Begins `fault` on all of `nodes` at once. The seed chooses the moment within their heartbeat.
     pub(in crate::run) async fn strike_nodes(
         &mut self,
         nodes: &[String],
@@ -74,7 +75,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Lets `fault` strike a node at once.
+    /// Begins `fault` on one node at once.
     pub(in crate::run) fn break_node(
         &self,
         node: &str,
@@ -195,7 +196,7 @@ impl Driver<'_> {
         self.until(what, Subject::Pods(name.clone()), within, holds).await
     }
 
-    /// Lets a part of the target's cycle of signs of life pass that the seed chooses.
+    /// Waits for a part of the probe or heartbeat cycle. The seed chooses its length.
     pub(in crate::run) async fn wait_for_random_phase(&mut self) {
         let cycle = self.profile.timings.status_update_frequency;
         let moment = self.phase.random_range(0..=cycle.as_micros().try_into().unwrap_or(u64::MAX));

@@ -1,4 +1,4 @@
-//! The steps about any object: they ask the API server of the control plane, or of a member past its link.
+//! The steps about any object, in the control plane or in a member. Member faults do not affect them.
 
 use std::fmt;
 use std::pin::pin;
@@ -17,13 +17,14 @@ use crate::run::driver::{Driver, StepError};
 use crate::scenario::{Apply, Delete, Manifest, MemberRef, Place, Seen, SeenFor, Subresource, lacks};
 use capsize_judge::text::span;
 
-/// Who applies what a scenario is about.
+/// The field manager of the objects that a scenario applies.
 pub(in crate::run) const FIELD_MANAGER: &str = "capsize";
 
-/// Who applies what disturbs: somebody else, so that what was applied before is not taken for left out now.
+/// The field manager of the objects that faults apply. With the first one, server-side apply would remove the fields
+/// that an earlier step applied.
 pub(in crate::run) const FAULT_FIELD_MANAGER: &str = "capsize-disturbance";
 
-/// An object somewhere, and what a step asks of it.
+/// An object in one API server, and the content that a step asks for.
 pub(in crate::run) struct ObjectRequest {
     pub(in crate::run) place: String,
     pub(in crate::run) api: Api<DynamicObject>,
@@ -41,14 +42,14 @@ impl Driver<'_> {
             None => request.api.patch(&request.name, &params, &patch).await,
             Some(Subresource::Status) => request.api.patch_status(&request.name, &params, &patch).await,
         };
-        applied.map(drop).map_err(|error| refused(&request, "is applied", &error))
+        applied.map(drop).map_err(|error| refused(&request, "can be applied", &error))
     }
 
     pub(in crate::run) async fn delete(&self, step: &Delete) -> Result<(), StepError> {
         let request = self.request(&step.from.value, &step.object.value)?;
         self.mark("delete", &[("object", &request.to_string())]);
         let deleted = request.api.delete(&request.name, &DeleteParams::default()).await;
-        deleted.map(drop).map_err(|error| refused(&request, "is deleted", &error))
+        deleted.map(drop).map_err(|error| refused(&request, "can be deleted", &error))
     }
 
     pub(in crate::run) async fn seen(&self, step: &Seen, wanted: bool) -> Result<(), StepError> {
@@ -87,8 +88,8 @@ impl Driver<'_> {
             Place::Member(member) => {
                 let name = self.member_name(member)?;
                 if self.powered_off.contains(&name) {
-                    let expected = format!("{name} answers");
-                    return Err(StepError::Unmet { expected, seen: "it has no power".into() });
+                    let expected = format!("the API server of {name} answers");
+                    return Err(StepError::Unmet { expected, seen: "the member has no power".into() });
                 }
                 let client = self.member(&name)?.onlooker();
                 (name, client)
@@ -108,7 +109,7 @@ impl Driver<'_> {
         Ok(ObjectRequest { place, api, name, wanted })
     }
 
-    /// Whether `holds` comes to hold of what the object lacks, while `within` passes; and what there was last.
+    /// Returns true if `holds` returns true, during `within`, for what the object lacks; and the last such text.
     async fn watch(
         &self,
         request: &ObjectRequest,
@@ -118,7 +119,7 @@ impl Driver<'_> {
         let deadline = Instant::now() + within;
         let mut changes = self.log.changes();
         let mut states = pin!(watch_object(request.api.clone(), &request.name).default_backoff());
-        let mut last = "nothing is known of it".to_owned();
+        let mut last = "the API server has not reported it yet".to_owned();
         loop {
             changes.mark_unchanged();
             self.check_run()?;
@@ -132,10 +133,10 @@ impl Driver<'_> {
                         last = error.to_string();
                         continue;
                     }
-                    None => return Err(StepError::Broken("the watch of an object has ended".into())),
+                    None => return Err(StepError::Broken("internal error: the watch of an object ended".into())),
                 },
                 changed = changes.changed() => {
-                    changed.map_err(|_| StepError::Broken("the log is closed".into()))?;
+                    changed.map_err(|_| StepError::Broken("internal error: the log is closed".into()))?;
                     continue;
                 }
                 () = sleep_until(deadline) => return Ok((false, last)),
@@ -145,7 +146,7 @@ impl Driver<'_> {
                 Some(object) => lacks(&request.typed(&object)?, &request.wanted),
             };
             let holds = holds(lacking.as_deref());
-            last = lacking.unwrap_or_else(|| "it is as said".to_owned());
+            last = lacking.unwrap_or_else(|| "it contains the given fields".to_owned());
             if holds {
                 return Ok((true, last));
             }
@@ -154,10 +155,12 @@ impl Driver<'_> {
 }
 
 impl ObjectRequest {
-    /// The object as JSON. What comes in a list does not say of which kind it is.
+    /// The object as JSON. Objects in a list carry no kind.
     pub(in crate::run) fn typed(&self, object: &DynamicObject) -> Result<Value, StepError> {
         let json = serde_json::to_value(object);
-        let mut json = json.map_err(|error| StepError::Broken(format!("an object is no JSON: {error}")))?;
+        let mut json = json.map_err(|error| {
+            StepError::Broken(format!("internal error: an object cannot be converted to JSON: {error}"))
+        })?;
         for field in ["apiVersion", "kind"] {
             json[field] = self.wanted[field].clone();
         }

@@ -7,7 +7,7 @@ use serde_saphyr::Spanned;
 use crate::run::driver::{Driver, StepError};
 use crate::scenario::{MemberRef, Placed, PlacedOn};
 
-/// The placement that a step asks for, by names.
+/// The placement that a step asks for, with members by name.
 pub(in crate::run) struct WantedPlacement {
     exactly: Option<BTreeMap<String, Option<u64>>>,
     members: Option<usize>,

@@ -1,4 +1,4 @@
-//! The step `calm`: whether anything is left of what was wrong.
+//! The step `calm`: waits until every member and workload is at rest, and nothing is left over.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::run::subject::Subject;
 use crate::scenario::Calm;
 use capsize_history::facts::{Health, InstanceHealth, Member, Workload, WorkloadKey, World};
 
-/// What the step waits for, as reports have it.
+/// The expectation of the step, as reports show it.
 pub(crate) const AT_REST: &str = "the fleet is at rest";
 
 impl Driver<'_> {
-    /// Waits until the fleet has been at rest for as long as is asked for, without a break.
+    /// Waits until the fleet has been at rest without a break for the wanted time.
     pub(in crate::run) async fn wait_for_quiescence(&self, calm: &Calm) -> Result<(), StepError> {
         let longest = self.wait_limits().rest(self.tolerated, self.start_up)
             + self.wait_limits().removal(self.tolerated);
@@ -41,8 +41,8 @@ impl Driver<'_> {
     }
 }
 
-/// What is not at rest, if anything: the first of it, by name. Where the members are `nodes`, the workloads are pods. What the
-/// `unkept` members have beside what they should have does not count.
+/// The first member or workload, by name, that is not at rest. With `nodes`, the members are nodes and the workloads
+/// pods. Leftover copies in the members `leftovers_allowed` do not count.
 pub(in crate::run) fn first_unsettled<'w>(
     world: &'w World,
     nodes: bool,
@@ -60,7 +60,7 @@ pub(in crate::run) fn first_unsettled<'w>(
     workloads.find(|(key, workload)| !rests(key, workload)).map(|(key, _)| Unsettled::Workload(key.name()))
 }
 
-/// Whom it is that is not at rest.
+/// A member or workload that is not at rest.
 pub(in crate::run) enum Unsettled<'a> {
     Member(&'a str),
     Workload(&'a str),
@@ -70,7 +70,7 @@ fn is_well(member: &Member) -> bool {
     member.health == Some(Health::Ready) && member.taints.is_empty() && !member.leaving
 }
 
-/// Bound to a node, ready there, and not being deleted.
+/// Returns true if the pod is bound to a node, ready there, and not being deleted.
 fn is_ready_somewhere(pod: &Workload) -> bool {
     let ready = |node: &String| {
         pod.instances.get(node).is_some_and(|instance| instance.health == InstanceHealth::Healthy)
@@ -78,7 +78,7 @@ fn is_ready_somewhere(pod: &Workload) -> bool {
     pod.evictions.is_empty() && pod.assignment.keys().next().is_some_and(ready)
 }
 
-/// At rest, delivered to its members and to no others, and left nowhere else.
+/// Returns true if the workload is at rest, delivered to its members and to no others, and left over nowhere else.
 fn is_where_it_belongs(
     key: &WorkloadKey,
     workload: &Workload,
@@ -88,7 +88,7 @@ fn is_where_it_belongs(
     let belongs = |member: &String| workload.targets().any(|target| target == member);
     let managed = workload.running.iter().filter(|(_, running)| running.managed).map(|(member, _)| member);
     let managed = managed.filter(|member| !leftovers_allowed.contains(*member));
-    // What only others need is placed nowhere of its own, also when nobody needs it any more.
+    // A dependency without a placement of its own is assigned nowhere, also if no workload needs it any more.
     let has_a_place = workload.placeable || !workload.policy.is_empty();
     let placed_by_nobody =
         !workload.required_by.is_empty() || !has_a_place || is_left_behind(key, workload, world);
@@ -96,8 +96,8 @@ fn is_where_it_belongs(
         && workload.deliveries.keys().chain(managed).all(belongs)
 }
 
-/// Whether its policy is lazy, and says something else by now than the record, which may be fit for no member: that stays so
-/// until the template changes.
+/// Returns true if the policy is lazy and differs from the record. The record may then fit no member until the template
+/// changes.
 fn is_left_behind(key: &WorkloadKey, workload: &Workload, world: &World) -> bool {
     let claimed = world.templates.get(key).map_or(&workload.policy, |template| &template.policy);
     world.policies.get(claimed).is_some_and(|policy| policy.lazy && policy.placement != workload.placement)
