@@ -1,4 +1,4 @@
-//! A clock that is wrong, and how that begins and ends.
+//! Sets a clock wrong, and records when that begins and ends.
 
 use capsize_clock::Clock;
 use jiff::SignedDuration;
@@ -8,8 +8,8 @@ use super::{FaultGuard, fault_mark};
 use capsize_history::Mark;
 use capsize_history::facts::SKEW;
 
-/// Sets `clock`, which is that of this member or else of the control plane, wrong until the guard is dropped. `record` is given the
-/// mark of that now, and the mark of its end then.
+/// Sets `clock` wrong until the guard is dropped. It is the clock of `member`, or of the control plane if `member` is
+/// `None`. `record` receives a mark now, and another one at the end.
 pub fn set_off(
     clock: Clock,
     by: SignedDuration,

@@ -1,4 +1,4 @@
-//! One fault between the control plane and a member, and how it begins and ends.
+//! One fault of the connection to a member or of its API server, with its beginning and its end.
 
 use std::any::Any;
 use std::num::NonZeroU32;
@@ -12,76 +12,76 @@ use super::fault_mark;
 use super::trouble::describe;
 use capsize_history::Mark;
 
-/// What can be wrong between the control plane and a member.
+/// A fault between the control plane and a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Fault {
-    /// Connections are refused and open ones reset.
+    /// Connections are refused, and open ones are reset.
     Refuse,
-    /// Packets vanish.
+    /// Packets are dropped.
     Partition {
-        /// Which.
+        /// The direction.
         direction: Direction,
     },
-    /// Every message is late by this.
+    /// Every message is delayed.
     Delay {
-        /// How much.
+        /// The delay.
         by: Duration,
     },
-    /// Every message is late by up to this, as chance will.
+    /// Every message is delayed by a random time.
     Jitter {
-        /// How much at most.
+        /// The longest delay.
         by: Duration,
     },
-    /// So much gets through.
+    /// The bandwidth is limited.
     Bandwidth {
-        /// Bytes a second, each way.
+        /// Bytes per second in each direction.
         rate: NonZeroU32,
     },
-    /// What is open when it begins is reset, and nothing after that.
+    /// Open connections are reset once, at the beginning of the fault.
     Cut,
     /// New connections are lost.
     Lose {
-        /// How many of a hundred.
+        /// The percentage of connections that are lost.
         percent: u8,
     },
-    /// New connections are refused; open ones stay.
+    /// New connections are refused; open ones continue.
     RefuseNew,
-    /// New connections get no answer; open ones stay.
+    /// New connections get no answer; open ones continue.
     DropNew,
-    /// What is open when it begins has lost its other end, and is not told; new connections work.
+    /// Connections that are open at the beginning lose their other end without notice; new connections work.
     HalfOpen,
-    /// The member's API server answers requests with an error, and does not do what they ask.
+    /// The API server of the member answers requests with an error, and does not perform them.
     Fail {
         /// The error.
         with: ErrorStatus,
-        /// Every how many requests.
+        /// Every how many requests get the error.
         every: u32,
     },
-    /// It takes its time.
+    /// The API server of the member is slow.
     Slow {
-        /// How much longer.
+        /// The delay.
         by: Duration,
-        /// For requests with this verb; for all where nothing is said.
+        /// The verb of the requests that are delayed; all if absent.
         verb: Option<Verb>,
     },
-    /// Watches of it break off.
+    /// The watches on the member end early.
     CutWatches {
-        /// In the place of every how many events.
+        /// In place of every how many events a watch ends.
         every: u32,
     },
 }
 
-/// What a fault strikes, and how.
+/// The part of a member that a fault strikes.
 enum Blow {
-    /// The way to the member.
+    /// The connection to the member.
     Link(LinkFault),
-    /// Its API server, as the control plane sees it.
+    /// The API server of the member, as the control plane observes it.
     Server(ServerFault),
 }
 
 impl Fault {
-    /// The kind, as histories name it.
+    /// The name of the kind in histories.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl Fault {
             Self::RefuseNew => "refuse-new",
             Self::DropNew => "drop-new",
             Self::HalfOpen => "half-open",
-            // A member of which nothing can be had is another matter.
+            // A member that answers no request has a kind of its own.
             Self::Fail { every: 1, .. } => "fail-all",
             Self::Fail { .. } => "fail",
             Self::Slow { .. } => "slow",
@@ -103,8 +103,8 @@ impl Fault {
         }
     }
 
-    /// Lets the fault strike the `link` to `member` or its `gate` until the guard is dropped. `record` is given the mark of
-    /// its beginning now and the mark of its end then.
+    /// Begins the fault on the `link` to `member` or its `gate`. It ends when the guard is dropped. `record` receives a
+    /// mark now, and another one at the end.
     pub fn begin(
         self,
         member: &str,
@@ -159,17 +159,17 @@ impl From<Fault> for Blow {
     }
 }
 
-/// A fault in force. Dropping it undoes the fault and records that it has ended.
+/// A fault in force. Dropping the guard ends the fault and records its end.
 #[must_use = "the fault ends when the guard is dropped"]
 pub struct FaultGuard {
-    /// What undoes it when it is dropped.
+    /// Ends the fault when it is dropped.
     undo: Option<Box<dyn Any + Send>>,
     end: Mark,
     record: Box<dyn Fn(Mark) + Send>,
 }
 
 impl FaultGuard {
-    /// Of a fault that has begun: dropping `undo` undoes it, and `record` is given `end` then.
+    /// The guard of a fault that has begun. Dropping `undo` ends the fault, and `record` receives `end` then.
     pub(super) fn new(undo: impl Any + Send, end: Mark, record: impl Fn(Mark) + Send + 'static) -> Self {
         Self { undo: Some(Box::new(undo)), end, record: Box::new(record) }
     }

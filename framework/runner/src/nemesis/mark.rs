@@ -1,19 +1,19 @@
-//! What a history says of a fault: its kind, whom it hits, and that it begins or ends.
+//! The marks of faults in histories: the kind, the victim, and whether the fault begins or ends.
 
 use capsize_clusters::Breakdown;
 use serde_json::{Map, Value, json};
 
 use capsize_history::Mark;
 
-/// The mark of a fault that is in this `state`; `victim` is the word for what it hits (`cluster`, `node`) and its name, if it
-/// hits one.
+/// The mark of a fault in this `state`. `victim` contains the field for the victim (`cluster`, `node`) and its name, if
+/// there is one.
 #[must_use]
 pub fn fault_mark(kind: &str, victim: Option<(&str, &str)>, state: &str) -> Mark {
     let said = [Some(("fault", kind)), victim, Some(("state", state))];
     Map::from_iter(said.into_iter().flatten().map(|(key, value)| (key.to_owned(), Value::from(value))))
 }
 
-/// The mark of a breakdown of the machine of `member` that is in this `state`.
+/// The mark of a broken machine of `member` in this `state`.
 #[must_use]
 pub fn breakdown_mark(how: Breakdown, member: &str, state: &str) -> Mark {
     let mut mark = fault_mark(how.name(), Some(("cluster", member)), state);

@@ -1,6 +1,6 @@
-//! Faults: data first, applied by a guard that undoes them when it is dropped.
+//! Faults as data. Each is applied by a guard that ends the fault when it is dropped.
 //!
-//! When and where they strike is left to scenarios.
+//! Scenarios decide when and where faults strike.
 
 mod clock;
 mod fault;

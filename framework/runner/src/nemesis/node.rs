@@ -1,4 +1,4 @@
-//! One fault of a node of a cluster, and how it begins and ends.
+//! One fault of a node, with its beginning and its end.
 
 use capsize_clusters::{Kubelet, NodeFault};
 use serde_json::json;
@@ -6,8 +6,8 @@ use serde_json::json;
 use super::{FaultGuard, fault_mark};
 use capsize_history::Mark;
 
-/// Lets `fault` strike a node until the guard is dropped. It is recorded by the name `kind`, by marks of its beginning now
-/// and of its end then.
+/// Begins `fault` on a node. It ends when the guard is dropped. `record` receives a mark of this `kind` now, and
+/// another one at the end.
 pub fn break_node(
     (node, kubelet): (&str, &Kubelet),
     (kind, fault): (&str, NodeFault),

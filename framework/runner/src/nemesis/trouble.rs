@@ -1,4 +1,4 @@
-//! One fault of the control plane's API server, and how it begins and ends. It names no member.
+//! One fault of the API server of the control plane, with its beginning and its end.
 
 use capsize_clusters::{Gate, ServerFault};
 use serde_json::{Value, json};
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{FaultGuard, fault_mark};
 use capsize_history::Mark;
 
-/// Lets `fault` strike those who come through `gate` until the guard is dropped. It is recorded by the name `kind`, by marks
-/// of its beginning now and of its end then.
+/// Begins `fault` for the clients behind `gate`. It ends when the guard is dropped. `record` receives a mark of this
+/// `kind` now, and another one at the end.
 pub fn trouble(
     gate: &Gate,
     kind: &str,
@@ -25,7 +25,7 @@ fn mark(kind: &str, fault: ServerFault, state: &str) -> Mark {
     mark
 }
 
-/// Says how bad it is.
+/// Adds the parameters of the fault to a mark.
 pub(super) fn describe(mark: &mut Mark, fault: ServerFault) {
     let mut say = |key: &str, value: Value| drop(mark.insert(key.to_owned(), value));
     match fault {

@@ -1,5 +1,6 @@
-//! Follows one cluster: its watches, and how exactly it is observed. Through every gap: what a watch has missed is found
-//! by a new list, and said to be as old as it may be.
+//! Observes one cluster through watches and lists, and measures how exactly it observes.
+//! When a watch has missed events, a new list finds the changes. They are recorded with the longest latency that they
+//! may have.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -19,45 +20,46 @@ use super::known::{Known, Said};
 use super::path::Resource;
 use capsize_history::{LONGEST, Observer};
 
-/// Who is followed, and for what.
+/// A cluster to be recorded.
 pub struct Source {
-    /// Its name in the history: `control-plane`, or that of a member.
+    /// The name in the history: `control-plane`, or the name of a member.
     pub name: String,
-    /// How it is reached.
+    /// The client for the cluster.
     pub client: Client,
-    /// What is recorded of it.
+    /// The resources that are recorded.
     pub resources: Vec<Resource>,
 }
 
-/// What comes of following a cluster.
+/// A message about an observed cluster.
 pub(crate) enum Heard {
-    /// Something was written.
+    /// An object was written or deleted.
     Event(Said),
-    /// What comes next is known so exactly.
+    /// The exactness of the following events.
     Exactness(Observer),
-    /// All that there is has been listed, and is watched.
+    /// All objects have been listed, and are watched.
     Listening,
-    /// It does not answer, or a watch of it failed.
+    /// The cluster does not answer, or a watch failed.
     Deaf(String),
 }
 
-/// Two requests that ask for the time are so far apart. No part of a second is asked about again and again.
+/// The time between two requests for the clock of the cluster. It is not a multiple of a second, so that the requests
+/// fall on different fractions of a second.
 const BETWEEN: Duration = Duration::from_millis(4_870);
 
-/// So many at first, so close to one another that they cover a second.
+/// The first requests, and the time between them. Together they cover one second.
 const AT_FIRST: usize = 12;
 const BETWEEN_AT_FIRST: Duration = Duration::from_millis(91);
 
 /// A request that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// After so many failures in a row the watches are given up as well: their connections may be dead.
+/// After this many failures in a row the watches are opened again: their connections may be dead.
 const FAILURES: u32 = 3;
 
-/// How long after a failure it is tried anew.
+/// The pause after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A cluster being followed.
+/// Observes one cluster.
 pub(crate) struct Follower {
     clock: Clock,
     source: Source,
@@ -65,30 +67,30 @@ pub(crate) struct Follower {
     to: Sender<(usize, Heard)>,
     exactness: Exactness,
     known: Vec<Known>,
-    /// When it was last heard to be there, by the clock's time since its start.
+    /// The time since the start at which the cluster last answered.
     heard: Option<Duration>,
     told: Option<Observer>,
 }
 
-/// Why it is followed no more.
+/// Why the observation ended.
 enum End {
-    /// Nobody listens to us.
+    /// The receiver is gone.
     Unheard,
-    /// It cannot be heard.
+    /// The cluster does not answer.
     Deaf(String),
 }
 
 type Watched = (usize, Result<watcher::Event<DynamicObject>, watcher::Error>);
 
 impl Follower {
-    /// One that tells `to` what it hears, as the cluster at `place`.
+    /// Sends messages about the cluster at `place` to `to`.
     pub(crate) fn new(clock: Clock, source: Source, place: usize, to: Sender<(usize, Heard)>) -> Self {
         let known = source.resources.iter().map(|_| Known::default()).collect();
         let exactness = Exactness::default();
         Self { clock, source, place, to, exactness, known, heard: None, told: None }
     }
 
-    /// Follows it until nobody listens.
+    /// Observes the cluster until the receiver is gone.
     pub(crate) async fn follow(mut self) {
         loop {
             let Err(end) = self.listen().await;
@@ -100,14 +102,14 @@ impl Follower {
         }
     }
 
-    /// Listens until that ends.
+    /// Observes the cluster until a failure.
     async fn listen(&mut self) -> Result<std::convert::Infallible, End> {
         for _ in 0..AT_FIRST {
             let probe = probe(self.clock, &self.source.client).await.map_err(End::Deaf)?;
             self.exactness.take(probe);
             self.clock.sleep(BETWEEN_AT_FIRST).await;
         }
-        // What is found now may have been written at any time since it was last heard.
+        // A change that is found now may have happened at any time since the cluster last answered.
         let silent = self.heard.map_or(Duration::ZERO, |heard| self.clock.elapsed().saturating_sub(heard));
         self.observe(self.exactness.observer_after(&self.source.name, silent)).await?;
         let mut unlisted = self.source.resources.len();
@@ -137,7 +139,7 @@ impl Follower {
                     }
                     Err(why) => {
                         failures += 1;
-                        // Whatever comes of what was asked meanwhile may be as late.
+                        // The responses to earlier requests may be as late.
                         self.exactness.late(PATIENCE);
                         if failures >= FAILURES {
                             return Err(End::Deaf(why));
@@ -161,7 +163,7 @@ impl Follower {
         stream::select_all(self.source.resources.iter().enumerate().map(watch))
     }
 
-    /// Takes what a watch says.
+    /// Processes the event of a watch.
     async fn take(&mut self, place: usize, event: watcher::Event<DynamicObject>) -> Result<(), End> {
         let resource = &self.source.resources[place].kind;
         let kind = (resource.api_version.as_str(), resource.kind.as_str());
@@ -183,18 +185,18 @@ impl Follower {
         Ok(())
     }
 
-    /// It answers, and nothing is outstanding.
+    /// Records that the cluster answers, and that all lists are complete.
     async fn hears(&mut self) -> Result<(), End> {
         self.heard = Some(self.clock.elapsed());
         self.observe(self.exactness.observer(&self.source.name)).await
     }
 
-    /// It does not answer: whatever happens there from now on, nobody knows when.
+    /// Records that the cluster does not answer. The times of later changes are unknown.
     async fn deaf(&mut self) -> Result<(), End> {
         self.observe(self.exactness.observer_after(&self.source.name, LONGEST)).await
     }
 
-    /// Tells how exactly it is observed, if that is not known.
+    /// Sends the exactness of the observation, if it has changed.
     async fn observe(&mut self, observer: Observer) -> Result<(), End> {
         if self.told.as_ref().is_some_and(|told| !differs(told, &observer)) {
             return Ok(());
@@ -208,7 +210,7 @@ impl Follower {
     }
 }
 
-/// Asks for the time, again and again.
+/// Requests the clock of the cluster repeatedly.
 fn probes(clock: Clock, client: Client) -> impl Stream<Item = Result<Probe, String>> {
     stream::repeat(()).then(move |()| {
         let client = client.clone();
@@ -219,7 +221,7 @@ fn probes(clock: Clock, client: Client) -> impl Stream<Item = Result<Probe, Stri
     })
 }
 
-/// Asks for the time once.
+/// Requests the clock of the cluster once.
 async fn probe(clock: Clock, client: &Client) -> Result<Probe, String> {
     let request = http::Request::get("/version").body(kube::client::Body::empty());
     let request = request.map_err(|error| error.to_string())?;
@@ -231,12 +233,12 @@ async fn probe(clock: Clock, client: &Client) -> Result<Probe, String> {
     Ok(Probe { sent, received: clock.now(), date })
 }
 
-/// `Sun, 22 Nov 2026 07:00:00 GMT`.
+/// Parses a date such as `Sun, 22 Nov 2026 07:00:00 GMT`.
 fn date_of(text: &[u8]) -> Option<Timestamp> {
     DateTimeParser::new().parse_timestamp(text).ok()
 }
 
-/// An error with what caused it, in one line.
+/// An error with its causes, in one line.
 #[must_use]
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -248,7 +250,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
         }
         next = cause.source();
     }
-    // What kube's clients call everything that goes wrong below HTTP.
+    // The clients of kube put this before every error below HTTP.
     text.replace("ServiceError: ", "")
 }
 

@@ -1,4 +1,4 @@
-//! How exactly a cluster is observed, by the answers to small requests: how long they take, and what time they carry.
+//! Measures how exactly a cluster is observed, from the duration and the `Date` header of requests.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,36 +7,36 @@ use jiff::{SignedDuration, Timestamp};
 
 use capsize_history::{LONGEST, Observer};
 
-/// So many requests are remembered: what a watch sends is as late as the slowest of them.
+/// The number of requests that count. A watch event is assumed to be as late as the slowest of them.
 const REMEMBERED: usize = 12;
 
-/// Servers tell their time in whole seconds.
+/// The dates of servers have whole seconds.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
-/// One small request.
+/// One request for the clock of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
-    /// When it was sent, by the recorder's clock.
+    /// When the request was sent, by the clock of the recorder.
     pub(super) sent: Timestamp,
-    /// When the answer came.
+    /// When the response came.
     pub(super) received: Timestamp,
-    /// The time that the answer carries, cut off to whole seconds.
+    /// The date in the response, cut off to whole seconds.
     pub(super) date: Option<Timestamp>,
 }
 
-/// What the requests to one cluster have shown.
+/// The results of the requests to one cluster.
 #[derive(Debug, Default)]
 pub(super) struct Exactness {
     took: VecDeque<Duration>,
-    /// How far the cluster's clock is ahead, at least and at most.
+    /// How far the clock of the cluster is ahead, at least and at most.
     ahead: Option<(SignedDuration, SignedDuration)>,
 }
 
 impl Exactness {
-    /// Takes one more.
+    /// Adds the result of a request.
     ///
-    /// The cluster's clock showed some time of the second `date` at some time between the two of ours. Every answer says
-    /// so much; what all say together is narrower, unless a clock was set meanwhile.
+    /// The clock of the cluster showed a time within the second `date` between the two times of our clock. Each
+    /// response gives such bounds. All of them together are narrower, unless a clock was set meanwhile.
     pub(super) fn take(&mut self, probe: Probe) {
         self.late(probe.received.duration_since(probe.sent).unsigned_abs());
         let Some(date) = probe.date else { return };
@@ -45,7 +45,7 @@ impl Exactness {
         self.ahead = both.filter(|(least, most)| least <= most).or(Some(now));
     }
 
-    /// An answer took so long, or did not come in that time.
+    /// Adds the duration of a response, or the time after which it had not come.
     pub(super) fn late(&mut self, took: Duration) {
         if self.took.len() == REMEMBERED {
             self.took.pop_front();
@@ -53,7 +53,7 @@ impl Exactness {
         self.took.push_back(took);
     }
 
-    /// What is known of the moments of the cluster `on`, while it answers.
+    /// The exactness with which the cluster `on` is observed while it answers.
     pub(super) fn observer(&self, on: &str) -> Observer {
         let latency = self.took.iter().max().copied().unwrap_or_default();
         let (least, most) = self.ahead.unwrap_or_default();
@@ -61,14 +61,14 @@ impl Exactness {
         Observer { on: on.to_owned(), latency, clock_offset }
     }
 
-    /// The same for what may have been written at any time since the cluster was last heard, `silent` ago.
+    /// The exactness for changes that may have happened at any time since the cluster last answered, `silent` ago.
     pub(super) fn observer_after(&self, on: &str, silent: Duration) -> Observer {
         let observer = self.observer(on);
         Observer { latency: observer.latency.max(silent).min(LONGEST), ..observer }
     }
 }
 
-/// Whether it is worth telling of `now` after `told`: a width is another by a fifth, and by more than a few milliseconds.
+/// Returns true if `now` differs enough from `told` to be recorded: by more than a fifth and more than 5 ms.
 pub(super) fn differs(told: &Observer, now: &Observer) -> bool {
     let apart = |told: Duration, now: Duration| {
         let by = told.abs_diff(now);

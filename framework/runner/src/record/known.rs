@@ -1,4 +1,4 @@
-//! The objects of one cluster as they were last seen: what a list, read after a gap, says that is new.
+//! Remembers the objects of one cluster, to find the changes in a list that follows a gap.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use capsize_history::{EventType, Object};
 #[derive(Debug, Default)]
 pub(super) struct Known {
     objects: BTreeMap<String, Seen>,
-    /// How many lists were begun.
+    /// How many lists have begun.
     lists: u64,
 }
 
@@ -20,20 +20,20 @@ pub(super) struct Known {
 struct Seen {
     version: String,
     object: Object,
-    /// The list that it was last part of, or seen after.
+    /// The list that last contained the object, or before whose end a watch reported it.
     list: u64,
 }
 
-/// Something for the history.
+/// An event for the history.
 pub(crate) type Said = (EventType, Object);
 
 impl Known {
-    /// A list begins: what is not in it is gone.
+    /// Begins a list. Objects that are not in it are deleted.
     pub(super) fn begin(&mut self) {
         self.lists += 1;
     }
 
-    /// The object is there, in this version. `None`: that was known.
+    /// An object exists in this version. Returns `None` if the version is known already.
     pub(super) fn there(&mut self, kind: (&str, &str), object: DynamicObject) -> Option<Said> {
         let (name, version) = (name(&object), object.metadata.resource_version.clone().unwrap_or_default());
         let list = self.lists;
@@ -50,13 +50,13 @@ impl Known {
         Some((event, object))
     }
 
-    /// The object is gone.
+    /// An object was deleted.
     pub(super) fn gone(&mut self, kind: (&str, &str), object: DynamicObject) -> Said {
         self.objects.remove(&name(&object));
         (EventType::Deleted, written(kind, object))
     }
 
-    /// The list is complete: what was deleted before it.
+    /// Completes a list. Returns the objects that were deleted before it.
     pub(super) fn end(&mut self) -> Vec<Said> {
         let list = self.lists;
         let gone = self.objects.extract_if(.., |_, seen| seen.list != list);
@@ -69,7 +69,7 @@ fn name(object: &DynamicObject) -> String {
     format!("{}/{}", part(&object.metadata.namespace), part(&object.metadata.name))
 }
 
-/// As a watch would send it: what lists leave out is put in, and what must stay a secret is taken out.
+/// The object in the form of a watch event: with the fields that lists omit, and without the values of Secrets.
 fn written((api_version, kind): (&str, &str), mut object: DynamicObject) -> Object {
     object.metadata.managed_fields = None;
     let mut value = serde_json::to_value(&object).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Recording: what the API servers of clusters that run somewhere say, as a history.
+//! Records the API servers of running clusters as a history.
 //!
-//! What becomes of the history is left to the judge. What `run` starts it records itself, and follows members
-//! outside of its process as here.
+//! The history is judged later. `run` records members in its own process by other means, and members outside of its
+//! process with these functions.
 
 mod cluster;
 mod exactness;

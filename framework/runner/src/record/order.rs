@@ -1,32 +1,32 @@
-//! Puts what the watches of one cluster send into the order in which it was written.
+//! Sorts the events of one cluster into the order in which they were written.
 //!
-//! Each kind has a watch of its own, and one may be some milliseconds behind another. So everything is held for a moment,
-//! and what turns up with an earlier version than what is held goes before that.
+//! Each kind has a watch of its own, which may be some milliseconds later than another. Events are therefore held back
+//! for a moment, and sorted by resource version.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use capsize_history::{Entry, Kind};
 
-/// How long things are held: watches of one server are not further apart, unless one hangs.
+/// How long events are held back. The watches of one server do not differ by more, unless one hangs.
 const HELD: Duration = Duration::from_millis(100);
 
-/// What one cluster said of late.
+/// The latest events of one cluster.
 #[derive(Debug, Default)]
 pub(super) struct Order(VecDeque<Held>);
 
 #[derive(Debug)]
 struct Held {
     received: Duration,
-    /// It was written by then: before whatever came after it was received.
+    /// The event was written at this time at the latest: before the next one was received.
     at: Duration,
-    /// The version that the server counts its writes by.
+    /// The resource version.
     version: Option<u64>,
     kind: Kind,
 }
 
 impl Order {
-    /// Takes something that was received at `now`.
+    /// Adds an event that was received at `now`.
     pub(super) fn take(&mut self, now: Duration, kind: Kind) {
         let version = match &kind {
             Kind::Event { object, .. } => object.text("metadata", "resourceVersion").parse().ok(),
@@ -39,7 +39,7 @@ impl Order {
         self.0.insert(place, Held { received: now, at, version, kind });
     }
 
-    /// What has been held for long enough at `now`; all of it where that is `None`.
+    /// The events that have been held back for long enough at `now`, or all if `now` is `None`.
     pub(super) fn due(&mut self, now: Option<Duration>) -> impl Iterator<Item = Entry> {
         let is_due = |held: &Held| now.is_none_or(|now| held.received + HELD <= now);
         let due = self.0.iter().take_while(|held| is_due(held)).count();
@@ -81,7 +81,7 @@ mod tests {
         for (at, version) in [(1, "8"), (2, "10"), (5, "9")] {
             order.take(MS * at, event(version));
         }
-        // 9 was written before 10, and that was there at 2.
+        // 9 was written before 10, which existed at 2 ms.
         assert_eq!(told(order.due(Some(MS * 110))), expected(&[(1, "8"), (2, "9"), (2, "10")]));
     }
 

@@ -1,4 +1,4 @@
-//! Which objects of a cluster are recorded: places in its API, and the kinds that it serves there.
+//! The resources of a cluster that are recorded: their API paths, and which of them it serves.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,16 +10,16 @@ use kube::core::{ApiResource, GroupVersion};
 use crate::objects::karmada as objects;
 use capsize_history::dialect::Speaks;
 
-/// A kind that is recorded, in all namespaces or in one.
+/// A resource that is recorded, in all namespaces or in one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// The kind.
     pub(super) kind: ApiResource,
-    /// The only namespace that matters, if it is one.
+    /// The only namespace that is recorded, if it is one.
     pub(super) namespace: Option<String>,
 }
 
-/// What users place, of the kinds that every cluster has: the templates in the control plane, and the copies in the members.
+/// The built-in resources that users propagate: templates in the control plane, and copies in the members.
 const PLACED: [&str; 11] = [
     "/apis/apps/v1/deployments",
     "/apis/apps/v1/statefulsets",
@@ -34,11 +34,11 @@ const PLACED: [&str; 11] = [
     "/apis/scheduling.k8s.io/v1/priorityclasses",
 ];
 
-/// What a cluster with nodes has of its own.
+/// The resources of a cluster with nodes.
 const NODES: [&str; 3] =
     ["/api/v1/nodes", "/api/v1/pods", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"];
 
-/// What a judge looks at in the control plane.
+/// The paths that a judge needs from the control plane.
 #[must_use]
 pub fn of_control_plane(speaks: Speaks) -> Vec<&'static str> {
     match speaks {
@@ -51,7 +51,7 @@ pub fn of_control_plane(speaks: Speaks) -> Vec<&'static str> {
     }
 }
 
-/// What a judge looks at in a member.
+/// The paths that a judge needs from a member.
 #[must_use]
 pub fn of_members(speaks: Speaks) -> Vec<&'static str> {
     match speaks {
@@ -60,13 +60,13 @@ pub fn of_members(speaks: Speaks) -> Vec<&'static str> {
     }
 }
 
-/// Whether `path` is the place of a kind in the API.
+/// Returns true if `path` is the API path of a resource.
 #[must_use]
 pub fn is_place(path: &str) -> bool {
     place(path).is_some()
 }
 
-/// A place in the API, taken apart.
+/// An API path in its parts.
 #[derive(Debug, PartialEq, Eq)]
 struct Place<'a> {
     group: &'a str,
@@ -75,7 +75,7 @@ struct Place<'a> {
     plural: &'a str,
 }
 
-/// `/apis/apps/v1/deployments`, `/api/v1/pods`, `/api/v1/namespaces/kube-system/pods`.
+/// Parses paths such as `/apis/apps/v1/deployments`, `/api/v1/pods` and `/api/v1/namespaces/kube-system/pods`.
 fn place(path: &str) -> Option<Place<'_>> {
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
     let (group, version, rest) = match parts.as_slice() {
@@ -92,10 +92,10 @@ fn place(path: &str) -> Option<Place<'_>> {
     }
 }
 
-/// Those of `paths` that the cluster serves, in their order.
+/// The resources among `paths` that the cluster serves, in their order.
 ///
 /// # Errors
-/// What the cluster answers, other than that it has no such group.
+/// Any error of the cluster except for an unknown group.
 pub async fn served(client: &Client, paths: &[&str]) -> Result<Vec<Resource>, kube::Error> {
     let mut lists: BTreeMap<(&str, &str), Option<APIResourceList>> = BTreeMap::new();
     let mut served = Vec::new();

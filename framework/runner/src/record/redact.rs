@@ -1,14 +1,14 @@
-//! Takes out of an object what must not be in a history: what Secrets hold, wherever they are.
+//! Removes the values of Secrets from objects before they are recorded.
 
 use serde_json::{Value, json};
 
-/// What a Secret's values are replaced by.
+/// The text that replaces each value of a Secret.
 const REDACTED: &str = "redacted";
 
-/// `kubectl apply` keeps the whole object in it.
+/// `kubectl apply` stores the whole object in this annotation.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Takes the values out of `object`, if it is a Secret or has Secrets in it, as a Work does. Their names stay.
+/// Replaces the values in `object` if it is a Secret or contains Secrets, as a Work does. The names of the values stay.
 pub(super) fn redact(object: &mut Value) {
     if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
         for field in ["data", "stringData"] {

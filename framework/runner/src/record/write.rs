@@ -1,4 +1,4 @@
-//! Puts what all clusters say into one history.
+//! Writes the observations of several clusters as one history.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -16,75 +16,75 @@ use super::cluster::{Follower, Heard};
 use super::order::Order;
 use capsize_history::{Entry, Kind, Mark, VERSION, Writer};
 
-/// What is to be recorded.
+/// A recording to be made.
 pub struct Record {
-    /// The time of the recording.
+    /// The clock of the recording.
     pub clock: Clock,
-    /// What the header says beside the version of the format.
+    /// The fields of the header beside the version of the format.
     pub header: Mark,
     /// The clusters.
     pub sources: Vec<Source>,
 }
 
-/// Something that whoever started the recording may want to know.
+/// A change in the recording that the user may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tidings {
-    /// Every cluster is listed and watched: what happens from now on is recorded.
+    /// Every cluster is listed and watched. All changes from now on are recorded.
     Complete,
-    /// This cluster can be heard again.
+    /// This cluster answers again.
     Back(String),
-    /// This cluster cannot be heard, and why.
+    /// This cluster does not answer, for this reason.
     Deaf(String, String),
 }
 
-/// What was recorded.
+/// The result of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Events, without marks.
+    /// The number of events, without marks.
     pub events: u64,
-    /// From the beginning to the end.
+    /// The time from the beginning to the end.
     pub span: Duration,
 }
 
-/// Why there is no recording, or no more of it.
+/// Why a recording failed.
 #[derive(Debug, Error)]
 pub enum RecordError {
-    /// It cannot be written.
+    /// The history cannot be written.
     #[error("the history cannot be written: {0}")]
     Unwritable(#[from] io::Error),
-    /// A cluster could not be heard at all.
+    /// A cluster never answered.
     #[error("{cluster} cannot be recorded: {why}")]
     NeverHeard {
-        /// Which.
+        /// The name of the cluster.
         cluster: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// So much may wait to be taken.
+/// How many messages may wait to be processed.
 const ROOM: usize = 4096;
 
-/// How often what was held for long enough is written.
+/// How often the events that were held back for long enough are written.
 const BETWEEN_WRITES: Duration = Duration::from_millis(50);
 
 struct Ledger<W> {
     clock: Clock,
     writer: Writer<W>,
     names: Vec<Arc<str>>,
-    /// What each cluster said of late.
+    /// The latest events of each cluster.
     said: Vec<Order>,
-    /// Those that were never heard.
+    /// The clusters that have never answered.
     awaited: BTreeSet<usize>,
     deaf: BTreeSet<usize>,
     events: u64,
 }
 
 impl Record {
-    /// Records into `out` until `stop` ends, and hands `tell` what is worth telling meanwhile.
+    /// Records into `out` until `stop` ends. Meanwhile `tell` is called with changes that the user may want to know.
     ///
     /// # Errors
-    /// When `out` does not take it, or a cluster cannot be heard at all.
+    /// If `out` cannot be written, or a cluster never answers.
     pub async fn run<W: Write>(
         self,
         out: W,
@@ -171,7 +171,7 @@ impl<W: Write> Ledger<io::BufWriter<W>> {
         }
     }
 
-    /// The last mark shows until when it was recorded, and that it is whole.
+    /// The last mark shows the end of the recording, and that the history is complete.
     fn end(mut self) -> Result<Recorded, RecordError> {
         self.write(None)?;
         let span = self.clock.elapsed();
@@ -186,14 +186,14 @@ impl<W: Write> Ledger<io::BufWriter<W>> {
         self.said[place].take(now, kind);
     }
 
-    /// Writes what is due at `now`, or all there is.
+    /// Writes the events that are due at `now`, or all if `now` is `None`.
     fn write(&mut self, now: Option<Duration>) -> io::Result<()> {
         let mut due: Vec<Entry> = self.said.iter_mut().flat_map(|said| said.due(now)).collect();
         due.sort_by_key(|entry| entry.at);
         for entry in &due {
             self.writer.write(entry)?;
         }
-        // What is there can be read while it goes on, and after a crash.
+        // The history can be read during the recording, and after a crash.
         if due.is_empty() { Ok(()) } else { self.writer.flush() }
     }
 }
