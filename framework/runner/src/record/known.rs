@@ -20,7 +20,7 @@ pub(super) struct Known {
 struct Seen {
     version: String,
     object: Object,
-    /// The list that last contained the object, or before whose end a watch reported it.
+    /// The number of the latest list that contained the object, or that had begun when a watch reported it.
     list: u64,
 }
 

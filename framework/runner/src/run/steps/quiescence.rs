@@ -48,13 +48,13 @@ pub(in crate::run) fn first_unsettled<'w>(
     nodes: bool,
     leftovers_allowed: &BTreeSet<String>,
 ) -> Option<Unsettled<'w>> {
-    let member = world.members.iter().find(|(_, member)| !is_well(member));
+    let member = world.members.iter().find(|(_, member)| !is_ready_and_untainted(member));
     if let Some((name, _)) = member {
         return Some(Unsettled::Member(name));
     }
     let rests = |key: &WorkloadKey, workload: &Workload| match nodes {
-        true => is_ready_somewhere(workload),
-        false => is_where_it_belongs(key, workload, world, leftovers_allowed),
+        true => is_bound_and_ready(workload),
+        false => is_delivered_exactly(key, workload, world, leftovers_allowed),
     };
     let mut workloads = world.workloads.iter();
     workloads.find(|(key, workload)| !rests(key, workload)).map(|(key, _)| Unsettled::Workload(key.name()))
@@ -66,12 +66,12 @@ pub(in crate::run) enum Unsettled<'a> {
     Workload(&'a str),
 }
 
-fn is_well(member: &Member) -> bool {
+fn is_ready_and_untainted(member: &Member) -> bool {
     member.health == Some(Health::Ready) && member.taints.is_empty() && !member.leaving
 }
 
 /// Returns true if the pod is bound to a node, ready there, and not being deleted.
-fn is_ready_somewhere(pod: &Workload) -> bool {
+fn is_bound_and_ready(pod: &Workload) -> bool {
     let ready = |node: &String| {
         pod.instances.get(node).is_some_and(|instance| instance.health == InstanceHealth::Healthy)
     };
@@ -79,7 +79,7 @@ fn is_ready_somewhere(pod: &Workload) -> bool {
 }
 
 /// Returns true if the workload is at rest, delivered to its members and to no others, and left over nowhere else.
-fn is_where_it_belongs(
+fn is_delivered_exactly(
     key: &WorkloadKey,
     workload: &Workload,
     world: &World,
@@ -89,16 +89,17 @@ fn is_where_it_belongs(
     let managed = workload.running.iter().filter(|(_, running)| running.managed).map(|(member, _)| member);
     let managed = managed.filter(|member| !leftovers_allowed.contains(*member));
     // A dependency without a placement of its own is assigned nowhere, also if no workload needs it any more.
-    let has_a_place = workload.placeable || !workload.policy.is_empty();
-    let placed_by_nobody =
-        !workload.required_by.is_empty() || !has_a_place || is_left_behind(key, workload, world);
-    (workload.assignment.is_empty() && placed_by_nobody || is_settled(workload))
+    let has_own_placement = workload.placeable || !workload.policy.is_empty();
+    let may_be_unassigned = !workload.required_by.is_empty()
+        || !has_own_placement
+        || has_outdated_placement(key, workload, world);
+    (workload.assignment.is_empty() && may_be_unassigned || is_settled(workload))
         && workload.deliveries.keys().chain(managed).all(belongs)
 }
 
 /// Returns true if the policy is lazy and differs from the record. The record may then fit no member until the template
 /// changes.
-fn is_left_behind(key: &WorkloadKey, workload: &Workload, world: &World) -> bool {
+fn has_outdated_placement(key: &WorkloadKey, workload: &Workload, world: &World) -> bool {
     let claimed = world.templates.get(key).map_or(&workload.policy, |template| &template.policy);
     world.policies.get(claimed).is_some_and(|policy| policy.lazy && policy.placement != workload.placement)
 }
