@@ -78,6 +78,9 @@ pub trait Provider: Send + Sync {
 pub struct Outside {
     /// Where its API server is.
     pub address: SocketAddr,
+    /// The path of the server URL, which precedes the path of every request: `/k8s/clusters/c-1`, or empty. One server may
+    /// stand in front of several clusters, so that a request without it reaches another cluster.
+    pub path: String,
     /// The certificate (PEM) of the authority that its server's certificate is from.
     pub authority: String,
     /// An administrator's token.
@@ -194,17 +197,29 @@ impl Foreign {
         inside: Inside<'_>,
     ) -> Result<Self, ProviderError> {
         let failed = |error: &dyn std::error::Error| ProviderError(format!("no door can be opened: {error}"));
-        let proxy = Proxy::of(gate, outside.address, &outside.authority).await;
+        let server = (outside.address, &*outside.path);
+        let proxy = Proxy::of(gate, server, &outside.authority).await;
         let proxy = proxy.map_err(|error| failed(&error))?;
         let behind = proxy.as_ref().map_or(outside.address, Proxy::address);
         let door = Door::open(link.clone(), behind).await.map_err(|error| failed(&error))?;
         let direct = outside.client(outside.address).await?;
         let authority = proxy.as_ref().map_or(&*outside.authority, Proxy::authority);
         let remote = outside.client_by(door.address(), authority).await?;
-        remote.apiserver_version().await.map_err(|error| {
-            let why = "the certificate of its API server has to be good for 127.0.0.1, where the door is";
-            ProviderError(format!("{} is not reached through a door ({why}): {error}", outside.address))
+        let name = format!("{}{}", outside.address, outside.path);
+        let identity = identity_of(&remote).await.map_err(|error| {
+            let why =
+                "the certificate of its API server has to be valid for 127.0.0.1, where the link listens";
+            ProviderError(format!("{name} is not reached through the link ({why}): {error}"))
         })?;
+        let true_identity = identity_of(&direct).await;
+        let true_identity =
+            true_identity.map_err(|error| ProviderError(format!("{name} does not answer: {error}")))?;
+        if identity.is_some() && identity != true_identity {
+            return Err(ProviderError(format!(
+                "{name} leads to another cluster when the host in the URL is 127.0.0.1, where the link listens: nothing is \
+                 done to either"
+            )));
+        }
         let tasks = match inside {
             Inside::Theirs(setting) => {
                 let mut tasks = JoinSet::new();
@@ -233,9 +248,9 @@ impl Foreign {
         &*self.outside.machine
     }
 
-    /// Where the control plane reaches it, through the link.
-    pub(crate) fn door(&self) -> SocketAddr {
-        self.door.address()
+    /// The URL at which the control plane reaches it, through the link.
+    pub(crate) fn endpoint(&self) -> String {
+        format!("https://{}{}", self.door.address(), self.outside.path)
     }
 
     /// The certificate of the authority of who is behind the door, and an administrator's token.
@@ -256,22 +271,30 @@ impl Outside {
 
     /// As [`Self::client`], where a certificate of that authority is shown.
     async fn client_by(&self, address: SocketAddr, authority: &str) -> Result<Client, ProviderError> {
-        administrator(address, authority, &self.token).await
+        administrator((address, &self.path), authority, &self.token).await
     }
 }
 
-/// A client of the API server at `address` that trusts `authority` (PEM), and is known by a bearer token.
+/// The UID of the namespace kube-system, which no other cluster has, if the cluster has that namespace yet.
+async fn identity_of(client: &Client) -> kube::Result<Option<String>> {
+    let namespace = Api::<Namespace>::all(client.clone()).get_metadata_opt("kube-system").await?;
+    Ok(namespace.and_then(|namespace| namespace.metadata.uid))
+}
+
+/// A client of the API server at `https://address/path` that trusts `authority` (PEM), and is known by a bearer token. It
+/// connects to that address, whatever proxy the environment names.
 ///
 /// # Errors
 /// When these are not good for that.
 pub async fn administrator(
-    address: SocketAddr,
+    (address, path): (SocketAddr, &str),
     authority: &str,
     token: &str,
 ) -> Result<Client, ProviderError> {
-    let wrong = |error: &dyn std::error::Error| ProviderError(format!("no client of {address}: {error}"));
+    let wrong =
+        |error: &dyn std::error::Error| ProviderError(format!("no client of {address}{path}: {error}"));
     let cluster = json!({
-        "server": format!("https://{address}"),
+        "server": format!("https://{address}{path}"),
         "certificate-authority-data": STANDARD.encode(authority),
     });
     let kubeconfig = json!({
@@ -284,7 +307,9 @@ pub async fn administrator(
     });
     let kubeconfig = serde_json::from_value(kubeconfig).map_err(|error| wrong(&error))?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await;
-    Client::try_from(config.map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))
+    let mut config = config.map_err(|error| wrong(&error))?;
+    config.proxy_url = None;
+    Client::try_from(config).map_err(|error| wrong(&error))
 }
 
 /// The namespace whose annotation tells a member how long replicas take in it to become ready.
@@ -360,7 +385,7 @@ mod tests {
         live(Seed(1), 1.0, |run| async move {
             let server = Server::builder().authentication(true).build().listen("127.0.0.1:0").await.unwrap();
             let (authority, token) = (server.authority().unwrap().pem(), server.token().unwrap());
-            let outside = Outside { address: server.address(), authority, token, machine: Box::new(Idle) };
+            let outside = Outside { address: server.address(), path: String::new(), authority, token, machine: Box::new(Idle) };
             let (link, gate) = (Link::new(run.clock, run.seed.stream("link")), Gate::new(run.clock));
             let start_up = StartUpSetting::new(StartUp::Never);
             let foreign = Foreign::reach(outside, &link, Some(&gate), Inside::Theirs(start_up)).await.unwrap();

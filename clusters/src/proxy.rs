@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use capsize_apiserver::{Authority, ListenError};
 use futures::future::BoxFuture;
-use http::{Method, Request, Response, StatusCode, header};
+use http::uri::PathAndQuery;
+use http::{Method, Request, Response, StatusCode, Uri, header};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -54,6 +55,8 @@ pub struct Proxy {
 struct Shared {
     gate: Gate,
     server: SocketAddr,
+    /// The path of the server URL. The gate gets requests without it, as the API server behind that path does.
+    path: Arc<str>,
     roots: Arc<RootCertStore>,
     acceptor: TlsAcceptor,
 }
@@ -62,25 +65,30 @@ impl Proxy {
     /// One to `server`, if a gate is to be passed. As [`Self::open`].
     pub(crate) async fn of(
         gate: Option<&Gate>,
-        server: SocketAddr,
+        server: (SocketAddr, &str),
         authority: &str,
     ) -> Result<Option<Self>, ListenError> {
         let Some(gate) = gate else { return Ok(None) };
         Self::open(gate.clone(), server, authority).await.map(Some)
     }
 
-    /// Opens one to the API server at `server`, whose certificate is from `authority` (PEM), on a free port of this machine's
-    /// loopback. Needs a tokio runtime with I/O around it: no simulation.
+    /// Opens one to the API server at the address and the path `server`, whose certificate is from `authority` (PEM), on a free
+    /// port of this machine's loopback. Requests without that path are refused: they would reach another cluster. Needs a
+    /// tokio runtime with I/O around it: no simulation.
     ///
     /// # Errors
     /// When there is no free port, or `authority` is none.
-    pub async fn open(gate: Gate, server: SocketAddr, authority: &str) -> Result<Self, ListenError> {
+    pub async fn open(
+        gate: Gate,
+        (server, path): (SocketAddr, &str),
+        authority: &str,
+    ) -> Result<Self, ListenError> {
         let own = Authority::new("gate")?;
         let acceptor = TlsAcceptor::from(Arc::new(own.server(names())?));
         let roots = trusting(authority)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let shared = Shared { gate, server, roots, acceptor };
+        let shared = Shared { gate, server, path: path.into(), roots, acceptor };
         let mut task = JoinSet::new();
         task.spawn(accept(listener, Arc::new(shared)));
         Ok(Self { address, authority: own.pem(), _task: task })
@@ -151,10 +159,10 @@ impl Shared {
             protocol.timer(TokioTimer::new()).keep_alive_interval(IDLE).keep_alive_timeout(ANSWER);
             let (sender, connection) =
                 protocol.keep_alive_while_idle(true).handshake(io).await.map_err(io::Error::other)?;
-            self.serve(client, Sender::Two(sender), connection).await;
+            self.serve(client, Connection::Two(sender), connection).await;
         } else {
             let (sender, connection) = http1::handshake(io).await.map_err(io::Error::other)?;
-            self.serve(client, Sender::One(Arc::new(Mutex::new(sender))), connection).await;
+            self.serve(client, Connection::One(Arc::new(Mutex::new(sender))), connection).await;
         }
         Ok(())
     }
@@ -182,17 +190,21 @@ impl Shared {
     async fn serve(
         &self,
         client: server::TlsStream<TcpStream>,
-        sender: Sender,
+        sender: Connection,
         connection: impl Future<Output = hyper::Result<()>>,
     ) {
-        let gated = self.gate.wrap(sender);
-        let service = service_fn(|request: Request<Incoming>| {
-            let mut gated = gated.clone();
+        let gated = self.gate.wrap(Sender { path: Arc::clone(&self.path), connection: sender });
+        let service = service_fn(|mut request: Request<Incoming>| {
+            let (mut gated, path) = (gated.clone(), Arc::clone(&self.path));
             async move {
-                match turns_into_another(&request) {
-                    true => Ok(refusal(StatusCode::NOT_IMPLEMENTED)),
-                    false => gated.call(request).await,
+                if turns_into_another(&request) {
+                    return Ok(refusal(StatusCode::NOT_IMPLEMENTED));
                 }
+                match without(&path, request.uri()) {
+                    Some(uri) => *request.uri_mut() = uri,
+                    None => return Ok(refusal(StatusCode::NOT_FOUND)),
+                }
+                gated.call(request).await
             }
         });
         let protocols = auto::Builder::new(TokioExecutor::new());
@@ -213,10 +225,39 @@ fn turns_into_another(request: &Request<Incoming>) -> bool {
     request.headers().contains_key(header::UPGRADE) || *request.method() == Method::CONNECT
 }
 
-/// Sends requests on one connection.
+/// The same URL without `path` in front of its path, if it has that.
+fn without(path: &str, uri: &Uri) -> Option<Uri> {
+    if path.is_empty() {
+        return Some(uri.clone());
+    }
+    let rest = uri.path_and_query()?.as_str().strip_prefix(path)?;
+    let rest = if rest.is_empty() || rest.starts_with('?') { format!("/{rest}") } else { rest.to_owned() };
+    rest.starts_with('/').then(|| with_path_and_query(uri, &rest)).flatten()
+}
+
+/// The same URL with `path` in front of its path.
+fn within(path: &str, uri: &Uri) -> Option<Uri> {
+    let rest = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    with_path_and_query(uri, &format!("{path}{rest}"))
+}
+
+fn with_path_and_query(uri: &Uri, text: &str) -> Option<Uri> {
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(text.parse().ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+/// Sends requests on one connection, to the path of the server URL.
 #[derive(Clone)]
-enum Sender {
-    /// One after another, as its client does.
+struct Sender {
+    path: Arc<str>,
+    connection: Connection,
+}
+
+/// A connection to the server.
+#[derive(Clone)]
+enum Connection {
+    /// One request after another, as its client does.
     One(Arc<Mutex<http1::SendRequest<Incoming>>>),
     Two(http2::SendRequest<Incoming>),
 }
@@ -230,16 +271,21 @@ impl Service<Request<Incoming>> for Sender {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
-        let sender = self.clone();
+    fn call(&mut self, mut request: Request<Incoming>) -> Self::Future {
+        let connection = self.connection.clone();
+        if !self.path.is_empty()
+            && let Some(uri) = within(&self.path, request.uri())
+        {
+            *request.uri_mut() = uri;
+        }
         Box::pin(async move {
-            match sender {
-                Self::One(sender) => {
+            match connection {
+                Connection::One(sender) => {
                     let mut sender = sender.lock().await;
                     sender.ready().await?;
                     sender.send_request(request).await
                 }
-                Self::Two(mut sender) => {
+                Connection::Two(mut sender) => {
                     sender.ready().await?;
                     sender.send_request(request).await
                 }
@@ -256,6 +302,25 @@ mod tests {
 
     use super::*;
     use crate::gate::{ErrorStatus, ServerFault};
+
+    #[test]
+    fn a_request_is_behind_the_path_of_the_server_url_or_is_none_of_the_cluster() {
+        let uri = |text: &str| -> Uri { text.parse().unwrap() };
+        for (path, asked, behind) in [
+            ("", "/api/v1/pods?limit=1", Some("/api/v1/pods?limit=1")),
+            ("/k8s/c-1", "/k8s/c-1/api/v1/pods?watch=1", Some("/api/v1/pods?watch=1")),
+            ("/k8s/c-1", "https://h:1/k8s/c-1/readyz", Some("https://h:1/readyz")),
+            ("/k8s/c-1", "/k8s/c-1", Some("/")),
+            ("/k8s/c-1", "/k8s/c-1?verbose", Some("/?verbose")),
+            ("/k8s/c-1", "/k8s/c-10/api", None),
+            ("/k8s/c-1", "/api/v1/pods", None),
+            ("/k8s/c-1", "/", None),
+        ] {
+            assert_eq!(without(path, &uri(asked)), behind.map(uri), "{path} {asked}");
+        }
+        assert_eq!(within("/k8s/c-1", &uri("https://h/api?a=b")), Some(uri("https://h/k8s/c-1/api?a=b")));
+        assert_eq!(within("/k8s/c-1", &uri("/readyz")), Some(uri("/k8s/c-1/readyz")));
+    }
 
     /// What is said to a server, and what it answers.
     async fn ask(protocol: &[u8], shared: &Shared, asked: &[(&str, bool)]) -> Vec<u16> {
@@ -294,10 +359,11 @@ mod tests {
             let server = Server::builder().build().listen("127.0.0.1:0").await.unwrap();
             let gate = Gate::new(run.clock);
             let authority = server.authority().unwrap().pem();
-            let proxy = Proxy::open(gate.clone(), server.address(), &authority).await.unwrap();
+            let proxy = Proxy::open(gate.clone(), (server.address(), ""), &authority).await.unwrap();
             let behind = Shared {
                 gate: Gate::new(run.clock),
                 server: proxy.address(),
+                path: "".into(),
                 roots: trusting(proxy.authority()).unwrap(),
                 acceptor: TlsAcceptor::from(Arc::new(
                     Authority::new("test").unwrap().server(names()).unwrap(),

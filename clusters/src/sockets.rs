@@ -1,7 +1,7 @@
 //! A fleet as programs of their own reach it: the control plane over HTTPS, and each member through a door in its link.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 
 use capsize_apiserver::{ListenError, Listening};
 
@@ -17,7 +17,7 @@ pub struct Sockets {
 
 /// How a program reaches a member, and what it has to show there.
 pub struct Reached {
-    endpoint: SocketAddr,
+    endpoint: String,
     authority: String,
     token: String,
     /// What stands behind a member of this process.
@@ -56,23 +56,24 @@ impl Reached {
         let Some(api) = member.api() else {
             let foreign = member.foreign().expect("a member is in this process, or it is not");
             let (authority, token) = foreign.credentials();
-            return Ok(Self { endpoint: foreign.door(), authority, token, _open: None });
+            return Ok(Self { endpoint: foreign.endpoint(), authority, token, _open: None });
         };
         let server = api.listen((Ipv4Addr::LOCALHOST, 0)).await?;
         let authority = server.authority().map(capsize_apiserver::Authority::pem).unwrap_or_default();
         let gate = member.spec().gated.then_some(member.gate());
-        let proxy = Proxy::of(gate, server.address(), &authority).await?;
+        let proxy = Proxy::of(gate, (server.address(), ""), &authority).await?;
         let behind = proxy.as_ref().map_or(server.address(), Proxy::address);
         let door = Door::open(member.link().clone(), behind).await?;
         let authority = proxy.as_ref().map_or(authority, |proxy| proxy.authority().to_owned());
         let token = server.token().unwrap_or_default();
-        Ok(Self { endpoint: door.address(), authority, token, _open: Some((server, proxy, door)) })
+        let endpoint = format!("https://{}", door.address());
+        Ok(Self { endpoint, authority, token, _open: Some((server, proxy, door)) })
     }
 
-    /// The address of its API server, through the link.
+    /// The URL of its API server, through the link.
     #[must_use]
-    pub fn endpoint(&self) -> String {
-        format!("https://{}", self.endpoint)
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
     }
 
     /// The certificate (PEM) of the authority that its server's certificate is from.

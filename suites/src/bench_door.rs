@@ -68,9 +68,9 @@ fn read() -> Result<String, Trouble> {
         let server = Server::builder().build().listen((Ipv4Addr::LOCALHOST, 0)).await?;
         let authority = server.authority().map(Authority::pem).unwrap_or_default();
         let token = server.token().unwrap_or_default();
-        let proxy = Proxy::open(Gate::new(run.clock), server.address(), &authority).await?;
-        let direct = administrator(server.address(), &authority, &token).await?;
-        let through = administrator(proxy.address(), proxy.authority(), &token).await?;
+        let proxy = Proxy::open(Gate::new(run.clock), (server.address(), ""), &authority).await?;
+        let direct = administrator((server.address(), ""), &authority, &token).await?;
+        let through = administrator((proxy.address(), ""), proxy.authority(), &token).await?;
         let ask = |client: &Client| {
             let client = client.clone();
             async move || client.apiserver_version().await.map(drop)

@@ -13,8 +13,9 @@ use capsize_history::{CONTROL_PLANE, Mark};
 use capsize_judge::profile::{Feature, Profile};
 use capsize_judge::text::span;
 use capsize_runner::objects::karmada as objects;
-use capsize_runner::record::{self, Record, RecordError, Recorded, Source, Tidings};
+use capsize_runner::record::{Record, RecordError, Recorded, Source, Tidings, self};
 use capsize_runner::scenario::Length;
+use capsize_real::{read_kubeconfig, server_url};
 use clap::Args;
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -175,6 +176,8 @@ impl RecordCommand {
                 known.join(", ")
             )));
         }
+        // kube panics at a server without a scheme.
+        server_url(kubeconfig, context).map_err(|why| wrong(miette!("{why}")))?;
         let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
         let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
         let config = config.map_err(|error| wrong(miette!("{error}")))?;
@@ -217,10 +220,7 @@ impl RecordCommand {
 }
 
 fn read(path: &Path) -> Result<Kubeconfig, Trouble> {
-    let wrong = |what: String| Trouble::Input(miette!("--kubeconfig {}: {what}", path.display()));
-    // The messages of the reader may quote the file, in which there are keys.
-    fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
-    Kubeconfig::read_from(path).map_err(|_| wrong("this is not a kubeconfig".into()))
+    read_kubeconfig(path).map_err(|why| Trouble::Input(miette!("--kubeconfig {}: {why}", path.display())))
 }
 
 fn unheard(name: &str, error: &kube::Error) -> Trouble {

@@ -15,6 +15,8 @@ pub use docker::{Containers, Engine, EngineError, Image, Known};
 pub use heal::{Healed, heal};
 pub use journal::{Deed, Journal, at_work, state_folder};
 pub use kind::{Kind, NodeImage, Privilege};
-pub use kubeconfig::{Allowed, Cluster, Copies, Existing, NotAllowed};
+pub use kubeconfig::{
+    Allowed, Cluster, Copies, Existing, NotAllowed, read_kubeconfig, server_url,
+};
 pub use ports::free_port;
 pub use process::{Asset, Assets, NoAsset, Processes, Starter};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use capsize_clock::{Seed, live};
-use capsize_real::{Allowed, Existing, Journal};
+use capsize_real::{Allowed, Existing, Journal, read_kubeconfig, server_url};
 use capsize_runner::objects::karmada as objects;
 use clap::Args;
 use miette::miette;
@@ -45,9 +45,15 @@ impl ExistingArgs {
     pub fn provider(&self, journal: &Arc<Journal>) -> Result<Existing, Trouble> {
         let unsaid = |what: &str| Trouble::Input(miette!("--provider kubeconfig needs {what}"));
         let file = self.kubeconfig.as_ref().ok_or_else(|| unsaid("--kubeconfig FILE"))?;
-        let kubeconfig = file
-            .canonicalize()
-            .map_err(|error| Trouble::Input(miette!("--kubeconfig {}: {error}", file.display())))?;
+        let wrong = |why: String| Trouble::Input(miette!("--kubeconfig {}: {why}", file.display()));
+        let kubeconfig = file.canonicalize().map_err(|error| wrong(error.to_string()))?;
+        let entries = read_kubeconfig(&kubeconfig).map_err(wrong)?;
+        for Allowed { context, .. } in &self.allow {
+            if entries.contexts.iter().any(|known| known.name == *context) {
+                let server = server_url(&entries, context);
+                server.map_err(|why| wrong(format!("context {context}: {why}")))?;
+            }
+        }
         if self.allow.is_empty() {
             return Err(unsaid("--allow CONTEXT=UID for each cluster that may be used"));
         }

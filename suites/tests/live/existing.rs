@@ -1,6 +1,7 @@
 //! Members that exist: `capsize up` stands for clusters that somebody else runs.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -12,8 +13,15 @@ use tempfile::TempDir;
 use crate::fleet::{Up, client};
 use crate::processes::MOVES;
 
-/// The profile with the shortest timings; who is under test is in the process here.
+/// The profile with the shortest timings.
 const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
+
+/// Writes a profile with the shortest timings, whose controllers run in the process.
+pub(crate) fn write_target(path: &Path) {
+    let (before, rest) = PROFILE.split_once("start:\n").unwrap();
+    let (_, after) = rest.split_once("features:\n").unwrap();
+    fs::write(path, format!("{before}start: reference\nfeatures:\n{after}")).unwrap();
+}
 
 /// Two clusters, and what has to be said to use them.
 struct Others {
@@ -33,10 +41,7 @@ impl Others {
             let uid = namespaces.get("kube-system").await.unwrap().metadata.uid.unwrap();
             allow.push(format!("{context}={uid}"));
         }
-        let (before, rest) = PROFILE.split_once("start:\n").unwrap();
-        let (_, after) = rest.split_once("features:\n").unwrap();
-        fs::write(folder.path().join("target.yaml"), format!("{before}start: reference\nfeatures:\n{after}"))
-            .unwrap();
+        write_target(&folder.path().join("target.yaml"));
         Self { folder, _up: up, allow }
     }
 

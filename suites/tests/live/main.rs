@@ -5,6 +5,8 @@
 mod doctor;
 mod existing;
 mod fleet;
+mod kubeconfigs;
+mod paths;
 mod processes;
 mod record;
 mod refusal;

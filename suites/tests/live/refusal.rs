@@ -54,7 +54,8 @@ impl Provider for Guarded {
             let listening = served.listening();
             let (address, token) = (listening.address(), listening.token().unwrap());
             let authority = listening.authority().unwrap().pem();
-            members.push(Outside { address, authority, token, machine: Box::new(Idle(served)) });
+            let (path, machine) = (String::new(), Box::new(Idle(served)));
+            members.push(Outside { address, path, authority, token, machine });
         }
         Ok(members)
     }

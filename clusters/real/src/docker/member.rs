@@ -43,7 +43,8 @@ impl Container {
         uploaded.map_err(refused(format!("give the container {} its keys", self.name)))?;
         let (authority, token) = credentials;
         let address = SocketAddr::new(IpAddr::V4(self.address), PORT);
-        let outside = Outside { address, authority, token, machine: Box::new(self.clone()) };
+        let outside =
+            Outside { address, path: String::new(), authority, token, machine: Box::new(self.clone()) };
         self.run().await?;
         self.ready(&outside).await?;
         Ok(outside)

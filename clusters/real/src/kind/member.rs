@@ -45,7 +45,8 @@ pub(super) async fn start(ground: Ground, spec: &MemberSpec) -> Result<Outside, 
         })?;
     }
     let machine = Box::new(Machines(nodes));
-    Ok(Outside { address, authority: administrator.authority, token, machine })
+    let (path, authority) = (String::new(), administrator.authority);
+    Ok(Outside { address, path, authority, token, machine })
 }
 
 /// The machines of a member, which break down together.

@@ -78,7 +78,8 @@ impl Provider for Existing {
             let cluster = Cluster::find(&self.kubeconfig, allowed).await?;
             let machine = Box::new(self.join(&cluster, spec).await?);
             let (authority, token) = (cluster.authority.clone(), cluster.token.clone());
-            started.push(Outside { address: cluster.address, authority, token, machine });
+            let (address, path) = (cluster.address, cluster.path.clone());
+            started.push(Outside { address, path, authority, token, machine });
             members.insert(spec.name.clone(), cluster);
         }
         *self.members.lock().unwrap_or_else(PoisonError::into_inner) = members;

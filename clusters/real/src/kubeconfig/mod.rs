@@ -2,12 +2,14 @@
 
 mod allowed;
 mod cluster;
+mod entry;
 mod existing;
 mod sweep;
 
 pub use allowed::{Allowed, NotAllowed};
 pub use cluster::Cluster;
-pub(crate) use cluster::{authority, token};
+pub(crate) use entry::{authority, token};
+pub use entry::{read_kubeconfig, server_url};
 pub use existing::Existing;
 pub use sweep::Copies;
 pub(crate) use sweep::undo;

@@ -47,7 +47,8 @@ pub(super) async fn start(ground: Ground, spec: &MemberSpec) -> Result<Outside, 
             Ok(()) => {
                 drop(pair);
                 let Files { authority, token, .. } = files;
-                return Ok(Outside { address, authority, token, machine: Box::new(member) });
+                let (path, machine) = (String::new(), Box::new(member));
+                return Ok(Outside { address, path, authority, token, machine });
             }
             Err(_) if attempts < ATTEMPTS && pair.found_a_port_taken() => attempts += 1,
             Err(error) => return Err(ProviderError(format!("{} does not start: {error}", spec.name))),
@@ -87,7 +88,7 @@ impl Member {
                 flags_of_kube_apiserver(&files, clients, address),
             ),
             etcd: program(Asset::Etcd, &ground.assets.etcd, flags_of_etcd(home.path(), clients, peers)),
-            to_server: administrator(address, &files.authority, &files.token).await?,
+            to_server: administrator((address, ""), &files.authority, &files.token).await?,
             to_etcd: plain(clients)?,
         };
         let member = Self { clock: ground.clock, pair: Mutex::new(pair), _mark: mark, _home: home };

@@ -138,7 +138,7 @@ impl Driver<'_> {
             if let Some(reached) = self.sockets.and_then(|sockets| sockets.member(member.name())) {
                 let secret = objects::secret_of(member.spec(), reached.authority(), reached.token());
                 self.create(&objects::secrets(), secret).await?;
-                objects::reach_by_secret(&mut cluster, &reached.endpoint());
+                objects::reach_by_secret(&mut cluster, reached.endpoint());
             }
             self.create(&objects::clusters(), cluster).await?;
         }
