@@ -60,6 +60,9 @@ pub fn told(healed: &Healed) -> String {
     for (deed, why) in &healed.left {
         let _ = writeln!(text, "cannot remove what an earlier run left: {}: {why}", name(deed));
     }
+    for why in &healed.kept {
+        let _ = writeln!(text, "{why}");
+    }
     text
 }
 

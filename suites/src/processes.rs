@@ -222,7 +222,10 @@ impl Running {
 
 /// The command that runs `program`, on a leash where there is somebody to hold it.
 fn command(keeper: Option<&Keeper>, program: &Path) -> Command {
-    keeper.map_or_else(|| Command::new(program), |keeper| leashed(&keeper.leash, program))
+    let Some(keeper) = keeper else { return Command::new(program) };
+    let mut command = leashed(&keeper.leash, program);
+    keeper.journal.mark(&mut command);
+    command
 }
 
 /// A bare name is looked for beside this program first, and then where programs are.

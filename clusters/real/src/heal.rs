@@ -1,14 +1,19 @@
 //! The reaper: undoes what runs left that did not end by themselves.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
 use capsize_clock::Clock;
+use rustix::process::geteuid;
 
-use crate::docker::{Engine, clear};
-use crate::journal::{Deed, Left, at_work};
+use crate::docker::{Engine, EngineError};
+use crate::journal::Deed;
+use crate::leftover::{Found, Leftover};
+use crate::run_id::RunId;
 use crate::{kubeconfig, process};
 
 /// What Docker has may take so long to be gone, and is looked for so often.
@@ -26,21 +31,27 @@ pub struct Healed {
     pub undone: Vec<Deed>,
     /// What could not be, and why. It stays in its journal.
     pub left: Vec<(Deed, String)>,
+    /// Why journals stay, or parts of them, with their files and lines.
+    pub kept: Vec<String>,
 }
 
-/// Undoes what the journals in `folder` say of runs that are over, and removes what Docker has with the labels of such
-/// runs: it may have been made after the end of a run that had asked for it.
+/// Undoes what the journals in `folder` say of runs that are surely over, and removes what Docker has with the marks of these
+/// runs: it may have been made after the end of a run that had asked for it. Nothing is removed that does not carry the mark
+/// of the run whose journal names it.
 ///
 /// # Errors
-/// When the journals cannot be read.
+/// When the folder is not this user's alone, or the journals cannot be read.
 pub async fn heal(folder: &Path) -> io::Result<Healed> {
-    let mut healed = Healed::default();
-    // Without a folder there was no run.
-    let Ok(folder) = folder.canonicalize() else { return Ok(healed) };
-    let mut journals = Left::find(&folder)?;
+    heal_by(folder, &Engine::address(), Clock::real()).await
+}
+
+/// As [`heal`], by the Docker at an address.
+async fn heal_by(folder: &Path, docker: &str, clock: Clock) -> io::Result<Healed> {
+    let Found { left: mut journals, kept } = Found::look(folder)?;
+    let mut healed = Healed { kept, ..Healed::default() };
     for journal in &mut journals {
         for deed in journal.deeds.clone() {
-            match undo(&deed).await {
+            match undo(&journal.run, &deed).await {
                 Some(Ok(())) => {
                     journal.deeds.retain(|one| *one != deed);
                     healed.undone.push(deed);
@@ -50,43 +61,113 @@ pub async fn heal(folder: &Path) -> io::Result<Healed> {
             }
         }
     }
-    let of_docker = |journals: &[Left]| dockers(journals).cloned().collect::<Vec<_>>();
-    let left = match Engine::find().await {
-        Ok(engine) => {
-            // What a killed run asked for last may be under way, and cannot be removed before it is there.
-            let in_vain = if of_docker(&journals).is_empty() { LOOKS_IN_VAIN - 1 } else { 0 };
-            let (journals, undone) = (&mut journals, &mut healed.undone);
-            let look = async || look(&engine, &folder, journals, undone).await;
-            until_nothing_comes(Clock::real(), in_vain, look).await?
+    let left = dockers(&journals);
+    if !left.is_empty() {
+        match Engine::at(docker).await {
+            Ok(engine) => {
+                let sweep = Sweep::of(&engine, &mut journals, &mut healed);
+                sweep.run(clock).await?;
+            }
+            Err(error) => healed.left.extend(left.into_iter().map(|(_, deed)| (deed, error.to_string()))),
         }
-        Err(error) => of_docker(&journals).into_iter().map(|deed| (deed, error.to_string())).collect(),
-    };
-    healed.left.extend(left);
+    }
     for journal in journals {
-        if journal.deeds.is_empty() {
-            journal.close()?;
-        }
+        journal.close()?;
     }
     Ok(healed)
 }
 
-/// What journals say of Docker.
-fn dockers(journals: &[Left]) -> impl Iterator<Item = &Deed> {
+/// What journals say of Docker, with the run.
+fn dockers(journals: &[Leftover]) -> Vec<(RunId, Deed)> {
     let is_one = |deed: &&Deed| matches!(deed, Deed::Network(_) | Deed::Volume(_) | Deed::Container(_));
-    journals.iter().flat_map(|journal| &journal.deeds).filter(is_one)
+    let of = |journal: &Leftover| {
+        let deeds = journal.deeds.iter().filter(is_one).cloned().collect::<Vec<_>>();
+        deeds.into_iter().map(|deed| (journal.run.clone(), deed)).collect::<Vec<_>>()
+    };
+    journals.iter().flat_map(of).collect()
 }
 
 /// Undoes what is not Docker's.
-async fn undo(deed: &Deed) -> Option<Result<(), String>> {
+async fn undo(run: &RunId, deed: &Deed) -> Option<Result<(), String>> {
     Some(match deed {
-        Deed::Folder(path) => match fs::remove_dir_all(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.to_string()),
-            _ => Ok(()),
-        },
-        Deed::Programs(label) => process::end(label).await,
-        Deed::Copies(copies) => kubeconfig::undo(copies).await.map_err(|error| error.to_string()),
+        Deed::Folder(path) => remove_folder(run, path),
+        Deed::Programs(label) => process::end(run, label).await,
+        Deed::Copies(copies) => kubeconfig::undo(run, copies).await.map_err(|error| error.to_string()),
         Deed::Network(_) | Deed::Volume(_) | Deed::Container(_) => return None,
     })
+}
+
+/// Removes a folder whose name carries the mark of the run.
+fn remove_folder(run: &RunId, path: &Path) -> Result<(), String> {
+    let metadata = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        metadata => metadata.map_err(|error| error.to_string())?,
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_marked = name.split('-').any(|part| part == run.as_str());
+    if !is_marked || !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
+        return Err("it does not carry the mark of the run, so it is left alone".into());
+    }
+    fs::remove_dir_all(path).map_err(|error| error.to_string())
+}
+
+/// Removes what Docker has of runs that are over, look after look.
+struct Sweep<'a> {
+    engine: &'a Engine,
+    journals: &'a mut [Leftover],
+    healed: &'a mut Healed,
+    /// The runs all of whose things go, also those that no journal names: their journals are understood to the end.
+    whole: BTreeSet<RunId>,
+}
+
+impl<'a> Sweep<'a> {
+    fn of(engine: &'a Engine, journals: &'a mut [Leftover], healed: &'a mut Healed) -> Self {
+        let whole = journals.iter().filter(|journal| !journal.stays).map(|journal| journal.run.clone());
+        let whole = whole.collect();
+        Self { engine, journals, healed, whole }
+    }
+
+    async fn run(mut self, clock: Clock) -> io::Result<()> {
+        // What a killed run asked for last may be under way, and cannot be removed before it is there.
+        let left = until_nothing_comes(clock, async || self.look().await).await?;
+        self.healed.left.extend(left);
+        Ok(())
+    }
+
+    /// Removes what the journals say, which is struck out there, and what carries the mark of one of the runs.
+    async fn look(&mut self) -> io::Result<Look> {
+        let mut deeds = dockers(self.journals);
+        if let Ok(marked) = self.engine.marked().await {
+            let unwritten = marked.into_iter().filter(|(run, _)| self.whole.contains(run));
+            let unwritten = unwritten.filter(|one| !deeds.contains(one)).collect::<Vec<_>>();
+            deeds.extend(unwritten);
+        }
+        let mut look = Look { found: !deeds.is_empty(), left: Vec::new() };
+        for (run, deed) in deeds {
+            match self.engine.remove(&run, &deed).await {
+                Ok(()) => {
+                    self.strike(&run, &deed, false);
+                    if !self.healed.undone.contains(&deed) {
+                        self.healed.undone.push(deed);
+                    }
+                }
+                Err(error @ EngineError::Unmarked { .. }) => {
+                    self.strike(&run, &deed, true);
+                    self.healed.left.push((deed, error.to_string()));
+                }
+                Err(error) => look.left.push((deed, error.to_string())),
+            }
+        }
+        Ok(look)
+    }
+
+    /// Strikes a line out of the journal of a run, which may have to stay for it.
+    fn strike(&mut self, run: &RunId, deed: &Deed, stays: bool) {
+        for journal in self.journals.iter_mut().filter(|journal| journal.run == *run) {
+            journal.stays |= stays && journal.deeds.contains(deed);
+            journal.deeds.retain(|one| one != deed);
+        }
+    }
 }
 
 /// What came of a look at what Docker has.
@@ -98,14 +179,13 @@ struct Look {
     left: Vec<(Deed, String)>,
 }
 
-/// Looks until nothing has come for a while, of which so many looks are over, or for as long as anybody may wait. Answers what was left
-/// at the last look: Docker refuses for a moment what it is still about.
+/// Looks until nothing has come for a while, or for as long as anybody may wait. Answers what was left at the last look: Docker
+/// refuses for a moment what it is still about.
 async fn until_nothing_comes(
     clock: Clock,
-    mut in_vain: u32,
     mut look: impl AsyncFnMut() -> io::Result<Look>,
 ) -> io::Result<Vec<(Deed, String)>> {
-    let since = clock.elapsed();
+    let (since, mut in_vain) = (clock.elapsed(), 0);
     loop {
         let Look { found, left } = look().await?;
         in_vain = if found { 0 } else { in_vain + 1 };
@@ -116,91 +196,5 @@ async fn until_nothing_comes(
     }
 }
 
-/// Removes from Docker what the journals say, which is struck out there, and what no run is at work with.
-async fn look(
-    engine: &Engine,
-    folder: &Path,
-    journals: &mut [Left],
-    undone: &mut Vec<Deed>,
-) -> io::Result<Look> {
-    let mut deeds: Vec<Deed> = dockers(journals).cloned().collect();
-    if let Ok(ours) = engine.ours(&folder.display().to_string()).await {
-        // Looked at after what there is: a run that begins now has made nothing of that.
-        let mut at_work = at_work(folder)?;
-        // These are locked by this one.
-        at_work.retain(|run| journals.iter().all(|journal| journal.run() != *run));
-        let over = ours.into_iter().filter(|(run, _)| !at_work.contains(run)).map(|(_, deed)| deed);
-        let unwritten = over.filter(|deed| !deeds.contains(deed)).collect::<Vec<_>>();
-        deeds.extend(unwritten);
-    }
-    let mut look = Look { found: !deeds.is_empty(), left: Vec::new() };
-    for deed in deeds {
-        match clear(engine, std::slice::from_ref(&deed)).await {
-            Ok(()) => {
-                journals.iter_mut().for_each(|journal| journal.deeds.retain(|one| *one != deed));
-                if !undone.contains(&deed) {
-                    undone.push(deed);
-                }
-            }
-            Err(error) => look.left.push((deed, error.to_string())),
-        }
-    }
-    Ok(look)
-}
-
 #[cfg(test)]
-mod tests {
-    use capsize_clock::{Seed, simulate};
-
-    use super::*;
-
-    fn network() -> Deed {
-        Deed::Network("n".into())
-    }
-
-    /// What is left in the end, and for how long it was looked, where a look at a moment comes to that.
-    fn looked(in_vain: u32, mut at: impl FnMut(Duration) -> Look + Send) -> (Vec<(Deed, String)>, Duration) {
-        simulate(Seed(1), |run| async move {
-            let look = async || Ok(at(run.clock.elapsed()));
-            let left = until_nothing_comes(run.clock, in_vain, look).await.unwrap();
-            (left, run.clock.elapsed())
-        })
-    }
-
-    #[test]
-    fn what_docker_refuses_for_a_moment_is_asked_for_again() {
-        let busy = Duration::from_secs(10);
-        let (left, _) = looked(0, |now| match now < busy {
-            true => Look { found: true, left: vec![(network(), "has active endpoints".into())] },
-            false => Look::default(),
-        });
-        assert_eq!(left, []);
-    }
-
-    #[test]
-    fn what_docker_refuses_for_good_is_left_after_a_while() {
-        let refused = || vec![(network(), "has active endpoints".to_owned())];
-        let (left, took) = looked(0, |_| Look { found: true, left: refused() });
-        assert_eq!(left, refused());
-        assert!(took > PATIENCE && took < PATIENCE + PAUSE * 2, "{took:?}");
-    }
-
-    #[test]
-    fn what_a_killed_run_asked_for_may_come_seconds_later() {
-        let late = Duration::from_secs(2);
-        let mut removed = Vec::new();
-        let (left, took) = looked(0, |now| {
-            let is_there = now >= late && removed.is_empty();
-            removed.extend(is_there.then(network));
-            Look { found: is_there, left: Vec::new() }
-        });
-        assert_eq!((left, &removed[..]), (Vec::new(), &[network()][..]));
-        assert!(took > late + PAUSE, "more may come after it: {took:?}");
-    }
-
-    #[test]
-    fn where_no_run_was_killed_nobody_waits() {
-        let (left, took) = looked(LOOKS_IN_VAIN - 1, |_| Look::default());
-        assert_eq!((left, took), (Vec::new(), Duration::ZERO));
-    }
-}
+mod tests;

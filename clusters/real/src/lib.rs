@@ -8,15 +8,19 @@ mod heal;
 mod journal;
 mod kind;
 mod kubeconfig;
+mod leftover;
 mod ports;
 mod process;
+mod run_id;
+mod state_folder;
 
-pub use docker::{Containers, Engine, EngineError, Image, Known};
+pub use docker::{Containers, Engine, EngineError, Image, Known, Labelled};
 pub use heal::{Healed, heal};
-pub use journal::{Deed, Journal, at_work, state_folder};
+pub use journal::{Deed, Journal};
 pub use kind::{Kind, NodeImage, Privilege};
-pub use kubeconfig::{
-    Allowed, Cluster, Copies, Existing, NotAllowed, read_kubeconfig, server_url,
-};
+pub use kubeconfig::{Allowed, Cluster, Copies, Existing, NotAllowed, read_kubeconfig, server_url};
+pub use leftover::{Runs, runs};
 pub use ports::free_port;
 pub use process::{Asset, Assets, NoAsset, Processes, Starter};
+pub use run_id::{NoRunId, RunId};
+pub use state_folder::state_folder;

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use capsize_real::{Engine, Image, at_work, state_folder};
+use capsize_real::{Engine, Image, Labelled, runs, state_folder};
 
 use super::finding::{DOCKER, Finding};
 use crate::provided::ProviderName;
@@ -98,17 +98,32 @@ async fn left(engine: &Engine) -> Finding {
     let folder = state_folder();
     let folder = folder.canonicalize().unwrap_or(folder);
     let ours = engine.ours(&folder.display().to_string()).await;
-    match (ours, at_work(&folder)) {
-        (Ok(ours), Ok(at_work)) => match ours.iter().filter(|(run, _)| !at_work.contains(run)).count() {
-            0 => Finding::good("left over", "nothing"),
-            count => {
-                let seen = format!("{count} containers and networks of runs that were killed");
-                missing("left over", seen, "`capsize doctor --heal`; the next run does it, too")
+    match (ours, runs(&folder)) {
+        (Ok(ours), Ok(runs)) => {
+            let is_over = |one: &&Labelled| one.id.as_ref().is_some_and(|id| runs.over.contains(id));
+            let over = ours.iter().filter(is_over).count();
+            let known = |one: &&Labelled| is_over(one) || runs.at_work.contains(&one.run);
+            let unknown = ours.iter().filter(|one| !known(one)).count();
+            match (over, unknown) {
+                (0, 0) => Finding::good("left over", "nothing"),
+                (0, _) => Finding::good("left over", of_others(unknown)),
+                _ => {
+                    let seen = format!("{over} containers and networks of runs that were killed");
+                    missing("left over", seen, "`capsize doctor --heal`; the next run does it, too")
+                }
             }
-        },
+        }
         (Err(error), _) => missing("left over", error.to_string(), "restart Docker, and look at its log"),
         (_, Err(error)) => missing("left over", error.to_string(), "name another folder in CAPSIZE_STATE"),
     }
+}
+
+/// Nobody here can know whether the runs are over that made these.
+fn of_others(count: usize) -> String {
+    format!(
+        "nothing that is known to be left; {count} containers and networks are of runs of other machines, or of runs whose \
+         journals are gone: `docker ps --all --filter label=capsize.run-id` lists the containers"
+    )
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ async fn attempt(engine: &Engine, image: &NodeImage) -> Result<Privilege, String
     let name = format!("capsize-{}-doctor", journal.run()).to_lowercase();
     let deed = Deed::Container(name.clone());
     journal.will(deed.clone()).map_err(|error| error.to_string())?;
-    let privilege = Privilege::find(engine, image, (&name, &journal.labels())).await;
+    let privilege = Privilege::find(engine, image, (&name, &journal)).await;
     journal.undone(&deed);
     privilege.map_err(|error| error.to_string())
 }

@@ -1,11 +1,10 @@
 //! Runs that are killed while they make containers.
 
-use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use capsize_clock::{Seed, live};
-use capsize_real::Deed;
+use capsize_real::{Deed, Journal};
 
 use crate::stage::{Stage, kills, moves, program, said};
 use crate::support::node_image;
@@ -33,12 +32,14 @@ fn on(provider: &[&str], all_made: Duration) {
 
 pub(crate) fn late() {
     let stage = Stage::new(&moves("first", "pause"));
-    let (run, state) = (format!("late{}", std::process::id()), stage.path("state"));
+    let state = stage.path("state");
+    // The journal of a run that has ended.
+    let journal = Journal::begin(&state).unwrap();
+    let run = journal.run();
     let network = format!("capsize-{run}-1");
-    fs::create_dir_all(&state).unwrap();
-    let state = state.canonicalize().unwrap();
-    let line = serde_json::json!({"will": {"network": network}});
-    fs::write(state.join(format!("{run}.jsonl")), format!("{line}\n")).unwrap();
+    let labels = journal.labels();
+    journal.will(Deed::Network(network.clone())).unwrap();
+    drop(journal);
     let mut heal = stage.capsize(program(), &["doctor", "--heal"]);
     let heal = heal.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     live(Seed(0), 1.0, |run| async move { run.clock.sleep(LATE).await }).unwrap();
@@ -48,9 +49,9 @@ pub(crate) fn late() {
         assert!(sent.success());
     };
     signal("-STOP");
-    let labels = [format!("capsize.run={run}"), format!("capsize.journal={}", state.display())];
     let mut create = Command::new("docker");
-    create.args(["network", "create", "--label", &labels[0], "--label", &labels[1], &network]);
+    create.args(["network", "create"]);
+    create.args(labels.iter().map(|(name, value)| format!("--label={name}={value}"))).arg(&network);
     let created = create.output().unwrap();
     assert!(created.status.success(), "{}", said(&created));
     assert_eq!(stage.left(), [Deed::Network(network)]);

@@ -46,7 +46,7 @@ fn with_member(test: impl for<'a> FnOnce(&'a Member) -> LocalBoxFuture<'a, ()>) 
     live(Seed(1), 1.0, |run| async move {
         let outside = provider.start(run, &[MemberSpec::named("m1")]).await.unwrap().remove(0);
         let made = Engine::find().await.unwrap().ours(&label).await.unwrap();
-        let mut names = made.into_iter().filter_map(|(_, deed)| match deed {
+        let mut names = made.into_iter().filter_map(|one| match one.deed {
             Deed::Container(name) => Some(name),
             _ => None,
         });

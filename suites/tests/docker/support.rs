@@ -76,7 +76,7 @@ impl Stage {
         // Before a run has begun, there is no folder.
         let Ok(state) = self.path("state").canonicalize() else { return Vec::new() };
         let ours = Engine::find().await.unwrap().ours(&state.display().to_string()).await.unwrap();
-        ours.into_iter().map(|(_, deed)| deed).collect()
+        ours.into_iter().map(|one| one.deed).collect()
     }
 }
 

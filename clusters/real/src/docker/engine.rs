@@ -1,16 +1,18 @@
 //! The Docker Engine, as far as it is needed: whether it answers, and what of ours is there.
 
+use std::collections::BTreeMap;
 use std::env;
 
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::query_parameters::{
-    ListContainersOptions, ListNetworksOptions, ListVolumesOptions, RemoveContainerOptions,
-    RemoveVolumeOptions,
+    InspectContainerOptions, InspectNetworkOptions, ListContainersOptions, ListNetworksOptions,
+    ListVolumesOptions, RemoveContainerOptions, RemoveVolumeOptions,
 };
 use capsize_clusters::ProviderError;
 
-use crate::journal::{Deed, JOURNAL, RUN};
+use crate::journal::{Deed, JOURNAL, RUN, RUN_ID};
+use crate::run_id::RunId;
 
 /// Why Docker does not do what is asked of it.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +34,12 @@ pub enum EngineError {
         what: String,
         /// How to get it.
         how: String,
+    },
+    /// It has something that is to be removed, and that does not carry the mark of the run that would have made it.
+    #[error("{what} does not carry the mark of the run, so it is left alone")]
+    Unmarked {
+        /// The thing.
+        what: String,
     },
     /// It refuses something.
     #[error("Docker cannot {what}: {why}")]
@@ -68,10 +76,8 @@ pub(crate) fn is_missing(error: &Error) -> bool {
     matches!(error, Error::DockerResponseServerError { status_code: 404, .. })
 }
 
-/// The run that the labels of something say.
-fn run_of(mut labels: impl Iterator<Item = (String, String)>) -> String {
-    labels.find(|(label, _)| label == RUN).map(|(_, run)| run).unwrap_or_default()
-}
+/// Labels of something in Docker.
+type Labels = BTreeMap<String, String>;
 
 /// A Docker Engine that answers. It belongs to the runtime in which it was found.
 #[derive(Clone, Debug)]
@@ -105,9 +111,17 @@ impl Engine {
     /// # Errors
     /// When it does not answer.
     pub async fn find() -> Result<Self, EngineError> {
+        Self::at(&Self::address()).await
+    }
+
+    /// The Engine at `address`.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub(crate) async fn at(address: &str) -> Result<Self, EngineError> {
         let unreachable =
-            |error: Error| EngineError::Unreachable { address: Self::address(), why: said(&error) };
-        let docker = Docker::connect_with_host(&Self::address()).map_err(unreachable)?;
+            |error: Error| EngineError::Unreachable { address: address.to_owned(), why: said(&error) };
+        let docker = Docker::connect_with_host(address).map_err(unreachable)?;
         docker.negotiate_version().await.map(Self).map_err(unreachable)
     }
 
@@ -127,13 +141,22 @@ impl Engine {
         })
     }
 
-    /// What there is of runs whose journals are in `folder`: the name of the run, and what it made.
+    /// What there is of runs whose journals are in a folder of that path, on this machine or on another.
     ///
     /// # Errors
     /// When Docker does not say.
-    pub async fn ours(&self, folder: &str) -> Result<Vec<(String, Deed)>, EngineError> {
-        let label = format!("{JOURNAL}={folder}");
-        let labelled = || Some([("label".to_owned(), vec![label.clone()])].into_iter().collect());
+    pub async fn ours(&self, folder: &str) -> Result<Vec<Labelled>, EngineError> {
+        self.labelled(&format!("{JOURNAL}={folder}")).await
+    }
+
+    /// What there is with the mark of any run, and the run.
+    pub(crate) async fn marked(&self) -> Result<Vec<(RunId, Deed)>, EngineError> {
+        let marked = self.labelled(RUN_ID).await?.into_iter();
+        Ok(marked.filter_map(|one| Some((one.id?, one.deed))).collect())
+    }
+
+    async fn labelled(&self, label: &str) -> Result<Vec<Labelled>, EngineError> {
+        let labelled = || Some([("label".to_owned(), vec![label.to_owned()])].into_iter().collect());
         let options = ListContainersOptions { all: true, filters: labelled(), ..Default::default() };
         let containers = self.0.list_containers(Some(options)).await.map_err(refused("list containers"))?;
         let options = ListNetworksOptions { filters: labelled() };
@@ -142,48 +165,102 @@ impl Engine {
         let volumes = self.0.list_volumes(Some(options)).await.map_err(refused("list volumes"))?;
         let containers = containers.into_iter().map(|one| {
             let name = one.names.and_then(|names| names.into_iter().next()).or(one.id).unwrap_or_default();
-            (
-                run_of(one.labels.into_iter().flatten()),
-                Deed::Container(name.trim_start_matches('/').to_owned()),
-            )
+            let deed = Deed::Container(name.trim_start_matches('/').to_owned());
+            Labelled::of(deed, one.labels.into_iter().flatten())
         });
         let networks = networks.into_iter().map(|one| {
-            let run = run_of(one.labels.into_iter().flatten());
-            (run, Deed::Network(one.name.or(one.id).unwrap_or_default()))
+            let deed = Deed::Network(one.name.or(one.id).unwrap_or_default());
+            Labelled::of(deed, one.labels.into_iter().flatten())
         });
         let volumes = volumes.volumes.into_iter().flatten();
-        let volumes = volumes.map(|one| (run_of(one.labels.into_iter()), Deed::Volume(one.name)));
+        let volumes = volumes.map(|one| Labelled::of(Deed::Volume(one.name), one.labels));
         Ok(containers.chain(networks).chain(volumes).collect())
     }
 
-    /// Removes a container, whatever it is doing. One that is not there is removed already.
-    pub(crate) async fn remove_container(&self, name: &str) -> Result<(), EngineError> {
+    /// Removes a container, network or volume, whatever it is doing, if it carries the mark of `run`. One that is not there is
+    /// removed already.
+    pub(crate) async fn remove(&self, run: &RunId, deed: &Deed) -> Result<(), EngineError> {
+        match deed {
+            Deed::Container(name) => self.remove_container(run, name).await,
+            Deed::Network(name) => self.remove_network(run, name).await,
+            Deed::Volume(name) => self.remove_volume(run, name).await,
+            Deed::Programs(_) | Deed::Folder(_) | Deed::Copies(_) => Ok(()),
+        }
+    }
+
+    async fn remove_container(&self, run: &RunId, name: &str) -> Result<(), EngineError> {
+        let what = format!("the container {name}");
+        let inspected = self.0.inspect_container(name, None::<InspectContainerOptions>).await;
+        let Some(there) = unless_missing(inspected, &what)? else { return Ok(()) };
+        // By its id: another may get the name meanwhile.
+        let id = there.id.unwrap_or_default();
+        is_marked(run, &what, there.config.and_then(|config| config.labels).into_iter().flatten())?;
         let options = RemoveContainerOptions { force: true, v: true, ..Default::default() };
-        match self.0.remove_container(name, Some(options)).await {
-            Err(error) if is_missing(&error) => Ok(()),
+        match self.0.remove_container(&id, Some(options)).await {
             // Somebody who was killed has asked for it just before.
             Err(Error::DockerResponseServerError { message, .. })
                 if message.contains("already in progress") =>
             {
                 Ok(())
             }
-            removed => removed.map_err(refused(format!("remove the container {name}"))),
+            removed => unless_missing(removed, &what).map(drop),
         }
     }
 
-    /// Removes a network that nothing is in any more.
-    pub(crate) async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
-        match self.0.remove_network(name).await {
-            Err(error) if is_missing(&error) => Ok(()),
-            removed => removed.map_err(refused(format!("remove the network {name}"))),
-        }
+    /// Nothing may be in the network any more.
+    async fn remove_network(&self, run: &RunId, name: &str) -> Result<(), EngineError> {
+        let what = format!("the network {name}");
+        let inspected = self.0.inspect_network(name, None::<InspectNetworkOptions>).await;
+        let Some(there) = unless_missing(inspected, &what)? else { return Ok(()) };
+        is_marked(run, &what, there.labels.into_iter().flatten())?;
+        let removed = self.0.remove_network(&there.id.unwrap_or_default()).await;
+        unless_missing(removed, &what).map(drop)
     }
 
-    /// Removes a volume that nothing uses any more.
-    pub(crate) async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
-        match self.0.remove_volume(name, None::<RemoveVolumeOptions>).await {
-            Err(error) if is_missing(&error) => Ok(()),
-            removed => removed.map_err(refused(format!("remove the volume {name}"))),
-        }
+    /// Nothing may use the volume any more.
+    async fn remove_volume(&self, run: &RunId, name: &str) -> Result<(), EngineError> {
+        let what = format!("the volume {name}");
+        let Some(there) = unless_missing(self.0.inspect_volume(name).await, &what)? else { return Ok(()) };
+        is_marked(run, &what, there.labels)?;
+        let removed = self.0.remove_volume(name, None::<RemoveVolumeOptions>).await;
+        unless_missing(removed, &what).map(drop)
+    }
+}
+
+/// Something that carries labels of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labelled {
+    /// The name of the run.
+    pub run: String,
+    /// Its identity, if the label with that can be read.
+    pub id: Option<RunId>,
+    /// The thing.
+    pub deed: Deed,
+}
+
+impl Labelled {
+    fn of(deed: Deed, labels: impl IntoIterator<Item = (String, String)>) -> Self {
+        let labels: Labels = labels.into_iter().collect();
+        let id = labels.get(RUN_ID).and_then(|id| RunId::try_from(id.clone()).ok());
+        Self { run: labels.get(RUN).cloned().unwrap_or_default(), id, deed }
+    }
+}
+
+/// Nothing where Docker says that there is no such thing.
+fn unless_missing<T>(answer: Result<T, Error>, what: &str) -> Result<Option<T>, EngineError> {
+    match answer {
+        Err(error) if is_missing(&error) => Ok(None),
+        answer => answer.map(Some).map_err(refused(format!("remove {what}"))),
+    }
+}
+
+fn is_marked(
+    run: &RunId,
+    what: &str,
+    labels: impl IntoIterator<Item = (String, String)>,
+) -> Result<(), EngineError> {
+    match labels.into_iter().any(|(name, value)| name == RUN_ID && value == run.as_str()) {
+        true => Ok(()),
+        false => Err(EngineError::Unmarked { what: what.to_owned() }),
     }
 }

@@ -15,6 +15,8 @@ use futures::{StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
 
 use super::engine::{Engine, EngineError, is_missing, refused};
+use super::site::unwritten;
+use crate::journal::{Deed, Journal};
 
 const REPOSITORY: &str = "capsize-member";
 
@@ -69,11 +71,12 @@ impl Image {
         }
     }
 
-    /// Builds it, and tries whether the program starts in it. Answers how many bytes are in it.
+    /// Builds it, and tries whether the program starts in it, in a container that is written into `journal` first. Answers how
+    /// many bytes are in it.
     ///
     /// # Errors
     /// When Docker refuses it, or the program does not start.
-    pub async fn build(&self, engine: &Engine) -> Result<usize, EngineError> {
+    pub async fn build(&self, engine: &Engine, journal: &Journal) -> Result<usize, EngineError> {
         let unreadable = |error: io::Error| EngineError::Refused {
             what: "be given the image".into(),
             why: format!("this program cannot be read: {error}"),
@@ -92,25 +95,27 @@ impl Image {
         let body = body_full(Bytes::from(tree));
         let created = engine.0.create_image(Some(options), Some(body), None);
         created.try_collect::<Vec<_>>().await.map_err(refused("import the image"))?;
-        self.attempt(engine).await?;
+        self.attempt(engine, journal).await?;
         Ok(size)
     }
 
     /// Runs the program in it once, to say its version.
-    async fn attempt(&self, engine: &Engine) -> Result<(), EngineError> {
+    async fn attempt(&self, engine: &Engine, journal: &Journal) -> Result<(), EngineError> {
         let docker = &engine.0;
-        let name = format!("{}-attempt", self.0.replace(':', "-"));
-        engine.remove_container(&name).await?;
+        let name = format!("capsize-{}-image", journal.run()).to_lowercase();
+        let deed = Deed::Container(name.clone());
+        journal.will(deed.clone()).map_err(unwritten)?;
         let body = ContainerCreateBody {
             image: Some(self.0.clone()),
+            labels: Some(journal.labels().into_iter().collect()),
             cmd: Some(vec!["--version".into()]),
             network_disabled: Some(true),
             ..Default::default()
         };
         let options = CreateContainerOptions { name: Some(name.clone()), ..Default::default() };
-        let made = docker.create_container(Some(options), body).await;
-        made.map_err(refused("make a container of the image"))?;
         let run = async {
+            let made = docker.create_container(Some(options), body).await;
+            made.map_err(refused("make a container of the image"))?;
             let started = docker.start_container(&name, None::<StartContainerOptions>).await;
             started.map_err(refused("start the image"))?;
             let ended = docker.wait_container(&name, None::<WaitContainerOptions>).next().await;
@@ -123,7 +128,8 @@ impl Image {
             }
         };
         let ran = run.await;
-        engine.remove_container(&name).await?;
+        engine.remove(journal.id(), &deed).await?;
+        journal.undone(&deed);
         ran
     }
 }

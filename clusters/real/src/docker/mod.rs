@@ -3,16 +3,18 @@
 mod containers;
 mod engine;
 mod exec;
+#[cfg(test)]
+pub(crate) mod fake;
 mod image;
 mod machine;
 mod member;
 mod site;
 
 pub use containers::Containers;
-pub use engine::{Engine, EngineError, Known};
+pub use engine::{Engine, EngineError, Known, Labelled};
 pub(crate) use engine::{is_missing, refused};
 pub(crate) use exec::{Command, Ended};
 pub use image::Image;
 pub(crate) use image::said;
 pub(crate) use machine::Container;
-pub(crate) use site::{Fleets, Site, clear};
+pub(crate) use site::{Fleets, Site};

@@ -14,6 +14,7 @@ use futures::future::join_all;
 
 use super::engine::{Engine, EngineError, refused};
 use crate::journal::{Deed, Journal};
+use crate::run_id::RunId;
 
 /// Networks are 10.213.0.0/24 and so on: the first that nobody has. Docker's own choice would not let members keep their
 /// addresses when they are cut off.
@@ -113,13 +114,18 @@ impl Site {
         self.address(u8::try_from(place).map_or(u8::MAX, |place| FIRST.saturating_add(place)))
     }
 
+    /// The journal of its run.
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
     /// The labels of everything in it.
     pub(crate) fn labels(&self) -> BTreeMap<String, String> {
         self.journal.labels()
     }
 }
 
-fn unwritten(error: io::Error) -> EngineError {
+pub(super) fn unwritten(error: io::Error) -> EngineError {
     let what = "be asked for anything".to_owned();
     EngineError::Refused { what, why: format!("the journal of what is done cannot be written: {error}") }
 }
@@ -129,7 +135,8 @@ impl Drop for Site {
         let deeds = std::mem::take(&mut self.deeds);
         // A runtime within which this is dropped may be about to end, and cannot wait.
         let cleared = thread::scope(|scope| {
-            let clear = || live(Seed(0), 1.0, |_| async { clear(&Engine::find().await?, &deeds).await });
+            let run = self.journal.id();
+            let clear = || live(Seed(0), 1.0, |_| async { clear(&Engine::find().await?, run, &deeds).await });
             scope.spawn(clear).join().is_ok_and(|cleared| cleared.is_ok_and(|cleared| cleared.is_ok()))
         });
         // What could not be undone stays in the journal, for the next start.
@@ -140,18 +147,13 @@ impl Drop for Site {
 }
 
 /// Removes all of this from Docker: containers at once, and then what they used.
-pub(crate) async fn clear(engine: &Engine, deeds: &[Deed]) -> Result<(), EngineError> {
-    let containers = deeds.iter().filter_map(|deed| match deed {
-        Deed::Container(name) => Some(engine.remove_container(name)),
-        _ => None,
-    });
-    join_all(containers).await.into_iter().collect::<Result<(), _>>()?;
-    for deed in deeds {
-        match deed {
-            Deed::Network(name) => engine.remove_network(name).await?,
-            Deed::Volume(name) => engine.remove_volume(name).await?,
-            _ => {}
-        }
+async fn clear(engine: &Engine, run: &RunId, deeds: &[Deed]) -> Result<(), EngineError> {
+    let (containers, used): (Vec<_>, Vec<_>) =
+        deeds.iter().partition(|deed| matches!(deed, Deed::Container(_)));
+    let removed = join_all(containers.into_iter().map(|container| engine.remove(run, container))).await;
+    removed.into_iter().collect::<Result<(), _>>()?;
+    for deed in used {
+        engine.remove(run, deed).await?;
     }
     Ok(())
 }

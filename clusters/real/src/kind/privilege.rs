@@ -1,7 +1,6 @@
 //! What a node may do on the machine. kind asks for all privileges; sandboxes refuse that, and then a list of capabilities is
 //! asked for. Which of the two it is, is found out by trying.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use bollard::models::{ContainerCreateBody, HostConfig};
@@ -9,6 +8,7 @@ use bollard::query_parameters::{CreateContainerOptions, StartContainerOptions};
 
 use super::image::NodeImage;
 use crate::docker::{Engine, EngineError, refused};
+use crate::journal::{Deed, Journal};
 
 /// What systemd, containerd, kubelet and the network of pods need beside what Docker gives to every container.
 const CAPABILITIES: [&str; 9] = [
@@ -36,19 +36,21 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// Finds out what Docker grants, by a container called `name` of `image` that does nothing, and is removed.
+    /// Finds out what Docker grants, by a container called `name` of `image` that does nothing, and is removed. It is in the
+    /// journal of the run already.
     ///
     /// # Errors
     /// When it grants neither.
     pub async fn find(
         engine: &Engine,
         image: &NodeImage,
-        (name, labels): (&str, &BTreeMap<String, String>),
+        (name, journal): (&str, &Journal),
     ) -> Result<Self, EngineError> {
+        let container = Deed::Container(name.to_owned());
         let mut refusals = Vec::new();
         for privilege in [Self::Full, Self::Listed] {
-            let tried = privilege.attempt(engine, image, (name, labels)).await;
-            engine.remove_container(name).await?;
+            let tried = privilege.attempt(engine, image, (name, journal)).await;
+            engine.remove(journal.id(), &container).await?;
             match tried {
                 Ok(()) => return Ok(privilege),
                 Err(error) => refusals.push(format!("{privilege}: {error}")),
@@ -61,14 +63,14 @@ impl Privilege {
         self,
         engine: &Engine,
         image: &NodeImage,
-        (name, labels): (&str, &BTreeMap<String, String>),
+        (name, journal): (&str, &Journal),
     ) -> Result<(), EngineError> {
         let mut host = HostConfig::default();
         self.give(&mut host);
         let body = ContainerCreateBody {
             image: Some(image.name()),
             entrypoint: Some(vec!["/bin/true".into()]),
-            labels: Some(labels.clone().into_iter().collect()),
+            labels: Some(journal.labels().into_iter().collect()),
             network_disabled: Some(true),
             host_config: Some(host),
             ..Default::default()

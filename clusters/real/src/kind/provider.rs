@@ -31,8 +31,8 @@ impl Kind {
 
     /// What nodes may do here, which is found out once.
     async fn privilege(&self, engine: &Engine, site: &Site) -> Result<Privilege, ProviderError> {
-        let (name, labels) = (attempt(site.name()), site.labels());
-        let find = || Privilege::find(engine, &self.image, (&name, &labels));
+        let name = attempt(site.name());
+        let find = || Privilege::find(engine, &self.image, (&name, site.journal()));
         Ok(*self.privilege.get_or_try_init(find).await?)
     }
 }

@@ -10,8 +10,9 @@ use capsize_clock::{Seed, Simulation, live};
 use capsize_clusters::{Breakdown, Machine, MemberSpec, Outside, Provider, ProviderError};
 
 use super::allowed::Allowed;
+use super::claim::Claim;
 use super::cluster::Cluster;
-use super::sweep::{Copies, find, remove};
+use super::sweep::{Copies, find, undo};
 use crate::journal::{Deed, Journal};
 
 /// Clusters of a kubeconfig, the first of which is the first member of a fleet, and so on.
@@ -61,7 +62,12 @@ impl Existing {
         };
         let unwritten =
             |error| ProviderError(format!("the journal of what is done cannot be written: {error}"));
-        self.journal.will(Deed::Copies(copies.clone())).map_err(unwritten)?;
+        let deed = Deed::Copies(copies.clone());
+        self.journal.will(deed.clone()).map_err(unwritten)?;
+        if let Err(error) = Claim::make(&cluster.client, self.journal.id(), &copies.selector).await {
+            self.journal.undone(&deed);
+            return Err(ProviderError(format!("nothing is done to {context}: {error}")));
+        }
         Ok(Joined { journal: Arc::clone(&self.journal), copies })
     }
 }
@@ -132,13 +138,7 @@ impl Machine for Joined {
 
 impl Drop for Joined {
     fn drop(&mut self) {
-        let clear = || {
-            live(Seed(0), 1.0, |_| async {
-                let allowed = Allowed { context: self.copies.context.clone(), uid: self.copies.uid.clone() };
-                let cluster = Cluster::find(&self.copies.kubeconfig, &allowed).await?;
-                remove(&cluster, &self.copies.selector).await
-            })
-        };
+        let clear = || live(Seed(0), 1.0, |_| async { undo(self.journal.id(), &self.copies).await });
         // A runtime within which this is dropped may be about to end, and cannot wait.
         let cleared = thread::scope(|scope| scope.spawn(clear).join());
         // What could not be removed stays in the journal, for the next start.

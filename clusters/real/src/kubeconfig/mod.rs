@@ -1,6 +1,7 @@
 //! Members that exist: clusters of a kubeconfig. Nothing is done to one that is not allowed, by name and by identity.
 
 mod allowed;
+mod claim;
 mod cluster;
 mod entry;
 mod existing;

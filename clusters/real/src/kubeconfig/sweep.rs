@@ -11,7 +11,9 @@ use kube::{Api, Client, ResourceExt};
 use serde::{Deserialize, Serialize};
 
 use super::allowed::Allowed;
+use super::claim::Claim;
 use super::cluster::Cluster;
+use crate::run_id::RunId;
 
 /// The kinds of which scenarios place something, and those of what that needs.
 const KINDS: [(&str, &str, &str, &str); 7] = [
@@ -42,15 +44,38 @@ pub struct Copies {
     pub selector: String,
 }
 
-/// Removes the copies that an earlier run left.
-pub(crate) async fn undo(copies: &Copies) -> Result<(), ProviderError> {
-    let allowed = Allowed { context: copies.context.clone(), uid: copies.uid.clone() };
-    let cluster = Cluster::find(&copies.kubeconfig, &allowed).await?;
-    remove(&cluster, &copies.selector).await
+/// Removes the copies of `run`, and gives the cluster up. Nothing is removed from a cluster that the run has not claimed.
+pub(crate) async fn undo(run: &RunId, copies: &Copies) -> Result<(), ProviderError> {
+    let Copies { kubeconfig, context, uid, selector } = copies;
+    let allowed = Allowed { context: context.clone(), uid: uid.clone() };
+    let cluster = Cluster::find(kubeconfig, &allowed).await?;
+    let claim = match Claim::find(&cluster.client).await? {
+        Some(claim) if claim.is_of(run, selector) => claim,
+        // Another run claims a cluster only where nothing is left.
+        Some(claim) if claim.is_of_another_than(run) => return Ok(()),
+        Some(_) => {
+            return Err(ProviderError(format!(
+                "the run has claimed {context} for objects with another label than {selector}: these are left alone"
+            )));
+        }
+        // Nothing was placed before the cluster was claimed.
+        None => match find(&cluster.client, selector).await?.as_slice() {
+            [] => return Ok(()),
+            objects => {
+                return Err(ProviderError(format!(
+                    "{} objects with the label {selector} are in {context}, which the run does not claim: they are left \
+                     alone; `kubectl --context {context} get all --all-namespaces --selector {selector}` lists them",
+                    objects.len()
+                )));
+            }
+        },
+    };
+    remove(&cluster, selector).await?;
+    claim.release(&cluster.client).await
 }
 
 /// Removes all copies, and waits until they are gone.
-pub(super) async fn remove(cluster: &Cluster, selector: &str) -> Result<(), ProviderError> {
+async fn remove(cluster: &Cluster, selector: &str) -> Result<(), ProviderError> {
     let clock = Clock::real();
     loop {
         let copies = find(&cluster.client, selector).await?;

@@ -77,6 +77,7 @@ impl Member {
             arguments,
             log: ground.logs.path().join(format!("{}-{}.log", mark.label, asset.name())),
             label: mark.label.clone(),
+            journal: Arc::clone(&ground.journal),
             starter: Arc::clone(&ground.starter),
             child: None,
         };

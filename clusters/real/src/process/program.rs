@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::Clock;
@@ -13,6 +14,7 @@ use tokio::time::timeout;
 
 use super::provider::Starter;
 use super::sweep::LABEL;
+use crate::journal::Journal;
 
 /// How long a program may take to be ready, from one look to the next, and how long a look may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,8 +34,9 @@ pub(super) struct Program {
     pub(super) arguments: Vec<String>,
     /// What it says is added to this file.
     pub(super) log: PathBuf,
-    /// What its environment says whose it is.
+    /// What its environment says whose it is, beside the mark of the run.
     pub(super) label: String,
+    pub(super) journal: Arc<Journal>,
     pub(super) starter: Starter,
     pub(super) child: Option<Child>,
 }
@@ -47,6 +50,7 @@ impl Program {
         let log = File::options().create(true).append(true).open(&self.log).map_err(failed)?;
         let mut command = (self.starter)(&self.path);
         command.args(&self.arguments).env(LABEL, &self.label).stdin(Stdio::null());
+        self.journal.mark(&mut command);
         command.stdout(log.try_clone().map_err(failed)?).stderr(log);
         self.child = Some(command.spawn().map_err(failed)?);
         Ok(())

@@ -9,6 +9,9 @@ use std::time::Duration;
 use capsize_clock::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::journal::RUN_ID_VARIABLE;
+use crate::run_id::RunId;
+
 /// The variable that says of which member a program is.
 pub(super) const LABEL: &str = "CAPSIZE_MEMBER";
 
@@ -16,17 +19,17 @@ pub(super) const LABEL: &str = "CAPSIZE_MEMBER";
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Kills the programs of the member that `label` says, and waits until they are gone.
+/// Kills the programs of the member that `label` says, if they carry the mark of `run`, and waits until they are gone.
 ///
 /// They are gone when two looks in a row find none: a program that is just being started has no environment to show yet.
 ///
 /// # Errors
 /// When they do not go.
-pub(crate) async fn end(label: &str) -> Result<(), String> {
+pub(crate) async fn end(run: &RunId, label: &str) -> Result<(), String> {
     let clock = Clock::real();
     let mut found_none = false;
     loop {
-        let found = of(label);
+        let found = of(run, label);
         if found.is_empty() && found_none {
             return Ok(());
         }
@@ -43,13 +46,14 @@ pub(crate) async fn end(label: &str) -> Result<(), String> {
     }
 }
 
-/// The processes whose environment has this label. What has ended has none.
-fn of(label: &str) -> Vec<Pid> {
-    let wanted = format!("{LABEL}={label}");
+/// The processes whose environment has this label, and the mark of the run. What has ended has none.
+fn of(run: &RunId, label: &str) -> Vec<Pid> {
+    let wanted = [format!("{LABEL}={label}"), format!("{RUN_ID_VARIABLE}={run}")];
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_one = |pid: &i32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+        let has = |wanted: &String| environment.split(|byte| *byte == 0).any(|one| one == wanted.as_bytes());
+        wanted.iter().all(has)
     };
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     ids.filter(is_one).filter_map(Pid::from_raw).collect()
@@ -64,20 +68,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_programs_with_the_very_label_are_killed() {
-        let labelled = |label: &str| Command::new("sleep").arg("60").env(LABEL, label).spawn().unwrap();
-        let [one, other] = [1, 2].map(|number| format!("sweep-{}-m{number}", std::process::id()));
-        let alike = format!("{one}1");
-        let (mut left, mut longer) = (labelled(&one), labelled(&alike));
+    fn only_programs_with_the_very_label_and_the_mark_of_the_run_are_killed() {
+        let [run, other_run] = [(); 2].map(|()| RunId::random().unwrap());
+        let start = |label: &str, run: &RunId| {
+            let mut command = Command::new("sleep");
+            command.arg("60").env(LABEL, label).env(RUN_ID_VARIABLE, run.as_str()).spawn().unwrap()
+        };
+        let unmarked = |label: &str| Command::new("sleep").arg("60").env(LABEL, label).spawn().unwrap();
+        let mut left = start("m1", &run);
+        let mut others = [start("m11", &run), start("m1", &other_run), unmarked("m1")];
         // A program shows its environment only some time after it was started.
-        while of(&one).is_empty() || of(&alike).is_empty() {
+        while of(&run, "m1").is_empty() || of(&run, "m11").is_empty() || of(&other_run, "m1").is_empty() {
             std::thread::yield_now();
         }
-        live(Seed(0), 1.0, |_| async { end(&one).await.unwrap() }).unwrap();
+        live(Seed(0), 1.0, |_| async { end(&run, "m1").await.unwrap() }).unwrap();
         assert!(!left.wait().unwrap().success());
-        assert!(longer.try_wait().unwrap().is_none(), "it is of another member");
-        live(Seed(0), 1.0, |_| async { end(&other).await.unwrap() }).unwrap();
-        longer.kill().unwrap();
-        longer.wait().unwrap();
+        live(Seed(0), 1.0, |_| async { end(&run, "m2").await.unwrap() }).unwrap();
+        for other in &mut others {
+            assert!(other.try_wait().unwrap().is_none(), "it is of another member or run");
+            other.kill().unwrap();
+            other.wait().unwrap();
+        }
     }
 }
