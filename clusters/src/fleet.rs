@@ -11,11 +11,11 @@ use kube::Client;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::gate::Gate;
-use crate::inside::{self, StartUp, StartUpSetting};
+use crate::api_faults::Gate;
+use crate::deployments::{self, StartUp, StartUpSetting};
+use crate::external::{Foreign, Inside, Machine, Provider, ProviderError};
 use crate::link::{Link, LinkFault, LinkGuard};
 use crate::nodes;
-use crate::outside::{Foreign, Inside, Machine, Provider, ProviderError};
 
 /// Admission in the control plane, in process: `Ok(Some(object))` changes what was sent, `Err` refuses it.
 pub type Admission = Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
@@ -381,7 +381,7 @@ pub(crate) fn run_inside(
     let names = (1..=spec.nodes).map(|number| format!("{}-node-{number}", spec.name)).collect();
     let mut tasks = JoinSet::new();
     let chance = seed_of(run, spec).stream("start-up");
-    tasks.spawn(inside::run_deployments(client.clone(), start_up, chance));
+    tasks.spawn(deployments::run_deployments(client.clone(), start_up, chance));
     tasks.spawn(nodes::run_nodes(client.clone(), run.clock, names));
     tasks
 }

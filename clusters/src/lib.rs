@@ -4,38 +4,38 @@
 //! member passes it, whoever of the two asks. The gate is where an API server is in trouble:
 //! the control plane's, or a member's. What runs in a fleet (controllers) and what it must keep (guarantees) is left to others.
 
-mod body;
-mod door;
+mod api_fault_body;
+mod api_fault_proxy;
+mod api_faults;
+mod deployments;
+mod external;
 mod fleet;
-mod gate;
-mod gate_body;
-mod inside;
 mod link;
+mod link_body;
 mod namespaces;
+mod node_cluster;
 mod nodes;
-mod outside;
-mod proxy;
-mod pump;
+mod relay;
 mod serve;
-mod site;
 mod sockets;
 #[cfg(target_os = "linux")]
 mod splice;
+mod tcp_link_proxy;
 mod verb;
 
-pub use body::LinkBody;
+pub use api_fault_body::GateBody;
+pub use api_fault_proxy::Proxy;
+pub use api_faults::{ErrorStatus, Gate, GateGuard, GateService, STALE_AT_MOST, ServerFault};
 pub use capsize_apiserver::{
     Backup, Builder, Identity, Keys, ListenError, Listening, Quantity, RESTORED, User,
 };
-pub use door::{Door, unpace};
+pub use deployments::{NoStartUp, StartUp};
+pub use external::{Breakdown, Machine, Outside, Provider, ProviderError, administrator, tell_start_up};
 pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, ShutOff, SyncMode};
-pub use gate::{ErrorStatus, Gate, GateGuard, GateService, STALE_AT_MOST, ServerFault};
-pub use gate_body::GateBody;
-pub use inside::{NoStartUp, StartUp};
 pub use link::{Direction, Link, LinkError, LinkFault, LinkGuard, LinkService};
-pub use outside::{Breakdown, Machine, Outside, Provider, ProviderError, administrator, tell_start_up};
-pub use proxy::Proxy;
+pub use link_body::LinkBody;
+pub use node_cluster::{Cluster, ClusterSpec, Delay, Kubelet, KubeletGuard, NodeFault, NodeSpec, Stages};
 pub use serve::{Served, Standing};
-pub use site::{Cluster, ClusterSpec, Delay, Kubelet, KubeletGuard, NodeFault, NodeSpec, Stages};
 pub use sockets::{Reached, Sockets};
+pub use tcp_link_proxy::{Door, unpace};
 pub use verb::Verb;

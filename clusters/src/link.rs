@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tower::{BoxError, Service, ServiceBuilder, retry::RetryLayer};
 
-use crate::body::LinkBody;
+use crate::link_body::LinkBody;
 
 /// Which packets a black hole swallows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

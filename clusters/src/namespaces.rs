@@ -14,7 +14,7 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event};
 use kube::{Client, ResourceExt};
 
-use crate::inside::{AGAIN_AFTER, Steady};
+use crate::deployments::{AGAIN_AFTER, Steady};
 
 /// Lets namespaces go that are deleted, one after another. Never ends.
 pub(crate) async fn run_namespaces(client: Client) {

@@ -11,7 +11,7 @@ use kube::{Client, Error};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::inside::AGAIN_AFTER;
+use crate::deployments::AGAIN_AFTER;
 
 /// How often a kubelet renews its Lease: a quarter of the 40 s that it lasts (`nodeLeaseDurationSeconds`).
 const RENEWED_EVERY: Duration = Duration::from_secs(10);

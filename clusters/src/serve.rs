@@ -13,9 +13,9 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, ResourceExt};
 use tokio::task::JoinSet;
 
+use crate::deployments::StartUpSetting;
+use crate::external::{SETTINGS, START_UP};
 use crate::fleet::{MemberSpec, run_inside, seed_of};
-use crate::inside::StartUpSetting;
-use crate::outside::{SETTINGS, START_UP};
 
 /// By what a member is known, and whom it knows, where that is not left to chance.
 #[derive(Clone, Debug, Default)]

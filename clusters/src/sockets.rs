@@ -5,9 +5,9 @@ use std::net::Ipv4Addr;
 
 use capsize_apiserver::{ListenError, Listening};
 
-use crate::door::Door;
+use crate::api_fault_proxy::Proxy;
 use crate::fleet::{Fleet, Member};
-use crate::proxy::Proxy;
+use crate::tcp_link_proxy::Door;
 
 /// The sockets of a fleet. Dropping them cuts all connections.
 pub struct Sockets {

@@ -8,7 +8,7 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use crate::pump::Stopped;
+use crate::relay::Stopped;
 
 /// What a pipe holds at most: what anybody may ask for.
 const ROOM: usize = 1 << 20;

@@ -3,8 +3,8 @@
 //!
 //! What a member is, and how faults strike the way to it, is left to `capsize-clusters`.
 
+mod cleanup;
 mod docker;
-mod heal;
 mod journal;
 mod kind;
 mod kubeconfig;
@@ -14,8 +14,8 @@ mod process;
 mod run_id;
 mod state_folder;
 
+pub use cleanup::{Healed, heal};
 pub use docker::{Containers, Engine, EngineError, Image, Known, Labelled};
-pub use heal::{Healed, heal};
 pub use journal::{Deed, Journal};
 pub use kind::{Kind, NodeImage, Privilege};
 pub use kubeconfig::{Allowed, Cluster, Copies, Existing, NotAllowed, read_kubeconfig, server_url};

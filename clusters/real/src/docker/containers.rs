@@ -10,7 +10,7 @@ use futures::future::try_join_all;
 use super::engine::{Engine, EngineError};
 use super::image::Image;
 use super::machine::{Container, lacks};
-use super::site::{Fleets, ROOM};
+use super::network::{Fleets, ROOM};
 use crate::journal::Journal;
 
 /// Provides members in containers of this program's own image.

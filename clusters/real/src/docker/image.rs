@@ -15,7 +15,7 @@ use futures::{StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
 
 use super::engine::{Engine, EngineError, is_missing, refused};
-use super::site::unwritten;
+use super::network::unwritten;
 use crate::journal::{Deed, Journal};
 
 const REPOSITORY: &str = "capsize-member";

@@ -14,7 +14,7 @@ use capsize_clock::Clock;
 use capsize_clusters::{Breakdown, Machine, ProviderError};
 
 use super::engine::{Engine, EngineError, refused};
-use super::site::Site;
+use super::network::Site;
 
 /// A container that is shut down in good order gets this long for it.
 const GRACE_S: i32 = 10;

@@ -8,7 +8,7 @@ pub(crate) mod fake;
 mod image;
 mod machine;
 mod member;
-mod site;
+mod network;
 
 pub use containers::Containers;
 pub use engine::{Engine, EngineError, Known, Labelled};
@@ -17,4 +17,4 @@ pub(crate) use exec::{Command, Ended};
 pub use image::Image;
 pub(crate) use image::said;
 pub(crate) use machine::Container;
-pub(crate) use site::{Fleets, Site};
+pub(crate) use network::{Fleets, Site};

@@ -16,9 +16,9 @@ use tokio::sync::Mutex;
 
 use super::assets::{Asset, Assets};
 use super::files::Files;
-use super::home::Home;
 use super::program::Program;
 use super::provider::Starter;
+use super::run_folder::Home;
 use crate::journal::{Deed, Journal};
 use crate::ports::free_port;
 

@@ -2,10 +2,10 @@
 
 mod assets;
 mod files;
-mod home;
 mod member;
 mod program;
 mod provider;
+mod run_folder;
 mod sweep;
 
 pub use assets::{Asset, Assets, NoAsset};

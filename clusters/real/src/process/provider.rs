@@ -11,8 +11,8 @@ use capsize_clusters::{Breakdown, MemberSpec, Outside, Provider, ProviderError};
 use futures::future::try_join_all;
 
 use super::assets::Assets;
-use super::home::Home;
 use super::member::{self, Ground};
+use super::run_folder::Home;
 use crate::journal::Journal;
 
 /// Makes the command that runs the program at a path, whose arguments follow: one that ends with this process.

@@ -30,7 +30,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 use tower::Service;
 
-use crate::gate::{Gate, refusal};
+use crate::api_faults::{Gate, refusal};
 
 /// A server that says nothing for so long is asked whether it is there, and has so long to answer: client-go's times.
 const IDLE: Duration = Duration::from_secs(30);
@@ -301,7 +301,7 @@ mod tests {
     use http_body_util::{BodyExt, Empty};
 
     use super::*;
-    use crate::gate::{ErrorStatus, ServerFault};
+    use crate::api_faults::{ErrorStatus, ServerFault};
 
     #[test]
     fn a_request_is_behind_the_path_of_the_server_url_or_is_none_of_the_cluster() {

@@ -15,10 +15,10 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::cluster::Nodes;
+use super::observed::SeenPod;
 use super::owners::Owner;
 use super::pods::Key;
 use super::scheduler::{Place, Places};
-use super::seen::SeenPod;
 use super::stage::Stages;
 
 /// Something that is done at a time.

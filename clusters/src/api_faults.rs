@@ -21,7 +21,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tower::{BoxError, Service};
 
-use crate::gate_body::GateBody;
+use crate::api_fault_body::GateBody;
 use crate::verb::Verb;
 
 /// What can be wrong with an API server.

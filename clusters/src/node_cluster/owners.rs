@@ -11,9 +11,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::DeleteParams;
 use kube::{Resource, ResourceExt};
 
-use super::life::{Life, Step};
+use super::event_loop::{Life, Step};
+use super::observed::SeenPod;
 use super::pods::Key;
-use super::seen::SeenPod;
 
 /// Who owns pods.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use super::kubelet::Kubelet;
-use super::{Stages, kubelets, life};
+use super::{Stages, event_loop, kubelets};
 
 /// What a cluster is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Cluster {
         let (beats, chance) = (run.seed.stream("heartbeats"), run.seed.stream("stages"));
         let clock = run.clock.apart();
         tasks.spawn(kubelets::run(client.clone(), clock, stages.clone(), Arc::clone(&machines), beats));
-        tasks.spawn(life::run((client, clock), stages, Arc::clone(&machines), changed, chance));
+        tasks.spawn(event_loop::run((client, clock), stages, Arc::clone(&machines), changed, chance));
         Self { api, machines, _life: tasks }
     }
 

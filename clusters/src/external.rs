@@ -17,13 +17,13 @@ use kube::{Client, Config};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::door::Door;
+use crate::api_fault_proxy::Proxy;
+use crate::api_faults::Gate;
+use crate::deployments::{StartUp, StartUpSetting};
 use crate::fleet::{MemberSpec, run_inside};
-use crate::gate::Gate;
-use crate::inside::{StartUp, StartUpSetting};
 use crate::link::{Direction, Link};
 use crate::namespaces::run_namespaces;
-use crate::proxy::Proxy;
+use crate::tcp_link_proxy::Door;
 
 /// Why a member cannot be had, or what was to be done to it cannot be done.
 #[derive(Debug, thiserror::Error)]
@@ -354,7 +354,7 @@ mod tests {
     use kube::api::{ListParams, PostParams, WatchEvent, WatchParams};
 
     use super::*;
-    use crate::gate::{ErrorStatus, ServerFault};
+    use crate::api_faults::{ErrorStatus, ServerFault};
     use crate::verb::Verb;
 
     struct Idle;

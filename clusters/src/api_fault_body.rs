@@ -12,7 +12,7 @@ use http_body_util::{Either, Full};
 use tokio::time::{Instant, sleep_until};
 use tower::BoxError;
 
-use crate::gate::Gate;
+use crate::api_faults::Gate;
 
 /// A body that passes a gate, or what the gate says in its place.
 pub struct GateBody<B> {

@@ -3,13 +3,13 @@
 //! It is what the node lifecycle is tried on. What comes of it when a node fails is left to the controllers of nodes.
 
 mod cluster;
+mod event_loop;
 mod kubelet;
 mod kubelets;
-mod life;
+mod observed;
 mod owners;
 mod pods;
 mod scheduler;
-mod seen;
 mod stage;
 
 pub use cluster::{Cluster, ClusterSpec, NodeSpec};

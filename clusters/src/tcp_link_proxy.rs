@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::link::{End, Link};
-use crate::pump::Pump;
+use crate::relay::Pump;
 
 /// How long it waits when the machine has no room for one more connection.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -10,9 +10,9 @@ use kube::{Api, Resource, ResourceExt};
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::life::{Life, Step};
+use super::event_loop::{Life, Step};
+use super::observed::SeenPod;
 use super::owners::owner_of;
-use super::seen::SeenPod;
 
 /// Namespace and name.
 pub(super) type Key = (String, String);
