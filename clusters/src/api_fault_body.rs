@@ -12,27 +12,28 @@ use http_body_util::{Either, Full};
 use tokio::time::{Instant, sleep_until};
 use tower::BoxError;
 
-use crate::api_faults::Gate;
+use crate::api_faults::ApiFaults;
 
 /// A body that passes a gate, or what the gate says in its place.
-pub struct GateBody<B> {
+pub struct ApiFaultBody<B> {
     inner: Either<B, Full<Bytes>>,
     /// Of a watch, the gate and what is on its way.
     watch: Option<Watch>,
 }
 
 struct Watch {
-    gate: Gate,
+    api_faults: ApiFaults,
     late: VecDeque<(Instant, Frame<Bytes>)>,
     /// Ends when the first of them is there.
     due: Option<BoxFuture<'static, ()>>,
     ended: bool,
 }
 
-impl<B> GateBody<B> {
+impl<B> ApiFaultBody<B> {
     /// That of an answer, event by event where it is a watch's.
-    pub(crate) fn new(watch: Option<Gate>, inner: B) -> Self {
-        let watch = watch.map(|gate| Watch { gate, late: VecDeque::new(), due: None, ended: false });
+    pub(crate) fn new(watch: Option<ApiFaults>, inner: B) -> Self {
+        let watch =
+            watch.map(|api_faults| Watch { api_faults, late: VecDeque::new(), due: None, ended: false });
         Self { watch, inner: Either::Left(inner) }
     }
 
@@ -53,13 +54,13 @@ impl Watch {
     {
         while !self.ended {
             let Poll::Ready(next) = Pin::new(&mut *inner).poll_frame(context) else { break };
-            let repeated = |frame| if self.gate.repeats() { last_twice(frame) } else { frame };
+            let repeated = |frame| if self.api_faults.repeats() { last_twice(frame) } else { frame };
             match next.map(|frame| frame.map(repeated)) {
-                Some(Ok(_)) if self.gate.cuts() => self.ended = true,
-                Some(Ok(frame)) if self.late.is_empty() && self.gate.lag().is_zero() => {
+                Some(Ok(_)) if self.api_faults.cuts() => self.ended = true,
+                Some(Ok(frame)) if self.late.is_empty() && self.api_faults.lag().is_zero() => {
                     return Poll::Ready(Some(Ok(frame)));
                 }
-                Some(Ok(frame)) => self.late.push_back((Instant::now() + self.gate.lag(), frame)),
+                Some(Ok(frame)) => self.late.push_back((Instant::now() + self.api_faults.lag(), frame)),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => self.ended = true,
             }
@@ -85,7 +86,7 @@ fn last_twice(frame: Frame<Bytes>) -> Frame<Bytes> {
     })
 }
 
-impl<B> Body for GateBody<B>
+impl<B> Body for ApiFaultBody<B>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BoxError>,

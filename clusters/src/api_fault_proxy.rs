@@ -30,7 +30,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 use tower::Service;
 
-use crate::api_faults::{Gate, refusal};
+use crate::api_faults::{ApiFaults, refusal};
 
 /// A server that says nothing for so long is asked whether it is there, and has so long to answer: client-go's times.
 const IDLE: Duration = Duration::from_secs(30);
@@ -45,7 +45,7 @@ const HTTP_2: &[u8] = b"h2";
 /// A gate with a socket. Dropping it cuts its connections.
 #[derive(Debug)]
 #[must_use = "the gate closes when it is dropped"]
-pub struct Proxy {
+pub struct ApiFaultProxy {
     address: SocketAddr,
     authority: String,
     _task: JoinSet<()>,
@@ -53,7 +53,7 @@ pub struct Proxy {
 
 /// What all connections share.
 struct Shared {
-    gate: Gate,
+    api_faults: ApiFaults,
     server: SocketAddr,
     /// The path of the server URL. The gate gets requests without it, as the API server behind that path does.
     path: Arc<str>,
@@ -61,15 +61,15 @@ struct Shared {
     acceptor: TlsAcceptor,
 }
 
-impl Proxy {
+impl ApiFaultProxy {
     /// One to `server`, if a gate is to be passed. As [`Self::open`].
     pub(crate) async fn of(
-        gate: Option<&Gate>,
+        api_faults: Option<&ApiFaults>,
         server: (SocketAddr, &str),
         authority: &str,
     ) -> Result<Option<Self>, ListenError> {
-        let Some(gate) = gate else { return Ok(None) };
-        Self::open(gate.clone(), server, authority).await.map(Some)
+        let Some(api_faults) = api_faults else { return Ok(None) };
+        Self::open(api_faults.clone(), server, authority).await.map(Some)
     }
 
     /// Opens one to the API server at the address and the path `server`, whose certificate is from `authority` (PEM), on a free
@@ -79,16 +79,16 @@ impl Proxy {
     /// # Errors
     /// When there is no free port, or `authority` is none.
     pub async fn open(
-        gate: Gate,
+        api_faults: ApiFaults,
         (server, path): (SocketAddr, &str),
         authority: &str,
     ) -> Result<Self, ListenError> {
-        let own = Authority::new("gate")?;
+        let own = Authority::new("api-faults")?;
         let acceptor = TlsAcceptor::from(Arc::new(own.server(names())?));
         let roots = trusting(authority)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let shared = Shared { gate, server, path: path.into(), roots, acceptor };
+        let shared = Shared { api_faults, server, path: path.into(), roots, acceptor };
         let mut task = JoinSet::new();
         task.spawn(accept(listener, Arc::new(shared)));
         Ok(Self { address, authority: own.pem(), _task: task })
@@ -132,7 +132,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
                     // What breaks a connection is its ends': there is nobody to tell.
                     connections.spawn(async move { drop(shared.pass(client).await) });
                 }
-                Err(_) => shared.gate.clock().sleep(PAUSE).await,
+                Err(_) => shared.api_faults.clock().sleep(PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
         }
@@ -193,18 +193,18 @@ impl Shared {
         sender: Connection,
         connection: impl Future<Output = hyper::Result<()>>,
     ) {
-        let gated = self.gate.wrap(Sender { path: Arc::clone(&self.path), connection: sender });
+        let faulty = self.api_faults.wrap(Sender { path: Arc::clone(&self.path), connection: sender });
         let service = service_fn(|mut request: Request<Incoming>| {
-            let (mut gated, path) = (gated.clone(), Arc::clone(&self.path));
+            let (mut faulty, path) = (faulty.clone(), Arc::clone(&self.path));
             async move {
-                if turns_into_another(&request) {
+                if is_upgrade(&request) {
                     return Ok(refusal(StatusCode::NOT_IMPLEMENTED));
                 }
                 match without(&path, request.uri()) {
                     Some(uri) => *request.uri_mut() = uri,
                     None => return Ok(refusal(StatusCode::NOT_FOUND)),
                 }
-                gated.call(request).await
+                faulty.call(request).await
             }
         });
         let protocols = auto::Builder::new(TokioExecutor::new());
@@ -221,7 +221,7 @@ impl Shared {
 }
 
 /// Whether the connection would be another's after it: exec, attach, port-forward.
-fn turns_into_another(request: &Request<Incoming>) -> bool {
+fn is_upgrade(request: &Request<Incoming>) -> bool {
     request.headers().contains_key(header::UPGRADE) || *request.method() == Method::CONNECT
 }
 
@@ -357,11 +357,12 @@ mod tests {
     fn both_protocols_pass_and_what_is_no_request_does_not() {
         live(Seed(1), 1.0, |run| async move {
             let server = Server::builder().build().listen("127.0.0.1:0").await.unwrap();
-            let gate = Gate::new(run.clock);
+            let api_faults = ApiFaults::new(run.clock);
             let authority = server.authority().unwrap().pem();
-            let proxy = Proxy::open(gate.clone(), (server.address(), ""), &authority).await.unwrap();
+            let proxy =
+                ApiFaultProxy::open(api_faults.clone(), (server.address(), ""), &authority).await.unwrap();
             let behind = Shared {
-                gate: Gate::new(run.clock),
+                api_faults: ApiFaults::new(run.clock),
                 server: proxy.address(),
                 path: "".into(),
                 roots: trusting(proxy.authority()).unwrap(),
@@ -373,7 +374,8 @@ mod tests {
                 let asked = [("/readyz", false), ("/nowhere", upgrade), ("/version", false)];
                 let expected = if upgrade { [200, 501, 200] } else { [200, 404, 200] };
                 assert_eq!(ask(protocol, &behind, &asked).await, expected);
-                let _fault = gate.apply(ServerFault::Fail { status: ErrorStatus::TooManyRequests, every: 2 });
+                let _fault =
+                    api_faults.apply(ServerFault::Fail { status: ErrorStatus::TooManyRequests, every: 2 });
                 assert_eq!(ask(protocol, &behind, &[("/readyz", false); 3]).await, [200, 429, 200]);
             }
         })

@@ -21,7 +21,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tower::{BoxError, Service};
 
-use crate::api_fault_body::GateBody;
+use crate::api_fault_body::ApiFaultBody;
 use crate::verb::Verb;
 
 /// What can be wrong with an API server.
@@ -90,7 +90,7 @@ pub enum ErrorStatus {
 
 /// The gate of one API server. Clones are the same gate.
 #[derive(Clone, Debug)]
-pub struct Gate {
+pub struct ApiFaults {
     clock: Clock,
     shared: Arc<Shared>,
 }
@@ -128,7 +128,7 @@ struct Fate {
     as_of: Option<u64>,
 }
 
-impl Gate {
+impl ApiFaults {
     /// A gate that lets everything pass.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
@@ -137,13 +137,13 @@ impl Gate {
 
     /// Lets the server be in trouble by `fault` until the guard is dropped.
     #[must_use = "the fault ends when the guard is dropped"]
-    pub fn apply(&self, fault: ServerFault) -> GateGuard {
+    pub fn apply(&self, fault: ServerFault) -> ApiFaultGuard {
         let mut faults = self.faults();
         let id = faults.next;
         faults.next += 1;
         faults.in_force.insert(id, InForce { fault, met: 0, since: self.clock.elapsed() });
         self.shared.troubled.store(true, Ordering::Relaxed);
-        GateGuard { gate: self.clone(), id }
+        ApiFaultGuard { api_faults: self.clone(), id }
     }
 
     /// Ends when somebody has died of a write.
@@ -153,8 +153,8 @@ impl Gate {
 
     /// The API server as those see it who come through the gate.
     #[must_use]
-    pub fn wrap<S>(&self, service: S) -> GateService<S> {
-        GateService { gate: self.clone(), inner: service }
+    pub fn wrap<S>(&self, service: S) -> ApiFaultLayer<S> {
+        ApiFaultLayer { api_faults: self.clone(), inner: service }
     }
 
     fn faults(&self) -> std::sync::MutexGuard<'_, Faults> {
@@ -268,27 +268,27 @@ impl ErrorStatus {
 /// A fault in force; dropping it ends it.
 #[derive(Debug)]
 #[must_use = "the fault ends when the guard is dropped"]
-pub struct GateGuard {
-    gate: Gate,
+pub struct ApiFaultGuard {
+    api_faults: ApiFaults,
     id: u64,
 }
 
-impl Drop for GateGuard {
+impl Drop for ApiFaultGuard {
     fn drop(&mut self) {
-        let mut faults = self.gate.faults();
+        let mut faults = self.api_faults.faults();
         faults.in_force.remove(&self.id);
-        self.gate.shared.troubled.store(!faults.in_force.is_empty(), Ordering::Relaxed);
+        self.api_faults.shared.troubled.store(!faults.in_force.is_empty(), Ordering::Relaxed);
     }
 }
 
 /// The tower service of what comes through a gate.
 #[derive(Clone, Debug)]
-pub struct GateService<S> {
-    gate: Gate,
+pub struct ApiFaultLayer<S> {
+    api_faults: ApiFaults,
     inner: S,
 }
 
-impl<S, B, R> Service<Request<B>> for GateService<S>
+impl<S, B, R> Service<Request<B>> for ApiFaultLayer<S>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
     S::Future: Send + 'static,
@@ -296,7 +296,7 @@ where
     R: http_body::Body<Data = Bytes> + Send + Unpin,
     R::Error: Into<BoxError>,
 {
-    type Response = Response<GateBody<R>>;
+    type Response = Response<ApiFaultBody<R>>;
     type Error = S::Error;
     type Future = BoxFuture<'static, Result<Self::Response, S::Error>>;
 
@@ -305,36 +305,36 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let (gate, clone) = (self.gate.clone(), self.inner.clone());
+        let (api_faults, clone) = (self.api_faults.clone(), self.inner.clone());
         let mut inner = std::mem::replace(&mut self.inner, clone);
         Box::pin(async move {
             let verb = Verb::of(request.method(), request.uri());
-            let fate = match gate.is_troubled() {
-                true => gate.fate(verb, request.uri()),
+            let fate = match api_faults.is_troubled() {
+                true => api_faults.fate(verb, request.uri()),
                 false => Fate::default(),
             };
             if let Some(uri) = fate.as_of.and_then(|revision| as_of(request.uri(), revision)) {
                 *request.uri_mut() = uri;
             }
             if !fate.late.is_zero() {
-                gate.clock.sleep(fate.late).await;
+                api_faults.clock.sleep(fate.late).await;
             }
             match fate {
-                Fate { last: Some(false), .. } => return gate.strike().await,
+                Fate { last: Some(false), .. } => return api_faults.strike().await,
                 Fate { refused: Some(status), last: None, .. } => return Ok(refusal(status)),
                 _ => {}
             }
             let response = inner.call(request).await?;
             if fate.last.is_some() {
-                return gate.strike().await;
+                return api_faults.strike().await;
             }
-            let watch = (verb == Verb::Watch && response.status().is_success()).then_some(gate);
-            Ok(response.map(|body| GateBody::new(watch, body)))
+            let watch = (verb == Verb::Watch && response.status().is_success()).then_some(api_faults);
+            Ok(response.map(|body| ApiFaultBody::new(watch, body)))
         })
     }
 }
 
-impl Gate {
+impl ApiFaults {
     /// Tells that somebody has died, and never answers.
     async fn strike<T>(&self) -> T {
         self.shared.struck.notify_one();
@@ -354,7 +354,7 @@ fn as_of(uri: &Uri, revision: u64) -> Option<Uri> {
 }
 
 /// The answer of an API server that does not do what it is asked.
-pub(crate) fn refusal<B>(status: StatusCode) -> Response<GateBody<B>> {
+pub(crate) fn refusal<B>(status: StatusCode) -> Response<ApiFaultBody<B>> {
     let reason = match status {
         StatusCode::CONFLICT => "Conflict",
         StatusCode::GONE => "Expired",
@@ -364,12 +364,14 @@ pub(crate) fn refusal<B>(status: StatusCode) -> Response<GateBody<B>> {
         _ => "InternalError",
     };
     let message = match status {
-        StatusCode::NOT_IMPLEMENTED => "what turns a connection into another does not pass a gate",
+        StatusCode::NOT_IMPLEMENTED => {
+            "what turns a connection into another is not supported while API faults can be injected"
+        }
         _ => "the server is in trouble",
     };
     let body = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": reason, "code": status.as_u16()});
-    let mut response = Response::new(GateBody::refused(Full::from(body.to_string())));
+    let mut response = Response::new(ApiFaultBody::refused(Full::from(body.to_string())));
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);

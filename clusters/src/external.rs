@@ -17,13 +17,13 @@ use kube::{Client, Config};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::api_fault_proxy::Proxy;
-use crate::api_faults::Gate;
+use crate::api_fault_proxy::ApiFaultProxy;
+use crate::api_faults::ApiFaults;
 use crate::deployments::{StartUp, StartUpSetting};
-use crate::fleet::{MemberSpec, run_inside};
+use crate::fleet::{MemberSpec, run_workloads};
 use crate::link::{Direction, Link};
 use crate::namespaces::run_namespaces;
-use crate::tcp_link_proxy::Door;
+use crate::tcp_link_proxy::TcpLinkProxy;
 
 /// Why a member cannot be had, or what was to be done to it cannot be done.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,11 @@ pub trait Provider: Send + Sync {
     ///
     /// # Errors
     /// When one of them does not start. Nothing is left of the others then.
-    async fn start(&self, run: Simulation, specs: &[MemberSpec]) -> Result<Vec<Outside>, ProviderError>;
+    async fn start(
+        &self,
+        run: Simulation,
+        specs: &[MemberSpec],
+    ) -> Result<Vec<ExternalMember>, ProviderError>;
 
     /// Whether its members are made for the run, so that anything may be done to them. To those that exist nothing is done
     /// but what an implementation does to its members; faults strike the way to them.
@@ -75,7 +79,7 @@ pub trait Provider: Send + Sync {
 }
 
 /// A member that runs somewhere. Dropping it takes it down, where it was made for the run.
-pub struct Outside {
+pub struct ExternalMember {
     /// Where its API server is.
     pub address: SocketAddr,
     /// The path of the server URL, which precedes the path of every request: `/k8s/clusters/c-1`, or empty. One server may
@@ -150,22 +154,22 @@ pub trait Machine: Send + Sync {
 }
 
 /// A member outside of this process, with the ways to it.
-pub(crate) struct Foreign {
-    outside: Outside,
-    door: Door,
+pub(crate) struct RemoteMember {
+    member: ExternalMember,
+    link_proxy: TcpLinkProxy,
     /// What is behind the door, where its gate is passed.
-    proxy: Option<Proxy>,
+    proxy: Option<ApiFaultProxy>,
     direct: Client,
     remote: Client,
     _tasks: JoinSet<()>,
 }
 
 /// Who simulates what goes on inside of a member, with the time that its replicas take to become ready.
-pub(crate) enum Inside<'a> {
+pub(crate) enum Workloads<'a> {
     /// Whoever started it, or nobody, where it is real.
-    Theirs(StartUpSetting),
+    Remote(StartUpSetting),
     /// This process: it is an API server and nothing else.
-    Ours(Simulation, &'a MemberSpec, StartUpSetting),
+    Local(Simulation, &'a MemberSpec, StartUpSetting),
 }
 
 /// Waits until all Nodes of the member are there: who sees it earlier takes it for one without room.
@@ -188,24 +192,26 @@ async fn has_nodes(client: &Client, clock: Clock, spec: &MemberSpec) -> Result<(
     }
 }
 
-impl Foreign {
+impl RemoteMember {
     /// Opens the ways to a member.
     pub(crate) async fn reach(
-        outside: Outside,
+        member: ExternalMember,
         link: &Link,
-        gate: Option<&Gate>,
-        inside: Inside<'_>,
+        api_faults: Option<&ApiFaults>,
+        workloads: Workloads<'_>,
     ) -> Result<Self, ProviderError> {
-        let failed = |error: &dyn std::error::Error| ProviderError(format!("no door can be opened: {error}"));
-        let server = (outside.address, &*outside.path);
-        let proxy = Proxy::of(gate, server, &outside.authority).await;
+        let failed = |error: &dyn std::error::Error| {
+            ProviderError(format!("no proxy on the link can be opened: {error}"))
+        };
+        let server = (member.address, &*member.path);
+        let proxy = ApiFaultProxy::of(api_faults, server, &member.authority).await;
         let proxy = proxy.map_err(|error| failed(&error))?;
-        let behind = proxy.as_ref().map_or(outside.address, Proxy::address);
-        let door = Door::open(link.clone(), behind).await.map_err(|error| failed(&error))?;
-        let direct = outside.client(outside.address).await?;
-        let authority = proxy.as_ref().map_or(&*outside.authority, Proxy::authority);
-        let remote = outside.client_by(door.address(), authority).await?;
-        let name = format!("{}{}", outside.address, outside.path);
+        let behind = proxy.as_ref().map_or(member.address, ApiFaultProxy::address);
+        let link_proxy = TcpLinkProxy::open(link.clone(), behind).await.map_err(|error| failed(&error))?;
+        let direct = member.client(member.address).await?;
+        let authority = proxy.as_ref().map_or(&*member.authority, ApiFaultProxy::authority);
+        let remote = member.client_by(link_proxy.address(), authority).await?;
+        let name = format!("{}{}", member.address, member.path);
         let identity = identity_of(&remote).await.map_err(|error| {
             let why =
                 "the certificate of its API server has to be valid for 127.0.0.1, where the link listens";
@@ -220,20 +226,20 @@ impl Foreign {
                  done to either"
             )));
         }
-        let tasks = match inside {
-            Inside::Theirs(setting) => {
+        let tasks = match workloads {
+            Workloads::Remote(setting) => {
                 let mut tasks = JoinSet::new();
                 tasks.spawn(publish(direct.clone(), setting));
                 tasks
             }
-            Inside::Ours(run, spec, setting) => {
-                let mut tasks = run_inside(run, spec, &direct, setting);
+            Workloads::Local(run, spec, setting) => {
+                let mut tasks = run_workloads(run, spec, &direct, setting);
                 tasks.spawn(run_namespaces(direct.clone()));
                 has_nodes(&direct, run.clock, spec).await?;
                 tasks
             }
         };
-        Ok(Self { outside, door, proxy, direct, remote, _tasks: tasks })
+        Ok(Self { member, link_proxy, proxy, direct, remote, _tasks: tasks })
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -245,22 +251,22 @@ impl Foreign {
     }
 
     pub(crate) fn machine(&self) -> &dyn Machine {
-        &*self.outside.machine
+        &*self.member.machine
     }
 
     /// The URL at which the control plane reaches it, through the link.
     pub(crate) fn endpoint(&self) -> String {
-        format!("https://{}{}", self.door.address(), self.outside.path)
+        format!("https://{}{}", self.link_proxy.address(), self.member.path)
     }
 
     /// The certificate of the authority of who is behind the door, and an administrator's token.
     pub(crate) fn credentials(&self) -> (String, String) {
-        let authority = self.proxy.as_ref().map_or(&*self.outside.authority, Proxy::authority);
-        (authority.to_owned(), self.outside.token.clone())
+        let authority = self.proxy.as_ref().map_or(&*self.member.authority, ApiFaultProxy::authority);
+        (authority.to_owned(), self.member.token.clone())
     }
 }
 
-impl Outside {
+impl ExternalMember {
     /// A client that reaches its API server at `address`.
     ///
     /// # Errors
@@ -329,7 +335,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 async fn publish(client: Client, setting: StartUpSetting) {
     loop {
         setting.changed().await;
-        while tell_start_up(&client, setting.get()).await.is_err() {
+        while write_start_up(&client, setting.get()).await.is_err() {
             tokio::time::sleep(PAUSE).await;
         }
     }
@@ -339,7 +345,7 @@ async fn publish(client: Client, setting: StartUpSetting) {
 ///
 /// # Errors
 /// When it does not take that.
-pub async fn tell_start_up(client: &Client, takes: StartUp) -> kube::Result<()> {
+pub async fn write_start_up(client: &Client, takes: StartUp) -> kube::Result<()> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let patch = json!({"metadata": {"annotations": {START_UP: takes.to_string()}}});
     namespaces.patch(SETTINGS, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
@@ -385,12 +391,12 @@ mod tests {
         live(Seed(1), 1.0, |run| async move {
             let server = Server::builder().authentication(true).build().listen("127.0.0.1:0").await.unwrap();
             let (authority, token) = (server.authority().unwrap().pem(), server.token().unwrap());
-            let outside = Outside { address: server.address(), path: String::new(), authority, token, machine: Box::new(Idle) };
-            let (link, gate) = (Link::new(run.clock, run.seed.stream("link")), Gate::new(run.clock));
+            let member = ExternalMember { address: server.address(), path: String::new(), authority, token, machine: Box::new(Idle) };
+            let (link, api_faults) = (Link::new(run.clock, run.seed.stream("link")), ApiFaults::new(run.clock));
             let start_up = StartUpSetting::new(StartUp::Never);
-            let foreign = Foreign::reach(outside, &link, Some(&gate), Inside::Theirs(start_up)).await.unwrap();
-            let direct: Api<ConfigMap> = Api::default_namespaced(foreign.client());
-            let remote: Api<ConfigMap> = Api::default_namespaced(foreign.remote_client());
+            let external = RemoteMember::reach(member, &link, Some(&api_faults), Workloads::Remote(start_up)).await.unwrap();
+            let direct: Api<ConfigMap> = Api::default_namespaced(external.client());
+            let remote: Api<ConfigMap> = Api::default_namespaced(external.remote_client());
 
             let mut events = Box::pin(remote.watch(&WatchParams::default(), "0").await.unwrap());
             create(&remote, "a").await.unwrap();
@@ -399,20 +405,20 @@ mod tests {
             };
             while !is_of(&events.next().await.unwrap(), "a") {}
 
-            let fault = gate.apply(ServerFault::Fail { status: ErrorStatus::InternalError, every: 1 });
+            let fault = api_faults.apply(ServerFault::Fail { status: ErrorStatus::InternalError, every: 1 });
             assert_eq!(create(&remote, "b").await, Err(500));
             assert_eq!(create(&direct, "b").await, Ok(()));
             assert!(is_of(&events.next().await.unwrap(), "b"), "what is open goes on");
             drop(fault);
 
             let by = Duration::from_millis(300);
-            let fault = gate.apply(ServerFault::Slow { by, verb: Some(Verb::List) });
+            let fault = api_faults.apply(ServerFault::Slow { by, verb: Some(Verb::List) });
             let before = run.clock.elapsed();
             assert!(remote.list(&ListParams::default()).await.unwrap().items.len() >= 2);
             assert!(run.clock.elapsed() - before >= by);
             drop(fault);
 
-            let _fault = gate.apply(ServerFault::Cut { every: 1 });
+            let _fault = api_faults.apply(ServerFault::Cut { every: 1 });
             create(&direct, "c").await.unwrap();
             assert!(!events.next().await.is_some_and(|event| is_of(&event, "c")));
         })

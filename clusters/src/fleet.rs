@@ -11,9 +11,9 @@ use kube::Client;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::api_faults::Gate;
+use crate::api_faults::ApiFaults;
 use crate::deployments::{self, StartUp, StartUpSetting};
-use crate::external::{Foreign, Inside, Machine, Provider, ProviderError};
+use crate::external::{Machine, Provider, ProviderError, RemoteMember, Workloads};
 use crate::link::{Link, LinkFault, LinkGuard};
 use crate::nodes;
 
@@ -48,7 +48,7 @@ pub struct MemberSpec {
     pub sync: SyncMode,
     /// Whether what the control plane asks of it passes a gate, so that its API server may be in trouble. Where that takes
     /// sockets, somebody then reads on the way what is said, in the place of passing it on.
-    pub gated: bool,
+    pub has_api_faults: bool,
 }
 
 /// Who reaches out to whom, of the control plane and a member.
@@ -74,7 +74,7 @@ impl MemberSpec {
             nodes: 1,
             start_up: StartUp::After(Duration::from_millis(1500)),
             sync: SyncMode::Push,
-            gated: false,
+            has_api_faults: false,
         }
     }
 }
@@ -82,7 +82,7 @@ impl MemberSpec {
 /// A control plane and its members. Dropping it stops all that runs inside the members.
 pub struct Fleet {
     control_plane: ApiServer,
-    gate: Gate,
+    api_faults: ApiFaults,
     members: BTreeMap<String, Member>,
 }
 
@@ -108,8 +108,8 @@ impl Fleet {
             None => control_plane,
         };
         let members = spec.members.iter().map(|spec| (spec.name.clone(), Member::start(run, spec, &set_up)));
-        let (members, gate) = (members.collect(), Gate::new(run.clock));
-        Self { members, gate, control_plane: set_up(control_plane).build() }
+        let (members, api_faults) = (members.collect(), ApiFaults::new(run.clock));
+        Self { members, api_faults, control_plane: set_up(control_plane).build() }
     }
 
     /// As [`Self::embedded_with`], with the members that `provider` starts. Needs a tokio runtime with I/O around it: no
@@ -117,7 +117,7 @@ impl Fleet {
     ///
     /// # Errors
     /// When a member does not start, or cannot be reached.
-    pub async fn outside(
+    pub async fn external(
         run: Simulation,
         spec: &FleetSpec,
         admission: Option<Admission>,
@@ -127,17 +127,17 @@ impl Fleet {
         let fleet = Self::embedded_with(run, &FleetSpec::default(), admission, set_up);
         let started = provider.start(run, &spec.members).await?;
         let mut members = BTreeMap::new();
-        for (spec, outside) in spec.members.iter().zip(started) {
+        for (spec, external) in spec.members.iter().zip(started) {
             let (run, link) = Member::ground(run, spec);
-            let (gate, start_up) = (Gate::new(run.clock), StartUpSetting::new(spec.start_up));
-            let inside = match provider.are_bare() {
-                true => Inside::Ours(run, spec, start_up.clone()),
-                false => Inside::Theirs(start_up.clone()),
+            let (api_faults, start_up) = (ApiFaults::new(run.clock), StartUpSetting::new(spec.start_up));
+            let workloads = match provider.are_bare() {
+                true => Workloads::Local(run, spec, start_up.clone()),
+                false => Workloads::Remote(start_up.clone()),
             };
-            let passed = spec.gated.then_some(&gate);
-            let foreign = Foreign::reach(outside, &link, passed, inside).await?;
-            let place = Place::Outside(Box::new(foreign));
-            let member = Member { spec: spec.clone(), clock: run.clock, link, gate, start_up, place };
+            let passed = spec.has_api_faults.then_some(&api_faults);
+            let external = RemoteMember::reach(external, &link, passed, workloads).await?;
+            let place = Place::External(Box::new(external));
+            let member = Member { spec: spec.clone(), clock: run.clock, link, api_faults, start_up, place };
             members.insert(spec.name.clone(), member);
         }
         Ok(Self { members, ..fleet })
@@ -146,7 +146,7 @@ impl Fleet {
     /// A cluster that has no members: what goes on is in itself.
     #[must_use]
     pub fn alone(run: Simulation, control_plane: ApiServer) -> Self {
-        Self { control_plane, gate: Gate::new(run.clock), members: BTreeMap::new() }
+        Self { control_plane, api_faults: ApiFaults::new(run.clock), members: BTreeMap::new() }
     }
 
     /// The API server of the control plane.
@@ -157,20 +157,20 @@ impl Fleet {
 
     /// The gate of the control plane: where its API server is in trouble.
     #[must_use]
-    pub fn gate(&self) -> &Gate {
-        &self.gate
+    pub fn api_faults(&self) -> &ApiFaults {
+        &self.api_faults
     }
 
     /// A client that reaches the control plane as its controllers do, through the gate.
     #[must_use]
     pub fn controllers_client(&self) -> Client {
-        Client::new(self.gate.wrap(self.control_plane.service()), "default")
+        Client::new(self.api_faults.wrap(self.control_plane.service()), "default")
     }
 
     /// A client that reaches the control plane as what runs in `member` does, through the link and the gate.
     #[must_use]
     pub fn client_from(&self, member: &Member) -> Client {
-        member.link.wrap_back(self.gate.wrap(self.control_plane.service())).client()
+        member.link.wrap_back(self.api_faults.wrap(self.control_plane.service())).client()
     }
 
     /// The member called `name`.
@@ -190,7 +190,7 @@ pub struct Member {
     spec: MemberSpec,
     clock: Clock,
     link: Link,
-    gate: Gate,
+    api_faults: ApiFaults,
     start_up: StartUpSetting,
     place: Place,
 }
@@ -208,9 +208,9 @@ enum Place {
         api: ApiServer,
         remote: Client,
         run: Simulation,
-        inside: Mutex<JoinSet<()>>,
+        workloads: Mutex<JoinSet<()>>,
     },
-    Outside(Box<Foreign>),
+    External(Box<RemoteMember>),
 }
 
 impl Member {
@@ -218,11 +218,11 @@ impl Member {
         let (run, link) = Self::ground(run, spec);
         let api = set_up(ApiServer::builder(run.clock, seed_of(run, spec).stream("api")).name(&spec.name));
         let (api, start_up) = (api.build(), StartUpSetting::new(spec.start_up));
-        let gate = Gate::new(run.clock);
-        let remote = link.wrap(gate.wrap(api.service())).client();
-        let inside = Mutex::new(run_inside(run, spec, &api.client(), start_up.clone()));
-        let place = Place::Embedded { api, remote, run, inside };
-        Self { spec: spec.clone(), clock: run.clock, link, gate, start_up, place }
+        let api_faults = ApiFaults::new(run.clock);
+        let remote = link.wrap(api_faults.wrap(api.service())).client();
+        let workloads = Mutex::new(run_workloads(run, spec, &api.client(), start_up.clone()));
+        let place = Place::Embedded { api, remote, run, workloads };
+        Self { spec: spec.clone(), clock: run.clock, link, api_faults, start_up, place }
     }
 
     /// What a member goes by, with a clock of its own, and the link to it.
@@ -254,7 +254,7 @@ impl Member {
     pub fn client(&self) -> Client {
         match &self.place {
             Place::Embedded { api, .. } => api.client(),
-            Place::Outside(foreign) => foreign.client(),
+            Place::External(external) => external.client(),
         }
     }
 
@@ -263,7 +263,7 @@ impl Member {
     pub fn onlooker(&self) -> Client {
         match &self.place {
             Place::Embedded { api, .. } => api.onlooker(),
-            Place::Outside(foreign) => foreign.client(),
+            Place::External(external) => external.client(),
         }
     }
 
@@ -283,29 +283,29 @@ impl Member {
     pub fn restore(&self, backup: &Backup) {
         if let Some(api) = self.api() {
             api.restore(backup);
-            self.set_inside(true);
+            self.set_workloads(true);
         }
     }
 
     /// Nothing goes on inside any more, and its API server holds nothing but what a new one does.
     pub fn lose_all(&self) {
         if let Some(api) = self.api() {
-            self.set_inside(false);
+            self.set_workloads(false);
             api.wipe();
         }
     }
 
     /// What goes on inside begins anew.
     pub fn begin_anew(&self) {
-        self.set_inside(true);
+        self.set_workloads(true);
     }
 
-    fn set_inside(&self, goes_on: bool) {
-        if let Place::Embedded { api, run, inside, .. } = &self.place {
-            let mut inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
-            *inside = JoinSet::new();
+    fn set_workloads(&self, goes_on: bool) {
+        if let Place::Embedded { api, run, workloads, .. } = &self.place {
+            let mut workloads = workloads.lock().unwrap_or_else(PoisonError::into_inner);
+            *workloads = JoinSet::new();
             if goes_on {
-                *inside = run_inside(*run, &self.spec, &api.client(), self.start_up.clone());
+                *workloads = run_workloads(*run, &self.spec, &api.client(), self.start_up.clone());
             }
         }
     }
@@ -315,21 +315,21 @@ impl Member {
     pub fn api(&self) -> Option<&ApiServer> {
         match &self.place {
             Place::Embedded { api, .. } => Some(api),
-            Place::Outside(_) => None,
+            Place::External(_) => None,
         }
     }
 
     /// What it runs on, if that is outside of this process.
     #[must_use]
     pub fn machine(&self) -> Option<&dyn Machine> {
-        self.foreign().map(Foreign::machine)
+        self.external().map(RemoteMember::machine)
     }
 
     /// How it is reached, if it is outside of this process.
-    pub(crate) fn foreign(&self) -> Option<&Foreign> {
+    pub(crate) fn external(&self) -> Option<&RemoteMember> {
         match &self.place {
             Place::Embedded { .. } => None,
-            Place::Outside(foreign) => Some(foreign),
+            Place::External(external) => Some(external),
         }
     }
 
@@ -341,8 +341,8 @@ impl Member {
 
     /// The gate of its API server, as the control plane passes it; nobody does where it was not made `gated`.
     #[must_use]
-    pub fn gate(&self) -> &Gate {
-        &self.gate
+    pub fn api_faults(&self) -> &ApiFaults {
+        &self.api_faults
     }
 
     /// A client that reaches it as the control plane does, through the link and the gate.
@@ -350,7 +350,7 @@ impl Member {
     pub fn remote_client(&self) -> Client {
         match &self.place {
             Place::Embedded { remote, .. } => remote.clone(),
-            Place::Outside(foreign) => foreign.remote_client(),
+            Place::External(external) => external.remote_client(),
         }
     }
 
@@ -372,7 +372,7 @@ pub(crate) fn seed_of(run: Simulation, spec: &MemberSpec) -> Seed {
 }
 
 /// Runs what goes on inside a member, until the tasks are dropped.
-pub(crate) fn run_inside(
+pub(crate) fn run_workloads(
     run: Simulation,
     spec: &MemberSpec,
     client: &Client,

@@ -23,19 +23,21 @@ mod splice;
 mod tcp_link_proxy;
 mod verb;
 
-pub use api_fault_body::GateBody;
-pub use api_fault_proxy::Proxy;
-pub use api_faults::{ErrorStatus, Gate, GateGuard, GateService, STALE_AT_MOST, ServerFault};
+pub use api_fault_body::ApiFaultBody;
+pub use api_fault_proxy::ApiFaultProxy;
+pub use api_faults::{ApiFaultGuard, ApiFaultLayer, ApiFaults, ErrorStatus, STALE_AT_MOST, ServerFault};
 pub use capsize_apiserver::{
     Backup, Builder, Identity, Keys, ListenError, Listening, Quantity, RESTORED, User,
 };
 pub use deployments::{NoStartUp, StartUp};
-pub use external::{Breakdown, Machine, Outside, Provider, ProviderError, administrator, tell_start_up};
+pub use external::{
+    Breakdown, ExternalMember, Machine, Provider, ProviderError, administrator, write_start_up,
+};
 pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, ShutOff, SyncMode};
 pub use link::{Direction, Link, LinkError, LinkFault, LinkGuard, LinkService};
 pub use link_body::LinkBody;
 pub use node_cluster::{Cluster, ClusterSpec, Delay, Kubelet, KubeletGuard, NodeFault, NodeSpec, Stages};
 pub use serve::{Served, Standing};
 pub use sockets::{Reached, Sockets};
-pub use tcp_link_proxy::{Door, unpace};
+pub use tcp_link_proxy::{TcpLinkProxy, disable_pacing};
 pub use verb::Verb;

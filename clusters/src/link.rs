@@ -345,7 +345,7 @@ impl Link {
     }
 
     /// Ends when the end of a connection is told to its other end.
-    pub(crate) async fn tells_ends(&self, birth: Birth) {
+    pub(crate) async fn reports_close(&self, birth: Birth) {
         self.shared.wait_for(|now| !now.has_lost_an_end(birth)).await;
     }
 

@@ -24,7 +24,7 @@ const CHUNK: usize = 64 * 1024;
 const UNDER_WAY: usize = 64;
 
 /// What is carried, and where to.
-pub(crate) struct Pump<'a> {
+pub(crate) struct Relay<'a> {
     pub link: &'a Link,
     /// When the connection was made.
     pub birth: Birth,
@@ -45,11 +45,11 @@ pub(crate) enum Stopped {
 /// When something is there at the earliest, by the time since the start of the clock.
 type Parcel = (Duration, Bytes);
 
-impl Pump<'_> {
+impl Relay<'_> {
     /// Carries until the sender has said all.
     pub(crate) async fn run(mut self) -> io::Result<()> {
         while let Stopped::Hindered(left) = self.straight().await? {
-            if self.bit_by_bit(left).await? {
+            if self.delayed(left).await? {
                 break;
             }
         }
@@ -80,7 +80,7 @@ impl Pump<'_> {
                 }
             }
             if read == CHUNK
-                && let Some(stopped) = self.much(hindered.as_mut()).await?
+                && let Some(stopped) = self.spliced(hindered.as_mut()).await?
             {
                 return Ok(stopped);
             }
@@ -88,18 +88,18 @@ impl Pump<'_> {
     }
 
     #[cfg(target_os = "linux")]
-    async fn much(&self, hindered: Pin<&mut impl Future<Output = ()>>) -> io::Result<Option<Stopped>> {
+    async fn spliced(&self, hindered: Pin<&mut impl Future<Output = ()>>) -> io::Result<Option<Stopped>> {
         splice::carry(self.from.as_ref(), self.to.as_ref(), hindered).await
     }
 
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unused_async, reason = "as on Linux")]
-    async fn much(&self, _hindered: Pin<&mut impl Future<Output = ()>>) -> io::Result<Option<Stopped>> {
+    async fn spliced(&self, _hindered: Pin<&mut impl Future<Output = ()>>) -> io::Result<Option<Stopped>> {
         Ok(None)
     }
 
     /// Carries `left`, and what comes, while something is wrong. Answers whether the sender has said all.
-    async fn bit_by_bit(&mut self, left: Bytes) -> io::Result<bool> {
+    async fn delayed(&mut self, left: Bytes) -> io::Result<bool> {
         let (under_way, arriving) = mpsc::channel(UNDER_WAY);
         let (link, birth) = (self.link, self.birth);
         let take = take((link, birth), (left, &mut self.from), under_way);
@@ -129,7 +129,7 @@ async fn take(
             read = from.read_buf(&mut chunk) => read,
         };
         if !matches!(read, Ok(1..)) {
-            link.tells_ends(birth).await;
+            link.reports_close(birth).await;
             return read.map(|_| true);
         }
         piece = chunk.freeze();

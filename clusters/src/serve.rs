@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::deployments::StartUpSetting;
 use crate::external::{SETTINGS, START_UP};
-use crate::fleet::{MemberSpec, run_inside, seed_of};
+use crate::fleet::{MemberSpec, run_workloads, seed_of};
 
 /// By what a member is known, and whom it knows, where that is not left to chance.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +70,7 @@ impl Served {
         let mut inside = JoinSet::new();
         if has_controllers {
             let setting = StartUpSetting::new(spec.start_up);
-            inside = run_inside(run, spec, &api.client(), setting.clone());
+            inside = run_workloads(run, spec, &api.client(), setting.clone());
             inside.spawn(follow_setting(api.client(), setting));
         }
         let mut listener = api.listener().names(standing.names);

@@ -5,9 +5,9 @@ use std::net::Ipv4Addr;
 
 use capsize_apiserver::{ListenError, Listening};
 
-use crate::api_fault_proxy::Proxy;
+use crate::api_fault_proxy::ApiFaultProxy;
 use crate::fleet::{Fleet, Member};
-use crate::tcp_link_proxy::Door;
+use crate::tcp_link_proxy::TcpLinkProxy;
 
 /// The sockets of a fleet. Dropping them cuts all connections.
 pub struct Sockets {
@@ -21,7 +21,7 @@ pub struct Reached {
     authority: String,
     token: String,
     /// What stands behind a member of this process.
-    _open: Option<(Listening, Option<Proxy>, Door)>,
+    _open: Option<(Listening, Option<ApiFaultProxy>, TcpLinkProxy)>,
 }
 
 impl Sockets {
@@ -54,20 +54,20 @@ impl Sockets {
 impl Reached {
     async fn open(member: &Member) -> Result<Self, ListenError> {
         let Some(api) = member.api() else {
-            let foreign = member.foreign().expect("a member is in this process, or it is not");
-            let (authority, token) = foreign.credentials();
-            return Ok(Self { endpoint: foreign.endpoint(), authority, token, _open: None });
+            let external = member.external().expect("a member is in this process, or it is not");
+            let (authority, token) = external.credentials();
+            return Ok(Self { endpoint: external.endpoint(), authority, token, _open: None });
         };
         let server = api.listen((Ipv4Addr::LOCALHOST, 0)).await?;
         let authority = server.authority().map(capsize_apiserver::Authority::pem).unwrap_or_default();
-        let gate = member.spec().gated.then_some(member.gate());
-        let proxy = Proxy::of(gate, (server.address(), ""), &authority).await?;
-        let behind = proxy.as_ref().map_or(server.address(), Proxy::address);
-        let door = Door::open(member.link().clone(), behind).await?;
+        let api_faults = member.spec().has_api_faults.then_some(member.api_faults());
+        let proxy = ApiFaultProxy::of(api_faults, (server.address(), ""), &authority).await?;
+        let behind = proxy.as_ref().map_or(server.address(), ApiFaultProxy::address);
+        let link_proxy = TcpLinkProxy::open(member.link().clone(), behind).await?;
         let authority = proxy.as_ref().map_or(authority, |proxy| proxy.authority().to_owned());
         let token = server.token().unwrap_or_default();
-        let endpoint = format!("https://{}", door.address());
-        Ok(Self { endpoint, authority, token, _open: Some((server, proxy, door)) })
+        let endpoint = format!("https://{}", link_proxy.address());
+        Ok(Self { endpoint, authority, token, _open: Some((server, proxy, link_proxy)) })
     }
 
     /// The URL of its API server, through the link.

@@ -10,20 +10,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::link::{End, Link};
-use crate::relay::Pump;
+use crate::relay::Relay;
 
 /// How long it waits when the machine has no room for one more connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A way through a link. Dropping it cuts its connections, and no more come.
 #[derive(Debug)]
-#[must_use = "the door closes when it is dropped"]
-pub struct Door {
+#[must_use = "the proxy closes when it is dropped"]
+pub struct TcpLinkProxy {
     address: SocketAddr,
     _task: JoinSet<()>,
 }
 
-impl Door {
+impl TcpLinkProxy {
     /// Opens a door on a free port of this machine's loopback. Connections to it reach `server` through `link`. Needs a
     /// tokio runtime with I/O around it: no simulation.
     ///
@@ -73,12 +73,12 @@ async fn pass(link: Link, mut client: TcpStream, server: SocketAddr) {
         let server = onward.insert(TcpStream::connect(server).await?);
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
-        unpace(&client);
-        unpace(server);
+        disable_pacing(&client);
+        disable_pacing(server);
         let (from_client, to_client) = client.split();
         let (from_server, to_server) = server.split();
-        let there = Pump { link: &link, birth, from: from_client, to: to_server, end: End::Member };
-        let back = Pump { link: &link, birth, from: from_server, to: to_client, end: End::ControlPlane };
+        let there = Relay { link: &link, birth, from: from_client, to: to_server, end: End::Member };
+        let back = Relay { link: &link, birth, from: from_server, to: to_client, end: End::ControlPlane };
         // One end that has said all does not keep the other from answering.
         tokio::try_join!(there.run(), back.run()).map(drop)
     };
@@ -97,7 +97,7 @@ async fn pass(link: Link, mut client: TcpStream, server: SocketAddr) {
 
 /// Sends on a connection as fast as the other end reads. Machines may be set up to pace what they send (BBR), and do that on loopback as
 /// well, where it only costs: how narrow a link is, scenarios say.
-pub fn unpace(stream: &TcpStream) {
+pub fn disable_pacing(stream: &TcpStream) {
     // Where a machine does not leave that to its users, it is as it was.
     #[cfg(target_os = "linux")]
     let _ = rustix::net::sockopt::set_tcp_congestion(stream, "reno");
@@ -121,7 +121,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(20);
 
     /// A server that says everything twice, behind a door.
-    async fn twice(link: &Link) -> (Door, JoinSet<()>) {
+    async fn echo_twice(link: &Link) -> (TcpLinkProxy, JoinSet<()>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut server = JoinSet::new();
@@ -135,7 +135,7 @@ mod tests {
                 });
             }
         });
-        (Door::open(link.clone(), address).await.unwrap(), server)
+        (TcpLinkProxy::open(link.clone(), address).await.unwrap(), server)
     }
 
     async fn answer(stream: &mut TcpStream) -> io::Result<String> {
@@ -149,17 +149,17 @@ mod tests {
     }
 
     /// A connection that has been used.
-    async fn open(door: &Door) -> TcpStream {
-        let mut stream = TcpStream::connect(door.address()).await.unwrap();
+    async fn open(proxy: &TcpLinkProxy) -> TcpStream {
+        let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
         stream.write_all(b"ahoy").await.unwrap();
         assert_eq!(answer(&mut stream).await.unwrap(), "ahoyahoy");
         stream
     }
 
     /// Whether a new connection is good for anything.
-    async fn answers(door: &Door) -> bool {
+    async fn answers(proxy: &TcpLinkProxy) -> bool {
         // It may be reset before it is known to be made.
-        let Ok(mut stream) = TcpStream::connect(door.address()).await else { return false };
+        let Ok(mut stream) = TcpStream::connect(proxy.address()).await else { return false };
         let _reset = stream.write_all(b"ahoy").await;
         answer(&mut stream).await.is_ok()
     }
@@ -167,36 +167,36 @@ mod tests {
     #[test]
     fn a_reset_ends_what_is_open_and_nothing_that_comes() {
         with_link(|link| async move {
-            let (door, _server) = twice(&link).await;
-            let mut stream = open(&door).await;
+            let (proxy, _server) = echo_twice(&link).await;
+            let mut stream = open(&proxy).await;
             let _fault = link.apply(LinkFault::Reset);
             assert!(answer(&mut stream).await.is_err());
-            open(&door).await;
+            open(&proxy).await;
         });
     }
 
     #[test]
     fn new_connections_are_refused_and_the_old_stay() {
         with_link(|link| async move {
-            let (door, _server) = twice(&link).await;
-            let mut stream = open(&door).await;
+            let (proxy, _server) = echo_twice(&link).await;
+            let mut stream = open(&proxy).await;
             let fault = link.apply(LinkFault::RefuseNew);
-            assert!(!answers(&door).await);
+            assert!(!answers(&proxy).await);
             stream.write_all(b"land").await.unwrap();
             assert_eq!(answer(&mut stream).await.unwrap(), "landland");
             drop(fault);
-            assert!(answers(&door).await);
+            assert!(answers(&proxy).await);
         });
     }
 
     #[test]
     fn so_many_of_a_hundred_connections_are_lost() {
         with_link(|link| async move {
-            let (door, _server) = twice(&link).await;
+            let (proxy, _server) = echo_twice(&link).await;
             let _fault = link.apply(LinkFault::Lose(30));
             let mut lost = 0;
             for _ in 0..200 {
-                lost += u32::from(!answers(&door).await);
+                lost += u32::from(!answers(&proxy).await);
             }
             assert!((30..90).contains(&lost), "{lost} of 200");
         });
@@ -205,8 +205,8 @@ mod tests {
     #[test]
     fn a_narrow_link_takes_its_time_for_much() {
         with_link(|link| async move {
-            let (door, _server) = twice(&link).await;
-            let mut stream = open(&door).await;
+            let (proxy, _server) = echo_twice(&link).await;
+            let mut stream = open(&proxy).await;
             let _fault = link.apply(LinkFault::Bandwidth(10_000.try_into().unwrap()));
             let before = link.clock().elapsed();
             // 2000 bytes there at 10 kB/s, and 4000 back, of which the first are on their way early.
@@ -222,12 +222,12 @@ mod tests {
     #[test]
     fn what_is_half_open_is_silent_until_it_is_reset_and_what_is_new_works() {
         with_link(|link| async move {
-            let (door, _server) = twice(&link).await;
-            let (mut said, mut ended) = (open(&door).await, open(&door).await);
+            let (proxy, _server) = echo_twice(&link).await;
+            let (mut said, mut ended) = (open(&proxy).await, open(&proxy).await);
             let fault = link.apply(LinkFault::HalfOpen);
             said.write_all(b"land").await.unwrap();
             ended.shutdown().await.unwrap();
-            let mut new = open(&door).await;
+            let mut new = open(&proxy).await;
             for stream in [&mut said, &mut ended] {
                 let told = timeout(SILENCE, stream.read(&mut [0])).await;
                 assert!(told.is_err(), "{told:?}");
@@ -244,10 +244,10 @@ mod tests {
     #[test]
     fn new_connections_wait_for_an_answer_and_the_old_stay() {
         with_link(|link| async move {
-            let (door, _server) = twice(&link).await;
-            let mut old = open(&door).await;
+            let (proxy, _server) = echo_twice(&link).await;
+            let mut old = open(&proxy).await;
             let fault = link.apply(LinkFault::DropNew);
-            let mut new = TcpStream::connect(door.address()).await.unwrap();
+            let mut new = TcpStream::connect(proxy.address()).await.unwrap();
             new.write_all(b"ahoy").await.unwrap();
             let told = timeout(SILENCE, new.read(&mut [0])).await;
             assert!(told.is_err(), "{told:?}");
@@ -265,8 +265,8 @@ mod tests {
         let number = |at: usize| (at / 4 % (1 << 24)) as u32;
         with_link(|link| async move {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-            let door = Door::open(link.clone(), listener.local_addr().unwrap()).await.unwrap();
-            let mut stream = TcpStream::connect(door.address()).await.unwrap();
+            let proxy = TcpLinkProxy::open(link.clone(), listener.local_addr().unwrap()).await.unwrap();
+            let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
             let (mut taken, _) = listener.accept().await.unwrap();
             let said: Vec<u8> = (0..ALL).step_by(4).flat_map(|at| number(at).to_le_bytes()).collect();
             let mut saying = JoinSet::new();
@@ -306,8 +306,8 @@ mod tests {
     #[test]
     fn jitter_overtakes_nothing() {
         with_link(|link| async move {
-            let (door, _server) = twice(&link).await;
-            let mut stream = open(&door).await;
+            let (proxy, _server) = echo_twice(&link).await;
+            let mut stream = open(&proxy).await;
             let _fault = link.apply(LinkFault::Jitter(Duration::from_millis(20)));
             let words: Vec<String> = (1000..1050).map(|number| number.to_string()).collect();
             for word in &words {
@@ -325,8 +325,8 @@ mod tests {
         const LAST: usize = 1 << 20;
         with_link(|link| async move {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-            let door = Door::open(link, listener.local_addr().unwrap()).await.unwrap();
-            let mut stream = TcpStream::connect(door.address()).await.unwrap();
+            let proxy = TcpLinkProxy::open(link, listener.local_addr().unwrap()).await.unwrap();
+            let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
             let (mut server, _) = listener.accept().await.unwrap();
             stream.shutdown().await.unwrap();
             assert_eq!(server.read(&mut [0]).await.unwrap(), 0);
@@ -342,8 +342,8 @@ mod tests {
     #[test]
     fn what_is_said_comes_through_and_the_answer_too() {
         with_link(|link| async move {
-            let (door, _server) = twice(&link).await;
-            let mut stream = TcpStream::connect(door.address()).await.unwrap();
+            let (proxy, _server) = echo_twice(&link).await;
+            let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
             for word in ["ahoy", "land"] {
                 stream.write_all(word.as_bytes()).await.unwrap();
                 assert_eq!(answer(&mut stream).await.unwrap(), word.repeat(2));
@@ -357,8 +357,8 @@ mod tests {
     fn what_a_black_hole_swallows_arrives_after_the_heal() {
         for direction in [Direction::Both, Direction::ToMember, Direction::FromMember] {
             with_link(|link| async move {
-                let (door, _server) = twice(&link).await;
-                let mut stream = TcpStream::connect(door.address()).await.unwrap();
+                let (proxy, _server) = echo_twice(&link).await;
+                let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
                 let fault = link.apply(LinkFault::BlackHole { direction });
                 stream.write_all(b"ahoy").await.unwrap();
                 let silent = timeout(SILENCE, stream.read(&mut [0; 8])).await;
@@ -372,23 +372,23 @@ mod tests {
     #[test]
     fn a_refused_link_resets_what_is_open_and_what_comes() {
         with_link(|link| async move {
-            let (door, _server) = twice(&link).await;
-            let mut open = TcpStream::connect(door.address()).await.unwrap();
+            let (proxy, _server) = echo_twice(&link).await;
+            let mut open = TcpStream::connect(proxy.address()).await.unwrap();
             open.write_all(b"ahoy").await.unwrap();
             answer(&mut open).await.unwrap();
             let fault = link.apply(LinkFault::Refuse);
             assert!(answer(&mut open).await.is_err());
-            assert!(!answers(&door).await);
+            assert!(!answers(&proxy).await);
             drop(fault);
-            assert!(answers(&door).await);
+            assert!(answers(&proxy).await);
         });
     }
 
     #[test]
     fn a_slow_link_takes_its_time_there_and_back_and_no_more_for_much() {
         with_link(|link| async move {
-            let (door, _server) = twice(&link).await;
-            let mut stream = TcpStream::connect(door.address()).await.unwrap();
+            let (proxy, _server) = echo_twice(&link).await;
+            let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
             let _fault = link.apply(LinkFault::Delay(Duration::from_millis(100)));
             let before = link.clock().elapsed();
             // Words that are under way do not wait for one another.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use capsize_apiserver::ApiServer;
 use capsize_clock::{Clock, Seed};
-use capsize_clusters::{ErrorStatus, Gate, STALE_AT_MOST, ServerFault, Verb};
+use capsize_clusters::{ApiFaults, ErrorStatus, STALE_AT_MOST, ServerFault, Verb};
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{PostParams, WatchEvent, WatchParams};
@@ -16,12 +16,12 @@ use tokio::time::Instant;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A gate, what is behind it, and how that is seen through it.
-fn server() -> (Gate, Api<ConfigMap>, Api<ConfigMap>) {
+fn server() -> (ApiFaults, Api<ConfigMap>, Api<ConfigMap>) {
     let clock = Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap());
     let server = ApiServer::builder(clock, Seed(1).stream("test")).build();
-    let gate = Gate::new(clock);
-    let through = Client::new(gate.wrap(server.service()), "default");
-    (gate, Api::default_namespaced(server.client()), Api::default_namespaced(through))
+    let api_faults = ApiFaults::new(clock);
+    let through = Client::new(api_faults.wrap(server.service()), "default");
+    (api_faults, Api::default_namespaced(server.client()), Api::default_namespaced(through))
 }
 
 async fn create(api: &Api<ConfigMap>, name: &str) -> Result<(), u16> {
@@ -40,27 +40,27 @@ async fn names(api: &Api<ConfigMap>) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn every_other_request_fails_and_is_not_done() {
-    let (gate, inside, through) = server();
-    let guard = gate.apply(ServerFault::Fail { status: ErrorStatus::ServiceUnavailable, every: 2 });
+    let (api_faults, inside, through) = server();
+    let guard = api_faults.apply(ServerFault::Fail { status: ErrorStatus::ServiceUnavailable, every: 2 });
     let answers = [create(&through, "a").await, create(&through, "b").await, create(&through, "c").await];
     assert_eq!(answers, [Ok(()), Err(503), Ok(())]);
-    assert_eq!(names(&inside).await, ["a", "c"], "who does not come through the gate sees what is there");
+    assert_eq!(names(&inside).await, ["a", "c"], "a direct client observes the true state");
     drop(guard);
     assert_eq!([create(&through, "d").await, create(&through, "e").await], [Ok(()), Ok(())]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn writes_meet_others_and_reads_do_not() {
-    let (gate, _, through) = server();
-    let _guard = gate.apply(ServerFault::Conflict { every: 1 });
+    let (api_faults, _, through) = server();
+    let _guard = api_faults.apply(ServerFault::Conflict { every: 1 });
     assert_eq!(create(&through, "a").await, Err(409));
     assert_eq!(names(&through).await, Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn requests_are_slow_and_events_late() {
-    let (gate, inside, through) = server();
-    let slow = gate.apply(ServerFault::Slow { by: SECOND, verb: None });
+    let (api_faults, inside, through) = server();
+    let slow = api_faults.apply(ServerFault::Slow { by: SECOND, verb: None });
     let before = Instant::now();
     create(&through, "a").await.unwrap();
     assert_eq!(before.elapsed(), SECOND);
@@ -68,7 +68,7 @@ async fn requests_are_slow_and_events_late() {
     let mut events = Box::pin(through.watch(&WatchParams::default(), "0").await.unwrap());
     let there = std::iter::from_fn(|| events.next().now_or_never()).count();
     assert!(there > 0, "what is there comes at once");
-    let lag = gate.apply(ServerFault::Lag(3 * SECOND));
+    let lag = api_faults.apply(ServerFault::Lag(3 * SECOND));
     let before = Instant::now();
     create(&inside, "b").await.unwrap();
     assert!(matches!(events.next().await, Some(Ok(WatchEvent::Added(_)))));
@@ -83,8 +83,8 @@ async fn requests_are_slow_and_events_late() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_with_one_verb_are_slow() {
-    let (gate, _, through) = server();
-    let _slow = gate.apply(ServerFault::Slow { by: SECOND, verb: Some(Verb::List) });
+    let (api_faults, _, through) = server();
+    let _slow = api_faults.apply(ServerFault::Slow { by: SECOND, verb: Some(Verb::List) });
     let before = Instant::now();
     create(&through, "a").await.unwrap();
     through.get("a").await.unwrap();
@@ -95,13 +95,13 @@ async fn requests_with_one_verb_are_slow() {
 
 #[tokio::test(start_paused = true)]
 async fn watches_break_off_and_have_to_begin_anew() {
-    let (gate, inside, through) = server();
-    let guard = gate.apply(ServerFault::Cut { every: 2 });
+    let (api_faults, inside, through) = server();
+    let guard = api_faults.apply(ServerFault::Cut { every: 2 });
     let refused = through.watch(&WatchParams::default(), "1").await.map(drop);
     assert!(matches!(refused, Err(kube::Error::Api(status)) if status.code == 410));
     drop(guard);
     let mut events = Box::pin(through.watch(&WatchParams::default(), "0").await.unwrap());
-    let _guard = gate.apply(ServerFault::Cut { every: 2 });
+    let _guard = api_faults.apply(ServerFault::Cut { every: 2 });
     create(&inside, "a").await.unwrap();
     assert!(events.next().await.is_some());
     create(&inside, "b").await.unwrap();
@@ -110,10 +110,10 @@ async fn watches_break_off_and_have_to_begin_anew() {
 
 #[tokio::test(start_paused = true)]
 async fn events_come_twice() {
-    let (gate, inside, through) = server();
+    let (api_faults, inside, through) = server();
     let mut events = Box::pin(through.watch(&WatchParams::default(), "0").await.unwrap());
     while events.next().now_or_never().is_some() {}
-    let _guard = gate.apply(ServerFault::Repeat { every: 1 });
+    let _guard = api_faults.apply(ServerFault::Repeat { every: 1 });
     create(&inside, "a").await.unwrap();
     for _ in 0..2 {
         let event = events.next().await.unwrap().unwrap();
@@ -124,10 +124,10 @@ async fn events_come_twice() {
 
 #[tokio::test(start_paused = true)]
 async fn lists_show_an_old_past_from_which_watches_go_on() {
-    let (gate, inside, through) = server();
+    let (api_faults, inside, through) = server();
     create(&inside, "a").await.unwrap();
     let seen = inside.list(&Default::default()).await.unwrap().metadata.resource_version.unwrap();
-    let guard = gate.apply(ServerFault::Stale { revision: seen.parse().unwrap() });
+    let guard = api_faults.apply(ServerFault::Stale { revision: seen.parse().unwrap() });
     create(&inside, "b").await.unwrap();
     inside.delete("a", &Default::default()).await.unwrap();
     let old = through.list(&Default::default()).await.unwrap();
@@ -145,12 +145,12 @@ async fn lists_show_an_old_past_from_which_watches_go_on() {
 #[tokio::test(start_paused = true)]
 async fn who_dies_of_a_write_gets_no_answer() {
     for done in [false, true] {
-        let (gate, inside, through) = server();
-        let guard = gate.apply(ServerFault::Crash { write: 2, done });
+        let (api_faults, inside, through) = server();
+        let guard = api_faults.apply(ServerFault::Crash { write: 2, done });
         create(&through, "a").await.unwrap();
         tokio::select! {
             answer = create(&through, "b") => panic!("{answer:?}"),
-            () = gate.struck() => {}
+            () = api_faults.struck() => {}
         }
         let expected: &[&str] = if done { &["a", "b"] } else { &["a"] };
         assert_eq!(names(&inside).await, expected);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use capsize_apiserver::{Authority, Server};
 use capsize_clock::{Seed, live};
-use capsize_clusters::{Door, Gate, Link, Proxy, administrator, unpace};
+use capsize_clusters::{ApiFaultProxy, ApiFaults, Link, TcpLinkProxy, administrator, disable_pacing};
 use kube::Client;
 use miette::miette;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -68,7 +68,8 @@ fn read() -> Result<String, Trouble> {
         let server = Server::builder().build().listen((Ipv4Addr::LOCALHOST, 0)).await?;
         let authority = server.authority().map(Authority::pem).unwrap_or_default();
         let token = server.token().unwrap_or_default();
-        let proxy = Proxy::open(Gate::new(run.clock), (server.address(), ""), &authority).await?;
+        let proxy =
+            ApiFaultProxy::open(ApiFaults::new(run.clock), (server.address(), ""), &authority).await?;
         let direct = administrator((server.address(), ""), &authority, &token).await?;
         let through = administrator((proxy.address(), ""), proxy.authority(), &token).await?;
         let ask = |client: &Client| {
@@ -104,7 +105,7 @@ where
                 tokio::spawn(serve(stream));
             }
         });
-        let door = Door::open(Link::new(run.clock, run.seed.stream("link")), server).await?;
+        let door = TcpLinkProxy::open(Link::new(run.clock, run.seed.stream("link")), server).await?;
         measure(server, door.address()).await
     });
     measured.flatten().map_err(|error| Trouble::Environment(miette!("cannot measure a door: {error}")))
@@ -159,7 +160,7 @@ async fn median_at(address: SocketAddr) -> io::Result<Duration> {
 async fn rate(address: SocketAddr) -> io::Result<f64> {
     let mut stream = TcpStream::connect(address).await?;
     // What is measured is not how the machine paces whoever sends.
-    unpace(&stream);
+    disable_pacing(&stream);
     let chunk = vec![7; CHUNK];
     let start = now();
     for _ in 0..ALL / CHUNK {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use capsize_clock::{Seed, live};
-use capsize_real::{Deed, Healed, Journal, heal, state_folder};
+use capsize_real::{CleanUpReport, Journal, Resource, clean_up, state_folder};
 use miette::miette;
 
 use crate::exit::Trouble;
@@ -16,7 +16,7 @@ use crate::exit::Trouble;
 /// When the journals cannot be read or written.
 pub fn journal() -> Result<Arc<Journal>, Trouble> {
     let healed = healed()?;
-    if healed != Healed::default() {
+    if healed != CleanUpReport::default() {
         eprint!("{}", told(&healed));
     }
     dry_journal()
@@ -34,9 +34,9 @@ pub fn dry_journal() -> Result<Arc<Journal>, Trouble> {
 ///
 /// # Errors
 /// When the journals cannot be read.
-pub fn healed() -> Result<Healed, Trouble> {
+pub fn healed() -> Result<CleanUpReport, Trouble> {
     let folder = state_folder();
-    let healed = live(Seed(0), 1.0, |_| async { heal(&folder).await });
+    let healed = live(Seed(0), 1.0, |_| async { clean_up(&folder).await });
     healed.flatten().map_err(|error| unkept(&error))
 }
 
@@ -51,14 +51,14 @@ fn unkept(error: &dyn Display) -> Trouble {
 
 /// What was undone, a line each.
 #[must_use]
-pub fn told(healed: &Healed) -> String {
+pub fn told(healed: &CleanUpReport) -> String {
     let mut text = String::new();
-    for deed in &healed.undone {
+    for resource in &healed.removed {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "removed what an earlier run left: {}", name(deed));
+        let _ = writeln!(text, "removed what an earlier run left: {}", name(resource));
     }
-    for (deed, why) in &healed.left {
-        let _ = writeln!(text, "cannot remove what an earlier run left: {}: {why}", name(deed));
+    for (resource, why) in &healed.failed {
+        let _ = writeln!(text, "cannot remove what an earlier run left: {}: {why}", name(resource));
     }
     for why in &healed.kept {
         let _ = writeln!(text, "{why}");
@@ -66,13 +66,13 @@ pub fn told(healed: &Healed) -> String {
     text
 }
 
-fn name(deed: &Deed) -> String {
-    match deed {
-        Deed::Network(name) => format!("the network {name}"),
-        Deed::Volume(name) => format!("the volume {name}"),
-        Deed::Container(name) => format!("the container {name}"),
-        Deed::Copies(copies) => format!("what was placed on {}", copies.context),
-        Deed::Programs(label) => format!("the processes of {label}"),
-        Deed::Folder(path) => format!("the folder {}", path.display()),
+fn name(resource: &Resource) -> String {
+    match resource {
+        Resource::Network(name) => format!("the network {name}"),
+        Resource::Volume(name) => format!("the volume {name}"),
+        Resource::Container(name) => format!("the container {name}"),
+        Resource::Copies(copies) => format!("what was placed on {}", copies.context),
+        Resource::Programs(label) => format!("the processes of {label}"),
+        Resource::Folder(path) => format!("the folder {}", path.display()),
     }
 }

@@ -14,7 +14,7 @@ use capsize_clock::{Clock, Seed};
 use capsize_clusters::{Admission, Sockets};
 use capsize_history::dialect::Speaks;
 use capsize_judge::profile::{Program, Timings, Zones};
-use capsize_real::{Deed, Journal, free_port};
+use capsize_real::{Journal, Resource, free_port};
 use capsize_runner::objects::karmada as objects;
 use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartError, Started};
 use futures::future::LocalBoxFuture;
@@ -134,8 +134,8 @@ impl Folder {
         Ok(folder)
     }
 
-    fn deed(&self) -> Deed {
-        Deed::Folder(self.at.clone())
+    fn resource(&self) -> Resource {
+        Resource::Folder(self.at.clone())
     }
 
     fn kubeconfig(&self) -> PathBuf {
@@ -151,7 +151,7 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let removed = fs::remove_dir_all(&self.at).is_ok();
         if let Some(Keeper { journal, .. }) = self.keeper.as_ref().filter(|_| removed) {
-            journal.undone(&self.deed());
+            journal.undone(&self.resource());
         }
     }
 }

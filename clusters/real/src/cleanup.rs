@@ -11,7 +11,7 @@ use capsize_clock::Clock;
 use rustix::process::geteuid;
 
 use crate::docker::{Engine, EngineError};
-use crate::journal::Deed;
+use crate::journal::Resource;
 use crate::leftover::{Found, Leftover};
 use crate::run_id::RunId;
 use crate::{kubeconfig, process};
@@ -26,11 +26,11 @@ const LOOKS_IN_VAIN: u32 = 12;
 
 /// What was done.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Healed {
+pub struct CleanUpReport {
     /// What was undone.
-    pub undone: Vec<Deed>,
+    pub removed: Vec<Resource>,
     /// What could not be, and why. It stays in its journal.
-    pub left: Vec<(Deed, String)>,
+    pub failed: Vec<(Resource, String)>,
     /// Why journals stay, or parts of them, with their files and lines.
     pub kept: Vec<String>,
 }
@@ -41,22 +41,22 @@ pub struct Healed {
 ///
 /// # Errors
 /// When the folder is not this user's alone, or the journals cannot be read.
-pub async fn heal(folder: &Path) -> io::Result<Healed> {
-    heal_by(folder, &Engine::address(), Clock::real()).await
+pub async fn clean_up(folder: &Path) -> io::Result<CleanUpReport> {
+    clean_up_by(folder, &Engine::address(), Clock::real()).await
 }
 
 /// As [`heal`], by the Docker at an address.
-async fn heal_by(folder: &Path, docker: &str, clock: Clock) -> io::Result<Healed> {
+async fn clean_up_by(folder: &Path, docker: &str, clock: Clock) -> io::Result<CleanUpReport> {
     let Found { left: mut journals, kept } = Found::look(folder)?;
-    let mut healed = Healed { kept, ..Healed::default() };
+    let mut report = CleanUpReport { kept, ..CleanUpReport::default() };
     for journal in &mut journals {
-        for deed in journal.deeds.clone() {
-            match undo(&journal.run, &deed).await {
+        for resource in journal.resources.clone() {
+            match undo(&journal.run, &resource).await {
                 Some(Ok(())) => {
-                    journal.deeds.retain(|one| *one != deed);
-                    healed.undone.push(deed);
+                    journal.resources.retain(|one| *one != resource);
+                    report.removed.push(resource);
                 }
-                Some(Err(why)) => healed.left.push((deed, why)),
+                Some(Err(why)) => report.failed.push((resource, why)),
                 None => {}
             }
         }
@@ -65,35 +65,39 @@ async fn heal_by(folder: &Path, docker: &str, clock: Clock) -> io::Result<Healed
     if !left.is_empty() {
         match Engine::at(docker).await {
             Ok(engine) => {
-                let sweep = Sweep::of(&engine, &mut journals, &mut healed);
+                let sweep = Sweep::of(&engine, &mut journals, &mut report);
                 sweep.run(clock).await?;
             }
-            Err(error) => healed.left.extend(left.into_iter().map(|(_, deed)| (deed, error.to_string()))),
+            Err(error) => {
+                report.failed.extend(left.into_iter().map(|(_, resource)| (resource, error.to_string())))
+            }
         }
     }
     for journal in journals {
         journal.close()?;
     }
-    Ok(healed)
+    Ok(report)
 }
 
 /// What journals say of Docker, with the run.
-fn dockers(journals: &[Leftover]) -> Vec<(RunId, Deed)> {
-    let is_one = |deed: &&Deed| matches!(deed, Deed::Network(_) | Deed::Volume(_) | Deed::Container(_));
+fn dockers(journals: &[Leftover]) -> Vec<(RunId, Resource)> {
+    let is_one = |resource: &&Resource| {
+        matches!(resource, Resource::Network(_) | Resource::Volume(_) | Resource::Container(_))
+    };
     let of = |journal: &Leftover| {
-        let deeds = journal.deeds.iter().filter(is_one).cloned().collect::<Vec<_>>();
-        deeds.into_iter().map(|deed| (journal.run.clone(), deed)).collect::<Vec<_>>()
+        let resources = journal.resources.iter().filter(is_one).cloned().collect::<Vec<_>>();
+        resources.into_iter().map(|resource| (journal.run.clone(), resource)).collect::<Vec<_>>()
     };
     journals.iter().flat_map(of).collect()
 }
 
 /// Undoes what is not Docker's.
-async fn undo(run: &RunId, deed: &Deed) -> Option<Result<(), String>> {
-    Some(match deed {
-        Deed::Folder(path) => remove_folder(run, path),
-        Deed::Programs(label) => process::end(run, label).await,
-        Deed::Copies(copies) => kubeconfig::undo(run, copies).await.map_err(|error| error.to_string()),
-        Deed::Network(_) | Deed::Volume(_) | Deed::Container(_) => return None,
+async fn undo(run: &RunId, resource: &Resource) -> Option<Result<(), String>> {
+    Some(match resource {
+        Resource::Folder(path) => remove_folder(run, path),
+        Resource::Programs(label) => process::end(run, label).await,
+        Resource::Copies(copies) => kubeconfig::undo(run, copies).await.map_err(|error| error.to_string()),
+        Resource::Network(_) | Resource::Volume(_) | Resource::Container(_) => return None,
     })
 }
 
@@ -115,57 +119,57 @@ fn remove_folder(run: &RunId, path: &Path) -> Result<(), String> {
 struct Sweep<'a> {
     engine: &'a Engine,
     journals: &'a mut [Leftover],
-    healed: &'a mut Healed,
+    report: &'a mut CleanUpReport,
     /// The runs all of whose things go, also those that no journal names: their journals are understood to the end.
     whole: BTreeSet<RunId>,
 }
 
 impl<'a> Sweep<'a> {
-    fn of(engine: &'a Engine, journals: &'a mut [Leftover], healed: &'a mut Healed) -> Self {
+    fn of(engine: &'a Engine, journals: &'a mut [Leftover], report: &'a mut CleanUpReport) -> Self {
         let whole = journals.iter().filter(|journal| !journal.stays).map(|journal| journal.run.clone());
         let whole = whole.collect();
-        Self { engine, journals, healed, whole }
+        Self { engine, journals, report, whole }
     }
 
     async fn run(mut self, clock: Clock) -> io::Result<()> {
         // What a killed run asked for last may be under way, and cannot be removed before it is there.
         let left = until_nothing_comes(clock, async || self.look().await).await?;
-        self.healed.left.extend(left);
+        self.report.failed.extend(left);
         Ok(())
     }
 
     /// Removes what the journals say, which is struck out there, and what carries the mark of one of the runs.
     async fn look(&mut self) -> io::Result<Look> {
-        let mut deeds = dockers(self.journals);
+        let mut resources = dockers(self.journals);
         if let Ok(marked) = self.engine.marked().await {
             let unwritten = marked.into_iter().filter(|(run, _)| self.whole.contains(run));
-            let unwritten = unwritten.filter(|one| !deeds.contains(one)).collect::<Vec<_>>();
-            deeds.extend(unwritten);
+            let unwritten = unwritten.filter(|one| !resources.contains(one)).collect::<Vec<_>>();
+            resources.extend(unwritten);
         }
-        let mut look = Look { found: !deeds.is_empty(), left: Vec::new() };
-        for (run, deed) in deeds {
-            match self.engine.remove(&run, &deed).await {
+        let mut look = Look { found: !resources.is_empty(), left: Vec::new() };
+        for (run, resource) in resources {
+            match self.engine.remove(&run, &resource).await {
                 Ok(()) => {
-                    self.strike(&run, &deed, false);
-                    if !self.healed.undone.contains(&deed) {
-                        self.healed.undone.push(deed);
+                    self.strike(&run, &resource, false);
+                    if !self.report.removed.contains(&resource) {
+                        self.report.removed.push(resource);
                     }
                 }
                 Err(error @ EngineError::Unmarked { .. }) => {
-                    self.strike(&run, &deed, true);
-                    self.healed.left.push((deed, error.to_string()));
+                    self.strike(&run, &resource, true);
+                    self.report.failed.push((resource, error.to_string()));
                 }
-                Err(error) => look.left.push((deed, error.to_string())),
+                Err(error) => look.left.push((resource, error.to_string())),
             }
         }
         Ok(look)
     }
 
     /// Strikes a line out of the journal of a run, which may have to stay for it.
-    fn strike(&mut self, run: &RunId, deed: &Deed, stays: bool) {
+    fn strike(&mut self, run: &RunId, resource: &Resource, stays: bool) {
         for journal in self.journals.iter_mut().filter(|journal| journal.run == *run) {
-            journal.stays |= stays && journal.deeds.contains(deed);
-            journal.deeds.retain(|one| one != deed);
+            journal.stays |= stays && journal.resources.contains(resource);
+            journal.resources.retain(|one| one != resource);
         }
     }
 }
@@ -176,7 +180,7 @@ struct Look {
     /// Whether anything was there, or said to be.
     found: bool,
     /// What could not be removed now, and why.
-    left: Vec<(Deed, String)>,
+    left: Vec<(Resource, String)>,
 }
 
 /// Looks until nothing has come for a while, or for as long as anybody may wait. Answers what was left at the last look: Docker
@@ -184,7 +188,7 @@ struct Look {
 async fn until_nothing_comes(
     clock: Clock,
     mut look: impl AsyncFnMut() -> io::Result<Look>,
-) -> io::Result<Vec<(Deed, String)>> {
+) -> io::Result<Vec<(Resource, String)>> {
     let (since, mut in_vain) = (clock.elapsed(), 0);
     loop {
         let Look { found, left } = look().await?;

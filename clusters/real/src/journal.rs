@@ -22,7 +22,7 @@ use crate::state_folder;
 /// Something that must not outlast the run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Deed {
+pub enum Resource {
     /// A network of Docker's. What was written down last is undone first, so it comes before what is in it.
     Network(String),
     /// A volume, which is not written down: it goes with its container, and where it does not, its labels tell of it.
@@ -44,9 +44,9 @@ pub(crate) enum Line {
     /// The first line: the run that keeps the journal.
     Run(Origin),
     /// It is about to be done.
-    Will(Deed),
+    Will(Resource),
     /// It is undone.
-    Undone(Deed),
+    Undone(Resource),
 }
 
 /// The run that keeps a journal, and where it runs.
@@ -106,7 +106,7 @@ pub struct Journal {
 struct Kept {
     /// Locked.
     file: File,
-    open: BTreeSet<Deed>,
+    open: BTreeSet<Resource>,
 }
 
 impl Journal {
@@ -166,10 +166,10 @@ impl Journal {
     ///
     /// # Errors
     /// When it cannot be written: do not do it then.
-    pub fn will(&self, deed: Deed) -> io::Result<()> {
+    pub fn will(&self, resource: Resource) -> io::Result<()> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.write(&Line::Will(deed.clone()))?;
-        kept.open.insert(deed);
+        kept.write(&Line::Will(resource.clone()))?;
+        kept.open.insert(resource);
         Ok(())
     }
 
@@ -181,18 +181,18 @@ impl Journal {
     pub fn folder(&self, parent: &Path, prefix: &str) -> io::Result<PathBuf> {
         let number = self.folders.fetch_add(1, Ordering::Relaxed) + 1;
         let path = parent.join(format!("{prefix}{}-{number}", self.id));
-        let deed = Deed::Folder(path.clone());
-        self.will(deed.clone())?;
-        DirBuilder::new().mode(0o700).create(&path).inspect_err(|_| self.undone(&deed))?;
+        let resource = Resource::Folder(path.clone());
+        self.will(resource.clone())?;
+        DirBuilder::new().mode(0o700).create(&path).inspect_err(|_| self.undone(&resource))?;
         Ok(path)
     }
 
     /// Strikes out what is undone.
-    pub fn undone(&self, deed: &Deed) {
+    pub fn undone(&self, resource: &Resource) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.open.remove(deed) {
+        if kept.open.remove(resource) {
             // What is not struck out is undone again: that does no harm.
-            let _ = kept.write(&Line::Undone(deed.clone()));
+            let _ = kept.write(&Line::Undone(resource.clone()));
         }
     }
 }
@@ -233,9 +233,9 @@ mod tests {
     fn a_run_that_undid_everything_leaves_no_journal() {
         let folder = TempDir::new().unwrap();
         let journal = Journal::begin(folder.path()).unwrap();
-        for deed in [Deed::Network("n".into()), Deed::Container("a".into())] {
-            journal.will(deed.clone()).unwrap();
-            journal.undone(&deed);
+        for resource in [Resource::Network("n".into()), Resource::Container("a".into())] {
+            journal.will(resource.clone()).unwrap();
+            journal.undone(&resource);
         }
         drop(journal);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-use crate::journal::{Deed, ENDING, Line, NEW, Origin, run_of};
+use crate::journal::{ENDING, Line, NEW, Origin, Resource, run_of};
 use crate::run_id::RunId;
 use crate::state_folder;
 
@@ -19,7 +19,7 @@ pub(crate) struct Leftover {
     _file: File,
     pub(crate) run: RunId,
     /// What is still to be undone, in this order.
-    pub(crate) deeds: Vec<Deed>,
+    pub(crate) resources: Vec<Resource>,
     /// Whether it stays, whatever is undone: part of it is not understood, or is not for its run to undo.
     pub(crate) stays: bool,
 }
@@ -59,7 +59,7 @@ impl Found {
         if file.try_lock().is_err() || !path.exists() {
             return Ok(());
         }
-        let Content { origin, deeds, unreadable } = Content::of(&file)?;
+        let Content { origin, resources, unreadable } = Content::of(&file)?;
         let remove = "look at what it names, and remove the file";
         if let Some((line, why)) = &unreadable {
             self.kept.push(format!(
@@ -72,7 +72,7 @@ impl Found {
             None => Ok(()),
             Some(origin) if origin.is_of_this_machine() => {
                 let stays = unreadable.is_some();
-                self.left.push(Leftover { path, _file: file, run: origin.id, deeds, stays });
+                self.left.push(Leftover { path, _file: file, run: origin.id, resources, stays });
                 Ok(())
             }
             Some(Origin { host, .. }) => {
@@ -89,7 +89,7 @@ impl Found {
 impl Leftover {
     /// Removes it, where nothing is left in it.
     pub(crate) fn close(self) -> io::Result<()> {
-        match self.deeds.is_empty() && !self.stays {
+        match self.resources.is_empty() && !self.stays {
             true => fs::remove_file(&self.path),
             false => Ok(()),
         }
@@ -145,7 +145,7 @@ struct Content {
     /// Its run; none where the file ends before it says so.
     origin: Option<Origin>,
     /// What is still to be undone, last things first.
-    deeds: Vec<Deed>,
+    resources: Vec<Resource>,
     /// The number of the first line that is not understood, and what is wrong with it. Nothing after it is read.
     unreadable: Option<(usize, String)>,
 }
@@ -176,7 +176,7 @@ impl Content {
                 break;
             }
         }
-        content.deeds.reverse();
+        content.resources.reverse();
         content
     }
 
@@ -186,8 +186,8 @@ impl Content {
             (Line::Run(origin), None) => self.origin = Some(origin),
             (Line::Run(_), Some(_)) => return Some("names another run".into()),
             (_, None) => return Some("is not preceded by the identity of a run".into()),
-            (Line::Will(deed), _) => self.deeds.push(deed),
-            (Line::Undone(deed), _) => self.deeds.retain(|one| *one != deed),
+            (Line::Will(resource), _) => self.resources.push(resource),
+            (Line::Undone(resource), _) => self.resources.retain(|one| *one != resource),
         }
         None
     }
@@ -232,8 +232,8 @@ mod tests {
 
     const ID: &str = "0123456789abcdef0123456789abcdef";
 
-    fn deeds() -> [Deed; 3] {
-        [Deed::Network("n".into()), Deed::Container("a".into()), Deed::Container("b".into())]
+    fn resources() -> [Resource; 3] {
+        [Resource::Network("n".into()), Resource::Container("a".into()), Resource::Container("b".into())]
     }
 
     fn look(folder: &TempDir) -> Found {
@@ -252,7 +252,7 @@ mod tests {
     fn a_journal_of_a_run_that_goes_on_is_left_alone() {
         let folder = TempDir::new().unwrap();
         let journal = Journal::begin(folder.path()).unwrap();
-        journal.will(Deed::Network("n".into())).unwrap();
+        journal.will(Resource::Network("n".into())).unwrap();
         assert!(look(&folder).left.is_empty());
         let expected = Runs { at_work: BTreeSet::from([journal.run()]), over: BTreeSet::new() };
         assert_eq!(runs(folder.path()).unwrap(), expected);
@@ -274,16 +274,16 @@ mod tests {
     fn what_a_run_left_is_undone_last_things_first() {
         let folder = TempDir::new().unwrap();
         let journal = Journal::begin(folder.path()).unwrap();
-        let [network, a, b] = deeds();
-        for deed in [&network, &a, &b] {
-            journal.will(deed.clone()).unwrap();
+        let [network, a, b] = resources();
+        for resource in [&network, &a, &b] {
+            journal.will(resource.clone()).unwrap();
         }
         journal.undone(&a);
         drop(journal);
         let mut left = look(&folder).left.remove(0);
-        assert_eq!(left.deeds, [b, network]);
+        assert_eq!(left.resources, [b, network]);
         assert!(look(&folder).left.is_empty(), "somebody undoes it");
-        left.deeds.clear();
+        left.resources.clear();
         left.close().unwrap();
         assert!(look(&folder).left.is_empty());
     }
@@ -305,7 +305,7 @@ mod tests {
     fn a_line_that_was_cut_off_was_not_done() {
         let text = head() + "{\"will\":{\"network\":\"n\"}}\n{\"will\":{\"contai";
         let content = Content::read(text.as_bytes());
-        assert_eq!(content.deeds, [Deed::Network("n".into())]);
+        assert_eq!(content.resources, [Resource::Network("n".into())]);
         assert_eq!(content.unreadable, None);
     }
 
@@ -313,7 +313,7 @@ mod tests {
     fn nothing_is_read_from_a_line_on_that_is_not_understood() {
         let container = |name: &str| json!({"will": {"container": name}}).to_string();
         let (a, b) = (container("a"), container("b"));
-        for (lines, number, deeds) in [
+        for (lines, number, resources) in [
             // Without the identity of a run, nothing is its.
             (vec![a.clone(), b.clone()], 1, 0),
             (vec![json!({"run": {"id": "*", "host": "h", "boot": ""}}).to_string(), a.clone()], 1, 0),
@@ -336,7 +336,7 @@ mod tests {
             let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
             let content = Content::read((lines.join("\n") + "\n").as_bytes());
             assert_eq!(content.unreadable.map(|(line, _)| line), Some(number), "{lines:?}");
-            assert_eq!(content.deeds.len(), deeds, "{lines:?}");
+            assert_eq!(content.resources.len(), resources, "{lines:?}");
         }
         let content = Content::read(&[head().as_bytes(), b"\xff\xfe\n"].concat());
         assert_eq!(content.unreadable.map(|(line, _)| line), Some(2));
@@ -355,8 +355,8 @@ mod tests {
         let kept = found.kept.remove(0);
         assert!(kept.contains(&path.display().to_string()) && kept.contains("from line 3 on"), "{kept}");
         let mut left = found.left.remove(0);
-        assert_eq!(left.deeds, [Deed::Network("n".into())]);
-        left.deeds.clear();
+        assert_eq!(left.resources, [Resource::Network("n".into())]);
+        left.resources.clear();
         left.close().unwrap();
         assert!(path.exists());
     }

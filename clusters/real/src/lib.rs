@@ -14,9 +14,9 @@ mod process;
 mod run_id;
 mod state_folder;
 
-pub use cleanup::{Healed, heal};
+pub use cleanup::{CleanUpReport, clean_up};
 pub use docker::{Containers, Engine, EngineError, Image, Known, Labelled};
-pub use journal::{Deed, Journal};
+pub use journal::{Journal, Resource};
 pub use kind::{Kind, NodeImage, Privilege};
 pub use kubeconfig::{Allowed, Cluster, Copies, Existing, NotAllowed, read_kubeconfig, server_url};
 pub use leftover::{Runs, runs};

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::cluster::Nodes;
-use super::observed::SeenPod;
+use super::observed::ObservedPod;
 use super::owners::Owner;
 use super::pods::Key;
 use super::scheduler::{Place, Places};
@@ -35,23 +35,23 @@ pub(super) enum Step {
 }
 
 /// The state of a cluster.
-pub(super) struct Life {
+pub(super) struct EventLoop {
     pub client: Client,
     pub clock: Clock,
     pub stages: Stages,
     pub machines: Nodes,
     pub chance: Stream,
     pub places: Places,
-    pub pods: BTreeMap<Key, Arc<SeenPod>>,
+    pub pods: BTreeMap<Key, Arc<ObservedPod>>,
     /// The pods that are bound to each node.
     pub on_node: BTreeMap<String, BTreeSet<Key>>,
     /// The pods of each owner, and whether each stays: one that is being deleted does not.
     pub of_owner: BTreeMap<Key, BTreeMap<Key, bool>>,
     pub owners: BTreeMap<Key, Owner>,
     /// Pods for which there is no node.
-    pub homeless: BTreeSet<Key>,
+    pub unschedulable: BTreeSet<Key>,
     /// Steps that wait for a node to be heard again.
-    pub held_up: BTreeSet<Step>,
+    pub waiting_for_kubelet: BTreeSet<Step>,
     due: BTreeSet<(Instant, Step)>,
     when: BTreeMap<Step, Instant>,
 }
@@ -65,11 +65,11 @@ pub(super) async fn run(
     chance: Stream,
 ) {
     let mut nodes = pin!(watcher(Api::<Node>::all(client.clone()), Config::default()));
-    let mut pods = pin!(watcher(Api::<SeenPod>::all(client.clone()), Config::default()));
+    let mut pods = pin!(watcher(Api::<ObservedPod>::all(client.clone()), Config::default()));
     let mut deployments = pin!(watcher(Api::<Deployment>::all(client.clone()), Config::default()));
     let mut sets = pin!(watcher(Api::<StatefulSet>::all(client.clone()), Config::default()));
     let mut daemons = pin!(watcher(Api::<DaemonSet>::all(client.clone()), Config::default()));
-    let mut life = Life {
+    let mut life = EventLoop {
         client,
         clock,
         stages,
@@ -80,8 +80,8 @@ pub(super) async fn run(
         on_node: BTreeMap::new(),
         of_owner: BTreeMap::new(),
         owners: BTreeMap::new(),
-        homeless: BTreeSet::new(),
-        held_up: BTreeSet::new(),
+        unschedulable: BTreeSet::new(),
+        waiting_for_kubelet: BTreeSet::new(),
         due: BTreeSet::new(),
         when: BTreeMap::new(),
     };
@@ -115,7 +115,7 @@ fn seen<K, E>(event: Result<Event<K>, E>, mut take: impl FnMut(K, bool)) {
     }
 }
 
-impl Life {
+impl EventLoop {
     /// Plans a step, unless it is planned already.
     pub(super) fn plan(&mut self, step: Step, after: Duration) {
         if !self.when.contains_key(&step) {
@@ -130,7 +130,7 @@ impl Life {
         if let Some(at) = self.when.remove(step) {
             self.due.remove(&(at, step.clone()));
         }
-        self.held_up.remove(step);
+        self.waiting_for_kubelet.remove(step);
     }
 
     async fn step(&mut self) {
@@ -143,7 +143,7 @@ impl Life {
                 if self.reaches(&key) {
                     self.take(&step, &key).await;
                 } else {
-                    self.held_up.insert(step);
+                    self.waiting_for_kubelet.insert(step);
                 }
             }
             Step::Count(key) => self.count(key).await,
@@ -160,7 +160,7 @@ impl Life {
 
     /// A node may be heard again.
     fn release(&mut self) {
-        for step in std::mem::take(&mut self.held_up) {
+        for step in std::mem::take(&mut self.waiting_for_kubelet) {
             self.plan(step, Duration::ZERO);
         }
     }

@@ -24,7 +24,7 @@ const PARTS: u32 = 100;
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 /// What a kubelet knows of itself.
-struct Own {
+struct KubeletState {
     spec: NodeSpec,
     /// Whether it has a moment of its own to beat.
     spread: bool,
@@ -36,7 +36,7 @@ struct Own {
 }
 
 /// Who writes where.
-struct Desk {
+struct LeaseWriter {
     client: Client,
     nodes: Api<Node>,
     leases: Api<Lease>,
@@ -62,20 +62,23 @@ struct Renewed<'a> {
 /// Lets the kubelets of all nodes do what they do. Never ends.
 pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: Nodes, mut chance: Stream) {
     let leases = Api::namespaced(client.clone(), LEASE_NAMESPACE);
-    let desk = Desk { nodes: Api::all(client.clone()), client, leases, clock, stages, kubelets };
+    let writer = LeaseWriter { nodes: Api::all(client.clone()), client, leases, clock, stages, kubelets };
     let fresh = |(name, node): (&String, &Machine)| {
         let spec = node.spec.clone();
-        (name.clone(), Own { spec, spread: false, posted: None, since: BTreeMap::new(), leases: false })
+        (
+            name.clone(),
+            KubeletState { spec, spread: false, posted: None, since: BTreeMap::new(), leases: false },
+        )
     };
-    let all = desk.kubelets.iter().map(fresh).collect();
-    let mut due: BTreeMap<Instant, Vec<(String, Own)>> = BTreeMap::from([(Instant::now(), all)]);
+    let all = writer.kubelets.iter().map(fresh).collect();
+    let mut due: BTreeMap<Instant, Vec<(String, KubeletState)>> = BTreeMap::from([(Instant::now(), all)]);
     while let Some((at, mut kubelets)) = due.pop_first() {
         tokio::time::sleep_until(at).await;
-        let is_heard = |name: &str| desk.kubelets.get(name).is_some_and(|node| node.kubelet.is_heard());
+        let is_heard = |name: &str| writer.kubelets.get(name).is_some_and(|node| node.kubelet.is_heard());
         let heard = kubelets.iter_mut().filter(|(name, _)| is_heard(name));
-        join_all(heard.map(|(name, own)| desk.beat(name, own))).await;
+        join_all(heard.map(|(name, own)| writer.beat(name, own))).await;
         for (name, mut own) in kubelets {
-            let heartbeat = desk.stages.heartbeat;
+            let heartbeat = writer.stages.heartbeat;
             let pause = match std::mem::replace(&mut own.spread, true) {
                 true => heartbeat,
                 // From now on they do not all beat at once.
@@ -86,9 +89,9 @@ pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: 
     }
 }
 
-impl Desk {
+impl LeaseWriter {
     /// An API server that is away now is asked again at the next beat, as a kubelet does.
-    async fn beat(&self, name: &str, own: &mut Own) {
+    async fn beat(&self, name: &str, own: &mut KubeletState) {
         if own.posted.is_none() {
             create(&self.nodes, &node(name, &own.spec)).await;
         }
@@ -131,7 +134,13 @@ impl Desk {
         self.kubelets.get(name).is_none_or(|node| !node.is_told(says))
     }
 
-    async fn post(&self, name: &str, own: &mut Own, conditions: [(&'static str, bool); 4], time: Timestamp) {
+    async fn post(
+        &self,
+        name: &str,
+        own: &mut KubeletState,
+        conditions: [(&'static str, bool); 4],
+        time: Timestamp,
+    ) {
         let time = whole_seconds(time);
         let before = own.posted.map(|(conditions, _)| conditions);
         for (place, (kind, holds)) in conditions.iter().enumerate() {

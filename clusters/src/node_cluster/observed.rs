@@ -12,7 +12,7 @@ use super::scheduler::{Amounts, amounts};
 /// A pod.
 #[derive(Clone, Debug, Default, Deserialize, Resource)]
 #[resource(inherit = "Pod")]
-pub(super) struct SeenPod {
+pub(super) struct ObservedPod {
     pub metadata: ObjectMeta,
     #[serde(default)]
     spec: Spec,
@@ -54,7 +54,7 @@ struct Condition {
     status: String,
 }
 
-impl SeenPod {
+impl ObservedPod {
     /// The node that it is bound to.
     pub(super) fn node(&self) -> Option<&str> {
         Some(self.spec.node_name.as_str()).filter(|name| !name.is_empty())
@@ -105,7 +105,7 @@ mod tests {
         let container = |cpu: &str| json!({"name": "a", "resources": {"requests": {"cpu": cpu}}});
         let asks = |init: &str| {
             let spec = json!({"containers": [container("1"), container("500m")], "initContainers": [container(init)]});
-            serde_json::from_value::<SeenPod>(json!({"metadata": {}, "spec": spec})).unwrap().asks()["cpu"]
+            serde_json::from_value::<ObservedPod>(json!({"metadata": {}, "spec": spec})).unwrap().asks()["cpu"]
         };
         assert_eq!([asks("1"), asks("2")], [1_500_000_000, 2_000_000_000]);
     }

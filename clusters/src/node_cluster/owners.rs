@@ -11,8 +11,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::DeleteParams;
 use kube::{Resource, ResourceExt};
 
-use super::event_loop::{Life, Step};
-use super::observed::SeenPod;
+use super::event_loop::{EventLoop, Step};
+use super::observed::ObservedPod;
 use super::pods::Key;
 
 /// Who owns pods.
@@ -94,12 +94,12 @@ fn owner_key(kind: &str, owner: &impl ResourceExt) -> Key {
 }
 
 /// The owner of a pod.
-pub(super) fn owner_of(pod: &SeenPod) -> Option<Key> {
+pub(super) fn owner_of(pod: &ObservedPod) -> Option<Key> {
     let owner = pod.owner_references().iter().find(|owner| owner.controller == Some(true))?;
     Some((pod.namespace().unwrap_or_default(), format!("{}/{}", owner.kind, owner.name)))
 }
 
-impl Life {
+impl EventLoop {
     /// An owner has changed, or is gone.
     pub(super) fn owner(&mut self, owner: Option<Owner>, there: bool) {
         let Some(owner) = owner else { return };

@@ -10,8 +10,8 @@ use kube::{Api, Resource, ResourceExt};
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::event_loop::{Life, Step};
-use super::observed::SeenPod;
+use super::event_loop::{EventLoop, Step};
+use super::observed::ObservedPod;
 use super::owners::owner_of;
 
 /// Namespace and name.
@@ -24,21 +24,22 @@ pub(super) fn key(object: &impl ResourceExt) -> Key {
     (object.namespace().unwrap_or_default(), object.name_any())
 }
 
-impl Life {
+impl EventLoop {
     /// The watch tells that a pod has changed, or is gone: nothing new, where that was done here.
-    pub(super) fn told(&mut self, pod: SeenPod, there: bool) {
-        let version = |pod: &SeenPod| pod.resource_version().and_then(|version| version.parse::<u64>().ok());
+    pub(super) fn told(&mut self, pod: ObservedPod, there: bool) {
+        let version =
+            |pod: &ObservedPod| pod.resource_version().and_then(|version| version.parse::<u64>().ok());
         if self.pods.get(&key(&pod)).is_none_or(|known| version(known) < version(&pod)) {
             self.pod(pod, there);
         }
     }
 
     /// A pod has changed, or is gone.
-    pub(super) fn pod(&mut self, pod: SeenPod, there: bool) {
+    pub(super) fn pod(&mut self, pod: ObservedPod, there: bool) {
         let (key, owner) = (key(&pod), owner_of(&pod));
         let stays = pod.metadata.deletion_timestamp.is_none();
         let before = self.pods.remove(&key);
-        let before_on = before.as_deref().and_then(SeenPod::node);
+        let before_on = before.as_deref().and_then(ObservedPod::node);
         if !there || before_on != pod.node() {
             if let Some(before) = &before {
                 self.leaves(&key, before);
@@ -54,7 +55,7 @@ impl Life {
             for step in [Step::Schedule(key.clone()), Step::Start(key.clone()), Step::Stop(key.clone())] {
                 self.forget(&step);
             }
-            self.homeless.remove(&key);
+            self.unschedulable.remove(&key);
             self.house();
         }
         if let Some(owner) = owner {
@@ -68,7 +69,7 @@ impl Life {
         }
     }
 
-    fn plan_for(&mut self, key: &Key, pod: &SeenPod) {
+    fn plan_for(&mut self, key: &Key, pod: &ObservedPod) {
         if pod.metadata.deletion_timestamp.is_some() {
             let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0).try_into().unwrap_or(0);
             let pause = self.stages.stop.draw(&mut self.chance).min(Duration::from_secs(grace));
@@ -76,17 +77,17 @@ impl Life {
             self.plan(Step::Stop(key.clone()), pause);
         } else if pod.node().is_none() {
             let pause = self.stages.schedule.draw(&mut self.chance);
-            if !self.homeless.contains(key) {
+            if !self.unschedulable.contains(key) {
                 self.plan(Step::Schedule(key.clone()), pause);
             }
-        } else if !pod.is_ready() && !self.held_up.contains(&Step::Start(key.clone())) {
+        } else if !pod.is_ready() && !self.waiting_for_kubelet.contains(&Step::Start(key.clone())) {
             let pause = self.stages.start.draw(&mut self.chance);
             self.plan(Step::Start(key.clone()), pause);
         }
     }
 
     /// The pod is on its node from now on, if it has one.
-    fn comes(&mut self, key: &Key, pod: &SeenPod) {
+    fn comes(&mut self, key: &Key, pod: &ObservedPod) {
         let Some(node) = pod.node() else { return };
         if self.on_node.entry(node.to_owned()).or_default().insert(key.clone()) {
             self.places.change(node, |place| place.take(&pod.asks()));
@@ -94,7 +95,7 @@ impl Life {
     }
 
     /// The pod is no longer on its node.
-    fn leaves(&mut self, key: &Key, pod: &SeenPod) {
+    fn leaves(&mut self, key: &Key, pod: &ObservedPod) {
         let Some(node) = pod.node() else { return };
         if self.on_node.get_mut(node).is_some_and(|pods| pods.remove(key)) {
             self.places.change(node, |place| place.free(&pod.asks()));
@@ -111,7 +112,7 @@ impl Life {
 
     /// There may be a node now for those that had none.
     pub(super) fn house(&mut self) {
-        for key in std::mem::take(&mut self.homeless) {
+        for key in std::mem::take(&mut self.unschedulable) {
             let pause = self.stages.schedule.draw(&mut self.chance);
             self.plan(Step::Schedule(key), pause);
         }
@@ -120,7 +121,7 @@ impl Life {
     pub(super) async fn schedule(&mut self, key: &Key) {
         let Some(pod) = self.pods.get(key).filter(|pod| pod.node().is_none()) else { return };
         let Some(node) = self.places.choose(pod.tolerations(), &pod.asks()) else {
-            self.homeless.insert(key.clone());
+            self.unschedulable.insert(key.clone());
             return;
         };
         let there = pod.bound_to(node);
@@ -164,16 +165,16 @@ impl Life {
         }
     }
 
-    pub(super) fn api(&self, key: &Key) -> Api<SeenPod> {
+    pub(super) fn api(&self, key: &Key) -> Api<ObservedPod> {
         Api::namespaced(self.client.clone(), &key.0)
     }
 
     /// Makes a pod in a namespace. One that is refused is tried with the next change.
     pub(super) async fn make(&mut self, namespace: &str, pod: &Pod) {
-        let url = SeenPod::url_path(&(), Some(namespace));
+        let url = ObservedPod::url_path(&(), Some(namespace));
         let Ok(body) = serde_json::to_vec(pod) else { return };
         let Ok(request) = Request::new(url).create(&PostParams::default(), body) else { return };
-        if let Ok(made) = self.client.request::<SeenPod>(request).await {
+        if let Ok(made) = self.client.request::<ObservedPod>(request).await {
             self.pod(made, true);
         }
     }

@@ -1,6 +1,6 @@
 //! What the doctor finds of nodes of kind's: their image, and what Docker lets them do.
 
-use capsize_real::{Deed, Engine, EngineError, Journal, NodeImage, Privilege, state_folder};
+use capsize_real::{Engine, EngineError, Journal, NodeImage, Privilege, Resource, state_folder};
 
 use super::finding::Finding;
 use crate::provided::ProviderName;
@@ -37,9 +37,9 @@ fn missing(of: &'static str, error: &str, todo: &str) -> Finding {
 async fn attempt(engine: &Engine, image: &NodeImage) -> Result<Privilege, String> {
     let journal = Journal::begin(&state_folder()).map_err(|error| error.to_string())?;
     let name = format!("capsize-{}-doctor", journal.run()).to_lowercase();
-    let deed = Deed::Container(name.clone());
-    journal.will(deed.clone()).map_err(|error| error.to_string())?;
+    let resource = Resource::Container(name.clone());
+    journal.will(resource.clone()).map_err(|error| error.to_string())?;
     let privilege = Privilege::find(engine, image, (&name, &journal)).await;
-    journal.undone(&deed);
+    journal.undone(&resource);
     privilege.map_err(|error| error.to_string())
 }

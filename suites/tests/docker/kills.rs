@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use capsize_clock::{Seed, live};
-use capsize_real::{Deed, Journal};
+use capsize_real::{Journal, Resource};
 
 use crate::stage::{Stage, kills, moves, program, said};
 use crate::support::node_image;
@@ -26,7 +26,7 @@ pub(crate) fn leave_no_nodes() {
 
 fn on(provider: &[&str], all_made: Duration) {
     let stage = kills::waiting();
-    let made = || stage.left().iter().map(|deed| format!("{deed:?}")).collect();
+    let made = || stage.left().iter().map(|resource| format!("{resource:?}")).collect();
     kills::leave_nothing(&stage, all_made, || stage.run_on(program(), provider), made);
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn late() {
     let run = journal.run();
     let network = format!("capsize-{run}-1");
     let labels = journal.labels();
-    journal.will(Deed::Network(network.clone())).unwrap();
+    journal.will(Resource::Network(network.clone())).unwrap();
     drop(journal);
     let mut heal = stage.capsize(program(), &["doctor", "--heal"]);
     let heal = heal.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -54,7 +54,7 @@ pub(crate) fn late() {
     create.args(labels.iter().map(|(name, value)| format!("--label={name}={value}"))).arg(&network);
     let created = create.output().unwrap();
     assert!(created.status.success(), "{}", said(&created));
-    assert_eq!(stage.left(), [Deed::Network(network)]);
+    assert_eq!(stage.left(), [Resource::Network(network)]);
     signal("-CONT");
     let healed = heal.wait_with_output().unwrap();
     assert_eq!(healed.status.code(), Some(0), "{}", said(&healed));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capsize_clock::{Seed, live};
-use capsize_clusters::{MemberSpec, Outside, Provider};
+use capsize_clusters::{ExternalMember, MemberSpec, Provider};
 use capsize_real::{Journal, Kind};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use k8s_openapi::api::storage::v1::StorageClass;
@@ -36,7 +36,7 @@ pub(crate) fn ready() {
 }
 
 /// Its nodes are ready and carry workloads, its volumes have a class, and the token that it gave is an administrator's.
-async fn looks_like_kind(member: &Outside, nodes: usize) {
+async fn looks_like_kind(member: &ExternalMember, nodes: usize) {
     assert!(member.address.ip().is_loopback(), "{}", member.address);
     let client: Client = member.client(member.address).await.unwrap();
     let all = ListParams::default();

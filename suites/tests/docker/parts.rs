@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::{Seed, live};
-use capsize_clusters::{Breakdown, Direction, Machine, MemberSpec, Outside, Provider};
-use capsize_real::{Deed, Engine, Journal, Kind};
+use capsize_clusters::{Breakdown, Direction, ExternalMember, Machine, MemberSpec, Provider};
+use capsize_real::{Engine, Journal, Kind, Resource};
 use futures::future::LocalBoxFuture;
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -16,7 +16,7 @@ use crate::support::{find_image, node_image};
 /// A member of one node, of which the name is known.
 struct Member {
     provider: Kind,
-    outside: Outside,
+    outside: ExternalMember,
     node: String,
 }
 
@@ -46,8 +46,8 @@ fn with_member(test: impl for<'a> FnOnce(&'a Member) -> LocalBoxFuture<'a, ()>) 
     live(Seed(1), 1.0, |run| async move {
         let outside = provider.start(run, &[MemberSpec::named("m1")]).await.unwrap().remove(0);
         let made = Engine::find().await.unwrap().ours(&label).await.unwrap();
-        let mut names = made.into_iter().filter_map(|one| match one.deed {
-            Deed::Container(name) => Some(name),
+        let mut names = made.into_iter().filter_map(|one| match one.resource {
+            Resource::Container(name) => Some(name),
             _ => None,
         });
         let member = Member { provider, outside, node: names.next().unwrap() };

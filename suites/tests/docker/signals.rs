@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use capsize_clock::{Clock, Seed, live};
-use capsize_real::Deed;
+use capsize_real::Resource;
 
 use crate::stage::{Stage, program, said};
 
@@ -37,7 +37,7 @@ pub(crate) fn undo() {
 
 /// Waits until the run has made one. What it is about to do then, is left to the machine.
 async fn has_a_container(clock: Clock, stage: &Stage) {
-    while !stage.made().await.iter().any(|deed| matches!(deed, Deed::Container(_))) {
+    while !stage.made().await.iter().any(|resource| matches!(resource, Resource::Container(_))) {
         clock.sleep(Duration::from_millis(50)).await;
     }
 }

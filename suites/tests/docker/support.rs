@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use crate::stage::{Stage, program, said};
 use capsize_clock::{Seed, live};
-use capsize_real::{Deed, Engine, EngineError, NodeImage};
+use capsize_real::{Engine, EngineError, NodeImage, Resource};
 
 /// Why Docker cannot be used, if so.
 pub(crate) fn away() -> Option<String> {
@@ -67,16 +67,16 @@ impl Stage {
     }
 
     /// What Docker has of the runs of this stage.
-    pub(crate) fn left(&self) -> Vec<Deed> {
+    pub(crate) fn left(&self) -> Vec<Resource> {
         live(Seed(0), 1.0, |_| self.made()).unwrap()
     }
 
     /// The same, for who is in a runtime.
-    pub(crate) async fn made(&self) -> Vec<Deed> {
+    pub(crate) async fn made(&self) -> Vec<Resource> {
         // Before a run has begun, there is no folder.
         let Ok(state) = self.path("state").canonicalize() else { return Vec::new() };
         let ours = Engine::find().await.unwrap().ours(&state.display().to_string()).await.unwrap();
-        ours.into_iter().map(|one| one.deed).collect()
+        ours.into_iter().map(|one| one.resource).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use capsize::reference::Reference;
 use capsize::targets;
 use capsize_clock::{Interrupt, Seed, Simulation};
 use capsize_clusters::{
-    Breakdown, Direction, ErrorStatus, Machine, MemberSpec, Outside, Provider, ProviderError, Served,
+    Breakdown, Direction, ErrorStatus, ExternalMember, Machine, MemberSpec, Provider, ProviderError, Served,
     Standing,
 };
 use capsize_report::Status;
@@ -46,7 +46,11 @@ impl Machine for Idle {
 
 #[async_trait]
 impl Provider for Guarded {
-    async fn start(&self, run: Simulation, specs: &[MemberSpec]) -> Result<Vec<Outside>, ProviderError> {
+    async fn start(
+        &self,
+        run: Simulation,
+        specs: &[MemberSpec],
+    ) -> Result<Vec<ExternalMember>, ProviderError> {
         let mut members = Vec::new();
         for spec in specs {
             let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -55,7 +59,7 @@ impl Provider for Guarded {
             let (address, token) = (listening.address(), listening.token().unwrap());
             let authority = listening.authority().unwrap().pem();
             let (path, machine) = (String::new(), Box::new(Idle(served)));
-            members.push(Outside { address, path, authority, token, machine });
+            members.push(ExternalMember { address, path, authority, token, machine });
         }
         Ok(members)
     }

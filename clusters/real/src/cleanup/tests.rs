@@ -19,12 +19,12 @@ use crate::docker::fake::FakeDocker;
 use crate::journal::Journal;
 use crate::kubeconfig::{Allowed, Existing};
 
-fn network() -> Deed {
-    Deed::Network("n".into())
+fn network() -> Resource {
+    Resource::Network("n".into())
 }
 
 /// What is left in the end, and for how long it was looked, where a look at a moment comes to that.
-fn looked(mut at: impl FnMut(Duration) -> Look + Send) -> (Vec<(Deed, String)>, Duration) {
+fn looked(mut at: impl FnMut(Duration) -> Look + Send) -> (Vec<(Resource, String)>, Duration) {
     simulate(Seed(1), |run| async move {
         let look = async || Ok(at(run.clock.elapsed()));
         let left = until_nothing_comes(run.clock, look).await.unwrap();
@@ -70,12 +70,12 @@ struct Ended {
     labels: Value,
 }
 
-fn ended(state: &Path, deeds: &[Deed]) -> Ended {
+fn ended(state: &Path, resources: &[Resource]) -> Ended {
     let journal = Journal::begin(state).unwrap();
     // One that has nothing to undo would go.
-    journal.will(Deed::Container("never-made".into())).unwrap();
-    for deed in deeds {
-        journal.will(deed.clone()).unwrap();
+    journal.will(Resource::Container("never-made".into())).unwrap();
+    for resource in resources {
+        journal.will(resource.clone()).unwrap();
     }
     let path = state.canonicalize().unwrap().join(format!("{}.jsonl", journal.run()));
     Ended { journal: path, run: journal.id().clone(), labels: json!(journal.labels()) }
@@ -92,15 +92,15 @@ impl Ended {
 /// How much faster than the world the clock of recovery is, which waits for what Docker makes late.
 const SPEED: f64 = 100.0;
 
-async fn healed(state: &Path, docker: &FakeDocker, clock: Clock) -> Healed {
-    heal_by(state, &docker.address, clock).await.unwrap()
+async fn cleaned_up(state: &Path, docker: &FakeDocker, clock: Clock) -> CleanUpReport {
+    clean_up_by(state, &docker.address, clock).await.unwrap()
 }
 
 #[test]
 fn only_what_carries_the_mark_of_a_run_that_is_over_is_removed() {
     live(Seed(1), SPEED, |run| async move {
         let (state, docker) = (TempDir::new().unwrap(), FakeDocker::start().await);
-        let names = [Deed::Network("n".into()), Deed::Container("c".into())];
+        let names = [Resource::Network("n".into()), Resource::Container("c".into())];
         let over = ended(state.path(), &names);
         let live = Journal::begin(state.path()).unwrap();
         // A run of another machine, whose journal is at the same path there, and which may even be called the same.
@@ -118,8 +118,8 @@ fn only_what_carries_the_mark_of_a_run_that_is_over_is_removed() {
         ] {
             docker.has(kind, name, labels);
         }
-        let healed = healed(state.path(), &docker, run.clock).await;
-        assert_eq!(healed.left, []);
+        let report = cleaned_up(state.path(), &docker, run.clock).await;
+        assert_eq!(report.failed, []);
         let there = ["of-a-live-run", "of-another-machine", "of-nobody"];
         assert_eq!(docker.names(), [there[0], there[1], there[2], there[1], there[1]]);
         assert!(!over.journal.exists());
@@ -136,10 +136,10 @@ fn a_journal_without_an_identity_undoes_nothing() {
         let path = state.path().join("x.jsonl");
         let lines = [json!({"will": {"container": "c"}}), json!({"will": {"folder": victim.path()}})];
         std::fs::write(&path, lines.map(|line| format!("{line}\n")).concat()).unwrap();
-        let healed = healed(state.path(), &docker, run.clock).await;
-        assert_eq!((docker.names(), healed.undone), (vec!["c".to_owned()], vec![]));
+        let report = cleaned_up(state.path(), &docker, run.clock).await;
+        assert_eq!((docker.names(), report.removed), (vec!["c".to_owned()], vec![]));
         assert!(victim.path().exists() && path.exists());
-        assert!(healed.kept[0].contains("x.jsonl") && healed.kept[0].contains("line 1"), "{:?}", healed.kept);
+        assert!(report.kept[0].contains("x.jsonl") && report.kept[0].contains("line 1"), "{:?}", report.kept);
     })
     .unwrap();
 }
@@ -156,10 +156,10 @@ fn what_a_forged_line_names_in_docker_stays_and_so_does_the_journal() {
             for name in ["victim", "victim-of-a-run", "missing"] {
                 over.forge(&json!({"will": {kind: name}}));
             }
-            let healed = healed(state.path(), &docker, run.clock).await;
+            let report = cleaned_up(state.path(), &docker, run.clock).await;
             assert_eq!(docker.names(), ["victim", "victim-of-a-run"]);
-            assert_eq!(healed.left.len(), 2, "{healed:?}");
-            for (_, why) in healed.left {
+            assert_eq!(report.failed.len(), 2, "{report:?}");
+            for (_, why) in report.failed {
                 assert!(why.contains("does not carry the mark of the run"), "{why}");
             }
             assert!(over.journal.exists());
@@ -195,9 +195,9 @@ fn only_folders_that_carry_the_mark_are_removed() {
         for victim in &victims {
             over.forge(&json!({"will": {"folder": victim}}));
         }
-        let healed = healed(state.path(), &docker, run.clock).await;
+        let report = cleaned_up(state.path(), &docker, run.clock).await;
         assert!(!own.exists() && !logs.exists());
-        assert!(victims.iter().all(|victim| victim.join("file").exists()), "{healed:?}");
+        assert!(victims.iter().all(|victim| victim.join("file").exists()), "{report:?}");
         assert!(over.journal.exists());
     })
     .unwrap();
@@ -216,7 +216,7 @@ fn programs_of_other_runs_are_not_ended_by_a_forged_line() {
         for label in ["victim", "", "*"] {
             over.forge(&json!({"will": {"programs": label}}));
         }
-        healed(state.path(), &docker, run.clock).await;
+        cleaned_up(state.path(), &docker, run.clock).await;
         assert!(program.try_wait().unwrap().is_none());
         program.kill().unwrap();
         program.wait().unwrap();
@@ -262,10 +262,10 @@ fn nothing_is_removed_from_a_cluster_that_the_run_has_not_claimed() {
             over.forge(&json!({"will": {"copies": {
                 "kubeconfig": kubeconfig, "context": context, "uid": uid, "selector": selector}}}));
         }
-        let healed = healed(state.path(), &docker, run.clock).await;
+        let report = cleaned_up(state.path(), &docker, run.clock).await;
         assert_eq!(placed(&served).await, ["somebody-s"]);
         assert!(over.journal.exists());
-        assert!(healed.left[0].1.contains("does not claim"), "{healed:?}");
+        assert!(report.failed[0].1.contains("does not claim"), "{report:?}");
     })
     .unwrap();
 }
@@ -299,9 +299,9 @@ fn a_cluster_that_a_killed_run_had_claimed_is_cleaned_of_what_it_placed_and_of_n
         let text = std::fs::read(&journal).unwrap();
         std::fs::remove_file(&journal).unwrap();
         std::fs::write(&journal, text).unwrap();
-        let healed = healed(state.path(), &docker, run.clock).await;
+        let report = cleaned_up(state.path(), &docker, run.clock).await;
         assert_eq!(placed(&served).await, ["somebody-s"]);
-        assert!(matches!(&healed.undone[..], [Deed::Copies(_)]), "{healed:?}");
+        assert!(matches!(&report.removed[..], [Resource::Copies(_)]), "{report:?}");
         assert!(!journal.exists());
         let members = capsize_clusters::Provider::start(&second, run, &spec).await.unwrap();
         drop(members);

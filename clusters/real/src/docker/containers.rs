@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capsize_clock::Simulation;
-use capsize_clusters::{Breakdown, MemberSpec, Outside, Provider, ProviderError};
+use capsize_clusters::{Breakdown, ExternalMember, MemberSpec, Provider, ProviderError};
 use futures::future::try_join_all;
 
 use super::engine::{Engine, EngineError};
@@ -29,7 +29,11 @@ impl Containers {
 
 #[async_trait]
 impl Provider for Containers {
-    async fn start(&self, run: Simulation, specs: &[MemberSpec]) -> Result<Vec<Outside>, ProviderError> {
+    async fn start(
+        &self,
+        run: Simulation,
+        specs: &[MemberSpec],
+    ) -> Result<Vec<ExternalMember>, ProviderError> {
         let engine = Engine::find().await?;
         if !self.image.is_there(&engine).await? {
             let what = format!("image {}", self.image.name());
@@ -39,13 +43,13 @@ impl Provider for Containers {
         if specs.len() > ROOM {
             return Err(ProviderError(format!("a network of containers has room for {ROOM} members")));
         }
-        let named = |site: &str, spec: &MemberSpec| format!("{site}-{}", spec.name);
-        let names = |site: &str| specs.iter().map(|spec| named(site, spec)).collect();
-        let site = Arc::new(self.fleets.next(&engine, names).await?);
+        let named = |network: &str, spec: &MemberSpec| format!("{network}-{}", spec.name);
+        let names = |network: &str| specs.iter().map(|spec| named(network, spec)).collect();
+        let network = Arc::new(self.fleets.next(&engine, names).await?);
         let containers = specs.iter().enumerate().map(|(place, spec)| {
-            let (engine, site) = (engine.clone(), Arc::clone(&site));
-            let (name, address) = (named(site.name(), spec), site.address_of(place));
-            Container { engine, clock: run.clock, site, name, address }.member(run, spec, &self.image)
+            let (engine, network) = (engine.clone(), Arc::clone(&network));
+            let (name, address) = (named(network.name(), spec), network.address_of(place));
+            Container { engine, clock: run.clock, network, name, address }.member(run, spec, &self.image)
         });
         try_join_all(containers).await
     }

@@ -11,7 +11,7 @@ use bollard::query_parameters::{
 };
 use capsize_clusters::ProviderError;
 
-use crate::journal::{Deed, JOURNAL, RUN, RUN_ID};
+use crate::journal::{JOURNAL, RUN, RUN_ID, Resource};
 use crate::run_id::RunId;
 
 /// Why Docker does not do what is asked of it.
@@ -150,9 +150,9 @@ impl Engine {
     }
 
     /// What there is with the mark of any run, and the run.
-    pub(crate) async fn marked(&self) -> Result<Vec<(RunId, Deed)>, EngineError> {
+    pub(crate) async fn marked(&self) -> Result<Vec<(RunId, Resource)>, EngineError> {
         let marked = self.labelled(RUN_ID).await?.into_iter();
-        Ok(marked.filter_map(|one| Some((one.id?, one.deed))).collect())
+        Ok(marked.filter_map(|one| Some((one.id?, one.resource))).collect())
     }
 
     async fn labelled(&self, label: &str) -> Result<Vec<Labelled>, EngineError> {
@@ -165,26 +165,26 @@ impl Engine {
         let volumes = self.0.list_volumes(Some(options)).await.map_err(refused("list volumes"))?;
         let containers = containers.into_iter().map(|one| {
             let name = one.names.and_then(|names| names.into_iter().next()).or(one.id).unwrap_or_default();
-            let deed = Deed::Container(name.trim_start_matches('/').to_owned());
-            Labelled::of(deed, one.labels.into_iter().flatten())
+            let resource = Resource::Container(name.trim_start_matches('/').to_owned());
+            Labelled::of(resource, one.labels.into_iter().flatten())
         });
         let networks = networks.into_iter().map(|one| {
-            let deed = Deed::Network(one.name.or(one.id).unwrap_or_default());
-            Labelled::of(deed, one.labels.into_iter().flatten())
+            let resource = Resource::Network(one.name.or(one.id).unwrap_or_default());
+            Labelled::of(resource, one.labels.into_iter().flatten())
         });
         let volumes = volumes.volumes.into_iter().flatten();
-        let volumes = volumes.map(|one| Labelled::of(Deed::Volume(one.name), one.labels));
+        let volumes = volumes.map(|one| Labelled::of(Resource::Volume(one.name), one.labels));
         Ok(containers.chain(networks).chain(volumes).collect())
     }
 
     /// Removes a container, network or volume, whatever it is doing, if it carries the mark of `run`. One that is not there is
     /// removed already.
-    pub(crate) async fn remove(&self, run: &RunId, deed: &Deed) -> Result<(), EngineError> {
-        match deed {
-            Deed::Container(name) => self.remove_container(run, name).await,
-            Deed::Network(name) => self.remove_network(run, name).await,
-            Deed::Volume(name) => self.remove_volume(run, name).await,
-            Deed::Programs(_) | Deed::Folder(_) | Deed::Copies(_) => Ok(()),
+    pub(crate) async fn remove(&self, run: &RunId, resource: &Resource) -> Result<(), EngineError> {
+        match resource {
+            Resource::Container(name) => self.remove_container(run, name).await,
+            Resource::Network(name) => self.remove_network(run, name).await,
+            Resource::Volume(name) => self.remove_volume(run, name).await,
+            Resource::Programs(_) | Resource::Folder(_) | Resource::Copies(_) => Ok(()),
         }
     }
 
@@ -235,14 +235,14 @@ pub struct Labelled {
     /// Its identity, if the label with that can be read.
     pub id: Option<RunId>,
     /// The thing.
-    pub deed: Deed,
+    pub resource: Resource,
 }
 
 impl Labelled {
-    fn of(deed: Deed, labels: impl IntoIterator<Item = (String, String)>) -> Self {
+    fn of(resource: Resource, labels: impl IntoIterator<Item = (String, String)>) -> Self {
         let labels: Labels = labels.into_iter().collect();
         let id = labels.get(RUN_ID).and_then(|id| RunId::try_from(id.clone()).ok());
-        Self { run: labels.get(RUN).cloned().unwrap_or_default(), id, deed }
+        Self { run: labels.get(RUN).cloned().unwrap_or_default(), id, resource }
     }
 }
 

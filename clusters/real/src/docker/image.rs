@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::engine::{Engine, EngineError, is_missing, refused};
 use super::network::unwritten;
-use crate::journal::{Deed, Journal};
+use crate::journal::{Journal, Resource};
 
 const REPOSITORY: &str = "capsize-member";
 
@@ -103,8 +103,8 @@ impl Image {
     async fn attempt(&self, engine: &Engine, journal: &Journal) -> Result<(), EngineError> {
         let docker = &engine.0;
         let name = format!("capsize-{}-image", journal.run()).to_lowercase();
-        let deed = Deed::Container(name.clone());
-        journal.will(deed.clone()).map_err(unwritten)?;
+        let resource = Resource::Container(name.clone());
+        journal.will(resource.clone()).map_err(unwritten)?;
         let body = ContainerCreateBody {
             image: Some(self.0.clone()),
             labels: Some(journal.labels().into_iter().collect()),
@@ -128,8 +128,8 @@ impl Image {
             }
         };
         let ran = run.await;
-        engine.remove(journal.id(), &deed).await?;
-        journal.undone(&deed);
+        engine.remove(journal.id(), &resource).await?;
+        journal.undone(&resource);
         ran
     }
 }

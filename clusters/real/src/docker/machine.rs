@@ -14,7 +14,7 @@ use capsize_clock::Clock;
 use capsize_clusters::{Breakdown, Machine, ProviderError};
 
 use super::engine::{Engine, EngineError, refused};
-use super::network::Site;
+use super::network::FleetNetwork;
 
 /// A container that is shut down in good order gets this long for it.
 const GRACE_S: i32 = 10;
@@ -24,7 +24,7 @@ const GRACE_S: i32 = 10;
 pub(crate) struct Container {
     pub(crate) engine: Engine,
     pub(crate) clock: Clock,
-    pub(crate) site: Arc<Site>,
+    pub(crate) network: Arc<FleetNetwork>,
     pub(crate) name: String,
     pub(crate) address: Ipv4Addr,
 }
@@ -57,13 +57,13 @@ impl Container {
     async fn connect(&self) -> Result<(), EngineError> {
         let container = self.name.clone();
         let request = NetworkConnectRequest { container, endpoint_config: Some(self.endpoint()) };
-        let connected = self.engine.0.connect_network(self.site.name(), request).await;
+        let connected = self.engine.0.connect_network(self.network.name(), request).await;
         connected.map_err(refused(format!("connect the container {}", self.name)))
     }
 
     async fn disconnect(&self) -> Result<(), EngineError> {
         let request = NetworkDisconnectRequest { container: self.name.clone(), force: Some(true) };
-        let disconnected = self.engine.0.disconnect_network(self.site.name(), request).await;
+        let disconnected = self.engine.0.disconnect_network(self.network.name(), request).await;
         disconnected.map_err(refused(format!("disconnect the container {}", self.name)))
     }
 }

@@ -8,7 +8,7 @@ use bollard::models::{ContainerCreateBody, HostConfig, NetworkingConfig};
 use bollard::query_parameters::{CreateContainerOptions, UploadToContainerOptions};
 use bytes::Bytes;
 use capsize_clock::Simulation;
-use capsize_clusters::{Keys, MemberSpec, Outside, ProviderError};
+use capsize_clusters::{ExternalMember, Keys, MemberSpec, ProviderError};
 
 use super::engine::refused;
 use super::image::{Image, said};
@@ -30,7 +30,7 @@ impl Container {
         run: Simulation,
         spec: &MemberSpec,
         image: &Image,
-    ) -> Result<Outside, ProviderError> {
+    ) -> Result<ExternalMember, ProviderError> {
         let keys = Keys::generate().map_err(|error| ProviderError(error.to_string()))?;
         let credentials = keys.credentials(&spec.name).map_err(|error| ProviderError(error.to_string()))?;
         let options = CreateContainerOptions { name: Some(self.name.clone()), ..Default::default() };
@@ -43,11 +43,16 @@ impl Container {
         uploaded.map_err(refused(format!("give the container {} its keys", self.name)))?;
         let (authority, token) = credentials;
         let address = SocketAddr::new(IpAddr::V4(self.address), PORT);
-        let outside =
-            Outside { address, path: String::new(), authority, token, machine: Box::new(self.clone()) };
+        let member = ExternalMember {
+            address,
+            path: String::new(),
+            authority,
+            token,
+            machine: Box::new(self.clone()),
+        };
         self.run().await?;
-        self.ready(&outside).await?;
-        Ok(outside)
+        self.ready(&member).await?;
+        Ok(member)
     }
 
     fn body(&self, run: Simulation, spec: &MemberSpec, image: &Image) -> ContainerCreateBody {
@@ -57,16 +62,16 @@ impl Container {
         let keys = format!("/{KEYS}");
         let command = ["member", "--name", &spec.name, "--listen", &listen, "--nodes", &nodes, "--start-up"];
         let command = command.into_iter().chain([&*start_up, "--seed", &seed, "--keys", &keys]);
-        let endpoints = [(self.site.name().to_owned(), self.endpoint())];
+        let endpoints = [(self.network.name().to_owned(), self.endpoint())];
         ContainerCreateBody {
             image: Some(image.name().to_owned()),
             hostname: Some(spec.name.clone()),
             cmd: Some(command.map(str::to_owned).collect()),
-            labels: Some(self.site.labels().into_iter().collect()),
+            labels: Some(self.network.labels().into_iter().collect()),
             host_config: Some(HostConfig {
                 cap_drop: Some(vec!["ALL".into()]),
                 security_opt: Some(vec!["no-new-privileges".into()]),
-                network_mode: Some(self.site.name().to_owned()),
+                network_mode: Some(self.network.name().to_owned()),
                 ..Default::default()
             }),
             networking_config: Some(NetworkingConfig {
@@ -77,8 +82,8 @@ impl Container {
     }
 
     /// Waits until the member answers.
-    async fn ready(&self, outside: &Outside) -> Result<(), ProviderError> {
-        let client = outside.client(outside.address).await?;
+    async fn ready(&self, member: &ExternalMember) -> Result<(), ProviderError> {
+        let client = member.client(member.address).await?;
         let since = self.clock.elapsed();
         while client.apiserver_version().await.is_err() {
             let runs = self.runs().await?;

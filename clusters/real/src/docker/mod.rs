@@ -17,4 +17,4 @@ pub(crate) use exec::{Command, Ended};
 pub use image::Image;
 pub(crate) use image::said;
 pub(crate) use machine::Container;
-pub(crate) use network::{Fleets, Site};
+pub(crate) use network::{FleetNetwork, Fleets};

@@ -13,7 +13,7 @@ use capsize_clock::{Seed, live};
 use futures::future::join_all;
 
 use super::engine::{Engine, EngineError, refused};
-use crate::journal::{Deed, Journal};
+use crate::journal::{Journal, Resource};
 use crate::run_id::RunId;
 
 /// Networks are 10.213.0.0/24 and so on: the first that nobody has. Docker's own choice would not let members keep their
@@ -43,23 +43,23 @@ impl Fleets {
         &self,
         engine: &Engine,
         containers: impl Fn(&str) -> Vec<String>,
-    ) -> Result<Site, EngineError> {
+    ) -> Result<FleetNetwork, EngineError> {
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         let name = format!("capsize-{}-{number}", self.journal.run()).to_lowercase();
         let containers = containers(&name);
-        Site::open(engine, &self.journal, name, containers).await
+        FleetNetwork::open(engine, &self.journal, name, containers).await
     }
 }
 
 /// The network of one fleet.
-pub(crate) struct Site {
+pub(crate) struct FleetNetwork {
     journal: Arc<Journal>,
     name: String,
     third: u8,
-    deeds: Vec<Deed>,
+    resources: Vec<Resource>,
 }
 
-impl Site {
+impl FleetNetwork {
     /// Makes a network called `name`, for containers that will be called as `containers` says.
     async fn open(
         engine: &Engine,
@@ -67,18 +67,18 @@ impl Site {
         name: String,
         containers: Vec<String>,
     ) -> Result<Self, EngineError> {
-        let mut site = Self { journal: Arc::clone(journal), name, third: 0, deeds: Vec::new() };
-        let deeds = containers.into_iter().map(Deed::Container);
-        for deed in std::iter::once(Deed::Network(site.name.clone())).chain(deeds) {
-            site.journal.will(deed.clone()).map_err(unwritten)?;
-            site.deeds.push(deed);
+        let mut network = Self { journal: Arc::clone(journal), name, third: 0, resources: Vec::new() };
+        let resources = containers.into_iter().map(Resource::Container);
+        for resource in std::iter::once(Resource::Network(network.name.clone())).chain(resources) {
+            network.journal.will(resource.clone()).map_err(unwritten)?;
+            network.resources.push(resource);
         }
         // Where others look for a network that is free as well, not all begin with the same.
-        let first = site.name.bytes().fold(0, |sum: u8, byte| sum.wrapping_mul(31).wrapping_add(byte));
+        let first = network.name.bytes().fold(0, |sum: u8, byte| sum.wrapping_mul(31).wrapping_add(byte));
         for step in 0..=u8::MAX {
-            site.third = first.wrapping_add(step);
-            match engine.0.create_network(site.request()).await {
-                Ok(_) => return Ok(site),
+            network.third = first.wrapping_add(step);
+            match engine.0.create_network(network.request()).await {
+                Ok(_) => return Ok(network),
                 // It refuses one that is taken in several ways, which differ by release: "Pool overlaps", "already exists".
                 Err(Error::DockerResponseServerError { message, .. })
                     if message.to_lowercase().contains("overlap") => {}
@@ -130,30 +130,31 @@ pub(super) fn unwritten(error: io::Error) -> EngineError {
     EngineError::Refused { what, why: format!("the journal of what is done cannot be written: {error}") }
 }
 
-impl Drop for Site {
+impl Drop for FleetNetwork {
     fn drop(&mut self) {
-        let deeds = std::mem::take(&mut self.deeds);
+        let resources = std::mem::take(&mut self.resources);
         // A runtime within which this is dropped may be about to end, and cannot wait.
         let cleared = thread::scope(|scope| {
             let run = self.journal.id();
-            let clear = || live(Seed(0), 1.0, |_| async { clear(&Engine::find().await?, run, &deeds).await });
+            let clear =
+                || live(Seed(0), 1.0, |_| async { clear(&Engine::find().await?, run, &resources).await });
             scope.spawn(clear).join().is_ok_and(|cleared| cleared.is_ok_and(|cleared| cleared.is_ok()))
         });
         // What could not be undone stays in the journal, for the next start.
         if cleared {
-            deeds.iter().for_each(|deed| self.journal.undone(deed));
+            resources.iter().for_each(|resource| self.journal.undone(resource));
         }
     }
 }
 
 /// Removes all of this from Docker: containers at once, and then what they used.
-async fn clear(engine: &Engine, run: &RunId, deeds: &[Deed]) -> Result<(), EngineError> {
+async fn clear(engine: &Engine, run: &RunId, resources: &[Resource]) -> Result<(), EngineError> {
     let (containers, used): (Vec<_>, Vec<_>) =
-        deeds.iter().partition(|deed| matches!(deed, Deed::Container(_)));
+        resources.iter().partition(|resource| matches!(resource, Resource::Container(_)));
     let removed = join_all(containers.into_iter().map(|container| engine.remove(run, container))).await;
     removed.into_iter().collect::<Result<(), _>>()?;
-    for deed in used {
-        engine.remove(run, deed).await?;
+    for resource in used {
+        engine.remove(run, resource).await?;
     }
     Ok(())
 }

@@ -4,31 +4,31 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use async_trait::async_trait;
-use capsize_clusters::{Breakdown, Machine, MemberSpec, Outside, ProviderError, tell_start_up};
+use capsize_clusters::{Breakdown, ExternalMember, Machine, MemberSpec, ProviderError, write_start_up};
 use futures::future::try_join_all;
 
 use super::boot;
 use super::credentials::Administrator;
-use super::node::{ADMIN, Ground, Node};
+use super::node::{ADMIN, Node, Shared};
 use super::programs::{API_SERVER, ETCD, KUBELET};
 use crate::docker::Container;
 use crate::ports::free_port;
 
 /// What the nodes of the member that `spec` describes are called in the site of this name: the first begins the cluster.
-pub(super) fn names(site: &str, spec: &MemberSpec) -> Vec<String> {
-    let first = format!("{site}-{}", spec.name);
+pub(super) fn names(network: &str, spec: &MemberSpec) -> Vec<String> {
+    let first = format!("{network}-{}", spec.name);
     let workers = (1..spec.nodes).map(|number| format!("{first}-worker{number}"));
     std::iter::once(first.clone()).chain(workers).collect()
 }
 
 /// Starts the member that `spec` describes.
-pub(super) async fn start(ground: Ground, spec: &MemberSpec) -> Result<Outside, ProviderError> {
+pub(super) async fn start(shared: Shared, spec: &MemberSpec) -> Result<ExternalMember, ProviderError> {
     let none = |error: io::Error| ProviderError(format!("127.0.0.1 has no free port for a node: {error}"));
     let port = free_port().map_err(none)?;
-    let stand_in = ground.image.is_stand_in();
-    let nodes = names(ground.site.name(), spec).into_iter().enumerate().map(|(place, name)| {
+    let stand_in = shared.image.is_stand_in();
+    let nodes = names(shared.network.name(), spec).into_iter().enumerate().map(|(place, name)| {
         let published = (place == 0).then_some(port);
-        Node::start(ground.clone(), name, published)
+        Node::start(shared.clone(), name, published)
     });
     let nodes = try_join_all(nodes).await?;
     boot::boot(&spec.name, &nodes).await?;
@@ -39,14 +39,14 @@ pub(super) async fn start(ground: Ground, spec: &MemberSpec) -> Result<Outside, 
     boot::ready(&nodes, &administrator.client).await?;
     let token = administrator.token().await?;
     if stand_in {
-        let told = tell_start_up(&administrator.client, spec.start_up).await;
+        let told = write_start_up(&administrator.client, spec.start_up).await;
         told.map_err(|error| {
             ProviderError(format!("{} is not told how long replicas take: {error}", spec.name))
         })?;
     }
     let machine = Box::new(Machines(nodes));
     let (path, authority) = (String::new(), administrator.authority);
-    Ok(Outside { address, path, authority, token, machine })
+    Ok(ExternalMember { address, path, authority, token, machine })
 }
 
 /// The machines of a member, which break down together.

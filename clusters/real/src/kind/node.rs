@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::image::NodeImage;
 use super::kubeadm;
 use super::privilege::Privilege;
-use crate::docker::{Command, Container, Ended, Engine, EngineError, Site, said};
+use crate::docker::{Command, Container, Ended, Engine, EngineError, FleetNetwork, said};
 
 /// How long a node may take to boot, and from one look whether it has to the next.
 const BOOT: Duration = Duration::from_secs(90);
@@ -36,10 +36,10 @@ pub(super) const ADMIN: &str = "/etc/kubernetes/admin.conf";
 
 /// What nodes of one fleet share.
 #[derive(Clone)]
-pub(super) struct Ground {
+pub(super) struct Shared {
     pub(super) engine: Engine,
     pub(super) clock: Clock,
-    pub(super) site: Arc<Site>,
+    pub(super) network: Arc<FleetNetwork>,
     pub(super) image: NodeImage,
     pub(super) privilege: Privilege,
     /// How Docker stores images.
@@ -48,7 +48,7 @@ pub(super) struct Ground {
 
 /// A node that runs. It goes when it is dropped, within a runtime.
 pub(super) struct Node {
-    ground: Ground,
+    shared: Shared,
     /// Held until the node is to go.
     _container: ContainerAsync<GenericImage>,
     pub(super) name: String,
@@ -58,12 +58,12 @@ pub(super) struct Node {
 impl Node {
     /// Starts the node called `name`, whose API server is published on `port` of the loopback if it is to have one.
     pub(super) async fn start(
-        ground: Ground,
+        shared: Shared,
         name: String,
         port: Option<u16>,
     ) -> Result<Self, ProviderError> {
         let failed = |error| ProviderError(format!("the node {name} does not start: {error}"));
-        let container = request(&ground, &name, port).start().await.map_err(failed)?;
+        let container = request(&shared, &name, port).start().await.map_err(failed)?;
         let address = match container.get_bridge_ip_address().await.map_err(failed)? {
             IpAddr::V4(address) => address,
             IpAddr::V6(address) => {
@@ -72,25 +72,25 @@ impl Node {
                 )));
             }
         };
-        let node = Self { ground, _container: container, name, address };
+        let node = Self { shared, _container: container, name, address };
         node.booted().await?;
         Ok(node)
     }
 
     /// The labels of everything of its run.
     pub(super) fn labels(&self) -> BTreeMap<String, String> {
-        self.ground.site.labels()
+        self.shared.network.labels()
     }
 
     /// The clock of its run.
     pub(super) fn clock(&self) -> Clock {
-        self.ground.clock
+        self.shared.clock
     }
 
     /// The container as a machine that may break down.
     pub(super) fn machine(&self) -> Container {
-        let Ground { engine, clock, site, .. } = self.ground.clone();
-        Container { engine, clock, site, name: self.name.clone(), address: self.address }
+        let Shared { engine, clock, network, .. } = self.shared.clone();
+        Container { engine, clock, network, name: self.name.clone(), address: self.address }
     }
 
     /// Runs a command in it, and answers what it says.
@@ -126,7 +126,7 @@ impl Node {
     }
 
     async fn attempt(&self, line: &[&str], environment: &[(&str, &str)]) -> Result<Ended, EngineError> {
-        let Ground { engine, clock, privilege, .. } = &self.ground;
+        let Shared { engine, clock, privilege, .. } = &self.shared;
         // As kind does.
         let privileged = *privilege == Privilege::Full;
         engine.execute(*clock, &self.name, Command { line, environment, privileged }).await
@@ -135,7 +135,7 @@ impl Node {
     /// Waits until it has booted. Nothing is executed before its init is at work: systemd would find its control group
     /// taken. Its console, where kind reads that it is, needs a terminal, which testcontainers do not ask for.
     async fn booted(&self) -> Result<(), ProviderError> {
-        let since = self.ground.clock.elapsed();
+        let since = self.shared.clock.elapsed();
         let mut seen = "its init does not come to work".to_owned();
         loop {
             if self.is_at_work().await {
@@ -153,20 +153,20 @@ impl Node {
                 }
             }
             let runs = self.machine().runs().await?;
-            if !runs || self.ground.clock.elapsed().saturating_sub(since) > BOOT {
+            if !runs || self.shared.clock.elapsed().saturating_sub(since) > BOOT {
                 let why = if runs { seen } else { "it has ended".into() };
-                let said = said(&self.ground.engine, &self.name).await;
+                let said = said(&self.shared.engine, &self.name).await;
                 return Err(ProviderError(format!(
                     "the node {} does not boot: {why}; it said:\n{said}",
                     self.name
                 )));
             }
-            self.ground.clock.sleep(PAUSE).await;
+            self.shared.clock.sleep(PAUSE).await;
         }
     }
 
     async fn is_at_work(&self) -> bool {
-        let top = self.ground.engine.0.top_processes(&self.name, None::<TopOptions>).await;
+        let top = self.shared.engine.0.top_processes(&self.name, None::<TopOptions>).await;
         let processes = top.ok().and_then(|top| top.processes).unwrap_or_default();
         processes.iter().flatten().any(|field| field.contains("systemd-journald"))
     }
@@ -179,16 +179,16 @@ impl Node {
 }
 
 /// The container that kind would run.
-fn request(ground: &Ground, name: &str, port: Option<u16>) -> ContainerRequest<GenericImage> {
-    let mut image = ground.image.generic();
+fn request(shared: &Shared, name: &str, port: Option<u16>) -> ContainerRequest<GenericImage> {
+    let mut image = shared.image.generic();
     if port.is_some() {
         image = image.with_exposed_port(kubeadm::PORT.tcp());
     }
     let mut request = image
         .with_container_name(name)
         .with_hostname(name)
-        .with_network(ground.site.name())
-        .with_labels(ground.site.labels())
+        .with_network(shared.network.name())
+        .with_labels(shared.network.labels())
         .with_env_var("KUBECONFIG", ADMIN)
         .with_cgroupns_mode(CgroupnsMode::Private)
         .with_userns_mode("host")
@@ -198,10 +198,10 @@ fn request(ground: &Ground, name: &str, port: Option<u16>) -> ContainerRequest<G
         let modules = Mount::bind_mount(MODULES, MODULES).with_access_mode(AccessMode::ReadOnly);
         request = request.with_mount(modules);
     }
-    if VOLUMES.contains(&&*ground.storage) {
+    if VOLUMES.contains(&&*shared.storage) {
         request = request.with_mount(Mount::bind_mount(DISKS, DISKS));
     }
-    let (privilege, labels) = (ground.privilege, ground.site.labels());
+    let (privilege, labels) = (shared.privilege, shared.network.labels());
     request.with_host_config_modifier(move |host| {
         privilege.give(host);
         // Docker may be set up to put a process of its own before systemd.

@@ -8,7 +8,7 @@ use bollard::query_parameters::{CreateContainerOptions, StartContainerOptions};
 
 use super::image::NodeImage;
 use crate::docker::{Engine, EngineError, refused};
-use crate::journal::{Deed, Journal};
+use crate::journal::{Journal, Resource};
 
 /// What systemd, containerd, kubelet and the network of pods need beside what Docker gives to every container.
 const CAPABILITIES: [&str; 9] = [
@@ -46,7 +46,7 @@ impl Privilege {
         image: &NodeImage,
         (name, journal): (&str, &Journal),
     ) -> Result<Self, EngineError> {
-        let container = Deed::Container(name.to_owned());
+        let container = Resource::Container(name.to_owned());
         let mut refusals = Vec::new();
         for privilege in [Self::Full, Self::Listed] {
             let tried = privilege.attempt(engine, image, (name, journal)).await;

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capsize_clock::Simulation;
-use capsize_clusters::{Breakdown, MemberSpec, Outside, Provider, ProviderError};
+use capsize_clusters::{Breakdown, ExternalMember, MemberSpec, Provider, ProviderError};
 use futures::future::try_join_all;
 use tokio::sync::OnceCell;
 
 use super::image::NodeImage;
 use super::member;
-use super::node::Ground;
+use super::node::Shared;
 use super::privilege::Privilege;
-use crate::docker::{Engine, Fleets, Site};
+use crate::docker::{Engine, FleetNetwork, Fleets};
 use crate::journal::Journal;
 
 /// Provides members that are clusters of kind's.
@@ -30,26 +30,31 @@ impl Kind {
     }
 
     /// What nodes may do here, which is found out once.
-    async fn privilege(&self, engine: &Engine, site: &Site) -> Result<Privilege, ProviderError> {
-        let name = attempt(site.name());
-        let find = || Privilege::find(engine, &self.image, (&name, site.journal()));
+    async fn privilege(&self, engine: &Engine, network: &FleetNetwork) -> Result<Privilege, ProviderError> {
+        let name = attempt(network.name());
+        let find = || Privilege::find(engine, &self.image, (&name, network.journal()));
         Ok(*self.privilege.get_or_try_init(find).await?)
     }
 }
 
 #[async_trait]
 impl Provider for Kind {
-    async fn start(&self, run: Simulation, specs: &[MemberSpec]) -> Result<Vec<Outside>, ProviderError> {
+    async fn start(
+        &self,
+        run: Simulation,
+        specs: &[MemberSpec],
+    ) -> Result<Vec<ExternalMember>, ProviderError> {
         let engine = Engine::find().await?;
-        let names = |site: &str| {
-            let nodes = specs.iter().flat_map(|spec| member::names(site, spec));
-            nodes.chain([attempt(site)]).collect()
+        let names = |network: &str| {
+            let nodes = specs.iter().flat_map(|spec| member::names(network, spec));
+            nodes.chain([attempt(network)]).collect()
         };
-        let site = Arc::new(self.fleets.next(&engine, names).await?);
-        let privilege = self.privilege(&engine, &site).await?;
+        let network = Arc::new(self.fleets.next(&engine, names).await?);
+        let privilege = self.privilege(&engine, &network).await?;
         let storage = engine.known().await?.storage;
-        let ground = Ground { engine, clock: run.clock, site, image: self.image.clone(), privilege, storage };
-        try_join_all(specs.iter().map(|spec| member::start(ground.clone(), spec))).await
+        let shared =
+            Shared { engine, clock: run.clock, network, image: self.image.clone(), privilege, storage };
+        try_join_all(specs.iter().map(|spec| member::start(shared.clone(), spec))).await
     }
 
     fn spares(&self, how: Breakdown) -> Option<&'static str> {
@@ -63,6 +68,6 @@ impl Provider for Kind {
 }
 
 /// The container that finds out what is granted in the site of this name.
-fn attempt(site: &str) -> String {
-    format!("{site}-attempt")
+fn attempt(network: &str) -> String {
+    format!("{network}-attempt")
 }

@@ -7,13 +7,13 @@ use std::thread;
 
 use async_trait::async_trait;
 use capsize_clock::{Seed, Simulation, live};
-use capsize_clusters::{Breakdown, Machine, MemberSpec, Outside, Provider, ProviderError};
+use capsize_clusters::{Breakdown, ExternalMember, Machine, MemberSpec, Provider, ProviderError};
 
 use super::allowed::Allowed;
 use super::claim::Claim;
 use super::cluster::Cluster;
 use super::sweep::{Copies, find, undo};
-use crate::journal::{Deed, Journal};
+use crate::journal::{Journal, Resource};
 
 /// Clusters of a kubeconfig, the first of which is the first member of a fleet, and so on.
 pub struct Existing {
@@ -45,7 +45,7 @@ impl Existing {
     }
 
     /// Makes a cluster the member that `spec` describes.
-    async fn join(&self, cluster: &Cluster, spec: &MemberSpec) -> Result<Joined, ProviderError> {
+    async fn join(&self, cluster: &Cluster, spec: &MemberSpec) -> Result<ClaimedCluster, ProviderError> {
         let (context, selector) = (&cluster.allowed.context, (self.label)(&spec.name));
         if let [(_, copy), ..] = find(&cluster.client, &selector).await?.as_slice() {
             let name = copy.metadata.name.as_deref().unwrap_or_default();
@@ -62,19 +62,23 @@ impl Existing {
         };
         let unwritten =
             |error| ProviderError(format!("the journal of what is done cannot be written: {error}"));
-        let deed = Deed::Copies(copies.clone());
-        self.journal.will(deed.clone()).map_err(unwritten)?;
+        let resource = Resource::Copies(copies.clone());
+        self.journal.will(resource.clone()).map_err(unwritten)?;
         if let Err(error) = Claim::make(&cluster.client, self.journal.id(), &copies.selector).await {
-            self.journal.undone(&deed);
+            self.journal.undone(&resource);
             return Err(ProviderError(format!("nothing is done to {context}: {error}")));
         }
-        Ok(Joined { journal: Arc::clone(&self.journal), copies })
+        Ok(ClaimedCluster { journal: Arc::clone(&self.journal), copies })
     }
 }
 
 #[async_trait]
 impl Provider for Existing {
-    async fn start(&self, _run: Simulation, specs: &[MemberSpec]) -> Result<Vec<Outside>, ProviderError> {
+    async fn start(
+        &self,
+        _run: Simulation,
+        specs: &[MemberSpec],
+    ) -> Result<Vec<ExternalMember>, ProviderError> {
         if specs.len() > self.allowed.len() {
             let (wanted, allowed) = (specs.len(), self.allowed.len());
             return Err(ProviderError(format!("the case needs {wanted} members, and {allowed} are allowed")));
@@ -85,7 +89,7 @@ impl Provider for Existing {
             let machine = Box::new(self.join(&cluster, spec).await?);
             let (authority, token) = (cluster.authority.clone(), cluster.token.clone());
             let (address, path) = (cluster.address, cluster.path.clone());
-            started.push(Outside { address, path, authority, token, machine });
+            started.push(ExternalMember { address, path, authority, token, machine });
             members.insert(spec.name.clone(), cluster);
         }
         *self.members.lock().unwrap_or_else(PoisonError::into_inner) = members;
@@ -119,13 +123,13 @@ impl Provider for Existing {
 }
 
 /// A cluster that is a member for a while. Dropping it removes what was put there.
-struct Joined {
+struct ClaimedCluster {
     journal: Arc<Journal>,
     copies: Copies,
 }
 
 #[async_trait]
-impl Machine for Joined {
+impl Machine for ClaimedCluster {
     async fn break_down(&self, _how: Breakdown) -> Result<(), ProviderError> {
         let context = &self.copies.context;
         Err(ProviderError(format!("{context} is a cluster that exists: its machines are left alone")))
@@ -136,14 +140,14 @@ impl Machine for Joined {
     }
 }
 
-impl Drop for Joined {
+impl Drop for ClaimedCluster {
     fn drop(&mut self) {
         let clear = || live(Seed(0), 1.0, |_| async { undo(self.journal.id(), &self.copies).await });
         // A runtime within which this is dropped may be about to end, and cannot wait.
         let cleared = thread::scope(|scope| scope.spawn(clear).join());
         // What could not be removed stays in the journal, for the next start.
         if cleared.is_ok_and(|cleared| cleared.is_ok_and(|cleared| cleared.is_ok())) {
-            self.journal.undone(&Deed::Copies(self.copies.clone()));
+            self.journal.undone(&Resource::Copies(self.copies.clone()));
         }
     }
 }

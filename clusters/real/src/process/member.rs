@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capsize_clock::Clock;
-use capsize_clusters::{Breakdown, Machine, MemberSpec, Outside, ProviderError, administrator};
+use capsize_clusters::{Breakdown, ExternalMember, Machine, MemberSpec, ProviderError, administrator};
 use http::Request;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client, Config};
@@ -18,8 +18,8 @@ use super::assets::{Asset, Assets};
 use super::files::Files;
 use super::program::Program;
 use super::provider::Starter;
-use super::run_folder::Home;
-use crate::journal::{Deed, Journal};
+use super::run_folder::RunFolder;
+use crate::journal::{Journal, Resource};
 use crate::ports::free_port;
 
 /// Somebody else may take a port between when it is found to be free and when a program listens there.
@@ -27,28 +27,28 @@ const ATTEMPTS: usize = 3;
 
 /// What the members of one fleet share.
 #[derive(Clone)]
-pub(super) struct Ground {
+pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) assets: Assets,
     pub(super) journal: Arc<Journal>,
-    pub(super) logs: Arc<Home>,
+    pub(super) logs: Arc<RunFolder>,
     pub(super) starter: Starter,
     /// What the fleet is called: no other has the name.
     pub(super) fleet: String,
 }
 
 /// Starts the member that `spec` describes.
-pub(super) async fn start(ground: Ground, spec: &MemberSpec) -> Result<Outside, ProviderError> {
+pub(super) async fn start(shared: Shared, spec: &MemberSpec) -> Result<ExternalMember, ProviderError> {
     let mut attempts = 1;
     loop {
-        let (member, address, files) = Member::prepare(&ground, spec).await?;
+        let (member, address, files) = Member::prepare(&shared, spec).await?;
         let mut pair = member.pair.lock().await;
-        match pair.start(ground.clock).await {
+        match pair.start(shared.clock).await {
             Ok(()) => {
                 drop(pair);
                 let Files { authority, token, .. } = files;
                 let (path, machine) = (String::new(), Box::new(member));
-                return Ok(Outside { address, path, authority, token, machine });
+                return Ok(ExternalMember { address, path, authority, token, machine });
             }
             Err(_) if attempts < ATTEMPTS && pair.found_a_port_taken() => attempts += 1,
             Err(error) => return Err(ProviderError(format!("{} does not start: {error}", spec.name))),
@@ -61,38 +61,38 @@ struct Member {
     clock: Clock,
     pair: Mutex<Pair>,
     _mark: Mark,
-    _home: Home,
+    _home: RunFolder,
 }
 
 impl Member {
-    async fn prepare(ground: &Ground, spec: &MemberSpec) -> Result<(Self, SocketAddr, Files), ProviderError> {
+    async fn prepare(shared: &Shared, spec: &MemberSpec) -> Result<(Self, SocketAddr, Files), ProviderError> {
         let name = &spec.name;
-        let home = Home::open(&ground.journal, "capsize-")?;
+        let home = RunFolder::open(&shared.journal, "capsize-")?;
         let files = Files::write(home.path(), name)?;
         let [clients, peers, secure] = ports(name)?;
-        let mark = Mark::make(&ground.journal, format!("{}-{name}", ground.fleet))?;
+        let mark = Mark::make(&shared.journal, format!("{}-{name}", shared.fleet))?;
         let program = |asset: Asset, path: &Path, arguments: Vec<String>| Program {
             name: asset.name(),
             path: path.to_owned(),
             arguments,
-            log: ground.logs.path().join(format!("{}-{}.log", mark.label, asset.name())),
+            log: shared.logs.path().join(format!("{}-{}.log", mark.label, asset.name())),
             label: mark.label.clone(),
-            journal: Arc::clone(&ground.journal),
-            starter: Arc::clone(&ground.starter),
+            journal: Arc::clone(&shared.journal),
+            starter: Arc::clone(&shared.starter),
             child: None,
         };
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, secure));
         let pair = Pair {
             server: program(
                 Asset::KubeApiserver,
-                &ground.assets.kube_apiserver,
+                &shared.assets.kube_apiserver,
                 flags_of_kube_apiserver(&files, clients, address),
             ),
-            etcd: program(Asset::Etcd, &ground.assets.etcd, flags_of_etcd(home.path(), clients, peers)),
+            etcd: program(Asset::Etcd, &shared.assets.etcd, flags_of_etcd(home.path(), clients, peers)),
             to_server: administrator((address, ""), &files.authority, &files.token).await?,
             to_etcd: plain(clients)?,
         };
-        let member = Self { clock: ground.clock, pair: Mutex::new(pair), _mark: mark, _home: home };
+        let member = Self { clock: shared.clock, pair: Mutex::new(pair), _mark: mark, _home: home };
         Ok((member, address, files))
     }
 }
@@ -117,14 +117,14 @@ impl Mark {
         let unwritten = |error: io::Error| {
             ProviderError(format!("the journal of what is done cannot be written: {error}"))
         };
-        journal.will(Deed::Programs(label.clone())).map_err(unwritten)?;
+        journal.will(Resource::Programs(label.clone())).map_err(unwritten)?;
         Ok(Self { journal: Arc::clone(journal), label })
     }
 }
 
 impl Drop for Mark {
     fn drop(&mut self) {
-        self.journal.undone(&Deed::Programs(self.label.clone()));
+        self.journal.undone(&Resource::Programs(self.label.clone()));
     }
 }
 

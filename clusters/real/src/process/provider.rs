@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use capsize_clock::Simulation;
-use capsize_clusters::{Breakdown, MemberSpec, Outside, Provider, ProviderError};
+use capsize_clusters::{Breakdown, ExternalMember, MemberSpec, Provider, ProviderError};
 use futures::future::try_join_all;
 
 use super::assets::Assets;
-use super::member::{self, Ground};
-use super::run_folder::Home;
+use super::member::{self, Shared};
+use super::run_folder::RunFolder;
 use crate::journal::Journal;
 
 /// Makes the command that runs the program at a path, whose arguments follow: one that ends with this process.
@@ -25,7 +25,7 @@ pub struct Processes {
     starter: Starter,
     fleets: AtomicU64,
     /// The folder with what they say; there is none before anybody says anything.
-    logs: Mutex<Option<Arc<Home>>>,
+    logs: Mutex<Option<Arc<RunFolder>>>,
 }
 
 impl Processes {
@@ -35,21 +35,25 @@ impl Processes {
         Self { assets, journal, starter, fleets: AtomicU64::new(0), logs: Mutex::default() }
     }
 
-    fn logs(&self) -> Result<Arc<Home>, ProviderError> {
+    fn logs(&self) -> Result<Arc<RunFolder>, ProviderError> {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(logs) = &*logs {
             return Ok(Arc::clone(logs));
         }
-        let opened = Home::open(&self.journal, "capsize-logs-")?;
+        let opened = RunFolder::open(&self.journal, "capsize-logs-")?;
         Ok(Arc::clone(logs.insert(Arc::new(opened))))
     }
 }
 
 #[async_trait]
 impl Provider for Processes {
-    async fn start(&self, run: Simulation, specs: &[MemberSpec]) -> Result<Vec<Outside>, ProviderError> {
+    async fn start(
+        &self,
+        run: Simulation,
+        specs: &[MemberSpec],
+    ) -> Result<Vec<ExternalMember>, ProviderError> {
         let number = self.fleets.fetch_add(1, Ordering::Relaxed) + 1;
-        let ground = Ground {
+        let shared = Shared {
             clock: run.clock,
             assets: self.assets.clone(),
             journal: Arc::clone(&self.journal),
@@ -57,9 +61,9 @@ impl Provider for Processes {
             starter: Arc::clone(&self.starter),
             fleet: format!("{}-{number}", self.journal.run()),
         };
-        let started = try_join_all(specs.iter().map(|spec| member::start(ground.clone(), spec))).await;
+        let started = try_join_all(specs.iter().map(|spec| member::start(shared.clone(), spec))).await;
         // The error names them.
-        started.inspect_err(|_| ground.logs.keep())
+        started.inspect_err(|_| shared.logs.keep())
     }
 
     fn are_bare(&self) -> bool {

@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use capsize_clusters::ProviderError;
 
-use crate::journal::{Deed, Journal};
+use crate::journal::{Journal, Resource};
 
 /// A folder of this machine that is written down. It goes when it is dropped, unless it is kept.
-pub(super) struct Home {
+pub(super) struct RunFolder {
     journal: Arc<Journal>,
     path: PathBuf,
     kept: AtomicBool,
 }
 
-impl Home {
+impl RunFolder {
     /// A new one, whose name begins with `prefix`. Nobody else may read it.
     pub(super) fn open(journal: &Arc<Journal>, prefix: &str) -> Result<Self, ProviderError> {
         let failed = |error: io::Error| {
@@ -46,15 +46,15 @@ impl Home {
     /// Leaves it where it is, for people.
     pub(super) fn keep(&self) {
         self.kept.store(true, Ordering::Relaxed);
-        self.journal.undone(&Deed::Folder(self.path.clone()));
+        self.journal.undone(&Resource::Folder(self.path.clone()));
     }
 }
 
-impl Drop for Home {
+impl Drop for RunFolder {
     fn drop(&mut self) {
         let is_kept = self.kept.load(Ordering::Relaxed);
         if !is_kept && fs::remove_dir_all(&self.path).is_ok() {
-            self.journal.undone(&Deed::Folder(self.path.clone()));
+            self.journal.undone(&Resource::Folder(self.path.clone()));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use capsize_clusters::{Direction, ErrorStatus, Gate, Link, LinkFault, ServerFault, Verb};
+use capsize_clusters::{ApiFaults, Direction, ErrorStatus, Link, LinkFault, ServerFault, Verb};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -108,14 +108,14 @@ impl Fault {
     pub fn begin(
         self,
         member: &str,
-        (link, gate): (&Link, &Gate),
+        (link, api_faults): (&Link, &ApiFaults),
         record: impl Fn(Mark) + Send + 'static,
     ) -> FaultGuard {
         record(self.mark(member, "begin"));
         let end = self.mark(member, "end");
         match self.into() {
             Blow::Link(fault) => FaultGuard::new(link.apply(fault), end, record),
-            Blow::Server(fault) => FaultGuard::new(gate.apply(fault), end, record),
+            Blow::Server(fault) => FaultGuard::new(api_faults.apply(fault), end, record),
         }
     }
 

@@ -1,6 +1,6 @@
 //! One fault of the API server of the control plane, with its beginning and its end.
 
-use capsize_clusters::{Gate, ServerFault};
+use capsize_clusters::{ApiFaults, ServerFault};
 use serde_json::{Value, json};
 
 use super::{FaultGuard, fault_mark};
@@ -9,14 +9,14 @@ use capsize_history::Mark;
 /// Begins `fault` for the clients behind `gate`. It ends when the guard is dropped. `record` receives a mark of this
 /// `kind` now, and another one at the end.
 pub fn trouble(
-    gate: &Gate,
+    api_faults: &ApiFaults,
     kind: &str,
     fault: ServerFault,
     record: impl Fn(Mark) + Send + 'static,
 ) -> FaultGuard {
     let mark = |state: &str| mark(kind, fault, state);
     record(mark("begin"));
-    FaultGuard::new(gate.apply(fault), mark("end"), record)
+    FaultGuard::new(api_faults.apply(fault), mark("end"), record)
 }
 
 fn mark(kind: &str, fault: ServerFault, state: &str) -> Mark {

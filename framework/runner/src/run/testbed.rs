@@ -56,7 +56,7 @@ pub(super) async fn start_testbed(
     let fleet = match &info.provider {
         None => Fleet::embedded_with(run, &spec, admission, set_up),
         Some(provider) => {
-            let fleet = Fleet::outside(run, &spec, admission, set_up, &**provider).await;
+            let fleet = Fleet::external(run, &spec, admission, set_up, &**provider).await;
             fleet.map_err(|error| StepError::Broken(error.to_string()))?
         }
     };
@@ -77,7 +77,7 @@ fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, StepError> {
         if fleet.pull.iter().any(|pull| pull.value == member.name) {
             member.sync = SyncMode::Pull;
         }
-        member.gated = case.scenario.troubles_members();
+        member.has_api_faults = case.scenario.troubles_members();
         member.nodes = fleet.nodes.get(&member.name).map_or(member.nodes, |nodes| nodes.value);
         member
     };

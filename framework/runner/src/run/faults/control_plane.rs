@@ -1,6 +1,6 @@
 //! Faults of the control plane: failing API requests, controllers that crash at a write, two leaders.
 
-use capsize_clusters::{GateGuard, ServerFault};
+use capsize_clusters::{ApiFaultGuard, ServerFault};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::ListParams;
@@ -31,7 +31,7 @@ impl Driver<'_> {
             self.leftovers_allowed.extend(self.scenario.members());
         }
         let log = self.log.clone();
-        let begun = trouble(self.fleet.gate(), fault.kind(), strikes, move |mark| log.mark(mark));
+        let begun = trouble(self.fleet.api_faults(), fault.kind(), strikes, move |mark| log.mark(mark));
         Ok(Some(begun))
     }
 
@@ -53,10 +53,10 @@ impl Driver<'_> {
         &self,
         fault: &Disturbance,
         crash: &Crash,
-    ) -> Result<GateGuard, StepError> {
+    ) -> Result<ApiFaultGuard, StepError> {
         self.is_inside(fault)?;
         let crash = ServerFault::Crash { write: crash.write.value, done: crash.done };
-        Ok(self.fleet.gate().apply(crash))
+        Ok(self.fleet.api_faults().apply(crash))
     }
 
     /// Starts a second set of controllers beside the first.

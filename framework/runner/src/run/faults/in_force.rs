@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use capsize_clusters::{GateGuard, NodeFault, StartUp};
+use capsize_clusters::{ApiFaultGuard, NodeFault, StartUp};
 use futures::FutureExt;
 
 use super::data_loss::ActiveDataLoss;
@@ -21,7 +21,7 @@ pub(super) enum InForce {
     /// Members have lost their data, or will be restored from a backup.
     DataLoss(ActiveDataLoss),
     /// The controllers will crash at a later write, unless the guard is dropped before.
-    ArmedCrash { _guard: GateGuard },
+    ArmedCrash { _guard: ApiFaultGuard },
     /// A change that several faults may have made. The last of them undoes it.
     Shared(String),
 }
@@ -206,7 +206,7 @@ impl Driver<'_> {
             Some(InForce::ArmedCrash { _guard: guard }) => {
                 drop(guard);
                 // The controllers crashed at this instant: the request that crashed them never gets a response.
-                if self.fleet.gate().struck().now_or_never().is_some() {
+                if self.fleet.api_faults().struck().now_or_never().is_some() {
                     self.kill();
                     self.start().await?;
                 }

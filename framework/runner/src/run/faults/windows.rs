@@ -61,7 +61,7 @@ impl Driver<'_> {
             let Some(&(due, edge, index)) = agenda.first() else { return Ok(()) };
             tokio::select! {
                 biased;
-                () = self.fleet.gate().struck() => {
+                () = self.fleet.api_faults().struck() => {
                     self.crash_controllers(&mut in_force, &mut shared);
                     continue;
                 }

@@ -107,7 +107,7 @@ impl Driver<'_> {
     /// Begins `fault` on the connection to `member`, or on its API server, at once.
     pub(in crate::run) fn break_link(&self, member: &str, fault: Fault) -> Result<FaultGuard, StepError> {
         let (log, struck) = (self.log.clone(), self.member(member)?);
-        Ok(fault.begin(member, (struck.link(), struck.gate()), move |mark| log.mark(mark)))
+        Ok(fault.begin(member, (struck.link(), struck.api_faults()), move |mark| log.mark(mark)))
     }
 
     pub(in crate::run) async fn flap(&mut self, flap: &Flap) -> Result<(), StepError> {
@@ -127,7 +127,7 @@ impl Driver<'_> {
             }
             None => {
                 let flapping = self.member(&name)?;
-                let (link, gate) = (flapping.link().clone(), flapping.gate().clone());
+                let (link, gate) = (flapping.link().clone(), flapping.api_faults().clone());
                 Box::new(move |log| Fault::Refuse.begin(&member, (&link, &gate), move |mark| log.mark(mark)))
             }
         };
