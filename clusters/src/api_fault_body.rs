@@ -1,4 +1,4 @@
-//! How the body of an answer passes the gate of an API server: whole, or event by event for a watch.
+//! The body of an answer with injected API faults: unchanged, or event by event for a watch.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -14,23 +14,23 @@ use tower::BoxError;
 
 use crate::api_faults::ApiFaults;
 
-/// A body that passes a gate, or what the gate says in its place.
+/// The body of an answer, or the error that is sent in its place.
 pub struct ApiFaultBody<B> {
     inner: Either<B, Full<Bytes>>,
-    /// Of a watch, the gate and what is on its way.
+    /// For a watch, the faults and the events on their way.
     watch: Option<Watch>,
 }
 
 struct Watch {
     api_faults: ApiFaults,
     late: VecDeque<(Instant, Frame<Bytes>)>,
-    /// Ends when the first of them is there.
+    /// Ends when the first of them is due.
     due: Option<BoxFuture<'static, ()>>,
     ended: bool,
 }
 
 impl<B> ApiFaultBody<B> {
-    /// That of an answer, event by event where it is a watch's.
+    /// The body of an answer, event by event if it is that of a watch.
     pub(crate) fn new(watch: Option<ApiFaults>, inner: B) -> Self {
         let watch =
             watch.map(|api_faults| Watch { api_faults, late: VecDeque::new(), due: None, ended: false });
@@ -43,7 +43,7 @@ impl<B> ApiFaultBody<B> {
 }
 
 impl Watch {
-    /// Takes in what there is, and gives out what has come through.
+    /// Reads the events that have arrived, and returns the next that is due.
     fn poll<B>(
         &mut self,
         inner: &mut B,
@@ -77,7 +77,7 @@ impl Watch {
     }
 }
 
-/// The lines of events in `frame`, the last of them twice.
+/// The same frame with its last event twice.
 fn last_twice(frame: Frame<Bytes>) -> Frame<Bytes> {
     frame.map_data(|lines| {
         let end = lines.len().saturating_sub(1);

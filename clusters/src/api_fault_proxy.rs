@@ -1,8 +1,7 @@
-//! The gate of a member's API server that is reached over TLS: a proxy that ends the TLS of whoever comes, and speaks HTTP
-//! with the server on a connection of its own.
+//! A TLS proxy that injects API faults into the HTTP requests to a member.
 //!
-//! Each connection to it has one that goes on, so that what becomes of one becomes of the other. Credentials in headers
-//! pass, certificates of clients do not. It takes no requests that would turn the connection into another (exec).
+//! It terminates the TLS of clients. Each client connection has a server connection of its own, and both end together. Credentials in headers are forwarded,
+//! client certificates are not. Requests that upgrade the connection (exec) are refused.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -32,7 +31,7 @@ use tower::Service;
 
 use crate::api_faults::{ApiFaults, refusal};
 
-/// A server that says nothing for so long is asked whether it is there, and has so long to answer: client-go's times.
+/// The idle time after which a server is pinged, and the time limit for its answer: those of client-go.
 const IDLE: Duration = Duration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(15);
 
@@ -42,27 +41,27 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// HTTP/2, as two sides of TLS agree on it.
 const HTTP_2: &[u8] = b"h2";
 
-/// A gate with a socket. Dropping it cuts its connections.
+/// A listening proxy. Dropping it cuts its connections.
 #[derive(Debug)]
-#[must_use = "the gate closes when it is dropped"]
+#[must_use = "the proxy stops when it is dropped"]
 pub struct ApiFaultProxy {
     address: SocketAddr,
     authority: String,
     _task: JoinSet<()>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Shared {
     api_faults: ApiFaults,
     server: SocketAddr,
-    /// The path of the server URL. The gate gets requests without it, as the API server behind that path does.
+    /// The path of the server URL. Faults are injected into requests without it, as the API server behind it receives them.
     path: Arc<str>,
     roots: Arc<RootCertStore>,
     acceptor: TlsAcceptor,
 }
 
 impl ApiFaultProxy {
-    /// One to `server`, if a gate is to be passed. As [`Self::open`].
+    /// As [`Self::open`], if there are faults to inject.
     pub(crate) async fn of(
         api_faults: Option<&ApiFaults>,
         server: (SocketAddr, &str),
@@ -77,7 +76,7 @@ impl ApiFaultProxy {
     /// tokio runtime with I/O around it: no simulation.
     ///
     /// # Errors
-    /// When there is no free port, or `authority` is none.
+    /// There is no free port, or `authority` is malformed.
     pub async fn open(
         api_faults: ApiFaults,
         (server, path): (SocketAddr, &str),
@@ -94,7 +93,7 @@ impl ApiFaultProxy {
         Ok(Self { address, authority: own.pem(), _task: task })
     }
 
-    /// Where it is.
+    /// Its address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -107,7 +106,7 @@ impl ApiFaultProxy {
     }
 }
 
-/// Those who trust the authorities in a text (PEM).
+/// The trusted roots: the authorities in a text (PEM).
 fn trusting(authority: &str) -> Result<Arc<RootCertStore>, ListenError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(authority.as_bytes()) {
@@ -117,7 +116,7 @@ fn trusting(authority: &str) -> Result<Arc<RootCertStore>, ListenError> {
     Ok(Arc::new(roots))
 }
 
-/// What it is reached by.
+/// The names that its certificate is valid for.
 fn names() -> Vec<String> {
     ["localhost", "127.0.0.1"].map(str::to_owned).to_vec()
 }
@@ -129,7 +128,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             accepted = listener.accept() => match accepted {
                 Ok((client, _)) => {
                     let shared = Arc::clone(&shared);
-                    // What breaks a connection is its ends': there is nobody to tell.
+                    // Both ends notice an error of their connection; it needs no report.
                     connections.spawn(async move { drop(shared.pass(client).await) });
                 }
                 Err(_) => shared.api_faults.clock().sleep(PAUSE).await,
@@ -142,7 +141,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 impl Shared {
     /// Serves one connection until either end closes it.
     async fn pass(&self, client: TcpStream) -> io::Result<()> {
-        // A server that is not there is told as it would be without the proxy: by a reset, before anything is said.
+        // A server that is away looks as it would without the proxy: a reset before the first byte.
         let server = match TcpStream::connect(self.server).await {
             Ok(server) => server,
             Err(error) => return client.set_zero_linger().and(Err(error)),
@@ -167,7 +166,7 @@ impl Shared {
         Ok(())
     }
 
-    /// TLS with the server, and on it the protocol that the client speaks.
+    /// Opens TLS to the server, with the HTTP version of the client.
     async fn connect(
         &self,
         stream: TcpStream,
@@ -182,11 +181,11 @@ impl Shared {
         let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
         match stream.get_ref().1.alpn_protocol() == wanted.as_deref() {
             true => Ok(stream),
-            false => Err(io::Error::other("the server does not speak the protocol that its client does")),
+            false => Err(io::Error::other("the server does not support the HTTP version of its client")),
         }
     }
 
-    /// Answers what comes from `client` through the gate, by `sender`, whose `connection` it sees to.
+    /// Serves the requests of `client` with API faults, and forwards them by `sender`, whose `connection` it drives.
     async fn serve(
         &self,
         client: server::TlsStream<TcpStream>,
@@ -214,13 +213,13 @@ impl Shared {
             _ = connection => {}
             _ = served.as_mut() => return,
         }
-        // What has come from the server is still on its way.
+        // The answers that have arrived from the server are still delivered.
         served.as_mut().graceful_shutdown();
         drop(served.await);
     }
 }
 
-/// Whether the connection would be another's after it: exec, attach, port-forward.
+/// Whether the request upgrades the connection: exec, attach, port-forward.
 fn is_upgrade(request: &Request<Incoming>) -> bool {
     request.headers().contains_key(header::UPGRADE) || *request.method() == Method::CONNECT
 }
@@ -322,7 +321,7 @@ mod tests {
         assert_eq!(within("/k8s/c-1", &uri("/readyz")), Some(uri("/k8s/c-1/readyz")));
     }
 
-    /// What is said to a server, and what it answers.
+    /// Sends requests to a server, and returns the status codes of the answers.
     async fn ask(protocol: &[u8], shared: &Shared, asked: &[(&str, bool)]) -> Vec<u16> {
         let stream = TcpStream::connect(shared.server).await.unwrap();
         let stream = TokioIo::new(shared.connect(stream, Some(protocol.to_vec())).await.unwrap());
@@ -354,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn both_protocols_pass_and_what_is_no_request_does_not() {
+    fn both_http_versions_pass_and_upgrades_do_not() {
         live(Seed(1), 1.0, |run| async move {
             let server = Server::builder().build().listen("127.0.0.1:0").await.unwrap();
             let api_faults = ApiFaults::new(run.clock);

@@ -1,8 +1,9 @@
-//! The gate of an API server: where it is in trouble, as those see it who come through the gate. That of the control plane is
-//! passed by its controllers, that of a member by the control plane.
+//! Injects API server faults into the requests of clients.
 //!
-//! Faults are data ([`ServerFault`]) and hold as long as their guard lives. Whoever looks without the gate (the recorder,
-//! people) sees what is there. How the body of a watch passes is in `gate_body.rs`.
+//! The clients of the control plane are its controllers, and the client of a member is the control plane.
+//!
+//! Faults are data ([`ServerFault`]) and are in force as long as their guard lives. The recorder and people send their requests
+//! past this layer and observe the true state. `api_fault_body.rs` has the bodies of watches.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -24,60 +25,59 @@ use tower::{BoxError, Service};
 use crate::api_fault_body::ApiFaultBody;
 use crate::verb::Verb;
 
-/// What can be wrong with an API server.
+/// A fault of an API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerFault {
-    /// Every so many requests one is answered with an error and not done.
+    /// Every n-th request is answered with an error and not carried out.
     Fail {
         /// The error.
         status: ErrorStatus,
-        /// Every how many requests.
+        /// The n.
         every: u32,
     },
-    /// Every so many writes one is refused as if the object had changed meanwhile.
+    /// Every n-th write is refused with a conflict.
     Conflict {
-        /// Every how many writes.
+        /// The n.
         every: u32,
     },
-    /// Requests take longer.
+    /// Requests are carried out later.
     Slow {
-        /// How much.
+        /// By how much.
         by: Duration,
-        /// Those with this verb; all where nothing is said.
+        /// Those with this verb; all where there is none.
         verb: Option<Verb>,
     },
-    /// Every event of a watch comes this much later: who watches sees an old past.
+    /// Every event of a watch is this much late, so that watch caches are stale.
     Lag(Duration),
-    /// Watches end instead of telling every so many events; and one that goes on from where it was is told that this is
-    /// too long ago.
+    /// A watch ends in place of every n-th event, and a watch that resumes from a version is answered 410 Gone.
     Cut {
-        /// Every how many events.
+        /// The n.
         every: u32,
     },
-    /// Every so many events of a watch come twice.
+    /// Every n-th event of a watch is sent twice.
     Repeat {
-        /// Every how many events.
+        /// The n.
         every: u32,
     },
-    /// Lists show what there was at this revision: they come from a cache that is behind. What a watch tells from there on is
-    /// what has happened since. After [`STALE_AT_MOST`] the cache is as good as new.
+    /// Lists show the state at this revision, as from a cache that is behind. A watch that starts there reports all changes
+    /// since. After [`STALE_AT_MOST`] the cache is up to date.
     Stale {
-        /// The sequence number of the last change that the cache has seen.
+        /// The sequence number of the last change that is in the cache.
         revision: u64,
     },
-    /// Who makes this many writes dies of the last: see [`Gate::struck`].
+    /// The sender of this many writes crashes at the last of them: see [`ApiFaults::struck`].
     Crash {
-        /// Which write, from 1.
+        /// The number of the write, from 1.
         write: u32,
-        /// Whether it is done first.
+        /// Whether that write is carried out before the crash.
         done: bool,
     },
 }
 
-/// For so long lists may be stale: a little less than a server keeps what there was.
+/// The longest time for which lists are stale: a little less than a server keeps old versions.
 pub const STALE_AT_MOST: Duration = Duration::from_secs(240);
 
-/// With what an API server in trouble answers.
+/// The status with which a failing API server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorStatus {
     /// 429.
@@ -88,7 +88,7 @@ pub enum ErrorStatus {
     ServiceUnavailable,
 }
 
-/// The gate of one API server. Clones are the same gate.
+/// The faults of one API server. Clones share them.
 #[derive(Clone, Debug)]
 pub struct ApiFaults {
     clock: Clock,
@@ -97,7 +97,7 @@ pub struct ApiFaults {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Whether any fault is in force, to be asked at no cost.
+    /// Whether any fault is in force; cheap to read.
     troubled: AtomicBool,
     faults: Mutex<Faults>,
     struck: Notify,
@@ -112,30 +112,30 @@ struct Faults {
 #[derive(Debug)]
 struct InForce {
     fault: ServerFault,
-    /// How often it was met.
+    /// The number of requests or events that it concerned.
     met: u32,
     since: Duration,
 }
 
-/// What becomes of a request.
+/// What happens to a request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fate {
     late: Duration,
     refused: Option<StatusCode>,
-    /// It is the last that its sender does, and whether it is done.
+    /// The sender crashes after this request; whether the request is carried out.
     last: Option<bool>,
-    /// It is answered with what there was at this revision.
+    /// The revision whose state the answer shows.
     as_of: Option<u64>,
 }
 
 impl ApiFaults {
-    /// A gate that lets everything pass.
+    /// No faults.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self { clock, shared: Arc::default() }
     }
 
-    /// Lets the server be in trouble by `fault` until the guard is dropped.
+    /// Injects `fault` until the guard is dropped.
     #[must_use = "the fault ends when the guard is dropped"]
     pub fn apply(&self, fault: ServerFault) -> ApiFaultGuard {
         let mut faults = self.faults();
@@ -146,12 +146,12 @@ impl ApiFaults {
         ApiFaultGuard { api_faults: self.clone(), id }
     }
 
-    /// Ends when somebody has died of a write.
+    /// Waits until a sender has crashed at a write.
     pub async fn struck(&self) {
         self.shared.struck.notified().await;
     }
 
-    /// The API server as those see it who come through the gate.
+    /// Puts these faults in front of a service.
     #[must_use]
     pub fn wrap<S>(&self, service: S) -> ApiFaultLayer<S> {
         ApiFaultLayer { api_faults: self.clone(), inner: service }
@@ -236,7 +236,7 @@ impl ApiFaults {
 }
 
 impl Faults {
-    /// Counts one more for each fault that `concerns`, and answers with the first that strikes now.
+    /// Counts one more event for each fault that `concerns` selects, and returns the first that strikes at this one.
     fn meet(&mut self, concerns: impl Fn(&ServerFault) -> bool) -> Option<ServerFault> {
         let mut strikes = None;
         for InForce { fault, met, .. } in self.in_force.values_mut().filter(|each| concerns(&each.fault)) {
@@ -265,7 +265,7 @@ impl ErrorStatus {
     }
 }
 
-/// A fault in force; dropping it ends it.
+/// A fault in force. Dropping the guard ends it.
 #[derive(Debug)]
 #[must_use = "the fault ends when the guard is dropped"]
 pub struct ApiFaultGuard {
@@ -281,7 +281,7 @@ impl Drop for ApiFaultGuard {
     }
 }
 
-/// The tower service of what comes through a gate.
+/// The tower service that injects faults into requests.
 #[derive(Clone, Debug)]
 pub struct ApiFaultLayer<S> {
     api_faults: ApiFaults,
@@ -335,25 +335,25 @@ where
 }
 
 impl ApiFaults {
-    /// Tells that somebody has died, and never answers.
+    /// Notifies that the sender has crashed, and never answers.
     async fn strike<T>(&self) -> T {
         self.shared.struck.notify_one();
         pending().await
     }
 }
 
-/// Whether a list is asked for from its beginning, and it is left open of which state.
+/// Whether a list request starts a fresh list and names no version.
 fn is_open(query: &str) -> bool {
     ["continue=", "resourceVersion="].iter().all(|given| !query.contains(given))
 }
 
-/// The same list, as it was at `revision`.
+/// The same list request for the state at `revision`.
 fn as_of(uri: &Uri, revision: u64) -> Option<Uri> {
     let query = uri.query().map(|query| format!("{query}&")).unwrap_or_default();
     format!("{}?{query}resourceVersion={revision}&resourceVersionMatch=Exact", uri.path()).parse().ok()
 }
 
-/// The answer of an API server that does not do what it is asked.
+/// The answer of an API server that does not carry out a request.
 pub(crate) fn refusal<B>(status: StatusCode) -> Response<ApiFaultBody<B>> {
     let reason = match status {
         StatusCode::CONFLICT => "Conflict",
@@ -364,10 +364,8 @@ pub(crate) fn refusal<B>(status: StatusCode) -> Response<ApiFaultBody<B>> {
         _ => "InternalError",
     };
     let message = match status {
-        StatusCode::NOT_IMPLEMENTED => {
-            "what turns a connection into another is not supported while API faults can be injected"
-        }
-        _ => "the server is in trouble",
+        StatusCode::NOT_IMPLEMENTED => "protocol upgrades are not supported while API faults can be injected",
+        _ => "the API server fails because a fault is injected",
     };
     let body = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": reason, "code": status.as_u16()});

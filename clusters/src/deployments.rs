@@ -1,7 +1,6 @@
-//! The simulated inside of a member: Deployments come up.
+//! Simulates the Deployments of a member: status follows spec, and replicas become ready.
 //!
-//! It does what a member's own controllers would do, as far as failover can see it: a Deployment's status follows
-//! its spec and becomes ready after a while. There are no Pods. Nodes are in `nodes.rs`.
+//! That is all of the work of a member's controllers that failover can observe. There are no Pods. `nodes.rs` has the Nodes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,25 +22,25 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How long a Deployment takes to look at a change of its spec: the Deployment controller and the kubelet.
+/// The time from a change of a spec until the status shows it: the Deployment controller and the kubelet.
 const OBSERVED_AFTER: Duration = Duration::from_millis(100);
 
-/// After so long it is tried again what the API server did not do. Those in this process do everything.
+/// The pause before a failed request is repeated. Embedded API servers do not fail.
 pub(crate) const AGAIN_AFTER: Duration = Duration::from_millis(500);
 
-/// How long new replicas take from being seen to being ready.
+/// The time that new replicas take to become ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartUp {
-    /// Always as long.
+    /// Always the same.
     After(Duration),
-    /// Drawn evenly from this range, both ends included.
+    /// Drawn uniformly from this range, both ends included.
     Between(Duration, Duration),
     /// They never become ready.
     Never,
 }
 
 impl StartUp {
-    /// When replicas that start now are ready; `None` for never.
+    /// The time at which replicas that start now are ready; `None` for never.
     fn draw(self, now: Instant, chance: &mut Stream) -> Option<Instant> {
         match self {
             Self::After(duration) => Some(now + duration),
@@ -62,9 +61,9 @@ impl fmt::Display for StartUp {
     }
 }
 
-/// Text that is no start-up time: `1500ms`, `100ms..300ms` or `never`.
+/// A text that is no start-up time, as are `1500ms`, `100ms..300ms` and `never`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("neither like 1500ms, nor like 100ms..300ms, nor never")]
+#[error("this is no start-up time: write 1500ms, 100ms..300ms or never")]
 pub struct NoStartUp;
 
 impl FromStr for StartUp {
@@ -83,7 +82,7 @@ impl FromStr for StartUp {
     }
 }
 
-/// The start-up time that holds in a member, which may be changed while it runs.
+/// The start-up time of a member, which may change while the member runs.
 #[derive(Clone, Debug)]
 pub(crate) struct StartUpSetting(Arc<(Mutex<StartUp>, Notify)>);
 
@@ -106,20 +105,20 @@ impl StartUpSetting {
     }
 }
 
-/// What is known of one Deployment.
+/// The state of one Deployment.
 struct Known {
     deployment: Deployment,
     next: Step,
 }
 
-/// What happens next to a Deployment.
+/// The next step of a Deployment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Its new spec is looked at.
+    /// Take up the new spec in the status.
     Observe(Instant),
-    /// Its replicas become ready; never, where there is no time.
+    /// Report the replicas as ready; never, where there is no time.
     Ready(Option<Instant>),
-    /// Nothing: the status agrees with the spec.
+    /// None: the status agrees with the spec.
     Settled,
 }
 
@@ -145,7 +144,7 @@ pub(crate) async fn run_deployments(client: Client, setting: StartUpSetting, mut
             biased;
             event = events.next() => match event {
                 Some(Ok(event)) => note(&mut known, event),
-                // The watcher comes back by itself; without an API there is nothing to do.
+                // The watcher restarts itself; while the API server is away there is nothing to do.
                 Some(Err(_)) => {}
                 None => return,
             },
@@ -204,7 +203,7 @@ fn start_again(known: &mut BTreeMap<(String, String), Known>, start_up: StartUp,
     }
 }
 
-/// Does what is due for one Deployment. `ready_at` draws when replicas that start now are ready.
+/// Takes the step of a Deployment that is due. `ready_at` draws when replicas that start now are ready.
 async fn step(client: &Client, one: &mut Known, ready_at: impl FnOnce() -> Option<Instant>) {
     let wanted = wanted(&one.deployment);
     let before = one.deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);

@@ -1,7 +1,7 @@
-//! Members that run outside of this process: who provides them, and how they are reached.
+//! Members that run outside this process: the providers that start them, and the connections to them.
 //!
-//! The link to such a member is a door: what goes between the control plane and it passes there. The recorder and whoever
-//! breaks things do not.
+//! Connections between the control plane and such a member go through a TCP proxy on the link. The recorder and fault injection
+//! connect directly.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -25,62 +25,62 @@ use crate::link::{Direction, Link};
 use crate::namespaces::run_namespaces;
 use crate::tcp_link_proxy::TcpLinkProxy;
 
-/// Why a member cannot be had, or what was to be done to it cannot be done.
+/// The reason why a member cannot be provided, or why an action on it fails.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ProviderError(pub String);
 
-/// Where members come from that do not run in this process.
+/// A source of members that do not run in this process.
 #[async_trait]
 pub trait Provider: Send + Sync {
     /// Starts a member for each of `specs`, in their order, and waits until all answer.
     ///
     /// # Errors
-    /// When one of them does not start. Nothing is left of the others then.
+    /// One of them does not start. Nothing is left of the others then.
     async fn start(
         &self,
         run: Simulation,
         specs: &[MemberSpec],
     ) -> Result<Vec<ExternalMember>, ProviderError>;
 
-    /// Whether its members are made for the run, so that anything may be done to them. To those that exist nothing is done
-    /// but what an implementation does to its members; faults strike the way to them.
+    /// Whether its members are made for the run, so that any fault may be applied to them. Clusters that existed before get only
+    /// the workloads of the implementation; faults are applied to the links to them.
     fn makes_members(&self) -> bool {
         true
     }
 
-    /// Whether its members are API servers and nothing else, so that what goes on inside of them is simulated from here.
+    /// Whether its members are API servers and nothing else, so that their workloads are simulated in this process.
     fn are_bare(&self) -> bool {
         false
     }
 
-    /// What its machines would need to break down in this way, if they cannot.
+    /// The missing requirement for this breakdown, if its machines cannot break down in this way.
     fn spares(&self, _how: Breakdown) -> Option<&'static str> {
         None
     }
 
-    /// Hears how the run has ended, and answers where those may look who want to know why, if anything is kept for them.
+    /// Ends the run, with its result. Returns where logs are kept, if any are.
     fn ended(&self, _well: bool) -> Option<String> {
         None
     }
 
-    /// Whether what goes on inside of its members is simulated, so that it is said how long replicas take to become ready.
+    /// Whether the workloads in its members are simulated, so that scenarios can set the time that replicas take to become ready.
     fn simulates(&self) -> bool {
         true
     }
 
-    /// Asks for leave to let faults strike all of `members` at the same time.
+    /// Asks for permission to apply faults to all of `members` at the same time.
     ///
     /// # Errors
-    /// When that may not be.
+    /// The provider refuses.
     async fn strike(&self, _members: &BTreeSet<String>) -> Result<(), ProviderError> {
         Ok(())
     }
 }
 
-/// A member that runs somewhere. Dropping it takes it down, where it was made for the run.
+/// A member that runs outside this process. Dropping it removes the member, if that was made for the run.
 pub struct ExternalMember {
-    /// Where its API server is.
+    /// The address of its API server.
     pub address: SocketAddr,
     /// The path of the server URL, which precedes the path of every request: `/k8s/clusters/c-1`, or empty. One server may
     /// stand in front of several clusters, so that a request without it reaches another cluster.
@@ -89,32 +89,32 @@ pub struct ExternalMember {
     pub authority: String,
     /// An administrator's token.
     pub token: String,
-    /// What it runs on.
+    /// The machine that it runs on.
     pub machine: Box<dyn Machine>,
 }
 
-/// What can happen to the machine of a member.
+/// A way in which the machine of a member breaks down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breakdown {
-    /// All that runs there stands still, and goes on where it stood.
+    /// All programs on it are paused, and continue afterwards.
     Pause,
-    /// It has no network.
+    /// It is disconnected from its network.
     Disconnect,
-    /// It is shut down in good order. What it held in memory is lost.
+    /// It is shut down cleanly. The contents of memory are lost.
     Stop,
-    /// It loses power. What it held in memory is lost.
+    /// It loses power. The contents of memory are lost.
     Crash,
-    /// Its API server is shut down in good order, and nothing else.
+    /// Only its API server is shut down cleanly.
     ApiServer,
-    /// The kubelets of its nodes are shut down in good order, and nothing else.
+    /// Only the kubelets of its nodes are shut down cleanly.
     Kubelet,
-    /// What keeps its objects is shut down in good order, and nothing else.
+    /// Only its etcd is shut down cleanly.
     Etcd,
-    /// Packets between it and the rest of the world vanish.
+    /// Packets between it and other machines are dropped.
     Vanish(Direction),
-    /// Of a hundred packets that it sends, so many are lost.
+    /// This percentage of the packets that it sends is lost.
     LosePackets(u8),
-    /// The packets that it sends are late by this.
+    /// The packets that it sends are delayed by this.
     LatePackets(Duration),
 }
 
@@ -140,39 +140,39 @@ impl Breakdown {
 /// The machine of a member.
 #[async_trait]
 pub trait Machine: Send + Sync {
-    /// Lets it break down.
+    /// Makes it break down.
     ///
     /// # Errors
-    /// When that is not possible here, or not allowed.
+    /// This is not possible on this machine, or not allowed.
     async fn break_down(&self, how: Breakdown) -> Result<(), ProviderError>;
 
-    /// Undoes that.
+    /// Ends a breakdown.
     ///
     /// # Errors
-    /// When it does not come back.
+    /// The machine does not recover.
     async fn mend(&self, how: Breakdown) -> Result<(), ProviderError>;
 }
 
-/// A member outside of this process, with the ways to it.
+/// An external member with the connections to it.
 pub(crate) struct RemoteMember {
     member: ExternalMember,
     link_proxy: TcpLinkProxy,
-    /// What is behind the door, where its gate is passed.
+    /// The proxy behind the link that injects API faults, if these can be injected.
     proxy: Option<ApiFaultProxy>,
     direct: Client,
     remote: Client,
     _tasks: JoinSet<()>,
 }
 
-/// Who simulates what goes on inside of a member, with the time that its replicas take to become ready.
+/// Where the workloads of a member are simulated, with the time that its replicas take to become ready.
 pub(crate) enum Workloads<'a> {
-    /// Whoever started it, or nobody, where it is real.
+    /// In the member, or they are real.
     Remote(StartUpSetting),
-    /// This process: it is an API server and nothing else.
+    /// In this process, because the member is an API server and nothing else.
     Local(Simulation, &'a MemberSpec, StartUpSetting),
 }
 
-/// Waits until all Nodes of the member are there: who sees it earlier takes it for one without room.
+/// Waits until all Nodes of the member exist: a scheduler that observes the member earlier finds no room in it.
 async fn has_nodes(client: &Client, clock: Clock, spec: &MemberSpec) -> Result<(), ProviderError> {
     let (nodes, since) = (Api::<Node>::all(client.clone()), clock.elapsed());
     loop {
@@ -193,7 +193,7 @@ async fn has_nodes(client: &Client, clock: Clock, spec: &MemberSpec) -> Result<(
 }
 
 impl RemoteMember {
-    /// Opens the ways to a member.
+    /// Opens the connections to a member.
     pub(crate) async fn reach(
         member: ExternalMember,
         link: &Link,
@@ -259,7 +259,7 @@ impl RemoteMember {
         format!("https://{}{}", self.link_proxy.address(), self.member.path)
     }
 
-    /// The certificate of the authority of who is behind the door, and an administrator's token.
+    /// The certificate of the authority of the server behind the link, and an administrator's token.
     pub(crate) fn credentials(&self) -> (String, String) {
         let authority = self.proxy.as_ref().map_or(&*self.member.authority, ApiFaultProxy::authority);
         (authority.to_owned(), self.member.token.clone())
@@ -270,12 +270,12 @@ impl ExternalMember {
     /// A client that reaches its API server at `address`.
     ///
     /// # Errors
-    /// When what it is to be reached by is not good for that.
+    /// The certificate or the token is malformed.
     pub async fn client(&self, address: SocketAddr) -> Result<Client, ProviderError> {
         self.client_by(address, &self.authority).await
     }
 
-    /// As [`Self::client`], where a certificate of that authority is shown.
+    /// As [`Self::client`], for a server whose certificate is from that authority.
     async fn client_by(&self, address: SocketAddr, authority: &str) -> Result<Client, ProviderError> {
         administrator((address, &self.path), authority, &self.token).await
     }
@@ -287,11 +287,11 @@ async fn identity_of(client: &Client) -> kube::Result<Option<String>> {
     Ok(namespace.and_then(|namespace| namespace.metadata.uid))
 }
 
-/// A client of the API server at `https://address/path` that trusts `authority` (PEM), and is known by a bearer token. It
-/// connects to that address, whatever proxy the environment names.
+/// A client of the API server at `https://address/path` that trusts `authority` (PEM) and sends a bearer token. It connects to
+/// that address, whatever proxy the environment names.
 ///
 /// # Errors
-/// When these are not good for that.
+/// The certificate or the token is malformed.
 pub async fn administrator(
     (address, path): (SocketAddr, &str),
     authority: &str,
@@ -318,20 +318,20 @@ pub async fn administrator(
     Client::try_from(config).map_err(|error| wrong(&error))
 }
 
-/// The namespace whose annotation tells a member how long replicas take in it to become ready.
+/// The namespace whose annotation sets the time that replicas take in a member to become ready.
 pub(crate) const SETTINGS: &str = "kube-system";
 
-/// That annotation.
+/// The annotation.
 pub(crate) const START_UP: &str = "capsize/start-up";
 
-/// How long the Nodes of a member may take to be there, and from one look to the next.
+/// The time limit for the Nodes of a member to exist, and the pause between two looks.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// From one attempt to tell a member something to the next.
+/// The pause between two attempts to write a setting.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Tells the member of every change of the setting, until it has heard. Never ends.
+/// Writes each change of the setting to the member, until that succeeds. Never ends.
 async fn publish(client: Client, setting: StartUpSetting) {
     loop {
         setting.changed().await;
@@ -341,10 +341,10 @@ async fn publish(client: Client, setting: StartUpSetting) {
     }
 }
 
-/// Tells a member how long replicas take to become ready in its simulated inside.
+/// Sets the time that replicas take to become ready in a member that simulates its own workloads.
 ///
 /// # Errors
-/// When it does not take that.
+/// The member refuses the write, or does not answer.
 pub async fn write_start_up(client: &Client, takes: StartUp) -> kube::Result<()> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let patch = json!({"metadata": {"annotations": {START_UP: takes.to_string()}}});
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_api_server_of_a_member_outside_is_in_trouble_for_the_control_plane_alone() {
+    fn api_faults_of_an_external_member_concern_the_control_plane_alone() {
         live(Seed(1), 1.0, |run| async move {
             let server = Server::builder().authentication(true).build().listen("127.0.0.1:0").await.unwrap();
             let (authority, token) = (server.authority().unwrap().pem(), server.token().unwrap());
@@ -408,7 +408,7 @@ mod tests {
             let fault = api_faults.apply(ServerFault::Fail { status: ErrorStatus::InternalError, every: 1 });
             assert_eq!(create(&remote, "b").await, Err(500));
             assert_eq!(create(&direct, "b").await, Ok(()));
-            assert!(is_of(&events.next().await.unwrap(), "b"), "what is open goes on");
+            assert!(is_of(&events.next().await.unwrap(), "b"), "open watches continue");
             drop(fault);
 
             let by = Duration::from_millis(300);

@@ -1,5 +1,6 @@
-//! A fleet: a control plane, which is an embedded API server in this process, and its members. Those are of the same sort
-//! or run outside, where a provider puts them.
+//! A fleet: a control plane, which is an embedded API server, and its members.
+//!
+//! Members are embedded too, or external and started by a provider.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,52 +18,52 @@ use crate::external::{Machine, Provider, ProviderError, RemoteMember, Workloads}
 use crate::link::{Link, LinkFault, LinkGuard};
 use crate::nodes;
 
-/// Admission in the control plane, in process: `Ok(Some(object))` changes what was sent, `Err` refuses it.
+/// Admission in the control plane, in process: `Ok(Some(object))` replaces the sent object, `Err` refuses it.
 pub type Admission = Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
 
-/// What a fleet is made of.
+/// The description of a fleet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FleetSpec {
     /// The members. Their names are unique.
     pub members: Vec<MemberSpec>,
 }
 
-/// One member cluster to be.
+/// The description of one member cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberSpec {
-    /// Its name, as the control plane will know it.
+    /// Its name in the control plane.
     pub name: String,
-    /// The region that it stands in, if that matters.
+    /// Its region, if it has one.
     pub region: Option<String>,
-    /// Its zone.
+    /// Its zone, if it has one.
     pub zone: Option<String>,
-    /// Who runs it.
+    /// Its cloud provider, if it has one.
     pub provider: Option<String>,
     /// Labels of its Cluster object.
     pub labels: BTreeMap<String, String>,
-    /// How many Nodes it has.
+    /// The number of its Nodes.
     pub nodes: usize,
-    /// How long replicas take to become ready in it.
+    /// The time that replicas take in it to become ready.
     pub start_up: StartUp,
-    /// Who reaches out to whom.
+    /// Which side opens the connections.
     pub sync: SyncMode,
-    /// Whether what the control plane asks of it passes a gate, so that its API server may be in trouble. Where that takes
-    /// sockets, somebody then reads on the way what is said, in the place of passing it on.
+    /// Whether faults of its API server can be injected into the requests of the control plane. Where these go over sockets, an
+    /// HTTP proxy then reads the requests; otherwise bytes are only relayed.
     pub has_api_faults: bool,
 }
 
-/// Who reaches out to whom, of the control plane and a member.
+/// Which side opens the connections between the control plane and a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncMode {
-    /// The control plane, to the member's API server.
+    /// The control plane connects to the API server of the member.
     #[default]
     Push,
-    /// An agent in the member, to the control plane.
+    /// An agent in the member connects to the control plane.
     Pull,
 }
 
 impl MemberSpec {
-    /// A member called `name`: one Node, and replicas that are ready after 1.5 s.
+    /// A member called `name` with one Node, whose replicas are ready after 1.5 s.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self {
@@ -79,7 +80,7 @@ impl MemberSpec {
     }
 }
 
-/// A control plane and its members. Dropping it stops all that runs inside the members.
+/// A control plane and its members. Dropping it stops the simulated workloads in the members.
 pub struct Fleet {
     control_plane: ApiServer,
     api_faults: ApiFaults,
@@ -93,7 +94,7 @@ impl Fleet {
         Self::embedded_with(run, spec, admission, |server| server)
     }
 
-    /// As [`Self::embedded`], with API servers that `set_up` has had a say in.
+    /// As [`Self::embedded`], with API servers that `set_up` has configured.
     #[must_use]
     pub fn embedded_with(
         run: Simulation,
@@ -112,11 +113,11 @@ impl Fleet {
         Self { members, api_faults, control_plane: set_up(control_plane).build() }
     }
 
-    /// As [`Self::embedded_with`], with the members that `provider` starts. Needs a tokio runtime with I/O around it: no
+    /// As [`Self::embedded_with`], with members that `provider` starts. Needs a tokio runtime with I/O, so it cannot run in a
     /// simulation.
     ///
     /// # Errors
-    /// When a member does not start, or cannot be reached.
+    /// A member does not start, or cannot be reached.
     pub async fn external(
         run: Simulation,
         spec: &FleetSpec,
@@ -143,7 +144,7 @@ impl Fleet {
         Ok(Self { members, ..fleet })
     }
 
-    /// A cluster that has no members: what goes on is in itself.
+    /// A single cluster without members.
     #[must_use]
     pub fn alone(run: Simulation, control_plane: ApiServer) -> Self {
         Self { control_plane, api_faults: ApiFaults::new(run.clock), members: BTreeMap::new() }
@@ -155,19 +156,19 @@ impl Fleet {
         &self.control_plane
     }
 
-    /// The gate of the control plane: where its API server is in trouble.
+    /// The faults of the API server of the control plane.
     #[must_use]
     pub fn api_faults(&self) -> &ApiFaults {
         &self.api_faults
     }
 
-    /// A client that reaches the control plane as its controllers do, through the gate.
+    /// A client that reaches the control plane as its controllers do, with API faults.
     #[must_use]
     pub fn controllers_client(&self) -> Client {
         Client::new(self.api_faults.wrap(self.control_plane.service()), "default")
     }
 
-    /// A client that reaches the control plane as what runs in `member` does, through the link and the gate.
+    /// A client that reaches the control plane as the agent in `member` does, over the link and with API faults.
     #[must_use]
     pub fn client_from(&self, member: &Member) -> Client {
         member.link.wrap_back(self.api_faults.wrap(self.control_plane.service())).client()
@@ -185,7 +186,7 @@ impl Fleet {
     }
 }
 
-/// One member cluster: its API server, the link to it, and what goes on inside.
+/// One member cluster: its API server, the link to it, and its workloads.
 pub struct Member {
     spec: MemberSpec,
     clock: Clock,
@@ -195,13 +196,13 @@ pub struct Member {
     place: Place,
 }
 
-/// A member that nobody reaches.
+/// A member that is unreachable.
 #[derive(Debug)]
-#[must_use = "it is reached again when the guard is dropped"]
+#[must_use = "the member is reachable again when the guard is dropped"]
 #[expect(dead_code, reason = "what is held is undone when it is dropped")]
 pub struct ShutOff(LinkGuard, Option<Stopped>);
 
-/// Where a member runs.
+/// The place where a member runs.
 enum Place {
     /// In this process.
     Embedded {
@@ -225,13 +226,13 @@ impl Member {
         Self { spec: spec.clone(), clock: run.clock, link, api_faults, start_up, place }
     }
 
-    /// What a member goes by, with a clock of its own, and the link to it.
+    /// The simulation of a member, with a clock of its own, and the link to the member.
     fn ground(run: Simulation, spec: &MemberSpec) -> (Simulation, Link) {
         let run = Simulation { clock: run.clock.apart(), ..run };
         (run, Link::new(run.clock, seed_of(run, spec).stream("link")))
     }
 
-    /// The clock of its machines, by which go its API server and what runs inside, an agent too, as far as they are in this process.
+    /// The clock of its machines. Its API server, its workloads and its agent follow it, as far as they run in this process.
     #[must_use]
     pub fn clock(&self) -> Clock {
         self.clock
@@ -243,13 +244,13 @@ impl Member {
         &self.spec.name
     }
 
-    /// What it was made from.
+    /// The description that it was made from.
     #[must_use]
     pub fn spec(&self) -> &MemberSpec {
         &self.spec
     }
 
-    /// A client that reaches it without the link: what is seen here is true whatever fault is in force.
+    /// A client that reaches it past the link and observes its true state, whatever fault is in force.
     #[must_use]
     pub fn client(&self) -> Client {
         match &self.place {
@@ -258,7 +259,7 @@ impl Member {
         }
     }
 
-    /// As [`Self::client`], and its watches go on when the member comes to hold what it held before.
+    /// As [`Self::client`], but its watches continue when the member is restored from a backup.
     #[must_use]
     pub fn onlooker(&self) -> Client {
         match &self.place {
@@ -267,19 +268,18 @@ impl Member {
         }
     }
 
-    /// What its API server holds now, if that is in this process.
+    /// A backup of its API server, if that is in this process.
     #[must_use]
     pub fn backup(&self) -> Option<Backup> {
         self.api().map(ApiServer::backup)
     }
 
-    /// Nobody reaches it until the guard is dropped, from the control plane or from inside.
+    /// Makes it unreachable, from the control plane and from inside, until the guard is dropped.
     pub fn shut_off(&self) -> ShutOff {
         ShutOff(self.link.apply(LinkFault::Refuse), self.api().map(ApiServer::stop))
     }
 
-    /// Its API server holds again what it held when `backup` was made, and what goes on inside begins anew. Who watches it is
-    /// not told, but that the watch is over.
+    /// Restores its API server from `backup` and restarts its workloads. Watches end without any other notice.
     pub fn restore(&self, backup: &Backup) {
         if let Some(api) = self.api() {
             api.restore(backup);
@@ -287,7 +287,7 @@ impl Member {
         }
     }
 
-    /// Nothing goes on inside any more, and its API server holds nothing but what a new one does.
+    /// Stops its workloads and wipes its API server.
     pub fn lose_all(&self) {
         if let Some(api) = self.api() {
             self.set_workloads(false);
@@ -295,7 +295,7 @@ impl Member {
         }
     }
 
-    /// What goes on inside begins anew.
+    /// Restarts its workloads.
     pub fn begin_anew(&self) {
         self.set_workloads(true);
     }
@@ -319,13 +319,13 @@ impl Member {
         }
     }
 
-    /// What it runs on, if that is outside of this process.
+    /// Its machine, if it is external.
     #[must_use]
     pub fn machine(&self) -> Option<&dyn Machine> {
         self.external().map(RemoteMember::machine)
     }
 
-    /// How it is reached, if it is outside of this process.
+    /// The connections to it, if it is external.
     pub(crate) fn external(&self) -> Option<&RemoteMember> {
         match &self.place {
             Place::Embedded { .. } => None,
@@ -339,13 +339,13 @@ impl Member {
         &self.link
     }
 
-    /// The gate of its API server, as the control plane passes it; nobody does where it was not made `gated`.
+    /// The faults of its API server. They have no effect unless [`MemberSpec::has_api_faults`] is set.
     #[must_use]
     pub fn api_faults(&self) -> &ApiFaults {
         &self.api_faults
     }
 
-    /// A client that reaches it as the control plane does, through the link and the gate.
+    /// A client that reaches it as the control plane does, over the link and with API faults.
     #[must_use]
     pub fn remote_client(&self) -> Client {
         match &self.place {
@@ -354,24 +354,24 @@ impl Member {
         }
     }
 
-    /// How long replicas take to become ready at present.
+    /// The time that replicas take to become ready at present.
     #[must_use]
     pub fn start_up(&self) -> StartUp {
         self.start_up.get()
     }
 
-    /// Changes how long replicas take to become ready from now on. Those that never would draw again.
+    /// Changes the time that replicas take to become ready. Replicas that would never become ready draw a new time.
     pub fn set_start_up(&self, start_up: StartUp) {
         self.start_up.set(start_up);
     }
 }
 
-/// What all chance of a member comes from.
+/// The seed of a member.
 pub(crate) fn seed_of(run: Simulation, spec: &MemberSpec) -> Seed {
     run.seed.derive(&spec.name)
 }
 
-/// Runs what goes on inside a member, until the tasks are dropped.
+/// Simulates the Deployments and Nodes of a member, until the tasks are dropped.
 pub(crate) fn run_workloads(
     run: Simulation,
     spec: &MemberSpec,

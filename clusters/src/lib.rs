@@ -1,8 +1,8 @@
-//! Fleets of member clusters, the links to them, and what goes on inside a member.
+//! Fleets of member clusters, the links to them, and the simulated workloads in a member.
 //!
-//! The link is where the network is broken: every request and every watch between the control plane and a
-//! member passes it, whoever of the two asks. The gate is where an API server is in trouble:
-//! the control plane's, or a member's. What runs in a fleet (controllers) and what it must keep (guarantees) is left to others.
+//! A link injects network faults: every request and every watch between the control plane and a member passes it, whichever of
+//! the two sends it. [`ApiFaults`] injects faults of an API server, that of the control plane or of a member. The controllers
+//! that run in a fleet and the guarantees that they give are left to other crates.
 
 mod api_fault_body;
 mod api_fault_proxy;

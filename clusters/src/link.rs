@@ -1,8 +1,7 @@
-//! The link between the control plane and one member: where the network is broken.
+//! The simulated network link between the control plane and one member, with its faults.
 //!
-//! Faults are data ([`LinkFault`]) and hold as long as their guard lives. Several may hold at once: a refused
-//! link refuses whatever else is wrong with it, black holes add up, delays too. How a response's body passes is
-//! in `body.rs`.
+//! Faults are data ([`LinkFault`]) and are in force as long as their guard lives. Several may be in force at once: a link
+//! that refuses does so whatever other faults it has, black holes and delays add up. `link_body.rs` has the bodies of responses.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -25,62 +24,62 @@ use tower::{BoxError, Service, ServiceBuilder, retry::RetryLayer};
 
 use crate::link_body::LinkBody;
 
-/// Which packets a black hole swallows.
+/// The packets that a black hole drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Direction {
-    /// Nothing passes either way.
+    /// Those of both directions.
     Both,
-    /// What goes to the member vanishes: it never sees requests.
+    /// Those to the member, which never receives requests.
     ToMember,
-    /// What comes from the member vanishes: it does what it is asked, and nobody hears of it.
+    /// Those from the member, which carries out requests whose answers are lost.
     FromMember,
 }
 
-/// What can be wrong with a link.
+/// A fault of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LinkFault {
-    /// Connections are refused and open ones reset: requests fail at once, and watches end with an error.
+    /// New connections are refused and open ones reset: requests fail at once, and watches end with an error.
     Refuse,
-    /// Packets vanish: requests hang until the client gives up or the link heals, and watches go silent. What
-    /// was under way arrives after the heal, as TCP sends it again.
+    /// Packets are dropped: requests hang until the client gives up or the fault ends, and watches are silent. Packets
+    /// that were under way arrive after its end, as TCP sends them again.
     BlackHole {
         /// Which packets.
         direction: Direction,
     },
-    /// Every request, answer and watch event takes this much longer.
+    /// Each request, answer and watch event takes this much longer.
     Delay(Duration),
-    /// Each takes up to this much longer, as chance will. None overtakes another.
+    /// Each takes a random time up to this longer. The order is kept.
     Jitter(Duration),
-    /// So many bytes a second get through each way, of one connection or answer.
+    /// Each connection or answer passes at most this many bytes per second in each direction.
     Bandwidth(NonZeroU32),
-    /// What is open when it begins is reset. Nothing is wrong after that.
+    /// Connections that are open when it begins are reset. It has no other effect.
     Reset,
-    /// So many of a hundred new connections are reset. In this process each request counts as one.
+    /// This percentage of new connections is reset. In this process each request counts as a connection.
     Lose(u8),
-    /// New connections are refused, and those that are open stay. In this process requests pass on those.
+    /// New connections are refused, and open ones stay. In this process requests use the open ones.
     RefuseNew,
-    /// New connections get no answer, and those that are open stay. In this process requests pass on those.
+    /// New connections get no answer, and open ones stay. In this process requests use the open ones.
     DropNew,
-    /// One end of what is open when it begins has gone without a word: nothing passes on it any more, nor is its end told, until
-    /// it is reset at the end of the fault. What is opened meanwhile works. In this process a watch stays open, and
-    /// each request opens anew.
+    /// Connections that are open when it begins lose one end silently: nothing passes on them and they do not close, until
+    /// they are reset at the end of the fault. Connections that are opened later work. In this process a watch stays open, and
+    /// each request opens a new connection.
     HalfOpen,
 }
 
-/// Why a request did not get through.
+/// Why a request did not pass the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
     /// The connection was refused.
     #[error("connection refused")]
     Refused,
-    /// The connection was open, and was reset.
+    /// An open connection was reset.
     #[error("connection reset by peer")]
     Reset,
 }
 
-/// What the faults in force add up to.
+/// The combined effect of all faults in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Condition {
     refused: bool,
@@ -96,31 +95,31 @@ struct Condition {
     past: Past,
 }
 
-/// What has become of connections so far. It only grows.
+/// Counts of events that broke open connections. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Past {
-    /// How often what was open was reset.
+    /// How often open connections were reset.
     resets: u64,
-    /// How often an end of what was open was gone.
+    /// How often open connections lost an end silently.
     lost_ends: u64,
 }
 
-/// When something was opened: what had become of others by then.
+/// The counts at the time when a connection was opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Birth(Past);
 
 impl Condition {
-    /// Whether what is open since `birth` is open no more.
+    /// Whether a connection that was opened at `birth` is broken.
     fn has_broken(self, birth: Birth) -> bool {
         self.refused || self.past.resets != birth.0.resets || (self.has_lost_an_end(birth) && !self.half_open)
     }
 
-    /// Whether nobody is at the other end of what is open since `birth`.
+    /// Whether a connection that was opened at `birth` has lost its other end silently.
     fn has_lost_an_end(self, birth: Birth) -> bool {
         self.past.lost_ends != birth.0.lost_ends
     }
 
-    /// Whether all passes at once on what is open since `birth`.
+    /// Whether everything passes at once on a connection that was opened at `birth`.
     fn is_clear(self, birth: Birth) -> bool {
         let Self { swallows_to_member, swallows_from_member, delay, jitter, bandwidth, .. } = self;
         let is_late = !(delay + jitter).is_zero() || bandwidth.is_some();
@@ -162,7 +161,7 @@ pub struct Link {
 struct Shared {
     chance: Mutex<Stream>,
     faults: Mutex<Faults>,
-    /// Not a `watch` channel: that wakes its waiters in an order which tokio draws from a counter of the process.
+    /// Not a `watch` channel, which wakes its waiters in an order that depends on a counter of the process.
     changed: Notify,
 }
 
@@ -174,7 +173,7 @@ struct Faults {
 }
 
 impl Shared {
-    /// Changes the faults in force, and tells everybody who waits for what they add up to.
+    /// Changes the faults in force, and wakes all who wait for their combined effect.
     fn change(&self, change: impl FnOnce(&mut Faults)) {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut faults);
@@ -188,7 +187,7 @@ impl Shared {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).condition
     }
 
-    /// Ends when `holds`, with the condition of which it does.
+    /// Waits until `holds` is true of the combined effect, and returns that.
     async fn wait_for(&self, holds: impl Fn(&Condition) -> bool) -> Condition {
         loop {
             let mut changed = pin!(self.changed.notified());
@@ -227,14 +226,14 @@ fn sum<'a>(faults: impl Iterator<Item = &'a LinkFault>) -> Condition {
 }
 
 impl Link {
-    /// A link with nothing wrong with it. What faults leave to chance is drawn from `chance`.
+    /// A link without faults. Random effects of faults are drawn from `chance`.
     #[must_use]
     pub fn new(clock: Clock, chance: Stream) -> Self {
         let (faults, changed) = (Mutex::default(), Notify::new());
         Self { clock, shared: Arc::new(Shared { chance: Mutex::new(chance), faults, changed }) }
     }
 
-    /// Breaks the link by `fault` until the guard is dropped.
+    /// Applies `fault` to the link until the guard is dropped.
     #[must_use = "the fault ends when the guard is dropped"]
     pub fn apply(&self, fault: LinkFault) -> LinkGuard {
         let mut id = 0;
@@ -248,19 +247,19 @@ impl Link {
         LinkGuard { shared: Arc::clone(&self.shared), id }
     }
 
-    /// `service`, which is in the member, as the control plane reaches it.
+    /// Puts the link in front of a service of the member, for the control plane.
     #[must_use]
     pub fn wrap<S>(&self, service: S) -> LinkService<S> {
         LinkService { link: self.clone(), at: End::Member, inner: service }
     }
 
-    /// `service`, which is the control plane's, as the member reaches it.
+    /// Puts the link in front of a service of the control plane, for the member.
     #[must_use]
     pub fn wrap_back<S>(&self, service: S) -> LinkService<S> {
         LinkService { link: self.clone(), at: End::ControlPlane, inner: service }
     }
 
-    /// Ends when a request has come over, or with an error when the connection broke under it.
+    /// Waits until a request has arrived. Fails when the connection breaks meanwhile.
     async fn carry_request(&self, to: End, birth: Birth) -> Result<(), LinkError> {
         if self.is_refused() {
             return Err(LinkError::Refused);
@@ -271,12 +270,12 @@ impl Link {
         self.carry(0, birth, |condition| condition.swallows(to)).await
     }
 
-    /// As [`Self::carry_request`], for what comes back, on a connection that is open.
+    /// As [`Self::carry_request`], for the answer on an open connection.
     async fn carry_answer(&self, to: End, birth: Birth, bytes: u64) -> Result<(), LinkError> {
         self.carry(bytes, birth, |condition| condition.swallows(to)).await
     }
 
-    /// Ends when a message on an open stream has come over. TCP needs both ways for that: without the
+    /// Waits until a message on an open stream has arrived. TCP needs both directions for that: without
     /// acknowledgements the sender stops.
     pub(crate) async fn carry_event(&self, birth: Birth, bytes: u64) -> Result<(), LinkError> {
         let swallows = |condition: &Condition| condition.swallows_from_member || condition.swallows_to_member;
@@ -298,24 +297,24 @@ impl Link {
         if passable.has_broken(birth) { Err(LinkError::Reset) } else { Ok(()) }
     }
 
-    /// Whether connections are refused now.
+    /// Whether connections are refused at present.
     pub(crate) fn is_refused(&self) -> bool {
         self.shared.condition().refused
     }
 
-    /// Whether a connection that comes now is let in.
+    /// Whether a connection that arrives at present is accepted.
     pub(crate) fn lets_in(&self) -> bool {
         let condition = self.shared.condition();
         !condition.refused && !condition.refuses_new && !self.loses()
     }
 
-    /// Whether what comes now is lost.
+    /// Draws whether a connection that arrives at present is lost.
     fn loses(&self) -> bool {
         let percent = self.shared.condition().loses;
         percent > 0 && self.chance(|chance| chance.random_range(0..100)) < percent
     }
 
-    /// How much longer something takes that is sent now.
+    /// Draws the delay of a message that is sent at present.
     pub(crate) fn delay(&self) -> Duration {
         let Condition { delay, jitter, .. } = self.shared.condition();
         if jitter.is_zero() {
@@ -324,7 +323,7 @@ impl Link {
         delay + self.chance(|chance| chance.random_range(Duration::ZERO..=jitter))
     }
 
-    /// How long so many bytes take to get through.
+    /// The time that so many bytes take at the present bandwidth.
     pub(crate) fn takes(&self, bytes: u64) -> Duration {
         let Some(rate) = self.shared.condition().bandwidth else { return Duration::ZERO };
         Duration::from_nanos(bytes.saturating_mul(1_000_000_000) / u64::from(rate.get()))
@@ -334,32 +333,32 @@ impl Link {
         draw(&mut self.shared.chance.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is opened now is open since then.
+    /// The state of the link for a connection that is opened at present.
     pub(crate) fn birth(&self) -> Birth {
         Birth(self.shared.condition().past)
     }
 
-    /// Ends when a new connection is answered.
+    /// Waits until new connections are answered.
     pub(crate) async fn answers_new(&self) {
         self.shared.wait_for(|now| !now.drops_new).await;
     }
 
-    /// Ends when the end of a connection is told to its other end.
+    /// Waits until the close of a connection reaches its other end.
     pub(crate) async fn reports_close(&self, birth: Birth) {
         self.shared.wait_for(|now| !now.has_lost_an_end(birth)).await;
     }
 
-    /// Ends when what goes `to` that end comes through.
+    /// Waits until messages `to` that end pass.
     pub(crate) async fn passable(&self, to: End, birth: Birth) {
         self.shared.wait_for(|now| !now.swallows(to) && !now.has_lost_an_end(birth)).await;
     }
 
-    /// Ends when all passes at once.
+    /// Waits until everything passes at once.
     pub(crate) async fn clear(&self, birth: Birth) {
         self.shared.wait_for(|now| now.is_clear(birth)).await;
     }
 
-    /// Ends when not all passes at once any more.
+    /// Waits until not everything passes at once.
     pub(crate) async fn hindered(&self, birth: Birth) {
         self.shared.wait_for(|now| !now.is_clear(birth)).await;
     }
@@ -369,13 +368,13 @@ impl Link {
         self.clock
     }
 
-    /// Ends when what is open since `birth` is open no more.
+    /// Waits until a connection that was opened at `birth` is broken.
     pub(crate) async fn broken(&self, birth: Birth) {
         self.shared.wait_for(|now| now.has_broken(birth)).await;
     }
 }
 
-/// A fault in force; dropping it heals the link of it.
+/// A fault in force. Dropping the guard ends it.
 #[derive(Debug)]
 #[must_use = "the fault ends when the guard is dropped"]
 pub struct LinkGuard {
@@ -391,11 +390,11 @@ impl Drop for LinkGuard {
     }
 }
 
-/// The tower service that lets requests and answers pass a link.
+/// The tower service that sends requests and answers over a link.
 #[derive(Clone, Debug)]
 pub struct LinkService<S> {
     link: Link,
-    /// Where the service is.
+    /// The end of the link at which the service is.
     at: End,
     inner: S,
 }

@@ -1,4 +1,4 @@
-//! How the body of a response passes a link: whole at once, or event by event for a watch.
+//! Carries the body of a response over a link: at once, or event by event for a watch.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,16 +11,16 @@ use tower::BoxError;
 
 use crate::link::{Birth, Link, LinkError};
 
-/// How many events may be on their way at once before the sender has to wait.
+/// The number of events on their way at which the sender has to wait.
 const EVENTS_UNDER_WAY: usize = 1024;
 
-/// A response's body that has passed a link, or is passing it.
+/// The body of a response that passes a link.
 pub struct LinkBody(Passage);
 
 enum Passage {
-    /// A body of known length came over with its head.
+    /// A body of known length, which arrived together with the head of the response.
     Whole(Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>),
-    /// A watch: every event passes the link on its own, in order.
+    /// A watch: each event passes the link by itself, in order.
     Events(BoxStream<'static, Result<Frame<Bytes>, BoxError>>),
 }
 
@@ -37,7 +37,7 @@ impl LinkBody {
     }
 }
 
-/// The frames of `body` as they come over. A reset ends them with an error.
+/// The frames of `body` as they arrive. A reset ends them with an error.
 fn events<B>(link: Link, birth: Birth, body: B) -> BoxStream<'static, Result<Frame<Bytes>, BoxError>>
 where
     B: Body<Data = Bytes> + Send + 'static,

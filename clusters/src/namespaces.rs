@@ -1,6 +1,6 @@
-//! The end of namespaces in an API server that has no controllers: what is in them is deleted, and then they go.
+//! A namespace controller for bare API servers: empties deleted namespaces and removes them.
 //!
-//! The embedded API server does that by itself.
+//! The embedded API server has one of its own.
 
 use std::pin::pin;
 
@@ -16,7 +16,7 @@ use kube::{Client, ResourceExt};
 
 use crate::deployments::{AGAIN_AFTER, Steady};
 
-/// Lets namespaces go that are deleted, one after another. Never ends.
+/// Finalizes deleted namespaces, one after another. Never ends.
 pub(crate) async fn run_namespaces(client: Client) {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let mut events = pin!(watcher::watcher(namespaces, watcher::Config::default()).backoff(Steady));
@@ -25,14 +25,14 @@ pub(crate) async fn run_namespaces(client: Client) {
         if namespace.metadata.deletion_timestamp.is_none() {
             continue;
         }
-        // An API server that is away, or holds something back, is asked again.
+        // A request that fails, or an object that stays because of a finalizer, is tried again.
         while !end(&client, &namespace.name_any()).await.unwrap_or_default() {
             tokio::time::sleep(AGAIN_AFTER).await;
         }
     }
 }
 
-/// Deletes what is in the namespace of this name, and lets it go if nothing was left. Whether it is gone.
+/// Deletes the objects in a namespace, and finalizes it if there are none. Returns whether it is gone.
 async fn end(client: &Client, name: &str) -> kube::Result<bool> {
     let Some(mut namespace) = Api::<Namespace>::all(client.clone()).get_opt(name).await? else {
         return Ok(true);

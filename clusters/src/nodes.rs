@@ -19,7 +19,7 @@ const RENEWED_EVERY: Duration = Duration::from_secs(10);
 const LEASE_SECONDS: u32 = 40;
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
-/// Makes the Nodes called `names` and keeps them alive. Never ends.
+/// Creates the Nodes called `names` and renews their Leases. Never ends.
 pub(crate) async fn run_nodes(client: Client, clock: Clock, names: Vec<String>) {
     let nodes: Api<Node> = Api::all(client.clone());
     let leases: Api<Lease> = Api::namespaced(client, LEASE_NAMESPACE);
@@ -30,18 +30,18 @@ pub(crate) async fn run_nodes(client: Client, clock: Clock, names: Vec<String>) 
         clock.sleep(RENEWED_EVERY).await;
         for name in &names {
             match renew(&leases, name, clock.now()).await {
-                // An API server outside of this process may have forgotten everything.
+                // An API server outside this process may have lost all objects.
                 Err(Error::Api(status)) if status.is_not_found() => {
                     register(&nodes, &leases, clock, name).await;
                 }
-                // One that is away now is asked again at the next renewal, as a kubelet does.
+                // A request that fails is repeated at the next renewal, as a kubelet does.
                 _ => {}
             }
         }
     }
 }
 
-/// Renews a Lease. The answer is not read: there are more of these than of all other writes.
+/// Renews a Lease. The answer is not parsed, because these are more than all other writes together.
 async fn renew(leases: &Api<Lease>, name: &str, now: Timestamp) -> Result<(), Error> {
     let renewal = Patch::Merge(json!({ "spec": { "renewTime": micro_time(now) } }));
     let request = Request::new(leases.resource_url()).patch(name, &PatchParams::default(), &renewal);
@@ -49,13 +49,13 @@ async fn renew(leases: &Api<Lease>, name: &str, now: Timestamp) -> Result<(), Er
     leases.clone().into_client().request_text(request).await.map(drop)
 }
 
-/// Makes a Node that is ready, and its Lease.
+/// Creates a Node that is ready, and its Lease.
 async fn register(nodes: &Api<Node>, leases: &Api<Lease>, clock: Clock, name: &str) {
     create(nodes, clock, || node(name, clock.now())).await;
-    // Admission taints a new Node; the node lifecycle controller takes that away from one that is ready.
+    // Admission taints a new Node; the node lifecycle controller removes the taint from one that is ready.
     let untaint = json!({ "spec": { "taints": null } });
     while let Err(error) = nodes.patch(name, &PatchParams::default(), &Patch::Merge(&untaint)).await {
-        // Somebody has deleted it meanwhile.
+        // It was deleted meanwhile.
         if matches!(&error, Error::Api(status) if status.is_not_found()) {
             return;
         }
@@ -64,7 +64,7 @@ async fn register(nodes: &Api<Node>, leases: &Api<Lease>, clock: Clock, name: &s
     create(leases, clock, || lease(name, clock.now())).await;
 }
 
-/// Creates what is not there yet.
+/// Creates an object unless it exists.
 async fn create<K>(api: &Api<K>, clock: Clock, object: impl Fn() -> Value)
 where
     K: kube::Resource + Clone + std::fmt::Debug + DeserializeOwned + serde::Serialize,
@@ -74,7 +74,7 @@ where
         match api.create(&PostParams::default(), &object).await {
             Ok(_) => return,
             Err(Error::Api(status)) if status.is_already_exists() => return,
-            // An API server that begins has no namespaces yet, and may be away for a while.
+            // An API server that has just started has no namespaces yet, and may not answer for a while.
             Err(_) => clock.sleep(AGAIN_AFTER).await,
         }
     }
@@ -115,7 +115,7 @@ fn lease(name: &str, now: Timestamp) -> Value {
     })
 }
 
-/// `metav1.MicroTime`: six decimals, always.
+/// Formats a `metav1.MicroTime`, which always has six decimals.
 fn micro_time(time: Timestamp) -> String {
     format!("{time:.6}")
 }

@@ -1,7 +1,7 @@
-//! One direction of a connection through a door: what is said there, carried as the link lets it.
+//! Relays one direction of a TCP connection, with the faults of a link.
 //!
-//! While nothing is wrong with the link, it goes straight through (on Linux, what is much does not even come up from the
-//! kernel: `splice.rs`). As soon as anything is, each piece is given the time at which it is there.
+//! While the link has no fault, bytes are copied straight through (on Linux, large transfers stay in the kernel:
+//! `splice.rs`). While it has one, each chunk gets the time at which it may arrive.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -17,36 +17,36 @@ use crate::link::{Birth, End, Link};
 #[cfg(target_os = "linux")]
 use crate::splice;
 
-/// So much is read at once.
+/// The most bytes that are read at once.
 const CHUNK: usize = 64 * 1024;
 
-/// So many pieces may be under way where something is wrong.
+/// The most chunks under way while the link has a fault.
 const UNDER_WAY: usize = 64;
 
-/// What is carried, and where to.
+/// One direction of a connection.
 pub(crate) struct Relay<'a> {
     pub link: &'a Link,
-    /// When the connection was made.
+    /// The state of the link when the connection was made.
     pub birth: Birth,
     pub from: ReadHalf<'a>,
     pub to: WriteHalf<'a>,
-    /// Where `to` leads.
+    /// The end of the link that `to` leads to.
     pub end: End,
 }
 
-/// Why something stopped going straight through.
+/// Why copying straight through stopped.
 pub(crate) enum Stopped {
-    /// Its sender has said all.
+    /// The sender has closed its side.
     Ended,
-    /// Something is wrong with the link; this was read and is not there yet.
+    /// The link has a fault now; these bytes were read and are not written yet.
     Hindered(Bytes),
 }
 
-/// When something is there at the earliest, by the time since the start of the clock.
+/// A chunk with the earliest time of its arrival, since the start of the clock.
 type Parcel = (Duration, Bytes);
 
 impl Relay<'_> {
-    /// Carries until the sender has said all.
+    /// Relays until the sender closes its side.
     pub(crate) async fn run(mut self) -> io::Result<()> {
         while let Stopped::Hindered(left) = self.straight().await? {
             if self.delayed(left).await? {
@@ -57,7 +57,7 @@ impl Relay<'_> {
         self.to.shutdown().await
     }
 
-    /// Carries while nothing is wrong.
+    /// Copies while the link has no fault.
     async fn straight(&mut self) -> io::Result<Stopped> {
         let link = self.link;
         let mut hindered = pin!(link.hindered(self.birth));
@@ -98,7 +98,7 @@ impl Relay<'_> {
         Ok(None)
     }
 
-    /// Carries `left`, and what comes, while something is wrong. Answers whether the sender has said all.
+    /// Relays `left` and the bytes that follow while the link has a fault. Returns whether the sender has closed its side.
     async fn delayed(&mut self, left: Bytes) -> io::Result<bool> {
         let (under_way, arriving) = mpsc::channel(UNDER_WAY);
         let (link, birth) = (self.link, self.birth);
@@ -141,7 +141,7 @@ async fn hand_over(
     mut arriving: mpsc::Receiver<Parcel>,
     (to, end): (&mut WriteHalf<'_>, End),
 ) -> io::Result<()> {
-    // When what came before has got through.
+    // The time at which the chunk before has passed.
     let mut free = Duration::ZERO;
     while let Some((due, chunk)) = arriving.recv().await {
         free = due.max(free) + link.takes(chunk.len() as u64);

@@ -1,6 +1,6 @@
-//! A member as a program of its own: the embedded API server behind HTTPS, with the simulated inside.
+//! A member as a separate program: the embedded API server behind HTTPS, with simulated workloads.
 //!
-//! Who starts the program, and where, is left to providers.
+//! Providers start the program.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -17,23 +17,23 @@ use crate::deployments::StartUpSetting;
 use crate::external::{SETTINGS, START_UP};
 use crate::fleet::{MemberSpec, run_workloads, seed_of};
 
-/// By what a member is known, and whom it knows, where that is not left to chance.
+/// The keys, names and tokens of a member that are given and not generated.
 #[derive(Clone, Debug, Default)]
 pub struct Standing {
-    /// The keys that it had before.
+    /// The keys that it had before a restart.
     pub keys: Option<Keys>,
-    /// Host names and addresses by which it is reached, beside those that every server has.
+    /// Host names and addresses for its certificate, besides those that every server has.
     pub names: Vec<String>,
-    /// The certificate that it shows, and no other.
+    /// The certificate that it presents instead of a generated one.
     pub identity: Option<Identity>,
-    /// Who shows which bearer token.
+    /// The bearer tokens, with their users.
     pub tokens: Vec<(String, User)>,
-    /// It is an API server and nothing else: no controllers, and no inside. Who may do what is for RBAC to say.
+    /// Whether it is an API server and nothing else: without controllers and workloads, and with RBAC.
     pub is_bare: bool,
 }
 
 impl Standing {
-    /// With a token by which machines join it.
+    /// Adds a token by which machines join it.
     #[must_use]
     pub fn join_token(mut self, token: Option<String>) -> Self {
         self.tokens.extend(token.map(|token| (token, User::new(JOINING.0, [JOINING.1]))));
@@ -41,7 +41,7 @@ impl Standing {
     }
 }
 
-/// Who shows such a token.
+/// The user and group of such a token.
 const JOINING: (&str, &str) = ("system:bootstrap:capsize", "system:bootstrappers");
 
 /// A member that listens. Dropping it cuts all connections.
@@ -54,7 +54,7 @@ impl Served {
     /// Starts the member that `spec` describes on `address`.
     ///
     /// # Errors
-    /// When the address cannot be had, or the keys are none.
+    /// The address is not available, or the keys are malformed.
     pub async fn start(
         run: Simulation,
         spec: &MemberSpec,
@@ -83,18 +83,18 @@ impl Served {
         Ok(Self { listening: listener.bind(address).await?, _inside: inside })
     }
 
-    /// How it is reached.
+    /// Its server, with URL and credentials.
     pub fn listening(&self) -> &Listening {
         &self.listening
     }
 
-    /// Stops it, after the answers that are under way.
+    /// Stops it after the answers that are under way are sent.
     pub async fn stop(self) {
         self.listening.stop().await;
     }
 }
 
-/// Sets what the annotation says. Never ends.
+/// Applies each change of the annotation to the setting. Never ends.
 async fn follow_setting(client: Client, setting: StartUpSetting) {
     let mut states = pin!(watcher::watch_object(Api::<Namespace>::all(client), SETTINGS).default_backoff());
     while let Some(state) = states.next().await {

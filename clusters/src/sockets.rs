@@ -1,4 +1,4 @@
-//! A fleet as programs of their own reach it: the control plane over HTTPS, and each member through a door in its link.
+//! The sockets by which programs outside this process reach a control plane and its members.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -15,20 +15,20 @@ pub struct Sockets {
     members: BTreeMap<String, Reached>,
 }
 
-/// How a program reaches a member, and what it has to show there.
+/// How a program reaches a member, and the credentials for it.
 pub struct Reached {
     endpoint: String,
     authority: String,
     token: String,
-    /// What stands behind a member of this process.
+    /// The server and the proxies of an embedded member.
     _open: Option<(Listening, Option<ApiFaultProxy>, TcpLinkProxy)>,
 }
 
 impl Sockets {
-    /// Opens them on free ports of this machine's loopback. Needs a tokio runtime with I/O around it: no simulation.
+    /// Opens them on free ports of this machine's loopback. Needs a tokio runtime with I/O, so it cannot run in a simulation.
     ///
     /// # Errors
-    /// When there is no free port, or no certificate can be made.
+    /// There is no free port, or no certificate can be made.
     pub async fn open(fleet: &Fleet) -> Result<Self, ListenError> {
         let control_plane = fleet.control_plane().listen((Ipv4Addr::LOCALHOST, 0)).await?;
         let mut members = BTreeMap::new();
@@ -38,13 +38,13 @@ impl Sockets {
         Ok(Self { control_plane, members })
     }
 
-    /// A kubeconfig (YAML) of an administrator of the control plane. There are keys in it.
+    /// A kubeconfig (YAML) of an administrator of the control plane. It holds keys.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
         self.control_plane.kubeconfig()
     }
 
-    /// How the member called `name` is reached.
+    /// The way to the member called `name`.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&Reached> {
         self.members.get(name)

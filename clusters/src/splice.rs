@@ -1,4 +1,4 @@
-//! From one socket to another without coming up from the kernel (Linux), by way of a pipe.
+//! Moves bytes from one socket to another inside the kernel (Linux), through a pipe.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,17 +10,17 @@ use tokio::net::TcpStream;
 
 use crate::relay::Stopped;
 
-/// What a pipe holds at most: what anybody may ask for.
+/// The capacity of the pipe: the largest that unprivileged users may set.
 const ROOM: usize = 1 << 20;
 
-/// Carries what comes from one until it has said all, or is `hindered`. `None` where the machine has no room for pipes.
+/// Moves bytes until the sender closes its side, or `hindered` ends. Returns `None` where no pipe can be made.
 pub(crate) async fn carry(
     from: &TcpStream,
     to: &TcpStream,
     mut hindered: Pin<&mut impl Future<Output = ()>>,
 ) -> io::Result<Option<Stopped>> {
     let Ok((reader, writer)) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC) else { return Ok(None) };
-    // A smaller one does as well, in more turns.
+    // A smaller pipe works too, with more system calls.
     let _ = fcntl_setpipe_size(&writer, ROOM);
     let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
     loop {
@@ -44,7 +44,7 @@ pub(crate) async fn carry(
     }
 }
 
-/// What is in the pipe.
+/// Reads the bytes that are left in the pipe.
 fn rest(reader: &OwnedFd, left: usize) -> io::Result<bytes::Bytes> {
     let mut rest = vec![0; left];
     let mut read = 0;

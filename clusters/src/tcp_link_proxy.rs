@@ -1,6 +1,6 @@
-//! A link for programs of their own: TCP connections that come in here go on to a server, as far as the link lets them.
+//! A TCP proxy that applies the faults of a link to the connections of programs outside this process.
 //!
-//! It knows nothing of what is said on them. What is wrong with the link is said in `link.rs`; `pump.rs` carries what is said.
+//! It forwards bytes and does not parse them. `link.rs` has the faults, `relay.rs` carries the bytes of one direction.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,10 +12,10 @@ use tokio::task::JoinSet;
 use crate::link::{End, Link};
 use crate::relay::Relay;
 
-/// How long it waits when the machine has no room for one more connection.
+/// Pause after a connection could not be accepted, as when too many files are open.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A way through a link. Dropping it cuts its connections, and no more come.
+/// A listening proxy on a link. Dropping it cuts its connections and stops listening.
 #[derive(Debug)]
 #[must_use = "the proxy closes when it is dropped"]
 pub struct TcpLinkProxy {
@@ -24,14 +24,14 @@ pub struct TcpLinkProxy {
 }
 
 impl TcpLinkProxy {
-    /// Opens a door on a free port of this machine's loopback. Connections to it reach `server` through `link`. Needs a
+    /// Listens on a free port of this machine's loopback. Connections to it reach `server` through `link`. Needs a
     /// tokio runtime with I/O around it: no simulation.
     ///
-    /// While the link is refused, connections are reset: those that there are, and new ones as soon as they are made. What
-    /// a black hole swallows arrives after the heal, as TCP sends it again.
+    /// While the link refuses, open connections are reset, and new ones as soon as they are made. Bytes that a black hole
+    /// drops arrive after its end, as TCP sends them again.
     ///
     /// # Errors
-    /// When there is no free port.
+    /// There is no free port.
     pub async fn open(link: Link, server: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
@@ -40,7 +40,7 @@ impl TcpLinkProxy {
         Ok(Self { address, _task: task })
     }
 
-    /// Where it is.
+    /// Its address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -53,7 +53,7 @@ async fn accept(listener: TcpListener, link: Link, server: SocketAddr) {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((client, _)) => drop(connections.spawn(pass(link.clone(), client, server))),
-                // There are too many files open, or the client has left already.
+                // Too many files are open, or the client has closed the connection already.
                 Err(_) => link.clock().sleep(PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
@@ -61,7 +61,7 @@ async fn accept(listener: TcpListener, link: Link, server: SocketAddr) {
     }
 }
 
-/// Carries one connection until either end closes it, or the link is refused.
+/// Relays one connection until either end closes it, or the link breaks it.
 async fn pass(link: Link, mut client: TcpStream, server: SocketAddr) {
     let birth = link.birth();
     let mut onward = None;
@@ -79,7 +79,7 @@ async fn pass(link: Link, mut client: TcpStream, server: SocketAddr) {
         let (from_server, to_server) = server.split();
         let there = Relay { link: &link, birth, from: from_client, to: to_server, end: End::Member };
         let back = Relay { link: &link, birth, from: from_server, to: to_client, end: End::ControlPlane };
-        // One end that has said all does not keep the other from answering.
+        // An end that has sent everything can still receive the answer.
         tokio::try_join!(there.run(), back.run()).map(drop)
     };
     let ended = tokio::select! {
@@ -88,17 +88,17 @@ async fn pass(link: Link, mut client: TcpStream, server: SocketAddr) {
         ended = carried => ended,
     };
     if ended.is_err() {
-        // A reset in the place of an orderly end: the other end sees it at once.
+        // A reset instead of an orderly close, so that the other end notices at once.
         for stream in std::iter::once(&client).chain(&onward) {
             let _gone = stream.set_zero_linger();
         }
     }
 }
 
-/// Sends on a connection as fast as the other end reads. Machines may be set up to pace what they send (BBR), and do that on loopback as
-/// well, where it only costs: how narrow a link is, scenarios say.
+/// Turns off pacing (BBR) on a connection. Some machines pace on loopback too, which would limit a link whose bandwidth only
+/// scenarios should limit.
 pub fn disable_pacing(stream: &TcpStream) {
-    // Where a machine does not leave that to its users, it is as it was.
+    // A machine that does not allow this keeps its setting.
     #[cfg(target_os = "linux")]
     let _ = rustix::net::sockopt::set_tcp_congestion(stream, "reno");
     #[cfg(not(target_os = "linux"))]
@@ -116,11 +116,11 @@ mod tests {
     use super::*;
     use crate::link::{Direction, LinkFault};
 
-    /// No answer comes within this where none may come; every other wait is longer.
+    /// A test that expects silence waits this long; every other wait is longer.
     const SILENCE: Duration = Duration::from_millis(200);
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// A server that says everything twice, behind a door.
+    /// A server that repeats each word, behind a proxy.
     async fn echo_twice(link: &Link) -> (TcpLinkProxy, JoinSet<()>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -156,16 +156,16 @@ mod tests {
         stream
     }
 
-    /// Whether a new connection is good for anything.
+    /// Whether a new connection gets an answer.
     async fn answers(proxy: &TcpLinkProxy) -> bool {
-        // It may be reset before it is known to be made.
+        // It may be reset before the client knows that it is open.
         let Ok(mut stream) = TcpStream::connect(proxy.address()).await else { return false };
         let _reset = stream.write_all(b"ahoy").await;
         answer(&mut stream).await.is_ok()
     }
 
     #[test]
-    fn a_reset_ends_what_is_open_and_nothing_that_comes() {
+    fn a_reset_ends_open_connections_and_no_new_ones() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
             let mut stream = open(&proxy).await;
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn new_connections_are_refused_and_the_old_stay() {
+    fn new_connections_are_refused_while_open_ones_stay() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
             let mut stream = open(&proxy).await;
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_of_a_hundred_connections_are_lost() {
+    fn a_percentage_of_new_connections_is_lost() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
             let _fault = link.apply(LinkFault::Lose(30));
@@ -203,13 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_link_takes_its_time_for_much() {
+    fn a_link_with_little_bandwidth_delays_large_transfers() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
             let mut stream = open(&proxy).await;
             let _fault = link.apply(LinkFault::Bandwidth(10_000.try_into().unwrap()));
             let before = link.clock().elapsed();
-            // 2000 bytes there at 10 kB/s, and 4000 back, of which the first are on their way early.
+            // 2000 bytes to the server at 10 kB/s, and 4000 back, of which the first start early.
             stream.write_all(&b"ahoy".repeat(500)).await.unwrap();
             for _ in 0..500 {
                 answer(&mut stream).await.unwrap();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_half_open_is_silent_until_it_is_reset_and_what_is_new_works() {
+    fn half_open_connections_are_silent_until_they_are_reset_and_new_ones_work() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
             let (mut said, mut ended) = (open(&proxy).await, open(&proxy).await);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn new_connections_wait_for_an_answer_and_the_old_stay() {
+    fn new_connections_wait_for_an_answer_while_open_ones_stay() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
             let mut old = open(&proxy).await;
@@ -258,9 +258,9 @@ mod tests {
         });
     }
 
-    /// What is under way when a fault comes and goes is neither lost nor told twice, and nothing overtakes it.
+    /// Bytes under way when a fault begins or ends are not lost, repeated or reordered.
     #[test]
-    fn much_that_is_said_comes_through_whatever_begins_and_ends_meanwhile() {
+    fn a_large_transfer_arrives_intact_while_faults_begin_and_end() {
         const ALL: usize = 48 << 20;
         let number = |at: usize| (at / 4 % (1 << 24)) as u32;
         with_link(|link| async move {
@@ -273,7 +273,7 @@ mod tests {
             saying.spawn(async move {
                 stream.write_all(&said).await.unwrap();
                 stream.shutdown().await.unwrap();
-                // Until the other end has read all.
+                // Waits until the other end has read everything.
                 let _ended = stream.read(&mut [0]).await;
             });
             let faults = [
@@ -284,7 +284,7 @@ mod tests {
             let (mut faults, mut fault, mut next) = (faults.into_iter().cycle(), None, 1 << 20);
             let (mut buffer, mut read, mut heard) = (vec![0; 256 << 10], 0, Vec::with_capacity(ALL));
             loop {
-                // What is swallowed comes when the fault has ended.
+                // Dropped bytes arrive when the fault has ended.
                 match timeout(Duration::from_millis(20), taken.read(&mut buffer)).await {
                     Ok(Ok(0)) => break,
                     Ok(more) => read = more.unwrap(),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_overtakes_nothing() {
+    fn jitter_keeps_the_order() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
             let mut stream = open(&proxy).await;
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_last_arrives_although_its_sender_has_gone() {
+    fn the_last_bytes_arrive_although_their_sender_has_closed() {
         const LAST: usize = 1 << 20;
         with_link(|link| async move {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_comes_through_and_the_answer_too() {
+    fn requests_and_answers_pass_a_link_without_faults() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
             let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_black_hole_swallows_arrives_after_the_heal() {
+    fn bytes_that_a_black_hole_drops_arrive_after_its_end() {
         for direction in [Direction::Both, Direction::ToMember, Direction::FromMember] {
             with_link(|link| async move {
                 let (proxy, _server) = echo_twice(&link).await;
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_link_resets_what_is_open_and_what_comes() {
+    fn a_refused_link_resets_open_and_new_connections() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
             let mut open = TcpStream::connect(proxy.address()).await.unwrap();
@@ -385,13 +385,13 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_link_takes_its_time_there_and_back_and_no_more_for_much() {
+    fn a_delay_applies_once_to_each_direction_however_many_words_are_sent() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
             let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
             let _fault = link.apply(LinkFault::Delay(Duration::from_millis(100)));
             let before = link.clock().elapsed();
-            // Words that are under way do not wait for one another.
+            // Words under way do not wait for each other.
             for _ in 0..50 {
                 stream.write_all(b"ahoy").await.unwrap();
             }

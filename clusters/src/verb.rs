@@ -1,4 +1,4 @@
-//! What a request asks of an API server, in its own words.
+//! The verb of a request to an API server, as Kubernetes names it.
 
 use http::{Method, Uri};
 use serde::{Deserialize, Serialize};
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Verb {
-    /// One object, or what is no object at all: health, discovery.
+    /// Read one object, or something that is no object, as health or discovery.
     Get,
-    /// All objects of a kind.
+    /// Read all objects of a kind.
     List,
-    /// What becomes of them.
+    /// Watch the changes of objects.
     Watch,
-    /// A new one.
+    /// Create an object.
     Create,
-    /// One in the place of another.
+    /// Replace an object.
     Update,
-    /// A change.
+    /// Patch an object.
     Patch,
-    /// One or all fewer.
+    /// Delete one object or several.
     Delete,
 }
 
 impl Verb {
-    /// That of a request.
+    /// The verb of a request with this method and URL.
     #[must_use]
     pub fn of(method: &Method, uri: &Uri) -> Self {
         match *method {
@@ -38,7 +38,7 @@ impl Verb {
         }
     }
 
-    /// Whether it changes anything.
+    /// Whether it changes objects.
     #[must_use]
     pub fn writes(self) -> bool {
         !matches!(self, Self::Get | Self::List | Self::Watch)
@@ -49,7 +49,7 @@ fn watches(query: &str) -> bool {
     query.split('&').any(|each| matches!(each, "watch=true" | "watch=1"))
 }
 
-/// Whether the objects of a kind are there, all or those of a namespace.
+/// Whether the path is that of all objects of a kind, or of those in a namespace.
 fn is_of_all(path: &str) -> bool {
     let mut words: Vec<&str> = path.split('/').filter(|word| !word.is_empty()).collect();
     let of_group = match words.first() {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_told_by_its_method_its_path_and_its_query() {
+    fn the_verb_follows_from_method_path_and_query() {
         let cases = [
             ("GET", "/readyz", Verb::Get),
             ("GET", "/apis/apps/v1", Verb::Get),

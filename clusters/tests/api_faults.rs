@@ -1,4 +1,4 @@
-//! What those see of an API server in trouble who come through its gate.
+//! The effects of API faults on requests, and their absence for direct requests.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A gate, what is behind it, and how that is seen through it.
+/// The faults of a new server, a direct client, and a client with the faults.
 fn server() -> (ApiFaults, Api<ConfigMap>, Api<ConfigMap>) {
     let clock = Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap());
     let server = ApiServer::builder(clock, Seed(1).stream("test")).build();
@@ -74,7 +74,7 @@ async fn requests_are_slow_and_events_late() {
     assert!(matches!(events.next().await, Some(Ok(WatchEvent::Added(_)))));
     assert_eq!(before.elapsed(), 3 * SECOND);
     drop(lag);
-    // What is on its way is not overtaken.
+    // Events that are on their way keep their order.
     tokio::time::sleep(3 * SECOND).await;
     while events.next().now_or_never().is_some() {}
     create(&inside, "c").await.unwrap();

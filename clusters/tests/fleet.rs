@@ -1,4 +1,4 @@
-//! What a member does inside, as its own API tells and as the control plane sees it through the link.
+//! The simulated workloads of a member, observed directly and by the control plane over the link.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
@@ -187,7 +187,7 @@ fn a_member_that_is_restored_goes_on_from_what_it_held() {
         assert_eq!(status(&api).await.ready_replicas, None);
         run.clock.sleep(2 * SECOND).await;
         assert_eq!(status(&api).await.ready_replicas, Some(2));
-        // What comes later than that is seen to as well.
+        // Later changes are handled as well.
         let more = Patch::Merge(json!({"spec": {"replicas": 3}}));
         api.patch("web", &PatchParams::default(), &more).await.unwrap();
         run.clock.sleep(2 * SECOND).await;

@@ -1,4 +1,4 @@
-//! What a broken link does to requests and watches, seen from the control plane's side.
+//! The effects of link faults on requests and watches, observed from the control plane.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
@@ -44,7 +44,7 @@ async fn ask_end(link: &Link, member: bool, seen: &Arc<AtomicUsize>) -> Result<B
 
 type Events = mpsc::UnboundedSender<Result<Frame<Bytes>, Infallible>>;
 
-/// Opens a watch through the link; what is put into the sender are its events.
+/// Opens a watch over the link. Messages to the sender become its events.
 async fn watch(link: &Link) -> (Events, LinkBody) {
     let (sender, receiver) = mpsc::unbounded();
     let receiver = Arc::new(Mutex::new(Some(receiver)));

@@ -1,4 +1,4 @@
-//! What a door costs: how much later an answer comes through one, how much gets through, and what it adds to read requests.
+//! Latency and throughput of the proxy on a link, and the latency of the proxy that injects API faults.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -19,8 +19,13 @@ use crate::exit::Trouble;
 
 /// The rows.
 pub(crate) const ROWS: [Row; 3] = [
-    Row { what: "a door, added to a request (p50)", promise: "at most 0.2 ms", alone: false, measure: added },
-    Row { what: "a door, bytes through it", promise: "at least 2 GB/s", alone: false, measure: passed },
+    Row {
+        what: "a link proxy, added to a request (p50)",
+        promise: "at most 0.2 ms",
+        alone: false,
+        measure: added,
+    },
+    Row { what: "a link proxy, bytes through it", promise: "at least 2 GB/s", alone: false, measure: passed },
     Row {
         what: "a reader of requests, added to one (p50)",
         promise: "at most 0.2 ms",
@@ -92,7 +97,7 @@ fn in_ms(duration: Duration) -> String {
     format!("{:.3} ms", duration.as_secs_f64() * 1000.0)
 }
 
-/// Measures with a server, which is there directly and behind a door.
+/// Measures with a server that is reached directly and through a link proxy.
 fn measured<F>(measure: impl FnOnce(SocketAddr, SocketAddr) -> F) -> Result<String, Trouble>
 where
     F: Future<Output = io::Result<String>>,
@@ -108,7 +113,7 @@ where
         let door = TcpLinkProxy::open(Link::new(run.clock, run.seed.stream("link")), server).await?;
         measure(server, door.address()).await
     });
-    measured.flatten().map_err(|error| Trouble::Environment(miette!("cannot measure a door: {error}")))
+    measured.flatten().map_err(|error| Trouble::Environment(miette!("cannot measure a link proxy: {error}")))
 }
 
 /// Answers a message with as long a one, and a longer text with one byte at its end.

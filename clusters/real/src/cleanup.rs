@@ -1,4 +1,4 @@
-//! The reaper: undoes what runs left that did not end by themselves.
+//! Removes the resources that killed runs have left, by their journals.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,36 +16,36 @@ use crate::leftover::{Found, Leftover};
 use crate::run_id::RunId;
 use crate::{kubeconfig, process};
 
-/// What Docker has may take so long to be gone, and is looked for so often.
+/// The time limit for Docker to remove resources, and the pause between two looks.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// After so many looks at which nothing was there, nothing comes any more: a busy Docker was seen to take over half a second
-/// for a network that a killed run had asked for.
+/// The number of looks without a resource after which none is expected: a busy Docker was observed to take over half a second
+/// for a network that a killed run had requested.
 const LOOKS_IN_VAIN: u32 = 12;
 
-/// What was done.
+/// The result of a cleanup.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CleanUpReport {
-    /// What was undone.
+    /// The resources that were removed.
     pub removed: Vec<Resource>,
-    /// What could not be, and why. It stays in its journal.
+    /// The resources that could not be removed, with the reasons. They stay in their journals.
     pub failed: Vec<(Resource, String)>,
-    /// Why journals stay, or parts of them, with their files and lines.
+    /// The reasons why journals, or parts of them, are kept, with file and line.
     pub kept: Vec<String>,
 }
 
-/// Undoes what the journals in `folder` say of runs that are surely over, and removes what Docker has with the marks of these
-/// runs: it may have been made after the end of a run that had asked for it. Nothing is removed that does not carry the mark
-/// of the run whose journal names it.
+/// Removes the resources that the journals in `folder` name for runs that are surely over, and all resources in Docker with the
+/// identity of these runs: Docker may have made them after the end of the run that requested them. A resource without the
+/// identity of the run whose journal names it is never removed.
 ///
 /// # Errors
-/// When the folder is not this user's alone, or the journals cannot be read.
+/// The folder is not accessible to this user alone, or a journal cannot be read.
 pub async fn clean_up(folder: &Path) -> io::Result<CleanUpReport> {
     clean_up_by(folder, &Engine::address(), Clock::real()).await
 }
 
-/// As [`heal`], by the Docker at an address.
+/// As [`clean_up`], with the address of Docker and a clock.
 async fn clean_up_by(folder: &Path, docker: &str, clock: Clock) -> io::Result<CleanUpReport> {
     let Found { left: mut journals, kept } = Found::look(folder)?;
     let mut report = CleanUpReport { kept, ..CleanUpReport::default() };
@@ -79,7 +79,7 @@ async fn clean_up_by(folder: &Path, docker: &str, clock: Clock) -> io::Result<Cl
     Ok(report)
 }
 
-/// What journals say of Docker, with the run.
+/// The Docker resources of journals, each with its run.
 fn dockers(journals: &[Leftover]) -> Vec<(RunId, Resource)> {
     let is_one = |resource: &&Resource| {
         matches!(resource, Resource::Network(_) | Resource::Volume(_) | Resource::Container(_))
@@ -91,7 +91,7 @@ fn dockers(journals: &[Leftover]) -> Vec<(RunId, Resource)> {
     journals.iter().flat_map(of).collect()
 }
 
-/// Undoes what is not Docker's.
+/// Removes a resource outside Docker.
 async fn undo(run: &RunId, resource: &Resource) -> Option<Result<(), String>> {
     Some(match resource {
         Resource::Folder(path) => remove_folder(run, path),
@@ -101,7 +101,7 @@ async fn undo(run: &RunId, resource: &Resource) -> Option<Result<(), String>> {
     })
 }
 
-/// Removes a folder whose name carries the mark of the run.
+/// Removes a folder whose name carries the identity of the run.
 fn remove_folder(run: &RunId, path: &Path) -> Result<(), String> {
     let metadata = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -115,12 +115,12 @@ fn remove_folder(run: &RunId, path: &Path) -> Result<(), String> {
     fs::remove_dir_all(path).map_err(|error| error.to_string())
 }
 
-/// Removes what Docker has of runs that are over, look after look.
+/// Removes Docker resources of runs that are over, in repeated looks.
 struct Sweep<'a> {
     engine: &'a Engine,
     journals: &'a mut [Leftover],
     report: &'a mut CleanUpReport,
-    /// The runs all of whose things go, also those that no journal names: their journals are understood to the end.
+    /// The runs of which resources are removed that their journals do not name, too: those whose journals were read completely.
     whole: BTreeSet<RunId>,
 }
 
@@ -132,13 +132,13 @@ impl<'a> Sweep<'a> {
     }
 
     async fn run(mut self, clock: Clock) -> io::Result<()> {
-        // What a killed run asked for last may be under way, and cannot be removed before it is there.
+        // The last resource that a killed run requested may not exist yet.
         let left = until_nothing_comes(clock, async || self.look().await).await?;
         self.report.failed.extend(left);
         Ok(())
     }
 
-    /// Removes what the journals say, which is struck out there, and what carries the mark of one of the runs.
+    /// Removes the resources that the journals name, and those that carry the identity of one of the runs.
     async fn look(&mut self) -> io::Result<Look> {
         let mut resources = dockers(self.journals);
         if let Ok(marked) = self.engine.marked().await {
@@ -165,7 +165,7 @@ impl<'a> Sweep<'a> {
         Ok(look)
     }
 
-    /// Strikes a line out of the journal of a run, which may have to stay for it.
+    /// Strikes a resource out of the journal of a run; the journal stays if `stays` is set.
     fn strike(&mut self, run: &RunId, resource: &Resource, stays: bool) {
         for journal in self.journals.iter_mut().filter(|journal| journal.run == *run) {
             journal.stays |= stays && journal.resources.contains(resource);
@@ -174,17 +174,17 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// What came of a look at what Docker has.
+/// The result of one look.
 #[derive(Debug, Default)]
 struct Look {
-    /// Whether anything was there, or said to be.
+    /// Whether a resource exists or is named by a journal.
     found: bool,
-    /// What could not be removed now, and why.
+    /// The resources that could not be removed in this look, with the reasons.
     left: Vec<(Resource, String)>,
 }
 
-/// Looks until nothing has come for a while, or for as long as anybody may wait. Answers what was left at the last look: Docker
-/// refuses for a moment what it is still about.
+/// Looks until no resource has appeared for a while, or until the time limit. Returns the failures of the last look, because
+/// Docker refuses for a moment to remove a resource that it is still working on.
 async fn until_nothing_comes(
     clock: Clock,
     mut look: impl AsyncFnMut() -> io::Result<Look>,

@@ -1,8 +1,8 @@
-//! What a run does to the machine: written down before it is done, and struck out when it is undone.
+//! The journal of a run: resources are written down before they are made, and struck out at the end.
 //!
-//! A journal is a file of JSON lines that its run holds locked. The lock goes with the process, however that ends; so a journal
-//! that can be locked is of a run that is over. The first line has the identity of the run, which everything that the run
-//! makes carries. Journals of runs that are over are read in `leftover.rs`, and undone in `heal.rs`.
+//! A journal is a file of JSON lines that its run holds locked. The lock ends with the process, however that ends, so a journal
+//! that can be locked belongs to a run that is over. The first line has the identity of the run, which every resource of the
+//! run carries. `leftover.rs` reads the journals of runs that are over, and `cleanup.rs` removes their resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File};
@@ -19,21 +19,21 @@ use crate::kubeconfig::Copies;
 use crate::run_id::RunId;
 use crate::state_folder;
 
-/// Something that must not outlast the run.
+/// A resource that must not outlast its run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Resource {
-    /// A network of Docker's. What was written down last is undone first, so it comes before what is in it.
+    /// A network in Docker. Resources are removed in reverse order, so a network is written down before its containers.
     Network(String),
-    /// A volume, which is not written down: it goes with its container, and where it does not, its labels tell of it.
+    /// A volume in Docker. It is not written down, because it is removed with its container or found by its labels.
     Volume(String),
-    /// A container, by its name.
+    /// A container in Docker, by its name.
     Container(String),
-    /// Programs whose environment says that they are of this member.
+    /// The programs of the member that this value of `CAPSIZE_MEMBER` names.
     Programs(String),
     /// A folder with keys or logs in it.
     Folder(PathBuf),
-    /// What an implementation puts into a cluster that exists.
+    /// The objects that an implementation places in a cluster of a kubeconfig.
     Copies(Copies),
 }
 
@@ -41,47 +41,48 @@ pub enum Resource {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Line {
-    /// The first line: the run that keeps the journal.
+    /// The first line: the run that writes the journal.
     Run(Origin),
-    /// It is about to be done.
+    /// The resource is about to be made.
     Will(Resource),
-    /// It is undone.
+    /// The resource is removed.
     Undone(Resource),
 }
 
-/// The run that keeps a journal, and where it runs.
+/// The run that writes a journal, and its machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Origin {
     pub(crate) id: RunId,
     /// The name of its machine.
     pub(crate) host: String,
-    /// The identity that the kernel of its machine has since it booted; empty where there is none.
+    /// The boot id of the kernel of its machine; empty where there is none.
     pub(crate) boot: String,
 }
 
 impl Origin {
     fn of(id: RunId) -> Self {
-        // Only Linux says so; elsewhere the lock of a journal is all that is known.
+        // Only Linux has these files; elsewhere only the lock of a journal shows whether its run is over.
         let kernel = |name: &str| fs::read_to_string(Path::new("/proc/sys/kernel").join(name));
         let read = |name: &str| kernel(name).unwrap_or_default().trim().to_owned();
         Self { id, host: read("hostname"), boot: read("random/boot_id") }
     }
 
-    /// Whether the lock of its journal shows here that it is over. Several machines may share a folder and not its locks.
+    /// Whether it ran on this machine, so that the lock of its journal shows whether it is over. Machines may share a folder
+    /// without sharing its locks.
     pub(crate) fn is_of_this_machine(&self) -> bool {
         let Self { host, boot, .. } = Self::of(self.id.clone());
         self.host == host || (self.boot == boot && !boot.is_empty())
     }
 }
 
-/// The label of everything that is created in Docker: the name of the run.
+/// The label of every resource in Docker with the name of its run.
 pub(crate) const RUN: &str = "capsize.run";
 
-/// The label that proves it: the identity of the run.
+/// The label of every resource in Docker with the identity of its run, without which cleanup removes nothing.
 pub(crate) const RUN_ID: &str = "capsize.run-id";
 
-/// The folder of the run's journal, for people.
+/// The label with the folder of the run's journal, as information for people.
 pub(crate) const JOURNAL: &str = "capsize.journal";
 
 /// The variable with the identity of the run, in the environment of every program that the run starts.
@@ -89,36 +90,36 @@ pub(crate) const RUN_ID_VARIABLE: &str = "CAPSIZE_RUN_ID";
 
 pub(crate) const ENDING: &str = "jsonl";
 
-/// The ending of one that is about to be begun.
+/// The file name extension of a journal that is not complete yet.
 pub(crate) const NEW: &str = "new";
 
-/// The journal of this run. When it is dropped with nothing left to undo, it goes.
+/// The journal of this run. Dropping it removes the file if no resource is left.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     id: RunId,
     kept: Mutex<Kept>,
-    /// The folders of the run, which are counted.
+    /// The number of folders that the run has made.
     folders: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Kept {
-    /// Locked.
+    /// The locked file.
     file: File,
     open: BTreeSet<Resource>,
 }
 
 impl Journal {
-    /// Begins a journal in `folder`, which is made if it is not there.
+    /// Begins a journal in `folder`, which is made if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be written, or the folder is not this user's alone.
+    /// It cannot be written, or the folder is not accessible to this user alone.
     pub fn begin(folder: &Path) -> io::Result<Self> {
         let folder = state_folder::make(folder)?;
         let (ending, id) = (format!(".{NEW}"), RunId::random()?);
         loop {
-            // Locked before it has a name by which it counts.
+            // It is locked before it gets the name of a journal.
             let mut new = tempfile::Builder::new();
             let new = new.prefix("").suffix(&ending).rand_bytes(8);
             let (file, unnamed) = new.tempfile_in(&folder)?.keep().map_err(|error| error.error)?;
@@ -127,7 +128,7 @@ impl Journal {
             kept.write(&Line::Run(Origin::of(id.clone())))?;
             let path = unnamed.with_extension(ENDING);
             match fs::rename(&unnamed, &path) {
-                // Somebody who healed came before the lock, and took it for one that was left.
+                // A concurrent cleanup has removed it before it was locked.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 renamed => {
                     renamed?;
@@ -137,7 +138,7 @@ impl Journal {
         }
     }
 
-    /// What the run is called in names of containers and the like, which are short.
+    /// The short name of the run, for the names of containers and networks.
     #[must_use]
     pub fn run(&self) -> String {
         run_of(&self.path)
@@ -157,15 +158,15 @@ impl Journal {
         labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Puts the mark of the run into the environment of a program that is about to be started.
+    /// Puts the identity of the run into the environment of a program that is about to be started.
     pub fn mark(&self, program: &mut Command) {
         program.env(RUN_ID_VARIABLE, self.id.as_str());
     }
 
-    /// Writes down what is about to be done. It is on the disk when this returns.
+    /// Writes down a resource that is about to be made. The line is on the disk when this returns.
     ///
     /// # Errors
-    /// When it cannot be written: do not do it then.
+    /// The line cannot be written. The resource must not be made then.
     pub fn will(&self, resource: Resource) -> io::Result<()> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.write(&Line::Will(resource.clone()))?;
@@ -173,11 +174,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes a folder in `parent` that nobody else may read, whose name begins with `prefix` and carries the mark of the run. It
-    /// is written down before it is there, so that none is left by who is killed in between.
+    /// Makes a folder in `parent` that only this user may read. Its name begins with `prefix` and carries the identity of the run.
+    /// The folder is written down before it is made, so that none is left when the process is killed in between.
     ///
     /// # Errors
-    /// When it cannot be written down, or made.
+    /// It cannot be written down, or made.
     pub fn folder(&self, parent: &Path, prefix: &str) -> io::Result<PathBuf> {
         let number = self.folders.fetch_add(1, Ordering::Relaxed) + 1;
         let path = parent.join(format!("{prefix}{}-{number}", self.id));
@@ -187,11 +188,11 @@ impl Journal {
         Ok(path)
     }
 
-    /// Strikes out what is undone.
+    /// Strikes out a resource that is removed.
     pub fn undone(&self, resource: &Resource) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.open.remove(resource) {
-            // What is not struck out is undone again: that does no harm.
+            // A resource that is not struck out is removed again later, which does no harm.
             let _ = kept.write(&Line::Undone(resource.clone()));
         }
     }
@@ -210,13 +211,13 @@ impl Drop for Journal {
     fn drop(&mut self) {
         let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
         if kept.open.is_empty() {
-            // One that stays is found to be empty by whoever heals.
+            // A journal that cannot be removed is empty for the next cleanup.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// What the run of the journal at `path` is called.
+/// The name of the run whose journal is at `path`.
 pub(crate) fn run_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

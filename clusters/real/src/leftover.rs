@@ -1,4 +1,4 @@
-//! Journals of runs that are over: found, locked, and read line by line up to the first line that is not understood.
+//! Finds, locks and reads the journals of runs that are over, up to the first line that cannot be read.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -12,23 +12,23 @@ use crate::journal::{ENDING, Line, NEW, Origin, Resource, run_of};
 use crate::run_id::RunId;
 use crate::state_folder;
 
-/// The journal of a run that is over, locked by whoever undoes what it says.
+/// The journal of a run that is over, locked by this cleanup.
 pub(crate) struct Leftover {
     path: PathBuf,
-    /// Locked.
+    /// The locked file.
     _file: File,
     pub(crate) run: RunId,
-    /// What is still to be undone, in this order.
+    /// The resources that are still to be removed, in this order.
     pub(crate) resources: Vec<Resource>,
-    /// Whether it stays, whatever is undone: part of it is not understood, or is not for its run to undo.
+    /// Whether the file stays in any case, because a line cannot be read or names a resource of others.
     pub(crate) stays: bool,
 }
 
-/// What there is in a folder of journals.
+/// The contents of a folder of journals.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) left: Vec<Leftover>,
-    /// Why others stay, or parts of them: with the path, and the line.
+    /// The reasons why journals, or parts of them, are kept, with path and line.
     pub(crate) kept: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl Found {
     /// The journals in `folder` of runs that are over. The folder may be missing.
     ///
     /// # Errors
-    /// When the folder is not this user's alone, or it or a journal cannot be read.
+    /// The folder is not accessible to this user alone, or it or a journal cannot be read.
     pub(crate) fn look(folder: &Path) -> io::Result<Self> {
         let mut found = Self::default();
         for path in journals(folder)? {
@@ -55,7 +55,7 @@ impl Found {
             }
             Opened::File(file) => file,
         };
-        // Somebody else may have locked it, undone what it says, and removed it.
+        // A concurrent cleanup may have locked and removed it.
         if file.try_lock().is_err() || !path.exists() {
             return Ok(());
         }
@@ -67,7 +67,7 @@ impl Found {
             ));
         }
         match origin {
-            // Its run ended before it had done anything.
+            // Its run ended before it made anything.
             None if unreadable.is_none() => fs::remove_file(path),
             None => Ok(()),
             Some(origin) if origin.is_of_this_machine() => {
@@ -87,7 +87,7 @@ impl Found {
 }
 
 impl Leftover {
-    /// Removes it, where nothing is left in it.
+    /// Removes the file, if no resource is left.
     pub(crate) fn close(self) -> io::Result<()> {
         match self.resources.is_empty() && !self.stays {
             true => fs::remove_file(&self.path),
@@ -96,7 +96,7 @@ impl Leftover {
     }
 }
 
-/// The files in `folder` that are called like journals.
+/// The paths in `folder` with the extension of a journal.
 fn journals(folder: &Path) -> io::Result<Vec<PathBuf>> {
     match fs::symlink_metadata(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -117,11 +117,11 @@ fn journals(folder: &Path) -> io::Result<Vec<PathBuf>> {
 enum Opened {
     File(File),
     Gone,
-    /// Why it is no journal.
+    /// The reason why it is no journal.
     Refused(String),
 }
 
-/// Opens a journal. Nothing else is opened: a pipe would never end.
+/// Opens a journal if it is a regular file of this user: a named pipe would block for ever.
 fn open(path: &Path) -> io::Result<Opened> {
     let metadata = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Opened::Gone),
@@ -139,14 +139,14 @@ fn open(path: &Path) -> io::Result<Opened> {
     }
 }
 
-/// What a journal says.
+/// The content of a journal.
 #[derive(Debug, Default)]
 struct Content {
-    /// Its run; none where the file ends before it says so.
+    /// Its run; absent if the file ends within the first line.
     origin: Option<Origin>,
-    /// What is still to be undone, last things first.
+    /// The resources that are still to be removed, the last first.
     resources: Vec<Resource>,
-    /// The number of the first line that is not understood, and what is wrong with it. Nothing after it is read.
+    /// The number of the first line that cannot be read, with the reason. Nothing after it is read.
     unreadable: Option<(usize, String)>,
 }
 
@@ -162,11 +162,11 @@ impl Content {
         for (place, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
             let why = match serde_json::from_slice(line) {
                 Ok(line) => content.add(line),
-                // It was cut off: what it would have said was not done.
+                // The line was cut off while it was written, so its resource was not made.
                 Err(error) if error.is_eof() && !line.ends_with(b"\n") => None,
                 Err(error) => {
                     let error = error.to_string();
-                    // A line of JSON is line 1 of its own.
+                    // The parser counts each line as line 1.
                     let why = error.split(" at line ").next().unwrap_or_default();
                     Some(format!("cannot be read ({why})"))
                 }
@@ -180,7 +180,7 @@ impl Content {
         content
     }
 
-    /// Adds what a line says; answers what is wrong with it where it stands.
+    /// Adds a line. Returns the reason if it is not allowed in its place.
     fn add(&mut self, line: Line) -> Option<String> {
         match (line, &self.origin) {
             (Line::Run(origin), None) => self.origin = Some(origin),
@@ -196,21 +196,21 @@ impl Content {
 /// The runs whose journals are in a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runs {
-    /// The names of those that are at work.
+    /// The names of the runs that are at work.
     pub at_work: BTreeSet<String>,
-    /// The identities of those that are surely over.
+    /// The identities of the runs that are surely over.
     pub over: BTreeSet<RunId>,
 }
 
 /// The runs whose journals are in `folder`, which may be missing.
 ///
 /// # Errors
-/// When the folder is not this user's alone, or cannot be read.
+/// The folder is not accessible to this user alone, or cannot be read.
 pub fn runs(folder: &Path) -> io::Result<Runs> {
     let mut runs = Runs::default();
     for path in journals(folder)? {
         let Opened::File(file) = open(&path)? else { continue };
-        // Others may look at the same time.
+        // Several processes may look at the same time.
         if file.try_lock_shared().is_err() {
             runs.at_work.insert(run_of(&path));
         } else if let Some(origin) = Content::of(&file)?.origin.filter(Origin::is_of_this_machine) {
@@ -314,12 +314,12 @@ mod tests {
         let container = |name: &str| json!({"will": {"container": name}}).to_string();
         let (a, b) = (container("a"), container("b"));
         for (lines, number, resources) in [
-            // Without the identity of a run, nothing is its.
+            // Without the identity of a run, no resource belongs to it.
             (vec![a.clone(), b.clone()], 1, 0),
             (vec![json!({"run": {"id": "*", "host": "h", "boot": ""}}).to_string(), a.clone()], 1, 0),
             (vec![json!({"run": {"id": ID, "host": "h"}}).to_string(), a.clone()], 1, 0),
             (vec![String::new(), a.clone()], 1, 0),
-            // What is before the line is the run's.
+            // The resources before the line belong to the run.
             (vec![head(), a.clone(), "{\"will\":{\"contai".into(), b.clone()], 3, 1),
             (vec![head(), a.clone(), String::new(), b.clone()], 3, 1),
             (vec![head(), a.clone(), "null".into(), b.clone()], 3, 1),

@@ -1,7 +1,7 @@
-//! Members that run outside of the process, in containers, as clusters of kind's, as processes, or as clusters that exist, and what is
-//! done to the machine for that: all of it is written into a journal first, so that the next start can undo what a crash has left.
+//! Providers of members outside this process: containers, kind, processes, existing clusters.
 //!
-//! What a member is, and how faults strike the way to it, is left to `capsize-clusters`.
+//! Everything that a run makes on the machine is written into a journal first, so that the next start can remove what a crash
+//! has left. The member and the faults on the link to it are in `capsize-clusters`.
 
 mod cleanup;
 mod docker;

@@ -1,4 +1,4 @@
-//! The identity of a run: a random mark on all that the run makes. Recovery removes nothing without it.
+//! The identity of a run, a random mark on all its resources; cleanup removes nothing without it.
 
 use std::fmt;
 use std::fs::File;
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 /// The length of an identity, in hexadecimal digits.
 const DIGITS: usize = 32;
 
-/// The identity of a run: 128 random bits, which no other run has, on this machine or on another.
+/// The identity of a run: 128 random bits, so that no two runs share one, on any machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
 
-/// A text that is no identity of a run.
+/// A text that is not an identity.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is no identity of a run, which has {DIGITS} hexadecimal digits")]
 pub struct NoRunId(String);
 
 impl RunId {
-    /// A new one. It does not come from the seed: runs with the same seed are different runs.
+    /// Draws a new one. It does not depend on the seed, because runs with the same seed are different runs.
     pub(crate) fn random() -> io::Result<Self> {
         let mut bytes = [0; DIGITS / 2];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;

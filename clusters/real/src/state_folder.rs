@@ -1,4 +1,4 @@
-//! The folder of the journals: where it is, and the proof that nobody but its user can have written there.
+//! The folder of the journals: its path, and the proof that only its user can have written there.
 
 use std::env;
 use std::fs::{self, DirBuilder, Metadata, Permissions};
@@ -11,12 +11,12 @@ use rustix::process::geteuid;
 /// Only its user may read it or write there.
 const MODE: u32 = 0o700;
 
-/// The permission bits of everybody, and those of them by which somebody else writes.
+/// All permission bits, and those that let other users write.
 const ALL: u32 = 0o777;
 const WRITTEN_BY_OTHERS: u32 = 0o022;
 
-/// Where the journals of this user are: `CAPSIZE_STATE`, or where XDG says that state is kept, or a folder of this user's in
-/// that of temporary files. Nothing is proven about it yet.
+/// The folder of this user's journals: `CAPSIZE_STATE`, or the state folder of XDG, or a folder with the user's id among the
+/// temporary files. Its owner is not checked yet.
 #[must_use]
 pub fn state_folder() -> PathBuf {
     let folder = |name: &str| env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -25,21 +25,21 @@ pub fn state_folder() -> PathBuf {
     state.unwrap_or_else(|| env::temp_dir().join(format!("capsize-state-{}", geteuid().as_raw())))
 }
 
-/// Makes the folder where it is missing, and proves that it is this user's. Answers its path without links.
+/// Makes the folder if it is missing, and proves that it is this user's. Returns its path without links.
 ///
 /// # Errors
-/// When it cannot be made, belongs to somebody else, or may be written by others.
+/// It cannot be made, belongs to another user, or is writable by others.
 pub(crate) fn make(folder: &Path) -> io::Result<PathBuf> {
     DirBuilder::new().recursive(true).mode(MODE).create(folder)?;
     prove(folder)
 }
 
-/// Proves that the folder is this user's, and closes it to others who might read it. Answers its path without links.
+/// Proves that the folder is this user's, and sets its mode to 0700. Returns its path without links.
 ///
 /// # Errors
-/// When it is not there, belongs to somebody else, or may be written by others.
+/// It does not exist, belongs to another user, or is writable by others.
 pub(crate) fn prove(folder: &Path) -> io::Result<PathBuf> {
-    // A link of somebody else's leads wherever that one wants.
+    // A link of another user could lead anywhere.
     is_own(folder, &fs::symlink_metadata(folder)?)?;
     let folder = folder.canonicalize()?;
     let metadata = fs::metadata(&folder)?;

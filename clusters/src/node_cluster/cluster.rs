@@ -1,4 +1,4 @@
-//! The cluster: its API server, its nodes, and what goes on in it.
+//! The cluster: its API server, its nodes, and the tasks that simulate what runs in it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,23 +11,23 @@ use tokio::task::JoinSet;
 use super::kubelet::Kubelet;
 use super::{Stages, event_loop, kubelets};
 
-/// What a cluster is made of.
+/// The description of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterSpec {
     /// The nodes, by name.
     pub nodes: BTreeMap<String, NodeSpec>,
-    /// How long everything takes in it.
+    /// How long each stage takes in it.
     pub stages: Stages,
 }
 
-/// One node to be.
+/// The description of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSpec {
-    /// The region that it stands in, if that matters.
+    /// Its region, if it has one.
     pub region: Option<String>,
-    /// Its zone.
+    /// Its zone, if it has one.
     pub zone: Option<String>,
-    /// Its labels beside those.
+    /// Its labels besides those of region and zone.
     pub labels: BTreeMap<String, String>,
     /// How much it has of each resource, `pods` among them.
     pub room: BTreeMap<String, String>,
@@ -41,10 +41,10 @@ impl Default for NodeSpec {
     }
 }
 
-/// What is shared about the nodes.
+/// The state of the nodes that the tasks share.
 pub(super) type Nodes = Arc<BTreeMap<String, Machine>>;
 
-/// A node, apart from its object.
+/// The state of a node that is not in its object.
 #[derive(Debug)]
 pub(super) struct Machine {
     pub spec: NodeSpec,
@@ -53,7 +53,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Whether this is the status of the condition `Ready` of its object.
+    /// The status of the condition `Ready` of its object.
     pub(super) fn is_told(&self, ready: &str) -> bool {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(ready)
     }
@@ -63,7 +63,7 @@ impl Machine {
     }
 }
 
-/// A cluster with nodes. Dropping it stops all that goes on in it.
+/// A cluster with nodes. Dropping it stops its tasks.
 pub struct Cluster {
     api: ApiServer,
     machines: Nodes,
@@ -78,7 +78,7 @@ impl Cluster {
         Self::start_with(run, spec, |server| server)
     }
 
-    /// As [`Self::start`], with an API server that `set_up` has had a say in.
+    /// As [`Self::start`], with an API server that `set_up` has configured.
     #[must_use]
     pub fn start_with(run: Simulation, spec: &ClusterSpec, set_up: impl Fn(Builder) -> Builder) -> Self {
         let api = ApiServer::builder(run.clock, run.seed.stream("control-plane")).name("control-plane");

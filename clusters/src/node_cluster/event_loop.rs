@@ -1,4 +1,4 @@
-//! What goes on in a cluster, in one task: it follows nodes, pods and their owners, and takes each step when it is due.
+//! The event loop of a cluster: watches nodes, pods and owners, and takes planned steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -21,20 +21,20 @@ use super::pods::Key;
 use super::scheduler::{Place, Places};
 use super::stage::Stages;
 
-/// Something that is done at a time.
+/// A step that is planned for a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
-    /// A pod that is bound to no node is bound to one.
+    /// Bind a pod to a node.
     Schedule(Key),
-    /// A pod becomes ready.
+    /// Report a pod as ready.
     Start(Key),
-    /// A pod that is being deleted ends.
+    /// Remove a pod that is being deleted.
     Stop(Key),
-    /// An owner gets the pods that it lacks, and loses those that it has too many of.
+    /// Create the pods that an owner lacks, and delete those that it has too many of.
     Count(Key),
 }
 
-/// The state of a cluster.
+/// The state of the loop.
 pub(super) struct EventLoop {
     pub client: Client,
     pub clock: Clock,
@@ -45,18 +45,18 @@ pub(super) struct EventLoop {
     pub pods: BTreeMap<Key, Arc<ObservedPod>>,
     /// The pods that are bound to each node.
     pub on_node: BTreeMap<String, BTreeSet<Key>>,
-    /// The pods of each owner, and whether each stays: one that is being deleted does not.
+    /// The pods of each owner; false for those that are being deleted.
     pub of_owner: BTreeMap<Key, BTreeMap<Key, bool>>,
     pub owners: BTreeMap<Key, Owner>,
-    /// Pods for which there is no node.
+    /// Pods that fit on no node.
     pub unschedulable: BTreeSet<Key>,
-    /// Steps that wait for a node to be heard again.
+    /// Steps that wait until the kubelet of their node can act again.
     pub waiting_for_kubelet: BTreeSet<Step>,
     due: BTreeSet<(Instant, Step)>,
     when: BTreeMap<Step, Instant>,
 }
 
-/// Follows and steps, for ever.
+/// Runs the loop. Never ends.
 pub(super) async fn run(
     (client, clock): (Client, Clock),
     stages: Stages,
@@ -93,7 +93,7 @@ pub(super) async fn run(
                 None => std::future::pending().await,
             }
         };
-        // A watcher comes back by itself; without an API there is nothing to do.
+        // A watcher restarts itself; while the API server is away there is nothing to do.
         tokio::select! {
             biased;
             Some(event) = nodes.next() => seen(event, |node, there| life.node(&node, there)),
@@ -116,7 +116,7 @@ fn seen<K, E>(event: Result<Event<K>, E>, mut take: impl FnMut(K, bool)) {
 }
 
 impl EventLoop {
-    /// Plans a step, unless it is planned already.
+    /// Plans a step for `after` from now, unless it is planned already.
     pub(super) fn plan(&mut self, step: Step, after: Duration) {
         if !self.when.contains_key(&step) {
             let at = Instant::now() + after;
@@ -125,7 +125,7 @@ impl EventLoop {
         }
     }
 
-    /// Takes what is planned back.
+    /// Cancels a planned step.
     pub(super) fn forget(&mut self, step: &Step) {
         if let Some(at) = self.when.remove(step) {
             self.due.remove(&(at, step.clone()));
@@ -150,7 +150,7 @@ impl EventLoop {
         }
     }
 
-    /// Whether anybody can do anything to the pod: the kubelet of its node; anybody, where there is no such node.
+    /// Whether steps of the pod can be taken: the kubelet of its node can act, or the node is gone.
     fn reaches(&self, key: &Key) -> bool {
         let node = self.pods.get(key).and_then(|pod| pod.node());
         node.filter(|node| self.places.has(node))
@@ -158,7 +158,7 @@ impl EventLoop {
             .is_none_or(|machine| machine.kubelet.is_heard())
     }
 
-    /// A node may be heard again.
+    /// Plans the steps again that waited for a kubelet.
     fn release(&mut self) {
         for step in std::mem::take(&mut self.waiting_for_kubelet) {
             self.plan(step, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! What a kubelet says of its node, and what keeps it from saying so.
+//! The conditions that a kubelet reports, and the faults of its node that change or prevent the report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,24 +6,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 
-/// What can be wrong with a node.
+/// A fault of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeFault {
-    /// Nothing is heard of it, and nothing reaches it: its kubelet has stopped, or the network has.
+    /// Its kubelet sends and receives nothing, because it has stopped or its network is down.
     Silent,
-    /// Its kubelet says that it is not ready.
+    /// Its kubelet reports that it is not ready.
     NotReady,
-    /// Its kubelet says that this condition (`MemoryPressure`, `DiskPressure`, `PIDPressure`) holds.
+    /// Its kubelet reports that this condition (`MemoryPressure`, `DiskPressure`, `PIDPressure`) is true.
     Pressure(String),
-    /// Its clock is fast by so much, or slow.
+    /// Its clock differs from the true time by this; it is fast where this is positive.
     Skew(SignedDuration),
 }
 
-/// A kubelet, by the faults of its node in force.
+/// A kubelet: the faults of its node that are in force.
 #[derive(Clone, Debug)]
 pub struct Kubelet {
     faults: Arc<Mutex<Faults>>,
-    /// Somebody's faults have changed.
+    /// Notified when the faults of any node change.
     changed: Arc<Notify>,
 }
 
@@ -34,12 +34,12 @@ struct Faults {
 }
 
 impl Kubelet {
-    /// With nothing wrong with its node.
+    /// A kubelet whose node has no fault.
     pub(super) fn new(changed: Arc<Notify>) -> Self {
         Self { faults: Arc::default(), changed }
     }
 
-    /// Breaks the node by `fault` until the guard is dropped.
+    /// Applies `fault` to the node until the guard is dropped.
     #[must_use = "the fault ends when the guard is dropped"]
     pub fn apply(&self, fault: NodeFault) -> KubeletGuard {
         let id = {
@@ -53,12 +53,12 @@ impl Kubelet {
         KubeletGuard { kubelet: self.clone(), id }
     }
 
-    /// Whether anything is heard of it.
+    /// Whether it can send and receive.
     pub(super) fn is_heard(&self) -> bool {
         !self.has(|fault| *fault == NodeFault::Silent)
     }
 
-    /// What it says of itself: each condition, and whether it holds.
+    /// The conditions that it reports, and whether each is true.
     pub(super) fn conditions(&self) -> [(&'static str, bool); 4] {
         let pressed: BTreeSet<String> = self.faults(|fault| match fault {
             NodeFault::Pressure(condition) => Some(condition.clone()),
@@ -73,7 +73,7 @@ impl Kubelet {
         })
     }
 
-    /// What its own clock shows at `now`.
+    /// The time that its own clock shows at the true time `now`.
     pub(super) fn clock(&self, now: Timestamp) -> Timestamp {
         let skews: Vec<SignedDuration> = self.faults(|fault| match fault {
             NodeFault::Skew(skew) => Some(*skew),
@@ -95,7 +95,7 @@ impl Kubelet {
     }
 }
 
-/// A fault in force; dropping it heals the node of it.
+/// A fault in force. Dropping the guard ends it.
 #[derive(Debug)]
 #[must_use = "the fault ends when the guard is dropped"]
 pub struct KubeletGuard {

@@ -1,4 +1,4 @@
-//! All kubelets in one task: they register their Nodes, renew their Leases, and post their status when it changes.
+//! All kubelets in one task: registering Nodes, renewing Leases, posting status that changes.
 
 use std::collections::BTreeMap;
 
@@ -19,23 +19,23 @@ use tokio::time::Instant;
 use super::cluster::{Machine, NodeSpec, Nodes};
 use super::stage::Stages;
 
-/// In so many moments of a heartbeat kubelets beat, so that of thousands many beat at once.
+/// Kubelets beat at one of this many moments of a heartbeat, so that thousands of kubelets share few timers.
 const PARTS: u32 = 100;
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
-/// What a kubelet knows of itself.
+/// The state of one kubelet.
 struct KubeletState {
     spec: NodeSpec,
-    /// Whether it has a moment of its own to beat.
+    /// Whether the moment at which it beats has been drawn.
     spread: bool,
-    /// What it posted last, and when; absent where it is not registered.
+    /// The conditions that it posted last, and when; absent until it is registered.
     posted: Option<([(&'static str, bool); 4], Instant)>,
-    /// Since when each condition is as it is.
+    /// When each condition last changed.
     since: BTreeMap<&'static str, Timestamp>,
     leases: bool,
 }
 
-/// Who writes where.
+/// All that kubelets need to write to the API server.
 struct LeaseWriter {
     client: Client,
     nodes: Api<Node>,
@@ -45,7 +45,7 @@ struct LeaseWriter {
     kubelets: Nodes,
 }
 
-/// What becomes of a Lease by a renewal.
+/// The patch that renews a Lease.
 #[derive(Debug, Serialize)]
 struct Renewal<'a> {
     spec: Renewed<'a>,
@@ -59,7 +59,7 @@ struct Renewed<'a> {
     renew_time: String,
 }
 
-/// Lets the kubelets of all nodes do what they do. Never ends.
+/// Runs the kubelets of all nodes. Never ends.
 pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: Nodes, mut chance: Stream) {
     let leases = Api::namespaced(client.clone(), LEASE_NAMESPACE);
     let writer = LeaseWriter { nodes: Api::all(client.clone()), client, leases, clock, stages, kubelets };
@@ -81,7 +81,7 @@ pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: 
             let heartbeat = writer.stages.heartbeat;
             let pause = match std::mem::replace(&mut own.spread, true) {
                 true => heartbeat,
-                // From now on they do not all beat at once.
+                // The first beat is at once; later ones are spread over the heartbeat.
                 false => heartbeat * chance.random_range(0..PARTS) / PARTS,
             };
             due.entry(at + pause).or_default().push((name, own));
@@ -90,7 +90,8 @@ pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: 
 }
 
 impl LeaseWriter {
-    /// An API server that is away now is asked again at the next beat, as a kubelet does.
+    /// Registers the node, renews its Lease and posts its status where due. A request that fails is repeated at the next beat, as
+    /// a kubelet does.
     async fn beat(&self, name: &str, own: &mut KubeletState) {
         if own.posted.is_none() {
             create(&self.nodes, &node(name, &own.spec)).await;
@@ -121,14 +122,15 @@ impl LeaseWriter {
         self.send(request.patch(name, &PatchParams::default(), &patch)).await
     }
 
-    /// Whether a request is answered by a success. The answer is not read: there are more of these than of all other writes.
+    /// Sends a request; true on success. The answer is not parsed, because these are more than all other writes together.
     async fn send(&self, request: Result<http::Request<Vec<u8>>, kube::core::request::Error>) -> bool {
         let Ok(request) = request else { return false };
         let answer = self.client.send(request.map(Body::from)).await;
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
-    /// Whether the Node says something else than its kubelet, because somebody has taken it for dead, or made it anew.
+    /// Whether the conditions in the Node differ from those of the kubelet, because a controller has marked it Unknown or
+    /// somebody has created it again.
     fn contradicted(&self, name: &str, conditions: [(&'static str, bool); 4]) -> bool {
         let says = if conditions[0].1 { "True" } else { "False" };
         self.kubelets.get(name).is_none_or(|node| !node.is_told(says))
@@ -194,7 +196,7 @@ fn node(name: &str, spec: &NodeSpec) -> Value {
     json!({ "metadata": { "name": name, "labels": labels } })
 }
 
-/// Creates what is not there yet. Whether it is there then.
+/// Creates an object; true if it exists afterwards.
 async fn create<K>(api: &Api<K>, object: &Value) -> bool
 where
     K: Clone + std::fmt::Debug + DeserializeOwned + Serialize + kube::Resource,
@@ -206,7 +208,7 @@ where
     }
 }
 
-/// `metav1.MicroTime`: six decimals, always.
+/// Formats a `metav1.MicroTime`, which always has six decimals.
 fn micro_time(time: Timestamp) -> String {
     format!("{time:.6}")
 }

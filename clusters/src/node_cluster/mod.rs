@@ -1,6 +1,6 @@
-//! One cluster with Nodes and Pods, and who makes them live: kubelets, a scheduler, the owners of pods.
+//! A simulated cluster with Nodes and Pods: kubelets, a scheduler, and the controllers that own pods.
 //!
-//! It is what the node lifecycle is tried on. What comes of it when a node fails is left to the controllers of nodes.
+//! Scenarios about the node lifecycle run on it. Taints and evictions are left to the node controllers under test.
 
 mod cluster;
 mod event_loop;

@@ -1,4 +1,4 @@
-//! A pod as it is read here: only what matters, as there may be a hundred thousand of them.
+//! The fields of a pod that the simulation needs, because there may be a hundred thousand pods.
 
 use k8s_openapi::api::core::v1::{Pod, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -55,7 +55,7 @@ struct Condition {
 }
 
 impl ObservedPod {
-    /// The node that it is bound to.
+    /// The node that the pod is bound to.
     pub(super) fn node(&self) -> Option<&str> {
         Some(self.spec.node_name.as_str()).filter(|name| !name.is_empty())
     }
@@ -71,7 +71,7 @@ impl ObservedPod {
         &self.spec.tolerations
     }
 
-    /// What it asks for: what its containers do together, or one of those that come before them, whichever is more.
+    /// The requests of the pod: the sum over its containers, or that of one init container, whichever is more.
     pub(super) fn asks(&self) -> Amounts {
         let mut asked = Amounts::new();
         for container in &self.spec.containers {
@@ -88,7 +88,7 @@ impl ObservedPod {
         asked
     }
 
-    /// Whether it says that it is ready.
+    /// Whether its condition `Ready` is true.
     pub(super) fn is_ready(&self) -> bool {
         self.status.conditions.iter().any(|told| told.r#type == "Ready" && told.status == "True")
     }

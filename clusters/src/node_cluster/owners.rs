@@ -1,4 +1,4 @@
-//! `Deployment`, `StatefulSet` and `DaemonSet`: each has the pods that it asks for, and gets others for those that go.
+//! `Deployment`, `StatefulSet` and `DaemonSet`: creates and replaces the pods that they ask for.
 //!
 //! A Deployment owns its pods itself; there is no `ReplicaSet` between them, and no rolling updates. The pods of a
 //! `DaemonSet` are bound to their nodes from the start.
@@ -15,15 +15,15 @@ use super::event_loop::{EventLoop, Step};
 use super::observed::ObservedPod;
 use super::pods::Key;
 
-/// Who owns pods.
+/// An owner of pods.
 #[derive(Clone, Debug)]
 pub(super) struct Owner {
     key: Key,
     reference: OwnerReference,
-    /// How many; one on each node where absent.
+    /// The number of pods; one for each node where absent.
     replicas: Option<usize>,
     template: PodTemplateSpec,
-    /// Whether its pods have numbers, and one comes only when the one before it of its number is gone.
+    /// Whether its pods have ordinals, so that a pod is created only after its predecessor with the same ordinal is gone.
     numbered: bool,
 }
 
@@ -50,7 +50,7 @@ impl Owner {
         Some(Self { key, reference, replicas: None, template, numbered: false })
     }
 
-    /// Whether it wants a pod on each node.
+    /// Whether it asks for a pod on each node.
     pub(super) fn is_everywhere(&self) -> bool {
         self.replicas.is_none()
     }
@@ -70,7 +70,7 @@ impl Owner {
     }
 }
 
-/// What the `DaemonSet` controller lets its pods tolerate.
+/// The tolerations that the `DaemonSet` controller gives to its pods.
 fn of_daemons() -> impl Iterator<Item = Toleration> {
     let keys = [
         ("not-ready", "NoExecute"),
@@ -88,7 +88,7 @@ fn of_daemons() -> impl Iterator<Item = Toleration> {
     })
 }
 
-/// Namespace, and kind and name in one: two kinds may have the same names.
+/// The key of an owner: its namespace, and its kind and name as one text, because two kinds may share a name.
 fn owner_key(kind: &str, owner: &impl ResourceExt) -> Key {
     (owner.namespace().unwrap_or_default(), format!("{kind}/{}", owner.name_any()))
 }
@@ -100,7 +100,7 @@ pub(super) fn owner_of(pod: &ObservedPod) -> Option<Key> {
 }
 
 impl EventLoop {
-    /// An owner has changed, or is gone.
+    /// Records that an owner has changed or is gone.
     pub(super) fn owner(&mut self, owner: Option<Owner>, there: bool) {
         let Some(owner) = owner else { return };
         let key = owner.key.clone();
@@ -111,7 +111,7 @@ impl EventLoop {
         }
     }
 
-    /// Somebody is to see whether the owner has what it asks for.
+    /// Plans to compare the pods of an owner with those that it asks for.
     pub(super) fn recount(&mut self, owner: &Key) {
         if self.owners.contains_key(owner) {
             let pause = self.stages.replace.draw(&mut self.chance);
@@ -134,7 +134,7 @@ impl EventLoop {
         let of_owner = of_owner.cloned().unwrap_or_default();
         let api = self.api(key);
         for (_, name) in surplus {
-            // What fails here is gone.
+            // A request fails only if the pod is gone.
             let _ = api.delete(&name, &DeleteParams::default()).await;
         }
         let missing = replicas.saturating_sub(count);
@@ -147,7 +147,7 @@ impl EventLoop {
         }
     }
 
-    /// One pod for each node that has none, and whose taints it tolerates.
+    /// The nodes that lack a pod of the owner and whose taints it tolerates.
     async fn spread(&mut self, key: &Key, owner: &Owner) {
         let pods = self.of_owner.get(key).into_iter().flatten();
         let pods = pods.filter_map(|(pod, _)| self.pods.get(pod));

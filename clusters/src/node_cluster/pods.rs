@@ -1,4 +1,4 @@
-//! The way of a pod: it is bound to a node, becomes ready, and ends when it is deleted.
+//! The life of a pod: it is bound to a node, becomes ready, and ends when it is deleted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use super::event_loop::{EventLoop, Step};
 use super::observed::ObservedPod;
 use super::owners::owner_of;
 
-/// Namespace and name.
+/// The key of a pod: its namespace and name.
 pub(super) type Key = (String, String);
 
-/// How long the pods of a node are kept that is gone (the quarantine of the pod garbage collector, and its period).
+/// How long pods outlive their node: the quarantine and the period of the pod garbage collector.
 const QUARANTINE: Duration = Duration::from_secs(60);
 
 pub(super) fn key(object: &impl ResourceExt) -> Key {
@@ -25,7 +25,7 @@ pub(super) fn key(object: &impl ResourceExt) -> Key {
 }
 
 impl EventLoop {
-    /// The watch tells that a pod has changed, or is gone: nothing new, where that was done here.
+    /// Handles a watch event about a pod. Changes that the loop made itself are known already.
     pub(super) fn told(&mut self, pod: ObservedPod, there: bool) {
         let version =
             |pod: &ObservedPod| pod.resource_version().and_then(|version| version.parse::<u64>().ok());
@@ -34,7 +34,7 @@ impl EventLoop {
         }
     }
 
-    /// A pod has changed, or is gone.
+    /// Records that a pod has changed or is gone.
     pub(super) fn pod(&mut self, pod: ObservedPod, there: bool) {
         let (key, owner) = (key(&pod), owner_of(&pod));
         let stays = pod.metadata.deletion_timestamp.is_none();
@@ -86,7 +86,7 @@ impl EventLoop {
         }
     }
 
-    /// The pod is on its node from now on, if it has one.
+    /// Counts the pod on its node, if it has one.
     fn comes(&mut self, key: &Key, pod: &ObservedPod) {
         let Some(node) = pod.node() else { return };
         if self.on_node.entry(node.to_owned()).or_default().insert(key.clone()) {
@@ -94,7 +94,7 @@ impl EventLoop {
         }
     }
 
-    /// The pod is no longer on its node.
+    /// No longer counts the pod on its node.
     fn leaves(&mut self, key: &Key, pod: &ObservedPod) {
         let Some(node) = pod.node() else { return };
         if self.on_node.get_mut(node).is_some_and(|pods| pods.remove(key)) {
@@ -102,7 +102,7 @@ impl EventLoop {
         }
     }
 
-    /// The node is gone: what is on it ends in time.
+    /// The node is gone: plans the end of its pods.
     pub(super) fn orphan(&mut self, node: &str) {
         for key in self.on_node.get(node).cloned().unwrap_or_default() {
             self.forget(&Step::Stop(key.clone()));
@@ -110,7 +110,7 @@ impl EventLoop {
         }
     }
 
-    /// There may be a node now for those that had none.
+    /// Plans to schedule the pods again that fitted on no node.
     pub(super) fn house(&mut self) {
         for key in std::mem::take(&mut self.unschedulable) {
             let pause = self.stages.schedule.draw(&mut self.chance);
@@ -141,11 +141,11 @@ impl EventLoop {
         }
     }
 
-    /// A pod starts or stops.
+    /// Carries out the start or the end of a pod.
     pub(super) async fn take(&mut self, step: &Step, key: &Key) {
         let Some(pod) = self.pods.get(key) else { return };
         let api = self.api(key);
-        // What fails here is gone, or another.
+        // A request fails only if the pod is gone or has been replaced.
         if let Step::Stop(_) = step {
             let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
             let _ = api.delete(&key.1, &at_once).await;
@@ -169,7 +169,7 @@ impl EventLoop {
         Api::namespaced(self.client.clone(), &key.0)
     }
 
-    /// Makes a pod in a namespace. One that is refused is tried with the next change.
+    /// Creates a pod. One that is refused is tried again with the next change.
     pub(super) async fn make(&mut self, namespace: &str, pod: &Pod) {
         let url = ObservedPod::url_path(&(), Some(namespace));
         let Ok(body) = serde_json::to_vec(pod) else { return };

@@ -1,4 +1,4 @@
-//! Which node a pod goes to: the one with the fewest pods of those that have room and whose taints it tolerates.
+//! Chooses a node for a pod: with room, with tolerated taints, and with the fewest pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use capsize_apiserver::Quantity;
 use k8s_openapi::api::core::v1::{Node, Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 
-/// How much of each resource, `pods` apart.
+/// The amount of each resource, except `pods`.
 pub(super) type Amounts = BTreeMap<String, i128>;
 
-/// What the scheduler sees of a node.
+/// The state of a node as the scheduler observes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Place {
-    /// Taints that keep pods away.
+    /// The taints that keep pods away.
     taints: Vec<Taint>,
     cordoned: bool,
-    /// How many pods it takes.
+    /// The number of pods that it has room for.
     most: usize,
-    /// How much of what they ask for.
+    /// The resources that it has.
     room: Amounts,
-    /// How many it has.
+    /// The number of pods on it.
     pods: usize,
-    /// What they ask for.
+    /// The resources that these request.
     taken: Amounts,
 }
 
 impl Place {
-    /// Of a node that has no pods yet.
+    /// The state of a node that has no pods yet.
     pub(super) fn of(node: &Node) -> Self {
         let spec = node.spec.clone().unwrap_or_default();
         let keeps_away = |taint: &Taint| taint.effect == "NoSchedule" || taint.effect == "NoExecute";
@@ -41,7 +41,7 @@ impl Place {
         }
     }
 
-    /// A pod that asks for so much comes.
+    /// Adds a pod with these requests.
     pub(super) fn take(&mut self, asked: &Amounts) {
         self.pods += 1;
         for (resource, amount) in asked {
@@ -49,7 +49,7 @@ impl Place {
         }
     }
 
-    /// A pod that asks for so much goes.
+    /// Removes a pod with these requests.
     pub(super) fn free(&mut self, asked: &Amounts) {
         self.pods = self.pods.saturating_sub(1);
         for (resource, amount) in asked {
@@ -57,7 +57,7 @@ impl Place {
         }
     }
 
-    /// Whether a pod that asks for so much has room. What a node does not know it has none of.
+    /// Whether a pod with these requests has room. A node has nothing of a resource that it does not report.
     fn has_room(&self, asked: &Amounts) -> bool {
         let of = |amounts: &Amounts, resource: &String| amounts.get(resource).copied().unwrap_or_default();
         let fits = |(resource, amount): (&String, &i128)| {
@@ -66,20 +66,20 @@ impl Place {
         self.pods < self.most && asked.iter().all(fits)
     }
 
-    /// Whether all its taints are tolerated.
+    /// Whether these tolerations tolerate all its taints.
     pub(super) fn tolerated(&self, tolerations: &[Toleration]) -> bool {
         let tolerated = |taint: &Taint| tolerations.iter().any(|toleration| tolerates(toleration, taint));
         self.taints.iter().all(tolerated)
     }
 
-    /// The same but for its pods.
+    /// Whether the nodes are equal except for their pods.
     fn is_as(&self, other: &Self) -> bool {
         let all = |place: &Self| (place.taints.clone(), place.cordoned, place.most, place.room.clone());
         all(self) == all(other)
     }
 }
 
-/// How much of each resource these texts say; what is no quantity is none.
+/// Parses the amounts of resources; a text that is no quantity counts as zero.
 pub(super) fn amounts(texts: &BTreeMap<String, Text>) -> Amounts {
     let amount = |(resource, text): (&String, &Text)| {
         (resource != "pods").then(|| Some((resource.clone(), Quantity::parse(&text.0)?.amount()))).flatten()
@@ -87,21 +87,21 @@ pub(super) fn amounts(texts: &BTreeMap<String, Text>) -> Amounts {
     texts.iter().filter_map(amount).collect()
 }
 
-/// All nodes, so ordered that a choice need not look at each.
+/// All nodes, in an order in which a choice need not look at each.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     all: BTreeMap<Arc<str>, Place>,
-    /// Those that are not cordoned, by whether they have taints, and then by how many pods they have.
+    /// The nodes that are not cordoned, ordered by whether they have taints, and then by the number of pods.
     open: [BTreeSet<(usize, Arc<str>)>; 2],
 }
 
 impl Places {
-    /// Whether there is such a node.
+    /// Whether a node of this name exists.
     pub(super) fn has(&self, name: &str) -> bool {
         self.all.contains_key(name)
     }
 
-    /// All of them, by name.
+    /// All nodes, by name.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Place)> {
         self.all.iter().map(|(name, place)| (&**name, place))
     }
@@ -120,14 +120,14 @@ impl Places {
         true
     }
 
-    /// A node is gone.
+    /// Removes a node.
     pub(super) fn remove(&mut self, name: &str) {
         if let Some((name, place)) = self.all.remove_entry(name) {
             self.file(&name, &place, false);
         }
     }
 
-    /// The pods of a node change, if there is such a node.
+    /// Changes the pods of a node, if the node exists.
     pub(super) fn change(&mut self, name: &str, change: impl FnOnce(&mut Place)) {
         if let Some((name, mut place)) = self.all.remove_entry(name) {
             self.file(&name, &place, false);
@@ -147,7 +147,7 @@ impl Places {
         }
     }
 
-    /// The node for a pod with these tolerations that asks for so much; the first by name where several have as few pods.
+    /// The node for a pod with these tolerations and requests; the first by name of those with equally few pods.
     pub(super) fn choose(&self, tolerations: &[Toleration], asked: &Amounts) -> Option<&str> {
         let place = |name: &Arc<str>| self.all.get(name).filter(|place| place.has_room(asked));
         let [free, tainted] = &self.open;

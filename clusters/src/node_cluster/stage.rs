@@ -1,21 +1,21 @@
-//! How long each stage takes of what goes on in a cluster, as data.
+//! The duration of each simulated stage in a cluster, as data.
 
 use std::time::Duration;
 
 use capsize_clock::Stream;
 use rand::RngExt;
 
-/// How long a stage takes.
+/// The duration of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// Always as long.
+    /// Always the same.
     Always(Duration),
-    /// Drawn evenly from this range, both ends included.
+    /// Drawn uniformly from this range, both ends included.
     Between(Duration, Duration),
 }
 
 impl Delay {
-    /// How long it takes this time.
+    /// Draws a duration.
     pub(super) fn draw(self, chance: &mut Stream) -> Duration {
         match self {
             Self::Between(least, most) if least < most => chance.random_range(least..=most),
@@ -24,20 +24,20 @@ impl Delay {
     }
 }
 
-/// How long the stages take.
+/// The durations of all stages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stages {
-    /// From one renewal of a Lease to the next, and from one look of a kubelet at its Node to the next.
+    /// The period at which a kubelet renews its Lease and looks at its Node.
     pub heartbeat: Duration,
-    /// How often a kubelet posts a status in which nothing has changed (`nodeStatusReportFrequency`).
+    /// The period at which a kubelet posts a status that has not changed (`nodeStatusReportFrequency`).
     pub report: Duration,
-    /// How long the scheduler takes to find a node for a pod.
+    /// From the creation of a pod until it is bound to a node.
     pub schedule: Delay,
-    /// How long a pod takes on its node until it is ready.
+    /// From the binding of a pod until it is ready.
     pub start: Delay,
-    /// How long it takes to end; its grace period at most.
+    /// From the deletion of a pod until it is gone; at most its grace period.
     pub stop: Delay,
-    /// How long owners take to make a pod in the place of one that is going.
+    /// From the deletion of a pod until its owner creates a replacement.
     pub replace: Delay,
 }
 

@@ -1,4 +1,4 @@
-//! What the journals of runs that are over make recovery do, and what hostile ones do not.
+//! Cleanup by the journals of runs that are over, and its refusals for forged journals.
 
 use std::fs::File;
 use std::io::Write;
@@ -23,7 +23,7 @@ fn network() -> Resource {
     Resource::Network("n".into())
 }
 
-/// What is left in the end, and for how long it was looked, where a look at a moment comes to that.
+/// The failures that are left in the end, and the time that it took, where `at` is the result of a look at a time.
 fn looked(mut at: impl FnMut(Duration) -> Look + Send) -> (Vec<(Resource, String)>, Duration) {
     simulate(Seed(1), |run| async move {
         let look = async || Ok(at(run.clock.elapsed()));
@@ -63,7 +63,7 @@ fn what_a_killed_run_asked_for_may_come_seconds_later() {
     assert!(took > late + PAUSE, "more may come after it: {took:?}");
 }
 
-/// A run that ended without undoing what it had written down.
+/// A run that ended without removing its resources.
 struct Ended {
     journal: PathBuf,
     run: RunId,
@@ -82,14 +82,14 @@ fn ended(state: &Path, resources: &[Resource]) -> Ended {
 }
 
 impl Ended {
-    /// Writes into its journal what its run has not.
+    /// Appends a line to its journal that its run has not written.
     fn forge(&self, line: &Value) {
         let mut file = File::options().append(true).open(&self.journal).unwrap();
         writeln!(file, "{line}").unwrap();
     }
 }
 
-/// How much faster than the world the clock of recovery is, which waits for what Docker makes late.
+/// The speed of the clock of the cleanup, which waits for resources that Docker makes late.
 const SPEED: f64 = 100.0;
 
 async fn cleaned_up(state: &Path, docker: &FakeDocker, clock: Clock) -> CleanUpReport {
@@ -224,7 +224,7 @@ fn programs_of_other_runs_are_not_ended_by_a_forged_line() {
     .unwrap();
 }
 
-/// A cluster that exists, with a kubeconfig of it, and a ConfigMap of somebody's there.
+/// A running cluster with a kubeconfig.
 async fn cluster(run: Simulation, folder: &Path) -> (Served, Allowed, PathBuf) {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let served = Served::start(run, &MemberSpec::named("m1"), any, Standing::default()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Members in containers: a network for each fleet, and a container for each member, which all start at once.
+//! Members in containers: a network for each fleet, and a container for each member.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use super::machine::{Container, lacks};
 use super::network::{Fleets, ROOM};
 use crate::journal::Journal;
 
-/// Provides members in containers of this program's own image.
+/// Provides members in containers of the image of this program.
 pub struct Containers {
     fleets: Fleets,
     image: Image,
 }
 
 impl Containers {
-    /// Those of `image`. What is made is written into `journal` first.
+    /// Members of `image`, whose resources are written into `journal`.
     #[must_use]
     pub fn of(journal: Arc<Journal>, image: Image) -> Self {
         Self { fleets: Fleets::of(journal), image }

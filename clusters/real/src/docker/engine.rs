@@ -1,4 +1,4 @@
-//! The Docker Engine, as far as it is needed: whether it answers, and what of ours is there.
+//! The connection to the Docker Engine, and the resources there that runs have made.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,7 +14,7 @@ use capsize_clusters::ProviderError;
 use crate::journal::{JOURNAL, RUN, RUN_ID, Resource};
 use crate::run_id::RunId;
 
-/// Why Docker does not do what is asked of it.
+/// The reason why Docker does not carry out a request.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// It does not answer.
@@ -22,31 +22,31 @@ pub enum EngineError {
         "Docker does not answer at {address}: {why}. Start it, or say in DOCKER_HOST where it is; `capsize doctor` looks closer"
     )]
     Unreachable {
-        /// Where it was looked for.
+        /// The address at which it was expected.
         address: String,
-        /// What was answered.
+        /// The error of the connection.
         why: String,
     },
-    /// It lacks something that somebody has to bring.
+    /// It lacks something that the user has to provide.
     #[error("Docker has no {what}: {how}")]
     Lacking {
-        /// What it lacks.
+        /// The missing thing.
         what: String,
-        /// How to get it.
+        /// How to provide it.
         how: String,
     },
-    /// It has something that is to be removed, and that does not carry the mark of the run that would have made it.
+    /// A resource that is to be removed does not carry the identity of the run.
     #[error("{what} does not carry the mark of the run, so it is left alone")]
     Unmarked {
-        /// The thing.
+        /// The resource.
         what: String,
     },
-    /// It refuses something.
+    /// It refuses a request.
     #[error("Docker cannot {what}: {why}")]
     Refused {
-        /// What it was asked for.
+        /// The request.
         what: String,
-        /// What it answers.
+        /// Its answer.
         why: String,
     },
 }
@@ -57,13 +57,13 @@ impl From<EngineError> for ProviderError {
     }
 }
 
-/// An error of Docker's when it was to do `what`.
+/// Turns an error of Docker into the refusal of the request `what`.
 pub(crate) fn refused(what: impl Into<String>) -> impl FnOnce(Error) -> EngineError {
     let what = what.into();
     |error| EngineError::Refused { what, why: said(&error) }
 }
 
-/// What Docker said, without the words around it.
+/// The message of Docker, without the text around it.
 fn said(error: &Error) -> String {
     match error {
         Error::DockerResponseServerError { message, .. } => message.clone(),
@@ -71,53 +71,53 @@ fn said(error: &Error) -> String {
     }
 }
 
-/// Whether that is what Docker says of something that is not there.
+/// Whether Docker reports that the resource does not exist.
 pub(crate) fn is_missing(error: &Error) -> bool {
     matches!(error, Error::DockerResponseServerError { status_code: 404, .. })
 }
 
-/// Labels of something in Docker.
+/// The labels of a resource.
 type Labels = BTreeMap<String, String>;
 
-/// A Docker Engine that answers. It belongs to the runtime in which it was found.
+/// A Docker Engine that answers. It may be used only in the runtime in which it was found.
 #[derive(Clone, Debug)]
 pub struct Engine(pub(crate) Docker);
 
-/// What is known of an Engine.
+/// Properties of an Engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// Its release.
     pub version: String,
-    /// The version of its API that is spoken with it.
+    /// The version of its API that is used.
     pub api: String,
     /// `1` or `2`.
     pub cgroups: String,
-    /// How it stores images.
+    /// Its storage driver for images.
     pub storage: String,
-    /// The folder in which it keeps everything.
+    /// Its data folder.
     pub root: String,
 }
 
 impl Engine {
-    /// Where Docker is looked for.
+    /// The address of Docker: `DOCKER_HOST`, or the usual socket.
     #[must_use]
     pub fn address() -> String {
         let said = env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
         said.unwrap_or_else(|| "unix:///var/run/docker.sock".to_owned())
     }
 
-    /// The Engine that `DOCKER_HOST` names, or that of this machine.
+    /// Connects to the Engine that `DOCKER_HOST` names, or to that of this machine.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// It does not answer.
     pub async fn find() -> Result<Self, EngineError> {
         Self::at(&Self::address()).await
     }
 
-    /// The Engine at `address`.
+    /// Connects to the Engine at `address`.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// It does not answer.
     pub(crate) async fn at(address: &str) -> Result<Self, EngineError> {
         let unreachable =
             |error: Error| EngineError::Unreachable { address: address.to_owned(), why: said(&error) };
@@ -125,10 +125,10 @@ impl Engine {
         docker.negotiate_version().await.map(Self).map_err(unreachable)
     }
 
-    /// What is known of it.
+    /// Reads its properties.
     ///
     /// # Errors
-    /// When it does not say.
+    /// It does not report them.
     pub async fn known(&self) -> Result<Known, EngineError> {
         let info = self.0.info().await.map_err(refused("tell about itself"))?;
         let cgroups = info.cgroup_version.map(|version| version.to_string());
@@ -141,15 +141,15 @@ impl Engine {
         })
     }
 
-    /// What there is of runs whose journals are in a folder of that path, on this machine or on another.
+    /// The resources of runs whose journals are in a folder of this path, on this machine or on another.
     ///
     /// # Errors
-    /// When Docker does not say.
+    /// Docker does not list them.
     pub async fn ours(&self, folder: &str) -> Result<Vec<Labelled>, EngineError> {
         self.labelled(&format!("{JOURNAL}={folder}")).await
     }
 
-    /// What there is with the mark of any run, and the run.
+    /// The resources that carry the identity of any run, with that.
     pub(crate) async fn marked(&self) -> Result<Vec<(RunId, Resource)>, EngineError> {
         let marked = self.labelled(RUN_ID).await?.into_iter();
         Ok(marked.filter_map(|one| Some((one.id?, one.resource))).collect())
@@ -177,8 +177,8 @@ impl Engine {
         Ok(containers.chain(networks).chain(volumes).collect())
     }
 
-    /// Removes a container, network or volume, whatever it is doing, if it carries the mark of `run`. One that is not there is
-    /// removed already.
+    /// Removes a container (even if it is running), network or volume that carries the identity of `run`. Succeeds if it does not
+    /// exist.
     pub(crate) async fn remove(&self, run: &RunId, resource: &Resource) -> Result<(), EngineError> {
         match resource {
             Resource::Container(name) => self.remove_container(run, name).await,
@@ -192,12 +192,12 @@ impl Engine {
         let what = format!("the container {name}");
         let inspected = self.0.inspect_container(name, None::<InspectContainerOptions>).await;
         let Some(there) = unless_missing(inspected, &what)? else { return Ok(()) };
-        // By its id: another may get the name meanwhile.
+        // By its id, because another container may get the name meanwhile.
         let id = there.id.unwrap_or_default();
         is_marked(run, &what, there.config.and_then(|config| config.labels).into_iter().flatten())?;
         let options = RemoveContainerOptions { force: true, v: true, ..Default::default() };
         match self.0.remove_container(&id, Some(options)).await {
-            // Somebody who was killed has asked for it just before.
+            // A process that was killed has requested it just before.
             Err(Error::DockerResponseServerError { message, .. })
                 if message.contains("already in progress") =>
             {
@@ -207,7 +207,7 @@ impl Engine {
         }
     }
 
-    /// Nothing may be in the network any more.
+    /// Removes a network that no container is connected to.
     async fn remove_network(&self, run: &RunId, name: &str) -> Result<(), EngineError> {
         let what = format!("the network {name}");
         let inspected = self.0.inspect_network(name, None::<InspectNetworkOptions>).await;
@@ -217,7 +217,7 @@ impl Engine {
         unless_missing(removed, &what).map(drop)
     }
 
-    /// Nothing may use the volume any more.
+    /// Removes a volume that no container uses.
     async fn remove_volume(&self, run: &RunId, name: &str) -> Result<(), EngineError> {
         let what = format!("the volume {name}");
         let Some(there) = unless_missing(self.0.inspect_volume(name).await, &what)? else { return Ok(()) };
@@ -227,14 +227,14 @@ impl Engine {
     }
 }
 
-/// Something that carries labels of a run.
+/// A resource that carries labels of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labelled {
     /// The name of the run.
     pub run: String,
-    /// Its identity, if the label with that can be read.
+    /// The identity of the run, if the resource has a valid one.
     pub id: Option<RunId>,
-    /// The thing.
+    /// The resource.
     pub resource: Resource,
 }
 
@@ -246,7 +246,7 @@ impl Labelled {
     }
 }
 
-/// Nothing where Docker says that there is no such thing.
+/// Turns the answer that a resource does not exist into `None`.
 fn unless_missing<T>(answer: Result<T, Error>, what: &str) -> Result<Option<T>, EngineError> {
     match answer {
         Err(error) if is_missing(&error) => Ok(None),

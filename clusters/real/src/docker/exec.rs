@@ -1,4 +1,4 @@
-//! What is executed in a container. testcontainers have calls for that, too, but their answers cannot go from thread to thread.
+//! Executes commands in a container; the futures of testcontainers for this are not `Send`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use futures::StreamExt;
 
 use super::engine::{Engine, EngineError, refused};
 
-/// From one look whether a command has ended to the next.
+/// The pause between two looks whether a command has ended.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A command in a container.
@@ -17,24 +17,24 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(crate) struct Command<'a> {
     /// The program and its arguments.
     pub(crate) line: &'a [&'a str],
-    /// What its environment has beside that of the container.
+    /// Variables in addition to the environment of the container.
     pub(crate) environment: &'a [(&'a str, &'a str)],
-    /// With all privileges, as the container has them.
+    /// Whether it runs with all privileges of the container.
     pub(crate) privileged: bool,
 }
 
-/// What came of it.
+/// The result of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) code: i64,
-    /// What it wrote to stdout.
+    /// Its standard output.
     pub(crate) said: String,
-    /// And to stderr.
+    /// Its standard error.
     pub(crate) complaint: String,
 }
 
 impl Engine {
-    /// Runs it in the container called `name`, to its end.
+    /// Runs a command in the container called `name` until it ends.
     pub(crate) async fn execute(
         &self,
         clock: Clock,
@@ -65,7 +65,7 @@ impl Engine {
         }
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
         loop {
-            // It may be known a moment after all has been said.
+            // The exit code may be known a moment after the end of the output.
             if let Some(code) = self.0.inspect_exec(&id).await.map_err(failed())?.exit_code {
                 return Ok(Ended { code, said: text(&said), complaint: text(&complaint) });
             }

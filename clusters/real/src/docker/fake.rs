@@ -1,4 +1,4 @@
-//! A Docker Engine for tests: it knows containers, networks and volumes by name, with their labels, and removes them.
+//! A Docker Engine for tests: lists and removes containers, networks and volumes with labels.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -8,10 +8,10 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// What it has: the kind (`containers`, `networks`, `volumes`) and the name, with the labels.
+/// Its resources: kind (`containers`, `networks`, `volumes`) and name, with the labels.
 type Things = Arc<Mutex<BTreeMap<(String, String), Value>>>;
 
-/// The engine. It goes when it is dropped.
+/// A listening engine. Dropping it stops it.
 pub(crate) struct FakeDocker {
     pub(crate) address: String,
     things: Things,
@@ -38,7 +38,7 @@ impl FakeDocker {
         self.things.lock().unwrap().insert((kind.into(), name.into()), labels.clone());
     }
 
-    /// The names of all that is there.
+    /// The names of all resources.
     pub(crate) fn names(&self) -> Vec<String> {
         self.things.lock().unwrap().keys().map(|(_, name)| name.clone()).collect()
     }

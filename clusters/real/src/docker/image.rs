@@ -1,4 +1,4 @@
-//! The image that members run: this very program, and the libraries that it has loaded. There is nothing else in it.
+//! The image of members in containers: this program and the libraries that it has loaded.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -20,32 +20,32 @@ use crate::journal::{Journal, Resource};
 
 const REPOSITORY: &str = "capsize-member";
 
-/// So much of the program's digest tells builds apart.
+/// The number of digits of the program's digest in the tag, which differs between builds.
 const DIGITS: usize = 12;
 
 /// The image of this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image(String);
 
-/// What is put into it.
+/// The files in the image.
 struct Content {
     program: PathBuf,
     libraries: BTreeSet<PathBuf>,
 }
 
 impl Image {
-    /// The image that this program would build.
+    /// The image of this program.
     ///
     /// # Errors
-    /// When the program cannot be read.
+    /// The program cannot be read.
     pub fn of_this_program() -> io::Result<Self> {
         Self::of(&std::env::current_exe()?)
     }
 
-    /// The image that `program` would build: its name has a digest of the program in it.
+    /// The image of `program`. Its tag contains a digest of the program.
     ///
     /// # Errors
-    /// When the program cannot be read.
+    /// The program cannot be read.
     pub fn of(program: &Path) -> io::Result<Self> {
         let mut digest = Sha256::new();
         io::copy(&mut File::open(program)?, &mut digest)?;
@@ -62,7 +62,7 @@ impl Image {
     /// Whether Docker has it.
     ///
     /// # Errors
-    /// When Docker does not say.
+    /// Docker does not answer that.
     pub async fn is_there(&self, engine: &Engine) -> Result<bool, EngineError> {
         match engine.0.inspect_image(&self.0).await {
             Ok(_) => Ok(true),
@@ -71,11 +71,11 @@ impl Image {
         }
     }
 
-    /// Builds it, and tries whether the program starts in it, in a container that is written into `journal` first. Answers how
-    /// many bytes are in it.
+    /// Builds the image and starts the program in it once, in a container that is written into `journal`. Returns the size in
+    /// bytes.
     ///
     /// # Errors
-    /// When Docker refuses it, or the program does not start.
+    /// Docker refuses the image, or the program does not start in it.
     pub async fn build(&self, engine: &Engine, journal: &Journal) -> Result<usize, EngineError> {
         let unreadable = |error: io::Error| EngineError::Refused {
             what: "be given the image".into(),
@@ -99,7 +99,7 @@ impl Image {
         Ok(size)
     }
 
-    /// Runs the program in it once, to say its version.
+    /// Runs the program in the image once, to print its version.
     async fn attempt(&self, engine: &Engine, journal: &Journal) -> Result<(), EngineError> {
         let docker = &engine.0;
         let name = format!("capsize-{}-image", journal.run()).to_lowercase();
@@ -134,7 +134,7 @@ impl Image {
     }
 }
 
-/// What a container said last.
+/// The last lines of a container's log.
 pub(crate) async fn said(engine: &Engine, name: &str) -> String {
     let options = LogsOptions { stdout: true, stderr: true, tail: "10".into(), ..Default::default() };
     let lines = engine.0.logs(name, Some(options)).filter_map(async |line| line.ok());
@@ -144,19 +144,19 @@ pub(crate) async fn said(engine: &Engine, name: &str) -> String {
 }
 
 impl Content {
-    /// This program, and what the kernel says that it has mapped.
+    /// This program, and the files that the kernel has mapped for it.
     fn of_this_program() -> io::Result<Self> {
         let maps = fs::read_to_string("/proc/self/maps")?;
         Ok(Self { program: std::env::current_exe()?, libraries: libraries(&maps) })
     }
 
-    /// The loader, if there is one: a program that is linked statically needs none.
+    /// The dynamic loader; a statically linked program has none.
     fn loader(&self) -> Option<String> {
         let mut names = self.libraries.iter().map(|path| file_name(path));
         names.find(|name| name.starts_with("ld-"))
     }
 
-    /// The loader is called by name, so that the libraries need not be where this machine has them.
+    /// The command that starts the program: through the loader, so that the libraries may be in another folder.
     fn entry_point(&self) -> String {
         match self.loader() {
             Some(loader) => format!(r#"["/lib/{loader}", "--library-path", "/lib", "/capsize"]"#),
@@ -166,7 +166,7 @@ impl Content {
 
     fn tree(&self) -> io::Result<Vec<u8>> {
         let mut tree = tar::Builder::new(Vec::new());
-        // Docker does not know the headers of files with holes.
+        // Docker does not support the headers of sparse files.
         tree.sparse(false);
         tree.append_path_with_name(&self.program, "capsize")?;
         for library in &self.libraries {
@@ -180,7 +180,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The libraries among what is mapped: `7f00-7f01 r-xp 00000000 fe:00 123   /usr/lib/libc.so.6`.
+/// The libraries among the mapped files: `7f00-7f01 r-xp 00000000 fe:00 123   /usr/lib/libc.so.6`.
 fn libraries(maps: &str) -> BTreeSet<PathBuf> {
     let paths = maps.lines().filter_map(|line| Some(&line[line.find('/')?..]));
     paths.filter(|path| path.contains(".so")).map(PathBuf::from).collect()

@@ -1,4 +1,4 @@
-//! A container as the machine of a member: started, broken down and mended.
+//! A container as the machine of a member: starting it, breaking it down and mending it.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use capsize_clusters::{Breakdown, Machine, ProviderError};
 use super::engine::{Engine, EngineError, refused};
 use super::network::FleetNetwork;
 
-/// A container that is shut down in good order gets this long for it.
+/// The time limit for a clean shutdown.
 const GRACE_S: i32 = 10;
 
 /// A container in the network of its fleet.
@@ -30,7 +30,7 @@ pub(crate) struct Container {
 }
 
 impl Container {
-    /// Always at the same address.
+    /// The settings that give it the same address each time.
     pub(super) fn endpoint(&self) -> EndpointSettings {
         let ipam = EndpointIpamConfig { ipv4_address: Some(self.address.to_string()), ..Default::default() };
         EndpointSettings { ipam_config: Some(ipam), ..Default::default() }
@@ -41,14 +41,14 @@ impl Container {
         started.map_err(refused(format!("start the container {}", self.name)))
     }
 
-    /// Whether anything runs in it.
+    /// Whether it is running.
     pub(crate) async fn runs(&self) -> Result<bool, EngineError> {
         let inspected = self.engine.0.inspect_container(&self.name, None::<InspectContainerOptions>).await;
         let inspected = inspected.map_err(refused(format!("look at the container {}", self.name)))?;
         Ok(inspected.state.and_then(|state| state.running).unwrap_or_default())
     }
 
-    /// Sees to it that it gets its address when it is started again, where Docker chose it the first time.
+    /// Makes it keep its address at the next start, if Docker chose the address at the first one.
     pub(crate) async fn keep_address(&self) -> Result<(), EngineError> {
         self.disconnect().await?;
         self.connect().await
@@ -68,7 +68,7 @@ impl Container {
     }
 }
 
-/// What a container would need to break down in this way, if it cannot.
+/// The missing requirement for this breakdown, if a container cannot break down in this way.
 pub(super) fn lacks(how: Breakdown) -> Option<&'static str> {
     match how {
         Breakdown::Pause | Breakdown::Disconnect | Breakdown::Stop | Breakdown::Crash => None,
@@ -112,7 +112,7 @@ impl Machine for Container {
                 woken.map_err(refused(format!("wake the container {}", self.name)))?;
             }
             Breakdown::Stop | Breakdown::Crash => self.run().await?,
-            // It has not broken down in that way.
+            // It cannot have broken down in this way.
             _ => {}
         }
         Ok(())

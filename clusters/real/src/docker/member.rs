@@ -1,4 +1,4 @@
-//! A member in a container of its own: what it is given, and whether it answers.
+//! Starts a member in a container: its configuration and keys, and the wait until it answers.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -16,15 +16,15 @@ use super::machine::Container;
 
 const PORT: u16 = 6443;
 
-/// Where a member finds its keys.
+/// The name of the file with the keys of a member.
 const KEYS: &str = "keys.json";
 
-/// How long a member may take until it answers, and from one look to the next.
+/// The time limit until a member answers, and the pause between two looks.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl Container {
-    /// Starts the member that `spec` describes in it.
+    /// Starts the member that `spec` describes in this container.
     pub(super) async fn member(
         self,
         run: Simulation,
@@ -36,7 +36,7 @@ impl Container {
         let options = CreateContainerOptions { name: Some(self.name.clone()), ..Default::default() };
         let created = self.engine.0.create_container(Some(options), self.body(run, spec, image)).await;
         created.map_err(refused(format!("make the container {}", self.name)))?;
-        // Not by its command or environment, which everybody sees who may list containers.
+        // Command and environment would be visible to everybody who may list containers.
         let options = UploadToContainerOptions { path: "/".into(), ..Default::default() };
         let uploaded =
             self.engine.0.upload_to_container(&self.name, Some(options), body_full(file(&keys)?)).await;
@@ -98,7 +98,7 @@ impl Container {
     }
 }
 
-/// An archive with the keys in it, for their owner only.
+/// An archive with the keys, which only their owner may read.
 fn file(keys: &Keys) -> Result<Bytes, ProviderError> {
     let wrong = |error: &dyn std::error::Error| ProviderError(format!("the keys cannot be packed: {error}"));
     let text = serde_json::to_vec(keys).map_err(|error| wrong(&error))?;

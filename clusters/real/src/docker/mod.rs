@@ -1,4 +1,4 @@
-//! Docker: members in containers, the image that they run, and what of ours is there.
+//! Docker: members in containers, their image, and the resources that runs have made.
 
 mod containers;
 mod engine;

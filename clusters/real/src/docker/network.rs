@@ -1,4 +1,4 @@
-//! Where the members of one fleet stand: a network of their own, and what is in it. All of it goes when it is dropped.
+//! The Docker network of one fleet with its containers. Dropping it removes all of them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,29 +16,29 @@ use super::engine::{Engine, EngineError, refused};
 use crate::journal::{Journal, Resource};
 use crate::run_id::RunId;
 
-/// Networks are 10.213.0.0/24 and so on: the first that nobody has. Docker's own choice would not let members keep their
-/// addresses when they are cut off.
+/// Networks are 10.213.0.0/24 and the following: the first that is free. In a network that Docker chooses, members could not
+/// keep their addresses when they are disconnected.
 const NETWORKS: Ipv4Addr = Ipv4Addr::new(10, 213, 0, 0);
 
 /// The first address of a member in its network.
 const FIRST: u8 = 10;
 
-/// The most members that a network has room for.
+/// The largest number of members in a network.
 pub(crate) const ROOM: usize = 240;
 
-/// The fleets of a run, which are counted.
+/// The fleets of a run, which have numbers.
 pub(crate) struct Fleets {
     journal: Arc<Journal>,
     count: AtomicU64,
 }
 
 impl Fleets {
-    /// Those of the run that keeps `journal`.
+    /// The fleets of the run that writes `journal`.
     pub(crate) fn of(journal: Arc<Journal>) -> Self {
         Self { journal, count: AtomicU64::new(0) }
     }
 
-    /// The site of the next fleet. What is in it has names that begin with the site's, in lower case, as host names are.
+    /// Makes the network of the next fleet. The names of its containers begin with its own, in lower case, as host names are.
     pub(crate) async fn next(
         &self,
         engine: &Engine,
@@ -60,7 +60,7 @@ pub(crate) struct FleetNetwork {
 }
 
 impl FleetNetwork {
-    /// Makes a network called `name`, for containers that will be called as `containers` says.
+    /// Makes a network called `name`, for containers with the names `containers`.
     async fn open(
         engine: &Engine,
         journal: &Arc<Journal>,
@@ -73,13 +73,13 @@ impl FleetNetwork {
             network.journal.will(resource.clone()).map_err(unwritten)?;
             network.resources.push(resource);
         }
-        // Where others look for a network that is free as well, not all begin with the same.
+        // Concurrent runs start their search for a free network at different numbers.
         let first = network.name.bytes().fold(0, |sum: u8, byte| sum.wrapping_mul(31).wrapping_add(byte));
         for step in 0..=u8::MAX {
             network.third = first.wrapping_add(step);
             match engine.0.create_network(network.request()).await {
                 Ok(_) => return Ok(network),
-                // It refuses one that is taken in several ways, which differ by release: "Pool overlaps", "already exists".
+                // The message for a network that is taken differs by release: "Pool overlaps", "already exists".
                 Err(Error::DockerResponseServerError { message, .. })
                     if message.to_lowercase().contains("overlap") => {}
                 Err(error) => return Err(refused("make a network")(error)),
@@ -133,21 +133,21 @@ pub(super) fn unwritten(error: io::Error) -> EngineError {
 impl Drop for FleetNetwork {
     fn drop(&mut self) {
         let resources = std::mem::take(&mut self.resources);
-        // A runtime within which this is dropped may be about to end, and cannot wait.
+        // The runtime in which this is dropped may be about to end, so it cannot wait.
         let cleared = thread::scope(|scope| {
             let run = self.journal.id();
             let clear =
                 || live(Seed(0), 1.0, |_| async { clear(&Engine::find().await?, run, &resources).await });
             scope.spawn(clear).join().is_ok_and(|cleared| cleared.is_ok_and(|cleared| cleared.is_ok()))
         });
-        // What could not be undone stays in the journal, for the next start.
+        // Resources that could not be removed stay in the journal, for the next start.
         if cleared {
             resources.iter().for_each(|resource| self.journal.undone(resource));
         }
     }
 }
 
-/// Removes all of this from Docker: containers at once, and then what they used.
+/// Removes resources from Docker: all containers at once, and then the networks and volumes that they used.
 async fn clear(engine: &Engine, run: &RunId, resources: &[Resource]) -> Result<(), EngineError> {
     let (containers, used): (Vec<_>, Vec<_>) =
         resources.iter().partition(|resource| matches!(resource, Resource::Container(_)));

@@ -1,4 +1,4 @@
-//! From nodes that have booted to a cluster: what kind does, in its order.
+//! Makes a cluster of booted nodes, with the steps of kind in their order.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use kube::{Api, Client};
 use super::kubeadm::{self, Address, Form};
 use super::node::{ADMIN, Node};
 
-/// How long nodes may take to be ready, and from one look to the next.
+/// The time limit until nodes are ready, and the pause between two looks.
 const PATIENCE: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What the image brings for the network of pods, and for volumes. The first is a template with one field.
+/// The manifests in the image for the pod network and for volumes. The first is a template with one field.
 const MANIFESTS: [&str; 2] = ["/kind/manifests/default-cni.yaml", "/kind/manifests/default-storage.yaml"];
 
-/// The taint of a node that is new, or not ready.
+/// The taint of a node that is new or not ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-/// Makes a manifest, whose template is filled in.
+/// The script that fills in a manifest and creates its objects.
 const CREATE: &str =
     r#"sed "s#{{ *\.PodSubnet *}}#$PODS#g" "$MANIFEST" | kubectl --kubeconfig="$ADMIN" create -f -"#;
 
-/// Writes what kubeadm is told.
+/// The script that writes the configuration of kubeadm.
 const WRITE: &str = r#"mkdir -p "$(dirname "$FILE")" && printf %s "$TEXT" > "$FILE""#;
 
-/// The first of `nodes` begins a cluster, and the others join it.
+/// Makes a cluster: the first of `nodes` initializes it, and the others join.
 pub(super) async fn boot(cluster: &str, nodes: &[Node]) -> Result<(), ProviderError> {
     let [first, workers @ ..] = nodes else { return Ok(()) };
     let version = first.run(&["cat", "/kind/version"], &[]).await?;
@@ -38,7 +38,7 @@ pub(super) async fn boot(cluster: &str, nodes: &[Node]) -> Result<(), ProviderEr
         let environment = [("PODS", kubeadm::PODS), ("MANIFEST", manifest), ("ADMIN", ADMIN)];
         first.run(&["sh", "-c", CREATE], &environment).await?;
     }
-    // Its node carries workloads, too, and is reached by those who balance load.
+    // The control plane node runs workloads too, and takes part in load balancing.
     let all = ["kubectl", "--kubeconfig", ADMIN];
     let taint = ["taint", "nodes", "--all", "node-role.kubernetes.io/control-plane-"];
     let label = ["label", "nodes", "--all", "node.kubernetes.io/exclude-from-external-load-balancers-"];
@@ -70,7 +70,7 @@ async fn kubeadm_in(node: &Node, phase: &str, told: &str, more: &[&str]) -> Resu
     }
 }
 
-/// Waits until the cluster has as many nodes as it is to have, and all of them are ready.
+/// Waits until all nodes are in the cluster and ready.
 pub(super) async fn ready(nodes: &[Node], client: &Client) -> Result<(), ProviderError> {
     let Some(first) = nodes.first() else { return Ok(()) };
     let (api, clock) = (Api::<NodeObject>::all(client.clone()), first.clock());
@@ -99,7 +99,7 @@ pub(super) async fn ready(nodes: &[Node], client: &Client) -> Result<(), Provide
     }
 }
 
-/// Whether it says that it is ready, and has been heard: the taint of a new node goes a moment later.
+/// Whether the node is ready and free of the taint of new nodes, which is removed a moment later.
 fn is_ready(node: &NodeObject) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());

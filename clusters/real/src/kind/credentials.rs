@@ -1,4 +1,4 @@
-//! How a cluster of kind's is reached from outside: by its administrator's kubeconfig, and by a token, which control planes use.
+//! Credentials for a kind cluster: the kubeconfig of its administrator, and a token.
 
 use capsize_clusters::ProviderError;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
@@ -11,28 +11,28 @@ use serde_json::json;
 
 use crate::kubeconfig::{authority, token};
 
-/// Whose token it is, and where that is.
+/// The service account that gets a token, and its namespace.
 const ACCOUNT: &str = "capsize";
 const NAMESPACE: &str = "kube-system";
 
-/// So long it is good: no run takes longer.
+/// The lifetime of the token; no run takes longer.
 const SECONDS: i64 = 24 * 3600;
 
-/// An administrator of a cluster, seen from this machine.
+/// The administrator of a cluster, as this machine reaches the cluster.
 pub(super) struct Administrator {
     pub(super) client: Client,
     /// The certificate (PEM) of the cluster's authority.
     pub(super) authority: String,
-    /// The token, where it has one: those that kubeadm makes have a certificate in its place.
+    /// The token, if it has one. Administrators that kubeadm creates have a certificate instead.
     token: Option<String>,
 }
 
 impl Administrator {
-    /// The one of the kubeconfig `text`, which was written inside of the cluster: from here, its server is `url`.
+    /// The administrator of the kubeconfig `text`, which was written inside the cluster. From this machine, its server is `url`.
     pub(super) async fn of(text: &str, url: &str) -> Result<Self, ProviderError> {
-        // What the reader says may quote the file, in which there are keys.
+        // The messages of the parser may quote the file, which holds keys.
         let wrong = |why: &str| ProviderError(format!("the kubeconfig of the node for {url}: {why}"));
-        let kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| wrong("this is none"))?;
+        let kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| wrong("this is not a kubeconfig"))?;
         let kubeconfig = reached_at(kubeconfig, url);
         let context = kubeconfig.current_context.clone().unwrap_or_default();
         let authority = authority(&kubeconfig, &context).map_err(|why| wrong(&why))?;
@@ -44,7 +44,7 @@ impl Administrator {
         Ok(Self { client, authority, token })
     }
 
-    /// A bearer token of one who may do everything: its own, or that of an account which is made for it.
+    /// The bearer token of a user who may do everything: its own, or that of a service account that is created for it.
     pub(super) async fn token(&self) -> Result<String, ProviderError> {
         match &self.token {
             Some(token) => Ok(token.clone()),
@@ -53,9 +53,10 @@ impl Administrator {
     }
 
     async fn account(&self) -> Result<String, ProviderError> {
-        let failed =
-            |error: kube::Error| ProviderError(format!("no token can be had from the cluster: {error}"));
-        let read = |error: serde_json::Error| ProviderError(format!("an object of ours is none: {error}"));
+        let failed = |error: kube::Error| ProviderError(format!("the cluster issues no token: {error}"));
+        let read = |error: serde_json::Error| {
+            ProviderError(format!("internal error: a generated object is invalid: {error}"))
+        };
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), NAMESPACE);
         let account: ServiceAccount =
             serde_json::from_value(json!({"metadata": {"name": ACCOUNT}})).map_err(read)?;
@@ -76,7 +77,7 @@ impl Administrator {
     }
 }
 
-/// The same with all servers at `url`.
+/// The same kubeconfig with all servers replaced by `url`.
 fn reached_at(mut kubeconfig: Kubeconfig, url: &str) -> Kubeconfig {
     for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
         cluster.server = Some(url.to_owned());
@@ -120,7 +121,7 @@ current-context: admin@kind
             let administrator = Administrator::of(&kubeconfig, served.listening().url()).await.unwrap();
             let token = administrator.token().await.unwrap();
             assert_ne!(Some(&token), served.listening().token().as_ref());
-            // With the token alone, and no certificate.
+            // A client with the token alone, and without a certificate.
             let lines = served.listening().kubeconfig();
             let lines = lines.lines().filter(|line| !line.trim_start().starts_with("client-"));
             let kubeconfig: String = lines.map(|line| format!("{line}\n")).collect();

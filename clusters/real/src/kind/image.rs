@@ -1,14 +1,14 @@
-//! The image that nodes are made of: which it is, whether Docker has it, and whether it is a real one.
+//! The image of nodes: its name, whether Docker has it, and whether it is one of kind or a stand-in.
 
 use bollard::query_parameters::ListImagesOptions;
 use testcontainers::GenericImage;
 
 use crate::docker::{Engine, EngineError, is_missing, refused};
 
-/// Where the images of kind are.
+/// The repository of the images of kind.
 const REPOSITORY: &str = "kindest/node";
 
-/// The label of an image that only stands in for one of those; it says in which way.
+/// The label of a stand-in for these images, which describes it.
 const STAND_IN: &str = "capsize.stand-in";
 
 /// An image of nodes that Docker has.
@@ -20,10 +20,10 @@ pub struct NodeImage {
 }
 
 impl NodeImage {
-    /// The image called `name`; where nothing is said, the youngest of `kindest/node` that Docker has.
+    /// The image called `name`; without a name, the newest `kindest/node` that Docker has.
     ///
     /// # Errors
-    /// When Docker has none, which says how to get one, or does not say.
+    /// Docker has no such image (the error says how to get one), or does not answer.
     pub async fn find(engine: &Engine, name: Option<&str>) -> Result<Self, EngineError> {
         let name = match name {
             Some(name) => name.to_owned(),
@@ -39,7 +39,7 @@ impl NodeImage {
         Ok(Self { repository: repository.to_owned(), tag: tag.to_owned(), stand_in })
     }
 
-    /// Its name and tag, and what it is if it is no node of kind's.
+    /// Its name and tag, with a description if it is a stand-in.
     #[must_use]
     pub fn described(&self) -> String {
         let name = self.name();
@@ -52,13 +52,13 @@ impl NodeImage {
         format!("{}:{}", self.repository, self.tag)
     }
 
-    /// Whether it is no node of kind's, but stands in for one, and what goes on in it is simulated.
+    /// Whether it is a stand-in for a node of kind, in which workloads are simulated.
     #[must_use]
     pub fn is_stand_in(&self) -> bool {
         self.stand_in.is_some()
     }
 
-    /// As testcontainers have it.
+    /// The image as testcontainers represents it.
     pub(super) fn generic(&self) -> GenericImage {
         GenericImage::new(self.repository.as_str(), self.tag.as_str())
     }
@@ -82,7 +82,7 @@ fn missing(name: &str) -> EngineError {
     }
 }
 
-/// The repository and the tag of an image: a registry may have a port, and without a tag the latest is meant.
+/// Splits the name of an image into repository and tag. A registry may have a port, and the default tag is `latest`.
 fn split(name: &str) -> (&str, &str) {
     match name.rsplit_once(':') {
         Some((repository, tag)) if !tag.contains('/') => (repository, tag),
@@ -101,7 +101,7 @@ mod tests {
             ("node", ("node", "latest")),
             ("registry.example:5000/node", ("registry.example:5000/node", "latest")),
             ("registry.example:5000/node:v1", ("registry.example:5000/node", "v1")),
-            // As docker has it: a digest in the place of a tag is written behind a colon, too.
+            // As docker does, a digest instead of a tag follows a colon, too.
             ("kindest/node@sha256:0a1b", ("kindest/node@sha256", "0a1b")),
         ];
         for (name, parts) in cases {

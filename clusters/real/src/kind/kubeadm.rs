@@ -1,34 +1,34 @@
-//! What kubeadm is told: the documents that kind writes for it. They are JSON, which is YAML as well.
+//! The configuration of kubeadm, as kind writes it. It is JSON, which is YAML as well.
 
 use serde_json::{Value, json};
 
-/// Where a node finds them.
+/// The path of the configuration in a node.
 pub(super) const FILE: &str = "/kind/kubeadm.conf";
 
-/// Where pods and services have their addresses; they are the same in every cluster, and seen by nobody else.
+/// The address ranges of pods and services. They are the same in every cluster, because they are visible only inside.
 pub(super) const PODS: &str = "10.244.0.0/16";
 const SERVICES: &str = "10.96.0.0/16";
 
 /// The port of the API server in its node.
 pub(super) const PORT: u16 = 6443;
 
-/// By which nodes join. It is no secret: who reaches the network of a fleet may join its clusters.
+/// The token by which nodes join. It is no secret: every container in the network of a fleet may join its clusters.
 const TOKEN: &str = "abcdef.0123456789abcdef";
 
-/// The first release whose nodes are known to start so: before, other drivers of cgroups were in use.
+/// The first supported release. Earlier ones used other cgroup drivers.
 const FIRST: u32 = 24;
 
-/// The first release with `v1beta4` only, where arguments are a list.
+/// The first release that reads only `v1beta4`, in which arguments are a list.
 const LISTS: u32 = 36;
 
-/// Which form of the documents a release of Kubernetes reads.
+/// The version of the documents that a release of Kubernetes reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Form {
     minor: u32,
 }
 
 impl Form {
-    /// That of a version like `v1.36.1`.
+    /// The version of the documents for a release like `v1.36.1`.
     pub(super) fn of(version: &str) -> Result<Self, String> {
         let unreadable = || format!("its release of Kubernetes is `{version}`, which is none");
         let minor = version.strip_prefix("v1.").and_then(|rest| rest.split('.').next()?.parse().ok());
@@ -62,18 +62,18 @@ impl Form {
     }
 }
 
-/// A node that is told something.
+/// The node that a configuration is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address<'a> {
-    /// What its cluster is called.
+    /// The name of its cluster.
     pub(super) cluster: &'a str,
-    /// What it is called, and found by in its network.
+    /// Its name, which is also its host name in the network.
     pub(super) name: &'a str,
-    /// Its address there.
+    /// Its address in the network.
     pub(super) address: &'a str,
 }
 
-/// For the node that begins a cluster of this release.
+/// The configuration for the node that initializes a cluster of this release.
 pub(super) fn init(form: Form, version: &str, node: Address<'_>) -> String {
     let cluster = json!({
         "apiVersion": form.version(),
@@ -95,7 +95,7 @@ pub(super) fn init(form: Form, version: &str, node: Address<'_>) -> String {
     documents(&[cluster, init, kubelet(), proxy()])
 }
 
-/// For a node that joins the cluster that the node called `first` began.
+/// The configuration for a node that joins the cluster of the node called `first`.
 pub(super) fn join(form: Form, first: &str, node: Address<'_>) -> String {
     let join = json!({
         "apiVersion": form.version(),
@@ -110,12 +110,12 @@ pub(super) fn join(form: Form, first: &str, node: Address<'_>) -> String {
     documents(&[join, kubelet(), proxy()])
 }
 
-/// As other containers in the network of the fleet reach the API server.
+/// The address of the API server for other containers in the network of the fleet.
 fn endpoint(node: &str) -> String {
     format!("{node}:{PORT}")
 }
 
-/// Nodes share the machine's disk and memory: none of them is to evict or collect anything because of that.
+/// Nodes share the disk and memory of the machine, so their kubelets must not evict or collect anything when these are full.
 fn kubelet() -> Value {
     json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",

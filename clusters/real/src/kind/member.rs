@@ -1,4 +1,4 @@
-//! A member that is a cluster of kind's: its nodes, how it is reached, and how all of it breaks down.
+//! A member that is a kind cluster: starting its nodes, connecting to it, and its breakdowns.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,7 +14,7 @@ use super::programs::{API_SERVER, ETCD, KUBELET};
 use crate::docker::Container;
 use crate::ports::free_port;
 
-/// What the nodes of the member that `spec` describes are called in the site of this name: the first begins the cluster.
+/// The names of the nodes of a member in the network of this name. The first node initializes the cluster.
 pub(super) fn names(network: &str, spec: &MemberSpec) -> Vec<String> {
     let first = format!("{network}-{}", spec.name);
     let workers = (1..spec.nodes).map(|number| format!("{first}-worker{number}"));
@@ -41,7 +41,10 @@ pub(super) async fn start(shared: Shared, spec: &MemberSpec) -> Result<ExternalM
     if stand_in {
         let told = write_start_up(&administrator.client, spec.start_up).await;
         told.map_err(|error| {
-            ProviderError(format!("{} is not told how long replicas take: {error}", spec.name))
+            ProviderError(format!(
+                "the time that replicas take to become ready cannot be set in {}: {error}",
+                spec.name
+            ))
         })?;
     }
     let machine = Box::new(Machines(nodes));
@@ -53,7 +56,7 @@ pub(super) async fn start(shared: Shared, spec: &MemberSpec) -> Result<ExternalM
 struct Machines(Vec<Node>);
 
 impl Machines {
-    /// The node that began the cluster: the API server is there, and etcd.
+    /// The node that initialized the cluster, with the API server and etcd.
     fn first(&self) -> Result<&Node, ProviderError> {
         self.0.first().ok_or_else(|| ProviderError("a member has nodes".into()))
     }
@@ -89,7 +92,7 @@ impl Machine for Machines {
             Breakdown::Pause | Breakdown::Disconnect | Breakdown::Stop | Breakdown::Crash => {
                 let machines: Vec<_> = self.0.iter().map(Node::machine).collect();
                 if matches!(how, Breakdown::Stop | Breakdown::Crash) {
-                    // Their certificates are good for those alone, and the others know them by those.
+                    // Their certificates are valid for these addresses alone, and the other nodes use these addresses.
                     try_join_all(machines.iter().map(Container::keep_address)).await?;
                 }
                 try_join_all(machines.iter().map(|machine| machine.mend(how))).await.map(drop)

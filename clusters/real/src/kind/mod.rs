@@ -1,4 +1,4 @@
-//! kind: members that are clusters of their own, with nodes in containers of a `kindest/node` image, without the kind binary.
+//! Members that are kind clusters, with nodes in containers of a `kindest/node` image.
 
 mod boot;
 mod credentials;

@@ -1,4 +1,4 @@
-//! One node: a container of systemd, as kind runs it, what is executed in it, and when it has booted.
+//! One node of a kind cluster: a container with systemd, and the commands in it.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,21 +20,21 @@ use super::kubeadm;
 use super::privilege::Privilege;
 use crate::docker::{Command, Container, Ended, Engine, EngineError, FleetNetwork, said};
 
-/// How long a node may take to boot, and from one look whether it has to the next.
+/// The time limit until a node has booted, and the pause between two looks.
 const BOOT: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The kernel modules of the machine, which nodes may load.
+/// The folder of kernel modules of the machine, which nodes may load.
 const MODULES: &str = "/lib/modules";
 
-/// Where Docker stores images in one of these ways, kubelets look for the disk that they are on, as kind found out.
+/// With these storage drivers of Docker, kubelets need to find the disk that they are on, as in kind.
 const VOLUMES: [&str; 2] = ["btrfs", "zfs"];
 const DISKS: &str = "/dev/mapper";
 
-/// The kubeconfig of an administrator, in a node that began a cluster.
+/// The path of the administrator's kubeconfig, in the node that initialized a cluster.
 pub(super) const ADMIN: &str = "/etc/kubernetes/admin.conf";
 
-/// What nodes of one fleet share.
+/// The state that the nodes of one fleet share.
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) engine: Engine,
@@ -42,21 +42,21 @@ pub(super) struct Shared {
     pub(super) network: Arc<FleetNetwork>,
     pub(super) image: NodeImage,
     pub(super) privilege: Privilege,
-    /// How Docker stores images.
+    /// The storage driver of Docker.
     pub(super) storage: String,
 }
 
-/// A node that runs. It goes when it is dropped, within a runtime.
+/// A running node. Dropping it within a runtime removes its container.
 pub(super) struct Node {
     shared: Shared,
-    /// Held until the node is to go.
+    /// Dropping it removes the container.
     _container: ContainerAsync<GenericImage>,
     pub(super) name: String,
     pub(super) address: Ipv4Addr,
 }
 
 impl Node {
-    /// Starts the node called `name`, whose API server is published on `port` of the loopback if it is to have one.
+    /// Starts the node called `name`. Its API server is published on `port` of the loopback, if there is one.
     pub(super) async fn start(
         shared: Shared,
         name: String,
@@ -77,7 +77,7 @@ impl Node {
         Ok(node)
     }
 
-    /// The labels of everything of its run.
+    /// The labels of its run.
     pub(super) fn labels(&self) -> BTreeMap<String, String> {
         self.shared.network.labels()
     }
@@ -87,13 +87,13 @@ impl Node {
         self.shared.clock
     }
 
-    /// The container as a machine that may break down.
+    /// Its container as a machine that can break down.
     pub(super) fn machine(&self) -> Container {
         let Shared { engine, clock, network, .. } = self.shared.clone();
         Container { engine, clock, network, name: self.name.clone(), address: self.address }
     }
 
-    /// Runs a command in it, and answers what it says.
+    /// Runs a command in it, and returns the output.
     pub(super) async fn run(
         &self,
         line: &[&str],
@@ -103,7 +103,7 @@ impl Node {
         self.said(ended, &format!("`{}`", line.join(" ")))
     }
 
-    /// Runs a script in it, which does `what`.
+    /// Runs a script in it; `what` describes the script in errors.
     pub(super) async fn run_script(
         &self,
         what: &str,
@@ -114,7 +114,7 @@ impl Node {
         self.said(ended, what).map(drop)
     }
 
-    /// What was said, where it ended well.
+    /// The output of a command that succeeded.
     fn said(&self, ended: Ended, what: &str) -> Result<String, ProviderError> {
         let Ended { code, said, complaint } = ended;
         if code == 0 {
@@ -127,13 +127,13 @@ impl Node {
 
     async fn attempt(&self, line: &[&str], environment: &[(&str, &str)]) -> Result<Ended, EngineError> {
         let Shared { engine, clock, privilege, .. } = &self.shared;
-        // As kind does.
+        // kind does this too.
         let privileged = *privilege == Privilege::Full;
         engine.execute(*clock, &self.name, Command { line, environment, privileged }).await
     }
 
-    /// Waits until it has booted. Nothing is executed before its init is at work: systemd would find its control group
-    /// taken. Its console, where kind reads that it is, needs a terminal, which testcontainers do not ask for.
+    /// Waits until it has booted. No command is executed before systemd is running, which would find its control group in use
+    /// otherwise. The console, which kind reads for this, needs a terminal, which testcontainers do not request.
     async fn booted(&self) -> Result<(), ProviderError> {
         let since = self.shared.clock.elapsed();
         let mut seen = "its init does not come to work".to_owned();
@@ -141,7 +141,7 @@ impl Node {
             if self.is_at_work().await {
                 let state = self.attempt(&["systemctl", "is-system-running", "--wait"], &[]);
                 match timeout(BOOT, state).await {
-                    // Degraded is one that lacks something which nodes do not need, as swap.
+                    // A degraded system lacks only units that nodes do not need, as swap.
                     Ok(Ok(Ended { said, .. })) if ["running", "degraded"].contains(&said.as_str()) => {
                         return Ok(());
                     }
@@ -171,14 +171,14 @@ impl Node {
         processes.iter().flatten().any(|field| field.contains("systemd-journald"))
     }
 
-    /// What its journal says last, for an error.
+    /// The last lines of its journal, for an error.
     pub(super) async fn journal(&self) -> String {
         let journal = self.run(&["journalctl", "--no-pager", "--lines=20"], &[]).await;
         journal.unwrap_or_else(|error| error.to_string())
     }
 }
 
-/// The container that kind would run.
+/// The container that kind would start.
 fn request(shared: &Shared, name: &str, port: Option<u16>) -> ContainerRequest<GenericImage> {
     let mut image = shared.image.generic();
     if port.is_some() {
@@ -204,9 +204,9 @@ fn request(shared: &Shared, name: &str, port: Option<u16>) -> ContainerRequest<G
     let (privilege, labels) = (shared.privilege, shared.network.labels());
     request.with_host_config_modifier(move |host| {
         privilege.give(host);
-        // Docker may be set up to put a process of its own before systemd.
+        // Docker may be configured to start an init process of its own before systemd.
         host.init = Some(false);
-        // What testcontainers publish, they publish on all addresses of the machine.
+        // testcontainers would publish ports on all addresses of the machine.
         host.publish_all_ports = Some(false);
         let on_loopback = |port: u16| PortBinding {
             host_ip: Some(Ipv4Addr::LOCALHOST.to_string()),
@@ -214,7 +214,7 @@ fn request(shared: &Shared, name: &str, port: Option<u16>) -> ContainerRequest<G
         };
         let binding = |port| (format!("{}/tcp", kubeadm::PORT), Some(vec![on_loopback(port)]));
         host.port_bindings = Some(port.map(binding).into_iter().collect());
-        // A volume without a name goes with its container.
+        // A volume without a name is removed with its container.
         let volume = VolumeMount {
             target: Some("/var".into()),
             typ: Some(MountType::VOLUME),

@@ -1,7 +1,7 @@
-//! Faults on packets, in the network of a node: rules of iptables in chains of our own, and the discipline netem of tc.
+//! Packet faults in the network of a node, by iptables rules and the netem discipline of tc.
 //!
-//! All of it says whose it is, and is undone by a process in the node that is there before the first rule is: it ends by itself,
-//! whatever becomes of the harness. Only what goes through the gateway is struck, which is the way to the control plane.
+//! Rules are tagged with the run. A watchdog process in the node, which is started before the first rule, removes them after an
+//! hour, even if this program is gone. Only packets through the gateway are affected, which is the way to the control plane.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::kubeadm::PORT;
 use super::node::Node;
 use crate::journal::RUN;
 
-/// So long it is in force at most: no case takes longer.
+/// The time after which the watchdog removes the rules; no case takes longer.
 const AT_MOST: Duration = Duration::from_secs(3600);
 
-/// What is undone: safe to be done at any time, and more than once.
+/// The script that removes all rules. It may run at any time, and more than once.
 const UNDO: &str = r#"
 for hook in INPUT OUTPUT; do
     while iptables -w -D $hook -m comment --comment "$TAG" -j "$CHAIN-$hook" 2>/dev/null; do :; done
@@ -26,14 +26,14 @@ tc qdisc del dev "$device" root handle "$HANDLE" 2>/dev/null
 true
 "#;
 
-/// Who undoes it in the end, whatever happens.
+/// The script that starts the watchdog.
 const EXPIRE: &str = r#"
 export CHAIN TAG HANDLE
 setsid sh -c "sleep $SECONDS_AT_MOST; $UNDO" </dev/null >/dev/null 2>&1 &
 echo $! >>"/run/$CHAIN.pids"
 "#;
 
-/// Packets through the gateway vanish that belong to connections to the API server.
+/// The script that drops packets of connections to the API server that go through the gateway.
 const VANISH: &str = r#"
 set -e
 gateway=$(ip -4 route show default | sed -n 's/.* via \([^ ]*\).*/\1/p' | head -n 1)
@@ -49,23 +49,23 @@ for hook in $HOOKS; do
 done
 "#;
 
-/// What the node sends is lost or late, as netem says.
+/// The script that loses or delays packets of the node, with the arguments of netem.
 const DISTURB: &str = r#"
 device=$(ip -4 route show default | sed -n 's/.* dev \([^ ]*\).*/\1/p' | head -n 1)
 tc qdisc add dev "$device" root handle "$HANDLE" netem $NETEM
 "#;
 
-/// Ends those who would undo it later.
+/// The script that ends the watchdogs.
 const RELEASE: &str = r#"
 while read -r process; do kill -- "-$process" 2>/dev/null; done <"/run/$CHAIN.pids"
 rm -f "/run/$CHAIN.pids"
 "#;
 
-/// How a discipline of ours is known.
+/// The handle of the discipline.
 const HANDLE: &str = "ca95:";
 
 impl Node {
-    /// Lets packets between the API server and the rest of the world vanish.
+    /// Drops packets between the API server and other machines.
     pub(super) async fn let_vanish(&self, direction: Direction) -> Result<(), ProviderError> {
         let hooks = match direction {
             Direction::Both => "INPUT OUTPUT",
@@ -75,12 +75,12 @@ impl Node {
         self.in_its_network(&[EXPIRE, VANISH], &[("HOOKS", hooks), ("PORT", &PORT.to_string())]).await
     }
 
-    /// Lets packets that it sends be lost or late, in the words of netem.
+    /// Loses or delays packets that the node sends, with these arguments of netem.
     pub(super) async fn disturb(&self, netem: &str) -> Result<(), ProviderError> {
         self.in_its_network(&[EXPIRE, DISTURB], &[("NETEM", netem)]).await
     }
 
-    /// Undoes all of that.
+    /// Removes all packet faults.
     pub(super) async fn let_pass(&self) -> Result<(), ProviderError> {
         self.in_its_network(&[UNDO, RELEASE], &[]).await
     }

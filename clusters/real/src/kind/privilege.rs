@@ -1,5 +1,4 @@
-//! What a node may do on the machine. kind asks for all privileges; sandboxes refuse that, and then a list of capabilities is
-//! asked for. Which of the two it is, is found out by trying.
+//! The privileges of nodes: all, as kind requests, or a list of capabilities in sandboxes.
 
 use std::fmt;
 
@@ -10,7 +9,7 @@ use super::image::NodeImage;
 use crate::docker::{Engine, EngineError, refused};
 use crate::journal::{Journal, Resource};
 
-/// What systemd, containerd, kubelet and the network of pods need beside what Docker gives to every container.
+/// The capabilities that systemd, containerd, kubelet and the pod network need in addition to Docker's defaults.
 const CAPABILITIES: [&str; 9] = [
     "DAC_READ_SEARCH",
     "IPC_LOCK",
@@ -23,24 +22,24 @@ const CAPABILITIES: [&str; 9] = [
     "SYSLOG",
 ];
 
-/// No filter of system calls, and no profile of `AppArmor`.
+/// No seccomp filter, and no `AppArmor` profile.
 const UNCONFINED: [&str; 2] = ["seccomp=unconfined", "apparmor=unconfined"];
 
-/// What a node may do.
+/// The privileges of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privilege {
-    /// Everything.
+    /// All privileges.
     Full,
-    /// What a list of capabilities lets it do.
+    /// A list of capabilities.
     Listed,
 }
 
 impl Privilege {
-    /// Finds out what Docker grants, by a container called `name` of `image` that does nothing, and is removed. It is in the
-    /// journal of the run already.
+    /// Finds out which privileges Docker grants, by starting a container called `name` of `image` that ends at once. The
+    /// container is in `journal` already, and is removed.
     ///
     /// # Errors
-    /// When it grants neither.
+    /// Docker grants neither.
     pub async fn find(
         engine: &Engine,
         image: &NodeImage,
@@ -82,13 +81,13 @@ impl Privilege {
         started.map_err(refused("start the image"))
     }
 
-    /// Gives it to a container.
+    /// Applies the privileges to a container.
     pub(super) fn give(self, host: &mut HostConfig) {
         host.privileged = Some(self == Self::Full);
         host.security_opt = Some(UNCONFINED.map(str::to_owned).to_vec());
         if self == Self::Listed {
             host.cap_add = Some(CAPABILITIES.map(str::to_owned).to_vec());
-            // As with all privileges: nodes set what the kernel lets them set.
+            // As with all privileges, nodes may write all kernel settings.
             (host.masked_paths, host.readonly_paths) = (Some(Vec::new()), Some(Vec::new()));
         }
     }

@@ -1,17 +1,18 @@
-//! One program inside of a node is shut down, and started again: a kubelet is a unit of systemd, and a kubelet starts the rest from
-//! manifests. In nodes that stand in for those of kind's, there are units only.
+//! Stops and starts single programs in a node: kubelet, API server and etcd.
+//!
+//! In stand-in nodes, all programs are systemd units.
 
 use capsize_clusters::ProviderError;
 
 use super::node::{ADMIN, Node};
 
-/// The programs, as their manifests or units are called.
+/// The names of the programs, of their manifests and of their units.
 pub(super) const KUBELET: &str = "kubelet";
 pub(super) const API_SERVER: &str = "kube-apiserver";
 pub(super) const ETCD: &str = "etcd";
 
-/// Takes the manifest away, so that the kubelet does not start the program again, and ends what is there of it. It may have been
-/// about to be started.
+/// The script that moves the manifest away, so that the kubelet does not start the program again, and stops its containers,
+/// one of which may be about to start.
 const STOP: &str = r#"
 manifest=/etc/kubernetes/manifests/$NAME.yaml
 if [ -e "$manifest" ]; then
@@ -37,7 +38,7 @@ systemctl cat "$NAME.service" >/dev/null 2>&1 || {
 systemctl stop "$NAME"
 "#;
 
-/// Puts the manifest back. Nothing is mended before the API server answers.
+/// The script that moves the manifest back, and waits until the API server answers.
 const START: &str = r#"
 manifest=/etc/kubernetes/$NAME.yaml.capsize
 if [ -e "$manifest" ]; then
@@ -55,12 +56,12 @@ exit 1
 "#;
 
 impl Node {
-    /// Shuts the program of this name down in good order.
+    /// Shuts the program of this name down cleanly.
     pub(super) async fn stop(&self, name: &str) -> Result<(), ProviderError> {
         self.run_script(&format!("stopping {name}"), STOP, &[("NAME", name)]).await
     }
 
-    /// Starts it again as it was.
+    /// Starts the program of this name again.
     pub(super) async fn start_again(&self, name: &str) -> Result<(), ProviderError> {
         self.run_script(&format!("starting {name} again"), START, &[("NAME", name), ("ADMIN", ADMIN)]).await
     }

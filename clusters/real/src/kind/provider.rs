@@ -1,4 +1,4 @@
-//! The provider: a network for each fleet, and in it the nodes of all its members, which start at once.
+//! The provider of kind clusters: a network for each fleet, with the nodes of all members.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::privilege::Privilege;
 use crate::docker::{Engine, FleetNetwork, Fleets};
 use crate::journal::Journal;
 
-/// Provides members that are clusters of kind's.
+/// Provides members that are kind clusters.
 pub struct Kind {
     fleets: Fleets,
     image: NodeImage,
@@ -23,13 +23,13 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// Those whose nodes are of `image`. What is made is written into `journal` first.
+    /// Members with nodes of `image`, whose resources are written into `journal`.
     #[must_use]
     pub fn of(journal: Arc<Journal>, image: NodeImage) -> Self {
         Self { fleets: Fleets::of(journal), image, privilege: OnceCell::new() }
     }
 
-    /// What nodes may do here, which is found out once.
+    /// The privileges of nodes, which are determined once.
     async fn privilege(&self, engine: &Engine, network: &FleetNetwork) -> Result<Privilege, ProviderError> {
         let name = attempt(network.name());
         let find = || Privilege::find(engine, &self.image, (&name, network.journal()));
@@ -67,7 +67,7 @@ impl Provider for Kind {
     }
 }
 
-/// The container that finds out what is granted in the site of this name.
+/// The name of the container that tries out privileges, in the network of this name.
 fn attempt(network: &str) -> String {
     format!("{network}-attempt")
 }

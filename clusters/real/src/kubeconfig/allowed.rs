@@ -1,4 +1,4 @@
-//! Leave to use a cluster: its context in the kubeconfig, and the UID of its kube-system namespace, which no other has.
+//! Permission to use a cluster, by its context and the UID of its namespace kube-system.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,10 +12,10 @@ pub struct Allowed {
     pub uid: String,
 }
 
-/// Text that allows no cluster.
+/// A text that does not name a cluster by both.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "write CONTEXT=UID; `kubectl --context CONTEXT get namespace kube-system -o jsonpath={{.metadata.uid}}` tells the UID"
+    "write CONTEXT=UID; `kubectl --context CONTEXT get namespace kube-system -o jsonpath={{.metadata.uid}}` prints the UID"
 )]
 pub struct NotAllowed;
 
@@ -23,7 +23,7 @@ impl FromStr for Allowed {
     type Err = NotAllowed;
 
     fn from_str(text: &str) -> Result<Self, NotAllowed> {
-        // Names of contexts may have `=` in them, UIDs have none.
+        // Names of contexts may contain `=`, UIDs do not.
         let (context, uid) = text.rsplit_once('=').ok_or(NotAllowed)?;
         if context.is_empty() || uid.is_empty() {
             return Err(NotAllowed);

@@ -1,7 +1,7 @@
 //! The claim of a run on a cluster that exists: a Lease there that carries the identity of the run.
 //!
-//! The implementation under test writes its objects without any mark of the run. The claim says whose they are: it is there
-//! before the first of them and goes after the last, it names the label that they have, and only one run holds it at a time.
+//! The implementation under test writes its objects without the identity of the run. The claim assigns them to the run: it
+//! exists before the first object and until after the last, it names their label, and only one run holds it at a time.
 
 use capsize_clusters::ProviderError;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -11,7 +11,7 @@ use kube::{Api, Client, ResourceExt};
 use crate::journal::RUN_ID;
 use crate::run_id::RunId;
 
-/// Where the Lease is, and what it is called.
+/// Namespace and name of the Lease.
 const NAMESPACE: &str = "default";
 const NAME: &str = "capsize";
 
@@ -21,25 +21,25 @@ const SELECTOR: &str = "capsize.selector";
 /// The claim of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
-    /// The identity of the run, as the Lease has it.
+    /// The identity of the run in the Lease.
     run: String,
-    /// The label of the objects, as the Lease has it.
+    /// The label of the objects in the Lease.
     selector: String,
     uid: Option<String>,
 }
 
 impl Claim {
-    /// Whether it is that of `run`, for objects with this label.
+    /// Whether it belongs to `run` and is for objects with this label.
     pub(super) fn is_of(&self, run: &RunId, selector: &str) -> bool {
         self.run == run.as_str() && self.selector == selector
     }
 
-    /// Whether another run has made it.
+    /// Whether it belongs to another run.
     pub(super) fn is_of_another_than(&self, run: &RunId) -> bool {
         self.run != run.as_str()
     }
 
-    /// The claim on a cluster, if there is one.
+    /// Reads the claim on a cluster, if there is one.
     pub(super) async fn find(client: &Client) -> Result<Option<Self>, ProviderError> {
         let lease = leases(client).get_opt(NAME).await.map_err(failed("be read"))?;
         Ok(lease.map(|lease| {
@@ -53,7 +53,7 @@ impl Claim {
     /// Claims a cluster for `run`, whose objects there will have the label `selector`.
     ///
     /// # Errors
-    /// When another run has claimed it, or the Lease cannot be made.
+    /// Another run has claimed it, or the Lease cannot be made.
     pub(super) async fn make(client: &Client, run: &RunId, selector: &str) -> Result<(), ProviderError> {
         let lease = Lease {
             metadata: ObjectMeta {
@@ -80,12 +80,12 @@ impl Claim {
         }
     }
 
-    /// Gives the cluster up.
+    /// Releases the cluster.
     pub(super) async fn release(&self, client: &Client) -> Result<(), ProviderError> {
         let preconditions = Preconditions { uid: self.uid.clone(), resource_version: None };
         let delete = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
         match leases(client).delete(NAME, &delete).await {
-            // It is gone, or another one is there by now.
+            // The Lease is gone, or is another one by now.
             Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
             deleted => deleted.map(drop).map_err(failed("be deleted")),
         }

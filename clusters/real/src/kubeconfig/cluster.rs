@@ -1,4 +1,4 @@
-//! A cluster of a kubeconfig: how it is reached, and whether it is the one that is allowed.
+//! A cluster of a kubeconfig: the connection to it, and the check that it is the one that is allowed.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -12,13 +12,13 @@ use kube::{Api, Client};
 use super::allowed::Allowed;
 use super::entry::Entry;
 
-/// The namespace whose UID tells clusters apart.
+/// The namespace whose UID identifies a cluster.
 const IDENTITY: &str = "kube-system";
 
-/// A cluster that is the one that is allowed.
+/// A cluster that is checked to be the one that is allowed.
 #[derive(Clone)]
 pub struct Cluster {
-    /// By which leave it is used.
+    /// The permission by which it is used.
     pub allowed: Allowed,
     /// The URL of its API server, with the address of the host in place of its name.
     pub server: String,
@@ -27,16 +27,16 @@ pub struct Cluster {
     pub(super) path: String,
     pub(super) authority: String,
     pub(super) token: String,
-    /// It sends its requests as the control plane does: to the same address and path, with the same token. So whatever
-    /// answers them is the cluster that workloads go to.
+    /// A client that sends requests as the control plane does: to the same address and path, with the same token. So the cluster
+    /// that answers is the one that workloads go to.
     pub(super) client: Client,
 }
 
 impl Cluster {
-    /// Finds the cluster in the kubeconfig `file`. It is only read from.
+    /// Connects to a cluster of the kubeconfig `file`, and only reads from it.
     ///
     /// # Errors
-    /// When it cannot be reached, or is another than the one that is allowed.
+    /// It cannot be reached, or is not the one that is allowed.
     pub async fn find(file: &Path, allowed: &Allowed) -> Result<Self, ProviderError> {
         let wrong =
             |why: String| ProviderError(format!("{}, context {}: {why}", file.display(), allowed.context));
@@ -51,10 +51,10 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Makes sure that it is still the one that is allowed.
+    /// Checks that it is still the one that is allowed.
     ///
     /// # Errors
-    /// When it is another, or does not answer.
+    /// It is another one, or does not answer.
     pub async fn confirm(&self) -> Result<(), ProviderError> {
         let Allowed { context, uid } = &self.allowed;
         let namespace = Api::<Namespace>::all(self.client.clone()).get_metadata(IDENTITY).await;
@@ -79,7 +79,7 @@ impl Cluster {
     }
 }
 
-/// An error with the errors that led to it.
+/// The message of an error, with those of the errors that caused it.
 fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

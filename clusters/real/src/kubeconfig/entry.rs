@@ -1,4 +1,4 @@
-//! The entry of a context in a kubeconfig: server URL, authority and token, checked before any request is built from them.
+//! The entry of a context in a kubeconfig, checked before any request is built from it.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use kube::config::Kubeconfig;
 use serde_json::Value;
 use tokio::net::lookup_host;
 
-/// All that is used of the entry of a context. Every request to the cluster is built from it.
+/// The fields of an entry that are used. Every request to the cluster is built from them.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) server: ServerUrl,
@@ -44,7 +44,7 @@ impl Entry {
 pub(super) struct ServerUrl {
     host: String,
     port: u16,
-    /// Without a slash at its end; empty where the URL has none.
+    /// The path without a slash at its end; empty if the URL has none.
     pub(super) path: String,
 }
 
@@ -72,7 +72,7 @@ impl ServerUrl {
 /// Reads a kubeconfig.
 ///
 /// # Errors
-/// When the file cannot be read, or is no kubeconfig. The error quotes nothing of the file, which holds keys.
+/// The file cannot be read, or is not a kubeconfig. The error quotes nothing of the file, which holds keys.
 pub fn read_kubeconfig(file: &Path) -> Result<Kubeconfig, String> {
     fs::metadata(file).map_err(|error| error.to_string())?;
     Kubeconfig::read_from(file).map_err(|_| "this is not a kubeconfig".to_owned())
@@ -81,14 +81,14 @@ pub fn read_kubeconfig(file: &Path) -> Result<Kubeconfig, String> {
 /// The server URL of a context: absolute, and nothing but scheme, host, port and path.
 ///
 /// # Errors
-/// Why no request can be built from it, with the form that is right; a cluster or user that the context names and the
-/// kubeconfig does not have.
+/// The URL has another form, which the error names with the right one, or the kubeconfig lacks a cluster or user that the
+/// context names.
 pub fn server_url(kubeconfig: &Kubeconfig, context: &str) -> Result<Uri, String> {
     let cluster = cluster(kubeconfig, context)?;
     user(kubeconfig, context)?;
     let server = text(&cluster, "server").ok_or("its cluster has no server")?;
     let right = "write https://HOST:PORT or https://HOST:PORT/PATH";
-    // The text may hold a password, where it holds an `@`.
+    // A text with an `@` may hold a password.
     let shown = if server.contains('@') { String::new() } else { format!(" {server}") };
     let wrong = |why: &str| format!("its server{shown} {why}: {right}");
     let url: Uri = server.parse().map_err(|error| wrong(&format!("is no URL ({error})")))?;
@@ -147,12 +147,12 @@ fn cluster(kubeconfig: &Kubeconfig, context: &str) -> Result<Value, String> {
     part(kubeconfig, context, ("clusters", "cluster"))?.ok_or_else(|| missing.to_owned())
 }
 
-/// The user of a context; nothing where the context names none, as kubectl has it.
+/// The user of a context; `null` if the context names none, which kubectl allows.
 fn user(kubeconfig: &Kubeconfig, context: &str) -> Result<Value, String> {
     part(kubeconfig, context, ("users", "user")).map(Option::unwrap_or_default)
 }
 
-/// What a context names in `field`, from the list of such entries; nothing where it names none.
+/// The entry of `list` that a context names in `field`; `None` if it names none.
 fn part(
     kubeconfig: &Kubeconfig,
     context: &str,

@@ -1,4 +1,4 @@
-//! The provider of members that exist. It makes nothing but leave: which cluster is which member, and how many may be struck.
+//! The provider of clusters of a kubeconfig: claims clusters, and limits faults on their links.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,27 +15,27 @@ use super::cluster::Cluster;
 use super::sweep::{Copies, find, undo};
 use crate::journal::{Journal, Resource};
 
-/// Clusters of a kubeconfig, the first of which is the first member of a fleet, and so on.
+/// Provides clusters of a kubeconfig. The first allowed cluster is the first member of a fleet, and so on.
 pub struct Existing {
     /// The kubeconfig.
     pub kubeconfig: PathBuf,
-    /// Those that may be used.
+    /// The clusters that may be used.
     pub allowed: Vec<Allowed>,
-    /// So many may be struck by faults at a time.
+    /// The largest number of members with faults at a time.
     pub max_down: usize,
-    /// The label of the copies that a control plane puts into the member of this name.
+    /// Returns the label of the objects that a control plane places in the member of this name.
     pub label: fn(&str) -> String,
-    /// Where it is written down what is done to them.
+    /// The journal in which the claims are written down.
     pub journal: Arc<Journal>,
     /// The members at present.
     pub members: Mutex<BTreeMap<String, Cluster>>,
 }
 
 impl Existing {
-    /// The clusters that may be used, all of which answer and are those that are meant. Nothing is done to them.
+    /// Checks that all allowed clusters answer and are the right ones, and changes nothing.
     ///
     /// # Errors
-    /// When one does not answer, or is another.
+    /// A cluster does not answer, or is another one.
     pub async fn plan(&self) -> Result<Vec<Cluster>, ProviderError> {
         let mut clusters = Vec::new();
         for allowed in &self.allowed {
@@ -44,7 +44,7 @@ impl Existing {
         Ok(clusters)
     }
 
-    /// Makes a cluster the member that `spec` describes.
+    /// Claims a cluster for the member that `spec` describes.
     async fn join(&self, cluster: &Cluster, spec: &MemberSpec) -> Result<ClaimedCluster, ProviderError> {
         let (context, selector) = (&cluster.allowed.context, (self.label)(&spec.name));
         if let [(_, copy), ..] = find(&cluster.client, &selector).await?.as_slice() {
@@ -122,7 +122,7 @@ impl Provider for Existing {
     }
 }
 
-/// A cluster that is a member for a while. Dropping it removes what was put there.
+/// A cluster that the run has claimed. Dropping it removes the objects of the run and releases the cluster.
 struct ClaimedCluster {
     journal: Arc<Journal>,
     copies: Copies,
@@ -143,9 +143,9 @@ impl Machine for ClaimedCluster {
 impl Drop for ClaimedCluster {
     fn drop(&mut self) {
         let clear = || live(Seed(0), 1.0, |_| async { undo(self.journal.id(), &self.copies).await });
-        // A runtime within which this is dropped may be about to end, and cannot wait.
+        // The runtime in which this is dropped may be about to end, so it cannot wait.
         let cleared = thread::scope(|scope| scope.spawn(clear).join());
-        // What could not be removed stays in the journal, for the next start.
+        // Objects that could not be removed stay in the journal, for the next start.
         if cleared.is_ok_and(|cleared| cleared.is_ok_and(|cleared| cleared.is_ok())) {
             self.journal.undone(&Resource::Copies(self.copies.clone()));
         }
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// Where a member is reached whichever server is there: a port that is given up may be somebody else's at once.
+    /// A stable address in front of changing servers: a port that is released may be taken by another process at once.
     struct Place {
         address: SocketAddr,
         server: Arc<Mutex<SocketAddr>>,
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// A member which has the same keys whenever it is started, and an identity that comes from `seed`.
+    /// Starts a member that has the same keys each time, and a UID that depends on `seed`.
     async fn serve(run: Simulation, seed: u64, keys: &TempDir) -> Served {
         let path = keys.path().join("keys.json");
         let known = fs::read(&path).ok().map(|text| serde_json::from_slice(&text).unwrap());
@@ -235,7 +235,7 @@ mod tests {
             let one = BTreeSet::from(["m1".to_owned()]);
             existing.strike(&one).await.unwrap();
             first.stop().await;
-            // Somebody takes it down, and puts another one in its place.
+            // Another cluster takes its place.
             let other = serve(run, 2, &folder).await;
             place.is_of(&other);
             let refused = existing.strike(&one).await.unwrap_err().to_string();

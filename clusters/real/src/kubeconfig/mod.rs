@@ -1,4 +1,4 @@
-//! Members that exist: clusters of a kubeconfig. Nothing is done to one that is not allowed, by name and by identity.
+//! Clusters of a kubeconfig as members. Only those are used whose context and UID are allowed.
 
 mod allowed;
 mod claim;

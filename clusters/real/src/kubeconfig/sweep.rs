@@ -1,4 +1,4 @@
-//! What an implementation has put into a cluster that exists: found by its label, and removed.
+//! Finds and removes the objects that an implementation has placed in a cluster of a kubeconfig.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::claim::Claim;
 use super::cluster::Cluster;
 use crate::run_id::RunId;
 
-/// The kinds of which scenarios place something, and those of what that needs.
+/// The kinds of objects that scenarios place in members, and of those that these need.
 const KINDS: [(&str, &str, &str, &str); 7] = [
     ("apps", "v1", "Deployment", "deployments"),
     ("batch", "v1", "Job", "jobs"),
@@ -26,11 +26,11 @@ const KINDS: [(&str, &str, &str, &str); 7] = [
     ("", "v1", "Namespace", "namespaces"),
 ];
 
-/// What is removed may take so long to be gone, and is looked for so often.
+/// The time limit until removed objects are gone, and the pause between two looks.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The copies in one cluster.
+/// The objects of a run in one cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Copies {
@@ -40,25 +40,25 @@ pub struct Copies {
     pub context: String,
     /// The UID of its kube-system namespace.
     pub uid: String,
-    /// The label that all copies have.
+    /// The label of the objects.
     pub selector: String,
 }
 
-/// Removes the copies of `run`, and gives the cluster up. Nothing is removed from a cluster that the run has not claimed.
+/// Removes the objects of `run` from a cluster, and releases the cluster. Nothing is removed unless the run has claimed it.
 pub(crate) async fn undo(run: &RunId, copies: &Copies) -> Result<(), ProviderError> {
     let Copies { kubeconfig, context, uid, selector } = copies;
     let allowed = Allowed { context: context.clone(), uid: uid.clone() };
     let cluster = Cluster::find(kubeconfig, &allowed).await?;
     let claim = match Claim::find(&cluster.client).await? {
         Some(claim) if claim.is_of(run, selector) => claim,
-        // Another run claims a cluster only where nothing is left.
+        // Another run can claim a cluster only after the objects of this run were removed.
         Some(claim) if claim.is_of_another_than(run) => return Ok(()),
         Some(_) => {
             return Err(ProviderError(format!(
                 "the run has claimed {context} for objects with another label than {selector}: these are left alone"
             )));
         }
-        // Nothing was placed before the cluster was claimed.
+        // No object is placed before the cluster is claimed.
         None => match find(&cluster.client, selector).await?.as_slice() {
             [] => return Ok(()),
             objects => {
@@ -74,7 +74,7 @@ pub(crate) async fn undo(run: &RunId, copies: &Copies) -> Result<(), ProviderErr
     claim.release(&cluster.client).await
 }
 
-/// Removes all copies, and waits until they are gone.
+/// Removes all objects with a label, and waits until they are gone.
 async fn remove(cluster: &Cluster, selector: &str) -> Result<(), ProviderError> {
     let clock = Clock::real();
     loop {
@@ -84,7 +84,7 @@ async fn remove(cluster: &Cluster, selector: &str) -> Result<(), ProviderError> 
             let (count, context) = (copies.len(), &cluster.allowed.context);
             let first = first.name_any();
             return Err(ProviderError(format!(
-                "{count} objects of ours do not go from {context}: {first}, …"
+                "{count} objects of the run cannot be removed from {context}: {first}, …"
             )));
         }
         for (kind, copy) in &copies {
@@ -94,7 +94,7 @@ async fn remove(cluster: &Cluster, selector: &str) -> Result<(), ProviderError> 
                 }
                 None => Api::all_with(cluster.client.clone(), kind),
             };
-            // One that has gone meanwhile is gone.
+            // It may be gone already.
             let _ = api.delete(&copy.name_any(), &DeleteParams::background()).await;
         }
         clock.sleep(PAUSE).await;

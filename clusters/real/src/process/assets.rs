@@ -1,4 +1,4 @@
-//! Where the programs are that members are made of, by the conventions of controller-runtime's envtest.
+//! Finds etcd and kube-apiserver by the conventions of controller-runtime's envtest.
 
 use std::env;
 use std::ffi::OsString;
@@ -6,36 +6,36 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder in which programs are where nothing is said.
+/// The default folder of the programs.
 const FOLDER: &str = "/usr/local/kubebuilder/bin";
 
-/// The variable that names the folder in which both are.
+/// The variable that names the folder of both programs.
 const FOLDER_OF_BOTH: &str = "KUBEBUILDER_ASSETS";
 
-/// A program that members are made of.
+/// A program that members consist of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asset {
-    /// What keeps the objects.
+    /// The store of the objects.
     Etcd,
-    /// What serves them.
+    /// The API server.
     KubeApiserver,
 }
 
-/// A program that is nowhere where it is looked for.
+/// A program that is in none of the places where it is expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no {name}: {}. `setup-envtest use` fetches etcd and kube-apiserver, and tells the folder for {FOLDER_OF_BOTH}",
     looked.join(", ")
 )]
 pub struct NoAsset {
-    /// What it is called.
+    /// The name of the program.
     pub name: &'static str,
-    /// Where it was looked for, and what was there.
+    /// The places, each with what was found there.
     pub looked: Vec<String>,
 }
 
 impl Asset {
-    /// As it is called.
+    /// The name of the program.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Asset {
         }
     }
 
-    /// The variable that says where it is.
+    /// The variable with its path.
     fn variable(self) -> &'static str {
         match self {
             Self::Etcd => "TEST_ASSET_ETCD",
@@ -52,15 +52,15 @@ impl Asset {
         }
     }
 
-    /// Where it is.
+    /// Finds its path.
     ///
     /// # Errors
-    /// When it is nowhere; the error names all places.
+    /// It is in none of the places; the error names all of them.
     pub fn find(self) -> Result<PathBuf, NoAsset> {
         self.find_by(|name| env::var_os(name).filter(|path| !path.is_empty()), Path::new(FOLDER))
     }
 
-    /// The first of: what its variable says, in the folder that the variable of both says, in `folder`.
+    /// The first of: the path in its own variable, the folder in the variable of both programs, `folder`.
     fn find_by(self, variable: impl Fn(&str) -> Option<OsString>, folder: &Path) -> Result<PathBuf, NoAsset> {
         let name = self.name();
         let mut looked = Vec::new();
@@ -85,25 +85,25 @@ impl Asset {
 /// Both programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assets {
-    /// Where etcd is.
+    /// The path of etcd.
     pub etcd: PathBuf,
-    /// Where kube-apiserver is.
+    /// The path of kube-apiserver.
     pub kube_apiserver: PathBuf,
 }
 
 impl Assets {
-    /// Where both are.
+    /// Finds both programs.
     ///
     /// # Errors
-    /// When one is nowhere.
+    /// One of them is in none of the places.
     pub fn find() -> Result<Self, NoAsset> {
         Ok(Self { etcd: Asset::Etcd.find()?, kube_apiserver: Asset::KubeApiserver.find()? })
     }
 
-    /// What the program at `path` says of its version.
+    /// The version that the program at `path` prints.
     ///
     /// # Errors
-    /// When it cannot be run, or says nothing.
+    /// It cannot be run, or prints nothing.
     pub fn version(path: &Path) -> io::Result<String> {
         let said = Command::new(path).arg("--version").output()?.stdout;
         let said = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned();

@@ -1,4 +1,4 @@
-//! What a kube-apiserver reads when it starts: its certificate, the keys of its service accounts, and who its administrator is.
+//! The files that a kube-apiserver reads at its start: certificate, keys and tokens.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use rcgen::{
 };
 use sha2::{Digest, Sha256};
 
-/// By what it is reached: doors of ours are on the loopback, too.
+/// The names that its certificate is valid for. The proxies on links listen on the loopback, too.
 const NAMES: [&str; 5] =
     ["localhost", "127.0.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
 
-/// The files of one kube-apiserver, in a folder that nobody else may read.
+/// The files of one kube-apiserver, in a folder that only this user may read.
 pub(super) struct Files {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
-    /// The key of service accounts, by which their tokens are signed.
+    /// The private key that signs the tokens of service accounts.
     pub(super) signing: PathBuf,
-    /// And by which they are recognised.
+    /// The public key that verifies these tokens.
     pub(super) recognising: PathBuf,
-    /// Whose bearer token is whose.
+    /// The bearer tokens, with their users.
     pub(super) tokens: PathBuf,
-    /// The certificate (PEM) of the authority that the server's is from, which is in no file.
+    /// The certificate (PEM) of the authority that issued the server's certificate. It is in no file.
     pub(super) authority: String,
     /// The administrator's token.
     pub(super) token: String,
@@ -54,7 +54,7 @@ impl Files {
     }
 }
 
-/// What is in them.
+/// The contents of the files.
 struct Secrets {
     authority: String,
     certificate: String,
@@ -77,7 +77,7 @@ impl Secrets {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &authority)?.pem();
-        // As hard to guess as a key.
+        // The token is derived from a new key, so it is as hard to guess.
         let digest = Sha256::digest(KeyPair::generate()?.serialize_pem().as_bytes());
         let token = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self { authority: authority.pem(), certificate, key, accounts: KeyPair::generate()?, token })

@@ -1,4 +1,4 @@
-//! A member of two processes: with which flags they start, when they are ready, and how they break down.
+//! A member of two processes: their flags, the wait until they are ready, and their breakdowns.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,10 +22,10 @@ use super::run_folder::RunFolder;
 use crate::journal::{Journal, Resource};
 use crate::ports::free_port;
 
-/// Somebody else may take a port between when it is found to be free and when a program listens there.
+/// The attempts to start a member: another process may take a port before the program listens there.
 const ATTEMPTS: usize = 3;
 
-/// What the members of one fleet share.
+/// The state that the members of one fleet share.
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) clock: Clock,
@@ -33,7 +33,7 @@ pub(super) struct Shared {
     pub(super) journal: Arc<Journal>,
     pub(super) logs: Arc<RunFolder>,
     pub(super) starter: Starter,
-    /// What the fleet is called: no other has the name.
+    /// The unique name of the fleet.
     pub(super) fleet: String,
 }
 
@@ -56,7 +56,7 @@ pub(super) async fn start(shared: Shared, spec: &MemberSpec) -> Result<ExternalM
     }
 }
 
-/// A member that is written down. Dropping it ends its programs, and removes what they have on the disk.
+/// A running member. Dropping it ends its programs, and removes their folder.
 struct Member {
     clock: Clock,
     pair: Mutex<Pair>,
@@ -106,7 +106,7 @@ fn ports<const N: usize>(name: &str) -> Result<[u16; N], ProviderError> {
     Ok(ports)
 }
 
-/// Whose the programs are, as long as there may be any.
+/// The journal entry of the programs of a member. Dropping it strikes the entry out.
 struct Mark {
     journal: Arc<Journal>,
     label: String,
@@ -139,7 +139,7 @@ fn flags_of_etcd(home: &Path, clients: u16, peers: u16) -> Vec<String> {
     ]
 }
 
-/// Flags as envtest has them; the administrator has a token, which control planes use, in the place of a certificate.
+/// Flags as envtest has them, except that the administrator has a token, as control planes use, instead of a certificate.
 fn flags_of_kube_apiserver(files: &Files, etcd: u16, address: SocketAddr) -> Vec<String> {
     let file = |flag: &str, path: &Path| format!("--{flag}={}", path.display());
     vec![
@@ -149,7 +149,7 @@ fn flags_of_kube_apiserver(files: &Files, etcd: u16, address: SocketAddr) -> Vec
         "--service-cluster-ip-range=10.0.0.0/24".into(),
         "--allow-privileged=true".into(),
         "--authorization-mode=RBAC".into(),
-        // No controller makes the accounts that it would ask pods for.
+        // No controller creates the service accounts that this plugin would require of pods.
         "--disable-admission-plugins=ServiceAccount".into(),
         format!("--service-account-issuer=https://{address}/"),
         file("service-account-key-file", &files.recognising),
@@ -160,7 +160,7 @@ fn flags_of_kube_apiserver(files: &Files, etcd: u16, address: SocketAddr) -> Vec
     ]
 }
 
-/// A client of what speaks plain HTTP on this port of the loopback.
+/// A client for plain HTTP on this port of the loopback.
 fn plain(port: u16) -> Result<Client, ProviderError> {
     let wrong = |error: &dyn std::error::Error| ProviderError(format!("no client of port {port}: {error}"));
     let address =
@@ -168,7 +168,7 @@ fn plain(port: u16) -> Result<Client, ProviderError> {
     Client::try_from(Config::new(address)).map_err(|error| wrong(&error))
 }
 
-/// Both programs, and by whom each is asked whether it is well. What is dropped first ends first.
+/// Both programs, with clients for their health checks. They end in the order of the fields.
 struct Pair {
     server: Program,
     etcd: Program,
@@ -206,7 +206,7 @@ async fn is_well(client: &Client, path: &str) -> bool {
     }
 }
 
-/// What a process would need to break down in this way, if it cannot.
+/// The missing requirement for this breakdown, if a process cannot break down in this way.
 pub(super) fn lacks(how: Breakdown) -> Option<&'static str> {
     match how {
         Breakdown::Disconnect
@@ -220,7 +220,7 @@ pub(super) fn lacks(how: Breakdown) -> Option<&'static str> {
     }
 }
 
-/// Ready is not yet furnished: the namespaces that every cluster has are made after that.
+/// Whether the server is ready and has the usual namespaces, which it creates after it reports ready.
 async fn is_furnished(client: &Client) -> bool {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     is_well(client, "/readyz").await && namespaces.get_metadata("default").await.is_ok()
@@ -268,7 +268,7 @@ impl Machine for Member {
             Breakdown::Stop | Breakdown::Crash => pair.start(self.clock).await,
             Breakdown::ApiServer => pair.start_server(self.clock).await,
             Breakdown::Etcd => pair.start_etcd(self.clock).await,
-            // It has not broken down in that way.
+            // It cannot have broken down in this way.
             _ => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! One program of a member: started, watched, stopped, and started again as it was.
+//! One program of a member: starts it, waits for it, stops it, and starts it again.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,25 +16,25 @@ use super::provider::Starter;
 use super::sweep::LABEL;
 use crate::journal::Journal;
 
-/// How long a program may take to be ready, from one look to the next, and how long a look may take.
+/// The time limit until a program is ready, the pause between two looks, and the time limit of a look.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_secs(5);
 
-/// A program that is asked to end gets this long for it.
+/// The time limit for a clean end, after which the program is killed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// So much of its log is shown of a program that does not start.
+/// The number of log lines in the error about a program that does not start.
 const LAST_LINES: usize = 10;
 
-/// A program with all that it is started with. Dropping it kills it.
+/// A program with all settings for its start. Dropping it kills the program.
 pub(super) struct Program {
     pub(super) name: &'static str,
     pub(super) path: PathBuf,
     pub(super) arguments: Vec<String>,
-    /// What it says is added to this file.
+    /// Its output is appended to this file.
     pub(super) log: PathBuf,
-    /// What its environment says whose it is, beside the mark of the run.
+    /// The value of `CAPSIZE_MEMBER` in its environment.
     pub(super) label: String,
     pub(super) journal: Arc<Journal>,
     pub(super) starter: Starter,
@@ -56,7 +56,7 @@ impl Program {
         Ok(())
     }
 
-    /// Waits until `answers` says that it is ready.
+    /// Waits until `answers` returns true.
     pub(super) async fn ready<F: Future<Output = bool>>(
         &mut self,
         clock: Clock,
@@ -86,7 +86,7 @@ impl Program {
         }
     }
 
-    /// Whether it found its port taken, and has ended because of that.
+    /// Whether it has ended because its port was taken.
     pub(super) fn found_its_port_taken(&mut self) -> bool {
         let has_ended =
             self.child.as_mut().is_some_and(|child| child.try_wait().is_ok_and(|end| end.is_some()));
@@ -95,12 +95,12 @@ impl Program {
 
     pub(super) fn signal(&self, signal: Signal) {
         if let Some(child) = &self.child {
-            // One that has ended meanwhile is told nothing.
+            // It may have ended meanwhile.
             let _ = kill_process(Pid::from_child(child), signal);
         }
     }
 
-    /// Lets it end in good order.
+    /// Stops it cleanly, or kills it after a time limit.
     pub(super) async fn stop(&mut self, clock: Clock) {
         self.signal(Signal::TERM);
         let since = clock.elapsed();

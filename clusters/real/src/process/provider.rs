@@ -1,4 +1,4 @@
-//! The provider: members of two processes each, which all start at once.
+//! The provider of members that are processes, which all start at once.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ use super::member::{self, Shared};
 use super::run_folder::RunFolder;
 use crate::journal::Journal;
 
-/// Makes the command that runs the program at a path, whose arguments follow: one that ends with this process.
+/// Makes a command for the program at a path, to which arguments are added. The program ends with this process.
 pub type Starter = Arc<dyn Fn(&Path) -> Command + Send + Sync>;
 
 /// Provides members that are processes of this machine.
@@ -24,12 +24,12 @@ pub struct Processes {
     journal: Arc<Journal>,
     starter: Starter,
     fleets: AtomicU64,
-    /// The folder with what they say; there is none before anybody says anything.
+    /// The folder of the logs, which is made with the first member.
     logs: Mutex<Option<Arc<RunFolder>>>,
 }
 
 impl Processes {
-    /// Those of `assets`, run as `starter` says. What is made is written into `journal` first.
+    /// Members of the programs `assets`, started by `starter`. Their resources are written into `journal`.
     #[must_use]
     pub fn of(journal: Arc<Journal>, assets: Assets, starter: Starter) -> Self {
         Self { assets, journal, starter, fleets: AtomicU64::new(0), logs: Mutex::default() }
@@ -62,7 +62,7 @@ impl Provider for Processes {
             fleet: format!("{}-{number}", self.journal.run()),
         };
         let started = try_join_all(specs.iter().map(|spec| member::start(shared.clone(), spec))).await;
-        // The error names them.
+        // The error names the log files.
         started.inspect_err(|_| shared.logs.keep())
     }
 

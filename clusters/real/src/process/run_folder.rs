@@ -1,5 +1,4 @@
-//! What members of processes leave on the disk: a folder with keys and data that goes with its member, and one with logs for
-//! those who look for why a run failed.
+//! The folders of members that are processes: keys and data of each member, logs of the run.
 
 use std::env;
 use std::fs;
@@ -12,7 +11,7 @@ use capsize_clusters::ProviderError;
 
 use crate::journal::{Journal, Resource};
 
-/// A folder of this machine that is written down. It goes when it is dropped, unless it is kept.
+/// A temporary folder that is in the journal. Dropping it removes the folder, unless it is kept.
 pub(super) struct RunFolder {
     journal: Arc<Journal>,
     path: PathBuf,
@@ -20,7 +19,7 @@ pub(super) struct RunFolder {
 }
 
 impl RunFolder {
-    /// A new one, whose name begins with `prefix`. Nobody else may read it.
+    /// Makes a folder whose name begins with `prefix`, and which only this user may read.
     pub(super) fn open(journal: &Arc<Journal>, prefix: &str) -> Result<Self, ProviderError> {
         let failed = |error: io::Error| {
             let place = env::temp_dir();
@@ -34,7 +33,7 @@ impl RunFolder {
         &self.path
     }
 
-    /// What is in it, by name.
+    /// The names of the files in it, sorted.
     pub(super) fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let mut names: Vec<String> =
@@ -43,7 +42,7 @@ impl RunFolder {
         names
     }
 
-    /// Leaves it where it is, for people.
+    /// Keeps the folder for people to read.
     pub(super) fn keep(&self) {
         self.kept.store(true, Ordering::Relaxed);
         self.journal.undone(&Resource::Folder(self.path.clone()));

@@ -1,7 +1,7 @@
-//! Programs that have outlived their run: found by what their environment says, and killed.
+//! Finds programs that have outlived their run by their environment, and kills them.
 //!
-//! A process id is not known before there is a process, and is another's later. What is in an environment is known before,
-//! and stays with the process. Only Linux shows it; elsewhere nothing is found.
+//! A process id is unknown before the process exists, and is reused later. The environment is known before the start and stays
+//! with the process. Only Linux shows it; elsewhere no program is found.
 
 use std::fs;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::journal::RUN_ID_VARIABLE;
 use crate::run_id::RunId;
 
-/// The variable that says of which member a program is.
+/// The variable that names the member of a program.
 pub(super) const LABEL: &str = "CAPSIZE_MEMBER";
 
-/// How long it may take until a killed program is gone, and from one look to the next.
+/// The time limit until a killed program is gone, and the pause between two looks.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Kills the programs of the member that `label` says, if they carry the mark of `run`, and waits until they are gone.
+/// Kills the programs of the member `label` that carry the identity of `run`, and waits until they are gone.
 ///
-/// They are gone when two looks in a row find none: a program that is just being started has no environment to show yet.
+/// They are gone when two looks in a row find none, because a program that is just starting shows no environment yet.
 ///
 /// # Errors
-/// When they do not go.
+/// They do not end in time.
 pub(crate) async fn end(run: &RunId, label: &str) -> Result<(), String> {
     let clock = Clock::real();
     let mut found_none = false;
@@ -39,14 +39,14 @@ pub(crate) async fn end(run: &RunId, label: &str) -> Result<(), String> {
             return Err(format!("the processes {} do not end", ids.join(", ")));
         }
         for pid in found {
-            // One that has ended meanwhile is what is wanted.
+            // It may have ended meanwhile.
             let _ = kill_process(pid, Signal::KILL);
         }
         clock.sleep(PAUSE).await;
     }
 }
 
-/// The processes whose environment has this label, and the mark of the run. What has ended has none.
+/// The processes whose environment has this label and the identity of the run.
 fn of(run: &RunId, label: &str) -> Vec<Pid> {
     let wanted = [format!("{LABEL}={label}"), format!("{RUN_ID_VARIABLE}={run}")];
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -77,7 +77,7 @@ mod tests {
         let unmarked = |label: &str| Command::new("sleep").arg("60").env(LABEL, label).spawn().unwrap();
         let mut left = start("m1", &run);
         let mut others = [start("m11", &run), start("m1", &other_run), unmarked("m1")];
-        // A program shows its environment only some time after it was started.
+        // A program shows its environment only a moment after its start.
         while of(&run, "m1").is_empty() || of(&run, "m11").is_empty() || of(&other_run, "m1").is_empty() {
             std::thread::yield_now();
         }
