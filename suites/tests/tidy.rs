@@ -142,6 +142,20 @@ fn the_guarantees_use_nothing_of_what_they_judge() {
 }
 
 #[test]
+fn no_time_of_the_judging_half_is_so_long_that_a_sum_overflows() {
+    let folders = ["guarantee", "facts", "dialect", "history", "numbers", "report", "record", "diff"];
+    let longest = ["Duration", "::MAX"].concat();
+    each_source(|path, text| {
+        let judges = path.to_string_lossy().contains("framework/")
+            && path.components().any(|part| folders.iter().any(|folder| part.as_os_str() == *folder));
+        // A signed length is only compared.
+        let text = text.replace(&format!("Signed{longest}"), "");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        (judges && code.contains(&longest)).then(|| format!("says {longest}, where FOREVER is meant"))
+    });
+}
+
+#[test]
 fn nothing_tells_of_one_machine() {
     let places = [["\"/", "work/"].concat(), ["/", "tmp/"].concat(), ["/", "root/"].concat()];
     each_source(|_, text| places.iter().find(|place| text.contains(place.as_str())).cloned());

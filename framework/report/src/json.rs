@@ -10,6 +10,7 @@ use super::phrase::{fault, moment, phrase};
 use super::{Case, Failure, Report, Standing, Status};
 use capsize_history::facts::{Fact, ObjectVersion};
 use capsize_judge::guarantee::{Bound, Doubt, Evidence, Outcome, Verdict};
+use capsize_history::FOREVER;
 
 /// The version of the document; another one where a field goes or changes its meaning.
 const VERSION: &str = "v1";
@@ -280,7 +281,7 @@ fn limits(bound: Bound) -> (Option<f64>, Option<f64>) {
 
 fn one_doubt(doubt: &Doubt) -> OneDoubt<'_> {
     let (not_before_seconds, not_after_seconds) = limits(doubt.bound);
-    let known = |width: Duration| (width != Duration::MAX).then(|| seconds(width));
+    let known = |width: Duration| (width < FOREVER).then(|| seconds(width));
     OneDoubt {
         subject: doubt.subject.to_string(),
         not_before_seconds,

@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::facts::{FaultInForce, News, SKEW, World, is_loss};
-use crate::format::{CONTROL_PLANE, Mark};
+use crate::format::{CONTROL_PLANE, FOREVER, Mark};
 
 /// The longest that a queue waits until it tries again what failed.
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
+pub(super) const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
 /// A mark: a fault that begins or ends, or anything else. The member that it is about is called `cluster` or `node`.
 pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
@@ -70,14 +70,14 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
 fn set_clock(world: &mut World, mark: &Mark, control_plane: bool) {
     world.stamps_are_off |= !mark.contains_key("node");
     if control_plane {
-        world.clock_set = world.clock_set.saturating_add(seconds(mark).unwrap_or(Duration::MAX));
+        world.clock_set = world.clock_set.saturating_add(seconds(mark).unwrap_or(FOREVER));
     }
 }
 
 /// By how much a clock is set in either direction, or how late answers come.
 fn seconds(mark: &Mark) -> Option<Duration> {
     let seconds = mark.get("seconds").and_then(Value::as_f64)?;
-    Duration::try_from_secs_f64(seconds.abs()).ok()
+    Duration::try_from_secs_f64(seconds.abs()).ok().map(|length| length.min(FOREVER))
 }
 
 /// What a person does is told by a step.

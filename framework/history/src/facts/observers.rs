@@ -7,7 +7,7 @@ use std::time::Duration;
 use indexmap::IndexSet;
 
 use crate::format::digest::ByDigest;
-use crate::format::{Entry, Kind, Observer};
+use crate::format::{Entry, FOREVER, Kind, Observer};
 
 /// Entries may be so far out of order; a clock that goes back farther was set.
 const DISORDER: Duration = Duration::from_millis(100);
@@ -23,7 +23,7 @@ pub struct Width {
 
 impl Width {
     /// Nothing is known of when it was.
-    pub const UNKNOWN: Self = Self { early: Duration::MAX, late: Duration::MAX };
+    pub const UNKNOWN: Self = Self { early: FOREVER, late: FOREVER };
 
     /// The narrowest interval that both are in.
     #[must_use]

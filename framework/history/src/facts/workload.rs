@@ -274,6 +274,6 @@ impl Workload {
     /// The replicas that run and are ready, over all members.
     #[must_use]
     pub fn ready(&self) -> u64 {
-        self.running.values().map(|running| running.ready).sum()
+        self.running.values().fold(0, |sum, running| sum.saturating_add(running.ready))
     }
 }

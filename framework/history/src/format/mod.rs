@@ -18,7 +18,7 @@ pub use entry::{CONTROL_PLANE, Entry, EventType, Kind, Mark};
 pub use error::HistoryError;
 pub use object::{Field, Object};
 pub use observer::Observer;
-pub use read::{LONGEST, Reader, VERSION, read};
+pub use read::{FOREVER, LONGEST, Reader, VERSION, read};
 pub use recall::Recall;
 pub use tree::Tree;
 pub use write::Writer;

@@ -18,6 +18,10 @@ pub const VERSION: &str = "v1";
 /// No time in a history is longer, a century: what is longer is a mistake, and sums of times stay in their range.
 pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
+/// The time of what never comes, and the length of what is not known: longer than any time in a history. A million of them
+/// can be added before a `Duration` is full, so that no sum of times that were read and of this one overflows.
+pub const FOREVER: Duration = Duration::from_secs(1 << 44);
+
 /// So much of a file is read at a time.
 const BUFFERED: usize = 1 << 17;
 

@@ -9,6 +9,7 @@ use super::formula::{Formula, Given};
 use super::transition;
 use crate::profile::Timings;
 use capsize_history::facts::FaultInForce;
+use capsize_history::FOREVER;
 
 /// What cutting a time stamp to whole seconds takes off at most.
 pub(super) const STAMP: Duration = Duration::from_secs(1);
@@ -63,6 +64,11 @@ pub(super) fn not_ready_mixed(timings: &Timings, after: Duration) -> Option<Dura
     let first = silent.min(after + timings.status_update_frequency + timings.refused_probe);
     let mixed = first + timings.failure_threshold + silent + timings.latency;
     not_ready(timings, true).map(|unmixed| mixed.max(unmixed))
+}
+
+/// So many times `length`, or for ever where that is longer.
+pub(super) fn repeated(length: Duration, times: u32) -> Duration {
+    length.saturating_mul(times).min(FOREVER)
 }
 
 /// The value of a formula that names nothing that a target may lack.
@@ -233,8 +239,8 @@ pub(super) fn unhealthy(timings: &Timings) -> Duration {
 /// How long manifests that wait for an old one to be purged wait until they look again, at most.
 const PURGE_CHECK: Duration = Duration::from_secs(5);
 
-pub(super) const WRITTEN: &str =
-    "at most latency after the assignment; 5 s more where an old copy was purged first";
+pub(super) const WRITTEN: &str = "at most latency after the assignment; 5 s more where an old copy was purged first; where an old manifest was being deleted, \
+     as long as that took (1000 s at most) after its end";
 
 /// From an assignment to the manifest, at most.
 pub(super) fn written(timings: &Timings, purged: bool) -> Duration {
@@ -277,7 +283,8 @@ pub(super) const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 pub(super) const REACHED: &str = "at most latency after it is written; where the member was away, as long as that again \
     (1000 s at most) + latency after it is back; where an agent reaches out, also for what is written soon after, and 2 x as long (60 s at most) + latency if that is \
     more; for a copy that somebody has changed or deleted, or does so soon after, the same; where it is back without what it held, 63 s + latency if that is more, also for what is written soon after; where it may still be asked for what \
-    was written before it was back, silentProbe at most + latency after that";
+    was written before it was back, silentProbe at most + latency after that; where an old copy was being \
+    deleted, as long as that took (1000 s at most) after its end";
 
 /// From something written for a member, or its being back after it was `away` for so long, to its being done there.
 pub(super) fn reached(timings: &Timings, away: Duration) -> Duration {

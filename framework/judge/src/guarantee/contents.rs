@@ -173,7 +173,8 @@ fn completions(
     for (name, replicas) in &workload.assignment {
         share.push((name, *replicas, workload.deliveries.get(name)?.asks.completions?));
     }
-    let (sum, pods) = (share.iter().map(|(.., each)| each).sum::<u64>(), workload.assignment[member]);
+    let sum = share.iter().fold(0_u64, |sum, (.., each)| sum.saturating_add(*each));
+    let pods = workload.assignment[member];
     // What is wrong with all of them together is told of one.
     let is_first = share.first().is_some_and(|(name, ..)| *name == member);
     if sum != all && is_first {

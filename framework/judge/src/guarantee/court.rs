@@ -10,7 +10,7 @@ use super::log::Log;
 pub(super) use super::waits::{Left, Reason, Waits};
 use super::{Bound, Doubt, Evidence, Rule, Subject};
 use crate::profile::{Profile, Timings};
-use capsize_history::CONTROL_PLANE;
+use capsize_history::{CONTROL_PLANE, FOREVER};
 pub(super) use capsize_history::facts::Topics;
 use capsize_history::facts::{Fact, Member, News, ObjectVersion, Width, Workload, WorkloadKey, World};
 
@@ -50,7 +50,7 @@ pub(super) trait Guarantee: Send {
 }
 
 /// A time that does not come.
-pub(super) const NEVER: Duration = Duration::MAX;
+pub(super) const NEVER: Duration = FOREVER;
 
 /// The topics of these names.
 macro_rules! topics {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::profile::Timings;
+use capsize_history::FOREVER;
 
 /// Evictions that are worked on at the same time.
 pub(super) const EVICTION_WORKERS: u32 = 3;
@@ -47,11 +48,11 @@ pub struct Given<'a> {
 }
 
 impl Formula {
-    /// Its value; `None` where there is no limit, because the target has no such timing.
+    /// Its value, [`FOREVER`] at most; `None` where there is no limit, because the target has no such timing.
     #[must_use]
     pub fn value(&self, given: Given<'_>) -> Option<Duration> {
         let timings = given.timings;
-        Some(match self {
+        let value = match self {
             Self::Seconds(seconds) => Duration::from_secs(*seconds),
             Self::Timing(name) => timings.get(name)?,
             Self::Sum(all) => {
@@ -76,7 +77,8 @@ impl Formula {
                     None => timings.latency.saturating_mul(rounds.saturating_sub(1)),
                 }
             }
-        })
+        };
+        Some(value.min(FOREVER))
     }
 
     /// Its value for these timings, with no queue.

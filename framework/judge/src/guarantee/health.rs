@@ -238,7 +238,7 @@ impl NotReady {
         let Some(outage) = self.outages.get_mut(member) else { return };
         outage.told = true;
         let timings = court.timings();
-        let settled = settled_after(timings, outage.failing).unwrap_or(Duration::MAX);
+        let settled = settled_after(timings, outage.failing).unwrap_or(NEVER);
         let first_probe = |back: Duration| back.saturating_add(settled).saturating_add(timings.takeover);
         if court.controllers_are_away() || self.back.is_some_and(|back| first_probe(back) >= outage.began) {
             return;

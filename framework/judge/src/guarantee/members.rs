@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::away::{in_force, is_hit};
 use super::bounds::{self, Failing};
-use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use super::court::{Charge, Court, Guarantee, NEVER, Reason, Topics, Waits, topics};
 use super::health::settled_after;
 use super::{Bound, Rule, Subject};
 use crate::profile::{Feature, Timings};
@@ -104,7 +104,7 @@ impl Fails {
     /// and one that waits gets its answer, which may have begun as late as it was its turn.
     fn may_be_unmet(&self, now: Duration, timings: &Timings) -> bool {
         let turn = timings.status_update_frequency;
-        let waits = timings.silent_probe.unwrap_or(Duration::MAX).saturating_add(turn);
+        let waits = timings.silent_probe.unwrap_or(NEVER).saturating_add(turn);
         self.refused < turn && now.saturating_sub(self.since) < waits
     }
 }
@@ -213,7 +213,7 @@ impl Recovered {
         let timings = court.timings();
         // The first probe may be under way for as long as it takes when a fault ends, and gets its answer then.
         let first_probe =
-            settled_after(timings, Some(slowness)).map_or(Duration::MAX, |first| first + timings.takeover);
+            settled_after(timings, Some(slowness)).map_or(NEVER, |first| first + timings.takeover);
         let unsettled = |back: Duration| back.saturating_add(first_probe) >= ended;
         if court.controllers_are_away()
             || self.back.is_some_and(unsettled)

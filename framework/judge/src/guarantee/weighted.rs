@@ -136,19 +136,23 @@ fn shares(workload: &Workload, weights: &[(String, u64)], seat_by_seat: bool) ->
     vec![by_seats(workload.replicas, weights), by_seats(workload.replicas, &backwards)]
 }
 
+/// The share of each of `weights`, rounded down.
+fn exact(replicas: u64, weights: &[(String, u64)]) -> Vec<u64> {
+    let sum = weights.iter().map(|(_, weight)| u128::from(*weight)).sum::<u128>().max(1);
+    let share = |weight: u64| u128::from(weight) * u128::from(replicas) / sum;
+    weights.iter().map(|(_, weight)| u64::try_from(share(*weight)).unwrap_or(u64::MAX)).collect()
+}
+
 /// Shares are rounded down; what is left over goes one by one to the largest weights, then by name.
 pub(super) fn by_largest_weight(replicas: u64, weights: &[(String, u64)]) -> Assignment {
-    let sum = weights.iter().map(|(_, weight)| u128::from(*weight)).sum::<u128>().max(1);
-    let floor =
-        |weight: u64| u64::try_from(u128::from(weight) * u128::from(replicas) / sum).unwrap_or(u64::MAX);
-    let mut order = weights.to_vec();
-    order.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-    let whole: u64 = weights.iter().map(|(_, weight)| floor(*weight)).sum();
-    let mut left = replicas.saturating_sub(whole);
-    let share = |(name, weight): (String, u64)| {
+    let whole = exact(replicas, weights);
+    let mut left = replicas.saturating_sub(whole.iter().fold(0, |sum, share| sum.saturating_add(*share)));
+    let mut order: Vec<_> = weights.iter().zip(whole).collect();
+    order.sort_by(|((one, light), _), ((other, heavy), _)| heavy.cmp(light).then_with(|| one.cmp(other)));
+    let share = |((name, _), whole): (&(String, u64), u64)| {
         let extra = u64::from(left > 0);
         left -= extra;
-        (name, floor(weight) + extra)
+        (name.clone(), whole + extra)
     };
     order.into_iter().map(share).filter(|(_, share)| *share > 0).collect()
 }
@@ -156,14 +160,25 @@ pub(super) fn by_largest_weight(replicas: u64, weights: &[(String, u64)]) -> Ass
 /// One by one to whoever has the largest weight for each seat and a half; of equal ones to whoever has fewer seats, then
 /// to whoever comes first.
 pub(super) fn by_seats(replicas: u64, weights: &[(String, u64)]) -> Assignment {
-    let mut seats = vec![0_u64; weights.len()];
-    for _ in 0..replicas {
+    // No share ends more than half as many seats below its exact value as there are weights, and half a seat more. So all
+    // seats below that are given at once, and the time does not grow with the replicas.
+    if weights.is_empty() {
+        return Assignment::new();
+    }
+    // Where nobody has any weight, all are equal.
+    let equal: Vec<(String, u64)> = weights.iter().map(|(name, _)| (name.clone(), 1)).collect();
+    let weights = if weights.iter().all(|(_, weight)| *weight == 0) { &equal } else { weights };
+    let members = weights.len() as u64;
+    let mut seats: Vec<u64> =
+        exact(replicas, weights).iter().map(|share| share.saturating_sub(members + 1)).collect();
+    let given = seats.iter().fold(0_u64, |sum, seats| sum.saturating_add(*seats));
+    for _ in given..replicas {
         // weight / (2 x seats + 1), compared without dividing.
         let better = |one: usize, other: usize| {
-            let (left, right) = (
-                u128::from(weights[one].1) * u128::from(2 * seats[other] + 1),
-                u128::from(weights[other].1) * u128::from(2 * seats[one] + 1),
-            );
+            let against = |weight: usize, seat: usize| {
+                u128::from(weights[weight].1).saturating_mul(2 * u128::from(seats[seat]) + 1)
+            };
+            let (left, right) = (against(one, other), against(other, one));
             left.cmp(&right).then_with(|| seats[other].cmp(&seats[one]))
         };
         let next =
@@ -174,4 +189,44 @@ pub(super) fn by_seats(replicas: u64, weights: &[(String, u64)]) -> Assignment {
     }
     let shares = weights.iter().zip(seats).filter(|(_, seats)| *seats > 0);
     shares.map(|((name, _), seats)| (name.clone(), seats)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every seat given by itself.
+    fn one_by_one(replicas: u64, weights: &[(String, u64)]) -> Assignment {
+        let mut seats = vec![0_u64; weights.len()];
+        for _ in 0..replicas {
+            let next = (0..weights.len()).rev().max_by(|one, other| {
+                let left = weights[*one].1 * (2 * seats[*other] + 1);
+                let right = weights[*other].1 * (2 * seats[*one] + 1);
+                left.cmp(&right).then_with(|| seats[*other].cmp(&seats[*one]))
+            });
+            next.into_iter().for_each(|next| seats[next] += 1);
+        }
+        let shares = weights.iter().zip(seats).filter(|(_, seats)| *seats > 0);
+        shares.map(|((name, _), seats)| (name.clone(), seats)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn seats_given_at_once_are_those_given_one_by_one(
+            replicas in 0..300_u64,
+            weights in proptest::collection::vec(prop_oneof![0..5_u64, 0..1000_u64], 0..8),
+        ) {
+            let weights: Vec<_> =
+                weights.into_iter().enumerate().map(|(place, weight)| (format!("m{place}"), weight)).collect();
+            prop_assert_eq!(by_seats(replicas, &weights), one_by_one(replicas, &weights));
+        }
+    }
+
+    #[test]
+    fn more_replicas_than_can_be_counted_are_divided_at_once() {
+        let weights = [("a".to_owned(), u64::MAX), ("b".to_owned(), u64::MAX)];
+        assert_eq!(by_seats(u64::MAX, &weights).len(), 2);
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::copies::Followed;
 use super::{Copies, Move, Outage, Sheet};
 use capsize_history::digest::Table;
-use capsize_history::facts::{Fact, Health, News, Scheduling, TaintEffect, Workload, WorkloadKey, World};
+use capsize_history::facts::{Fact, Health, News, Scheduling, TaintEffect, Workload, WorkloadKey, World, sum};
 
 /// The fault that only makes a member slow is no outage.
 const SLOW: &str = "delay";
@@ -280,7 +280,7 @@ fn is_whole(workload: &Workload, members: usize) -> bool {
     match workload.placement.scheduling {
         Scheduling::Duplicated => workload.assignment.len() >= members,
         Scheduling::DividedByStaticWeight | Scheduling::DividedByCapacity => {
-            workload.assignment.values().sum::<u64>() == workload.replicas
+            sum(&workload.assignment) == workload.replicas
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Who is judged: what an implementation can do, how fast it promises to be, and how it is started.
 
 mod definition;
+mod length;
 mod names;
 mod program;
 mod timings;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use jiff::fmt::serde::unsigned_duration::friendly::compact as text;
 use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use capsize_history::LONGEST;
+use super::length;
 
 /// One duration each, written like `30s` or `5m`. The header of a history gives some of them in seconds, by the
 /// same names.
@@ -15,59 +15,59 @@ use capsize_history::LONGEST;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Timings {
     /// Time from one probe of a member to the next.
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub status_update_frequency: Duration,
     /// How long probes must have failed until a member counts as not ready.
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub failure_threshold: Duration,
     /// How long probes must have succeeded until it counts as ready again.
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub success_threshold: Duration,
     /// Time from one look at all members' conditions to the next.
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub monitor_period: Duration,
     /// How long a member that reports by itself may be silent.
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub monitor_grace_period: Duration,
     /// The same for one that has never said anything; absent where that makes no difference.
-    #[serde(default, with = "text::optional")]
+    #[serde(default, with = "length::optional")]
     pub startup_grace_period: Option<Duration>,
     /// How long a member is not ready until it gets a `NoExecute` taint (with `AutomaticNoExecute`).
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub failover_eviction_timeout: Duration,
     /// How long an old copy is kept at most while its replacement gets ready.
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub graceful_eviction_timeout: Duration,
     /// The toleration of `not-ready` that policies get by default (with `DefaultTolerations`).
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub not_ready_toleration_seconds: Duration,
     /// The toleration of `unreachable` that policies get by default (with `DefaultTolerations`).
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub unreachable_toleration_seconds: Duration,
     /// The longest that a probe takes whose connection is refused or reset.
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub refused_probe: Duration,
     /// The longest that a probe takes whose packets vanish; absent where nothing ends it.
-    #[serde(default, with = "text::optional")]
+    #[serde(default, with = "length::optional")]
     pub silent_probe: Option<Duration>,
     /// Time that one eviction of a queue of evictions takes at most; absent where there is no such pace.
-    #[serde(default, with = "text::optional")]
+    #[serde(default, with = "length::optional")]
     pub eviction_pace: Option<Duration>,
     /// How often eviction tasks are looked at within the graceful-eviction-timeout, events apart.
     #[serde(default)]
     pub eviction_polls: u32,
     /// Time until a missed event is made up for: from one look at a tainted member's workloads to the next.
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub recheck: Duration,
     /// The longest that killed controllers take to work again once they are started.
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub takeover: Duration,
     /// The longest from a cause being written to its effect being seen where nothing is waited for: two watches
     /// and a write.
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub latency: Duration,
     /// How far events of different watches may be out of order in a history.
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub skew: Duration,
 }
 

@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use jiff::fmt::serde::unsigned_duration::friendly::compact as text;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use capsize_history::LONGEST;
+use super::length;
 
 /// What kube-controller-manager says by rates is said by the pauses between two members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Zones {
     /// From one member to the next, in a zone that is well or altogether gone (`--node-eviction-rate`).
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub eviction_pause: Duration,
     /// The same in a large zone that is partly gone (`--secondary-node-eviction-rate`). In a small one none is tainted.
-    #[serde(with = "text::required")]
+    #[serde(with = "length::required")]
     pub secondary_eviction_pause: Duration,
     /// A zone of more members than this is large (`--large-cluster-size-threshold`).
     pub large: u64,

@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod arbitrary_clocks;
 mod cases;
 mod clocks;
 mod coverage;
 mod disturbed;
 mod examples;
+mod finalizers;
 mod forms;
 mod history;
 mod meanwhile;

@@ -117,7 +117,7 @@ impl Drained {
         let seen = bounds::zone_seen(court.timings());
         let anew = self.resumed.filter(|resumed| member.health_since + timeout + seen > *resumed);
         let since = anew.map_or(member.health_since, |resumed| resumed.max(member.health_since));
-        let allowed = bounds::drained(court.timings()) + pause.saturating_mul(turns);
+        let allowed = bounds::drained(court.timings()) + bounds::repeated(pause, turns);
         let reason = Reason {
             because: format!("it is ill since {}, and may be so for {}", clock(since), span(timeout)),
             missing: format!("none of the pods of {name} is being deleted"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::bounds;
-use super::super::court::{Court, Guarantee, Topics, topics};
+use super::super::court::{Court, Guarantee, NEVER, Topics, topics};
 use super::super::{Rule, Subject};
 use super::heartbeat::never;
 use super::zone::{Pace, is_of_health, paces};
@@ -115,8 +115,8 @@ impl Guarantee for Stays {
                 let Some(zones) = &court.profile.zones else { return };
                 let is_cut = paces(court.world, zones).values().any(|pace| *pace == Pace::Cut);
                 if is_cut {
-                    self.cut = Some(Duration::MAX);
-                } else if self.cut == Some(Duration::MAX) {
+                    self.cut = Some(NEVER);
+                } else if self.cut == Some(NEVER) {
                     self.cut = Some(fact.at + bounds::zone_seen(court.timings()));
                 }
             }

@@ -91,7 +91,7 @@ impl Paced {
         }
         let mut earliest: Option<(Duration, Duration, u32)> = None;
         for (others, at) in (1..).zip(epoch.tainted.iter().rev()) {
-            let bound = at.saturating_add(pause.saturating_mul(others));
+            let bound = *at + bounds::repeated(pause, others);
             if earliest.is_none_or(|(latest, ..)| bound > latest) {
                 earliest = Some((bound, *at, others));
             }

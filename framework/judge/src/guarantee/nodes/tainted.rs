@@ -122,7 +122,7 @@ impl Tainted {
         let subject = Subject::member(name);
         let Pace::Each(pause) = pace else { return self.waits.cancel(&subject) };
         let turns = u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
-        let allowed = bounds::tainted_node(court.timings()) + pause.saturating_mul(turns);
+        let allowed = bounds::tainted_node(court.timings()) + bounds::repeated(pause, turns);
         let health = member.health.map(|health| health.to_string()).unwrap_or_default();
         let known = pause == Duration::from_secs(1) && self.held_back.contains(&member.zone);
         let reason = Reason {

@@ -1,0 +1,55 @@
+//! A length of time as profiles write it, such as `30s` or `5m`: a century at most, so that bounds that add some of them can be
+//! computed.
+
+use std::time::Duration;
+
+use serde::de::Error;
+
+use crate::history::LONGEST;
+
+/// The length, unless it is more than a century.
+fn checked<E: Error>(length: Duration) -> Result<Duration, E> {
+    if length <= LONGEST { Ok(length) } else { Err(E::custom("this is longer than a century")) }
+}
+
+/// Of a timing that every profile has.
+pub(super) mod required {
+    use std::time::Duration;
+
+    use jiff::fmt::serde::unsigned_duration::friendly::compact::required as text;
+    use serde::{Deserializer, Serializer};
+
+    use super::checked;
+
+    pub(in super::super) fn serialize<S: Serializer>(length: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        text::serialize(length, to)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        checked(text::deserialize(from)?)
+    }
+}
+
+/// Of a timing that a profile may lack.
+pub(super) mod optional {
+    use std::time::Duration;
+
+    use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as text;
+    use serde::{Deserializer, Serializer};
+
+    use super::checked;
+
+    #[expect(clippy::ref_option, reason = "serde asks for it")]
+    pub(in super::super) fn serialize<S: Serializer>(
+        length: &Option<Duration>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        text::serialize(length, to)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        text::deserialize(from)?.map(checked).transpose()
+    }
+}

@@ -1,0 +1,149 @@
+//! Histories whose times are anything that can be written: the judge and the reports never panic, and nothing is violated
+//! that depends on how two times compare.
+
+use std::time::Duration;
+
+use capsize_framework::history::{Entry, Kind, LONGEST};
+use capsize_framework::judge::judge;
+use capsize_framework::report::{self, Case, Report};
+use capsize_framework::target::Profile;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
+use crate::perturbed::{RECORDINGS, recorded};
+
+/// What a clock may show: the oldest and the latest time that there is, and some between them.
+const STAMPS: [&str; 7] = [
+    "-009999-01-02T01:59:59Z",
+    "0001-01-01T00:00:00Z",
+    "1970-01-01T00:00:00Z",
+    "2026-11-22T07:00:05Z",
+    "2262-04-12T00:00:00Z",
+    "9999-12-30T22:00:00Z",
+    "soon",
+];
+
+/// Numbers of seconds that no clock should be off by.
+const SECONDS: [f64; 8] = [0.0, -1.0, 1e-9, 0.5, 3e9, -3e9, 1e300, f64::MAX];
+
+/// How one entry differs from what was recorded.
+#[derive(Clone, Debug)]
+enum Wrong {
+    /// The recorder's clock showed this time.
+    At(f64),
+    /// Every time stamp in the object is this one.
+    Stamps(&'static str),
+    /// Before the entry a mark of this sort says something with this number of seconds.
+    Mark(u8, f64),
+    /// Every toleration and timeout in the object lasts this long.
+    Lasts(i64),
+}
+
+fn wrong() -> impl Strategy<Value = Wrong> {
+    let longest = LONGEST.as_secs_f64();
+    prop_oneof![
+        prop_oneof![Just(0.0), Just(longest), 0.0..100.0, 0.0..longest].prop_map(Wrong::At),
+        select(&STAMPS[..]).prop_map(Wrong::Stamps),
+        (0..5_u8, select(&SECONDS[..])).prop_map(|(sort, seconds)| Wrong::Mark(sort, seconds)),
+        prop_oneof![Just(i64::MIN), Just(0), Just(i64::MAX)].prop_map(Wrong::Lasts),
+    ]
+}
+
+fn mark(sort: u8, seconds: f64) -> Value {
+    match sort {
+        0 => json!({"observer": {"on": "m2", "latency": seconds, "clockOffset": seconds}}),
+        1 => json!({"fault": "skew", "state": "begin", "seconds": seconds}),
+        2 => json!({"fault": "skew", "state": "end", "seconds": seconds}),
+        3 => json!({"fault": "slow", "state": "begin", "seconds": seconds}),
+        _ => json!({"fault": "slow", "state": "end", "seconds": seconds}),
+    }
+}
+
+fn replace(value: &mut Value, with: &impl Fn(&str, &mut Value)) {
+    match value {
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| {
+            with(name, field);
+            replace(field, with);
+        }),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, with)),
+        _ => {}
+    }
+}
+
+fn is_stamp(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.len() >= 20 && text.as_bytes()[4] == b'-' && text.ends_with('Z'))
+}
+
+fn apply(entries: &mut Vec<Entry>, place: usize, wrong: &Wrong) {
+    let place = place % entries.len();
+    let at = entries[place].at;
+    match (wrong, &mut entries[place].kind) {
+        (Wrong::At(seconds), _) => entries[place].at = Duration::from_secs_f64(*seconds).min(LONGEST),
+        (Wrong::Mark(sort, seconds), _) => {
+            let Value::Object(mark) = mark(*sort, *seconds) else { return };
+            entries.insert(place, Entry::mark(at, mark));
+        }
+        (Wrong::Stamps(stamp), Kind::Event { object, .. }) => {
+            let mut value = object.value();
+            replace(&mut value, &|_, field| {
+                if is_stamp(field) {
+                    *field = json!(stamp);
+                }
+            });
+            *object = value.into();
+        }
+        (Wrong::Lasts(seconds), Kind::Event { object, .. }) => {
+            let mut value = object.value();
+            replace(&mut value, &|name, field| {
+                if name.ends_with("Seconds") {
+                    *field = json!(seconds);
+                }
+            });
+            *object = value.into();
+        }
+        (_, Kind::Mark(_)) => {}
+    }
+}
+
+/// Everything that a report says of it.
+fn reported(entries: Vec<Entry>, profile: Profile) -> String {
+    let judgement = judge(entries.into_iter().map(Ok::<_, ()>), profile).unwrap();
+    let report = Report {
+        command: "check".to_owned(),
+        about: Vec::new(),
+        target: String::new(),
+        cases: vec![Case::judged("any".to_owned(), "any".to_owned(), judgement)],
+        wall: None,
+    };
+    [report::checked(&report), report::json(&report), report::junit(&report)].concat()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_history_with_any_times_is_judged_and_reported(
+        which in 0..RECORDINGS.len(),
+        wrongs in proptest::collection::vec((any::<usize>(), wrong()), 1..8),
+    ) {
+        let (name, target) = RECORDINGS[which];
+        let (mut entries, profile) = recorded(name, target);
+        wrongs.iter().for_each(|(place, wrong)| apply(&mut entries, *place, wrong));
+        prop_assert!(!reported(entries, profile).is_empty());
+    }
+
+    #[test]
+    fn a_history_whose_clock_goes_back_far_is_judged_and_reported(
+        which in 0..RECORDINGS.len(), place in 1..100_usize, to in 0.0..100.0,
+    ) {
+        let (name, target) = RECORDINGS[which];
+        let (mut entries, profile) = recorded(name, target);
+        let place = place % entries.len();
+        for entry in &mut entries[..place] {
+            entry.at += LONGEST - Duration::from_secs(1000);
+        }
+        entries[place].at = Duration::from_secs_f64(to);
+        prop_assert!(!reported(entries, profile).is_empty());
+    }
+}
