@@ -44,6 +44,8 @@ pub struct Member {
     pub taints: Vec<Taint>,
     /// Whether it is being removed.
     pub leaving: bool,
+    /// Whether it is kept, while it is being removed, by a finalizer that is not the control plane's own.
+    pub held_up: bool,
     /// Whether its own agent speaks for it, rather than the control plane's probes.
     pub pulls: bool,
     /// When a person last set a taint on it, by a mark of the history.

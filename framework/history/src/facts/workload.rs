@@ -130,6 +130,9 @@ pub struct Workload {
     pub deliveries: BTreeMap<String, Delivery>,
     /// What really runs, by member, as that member's own API tells.
     pub running: BTreeMap<String, Running>,
+    /// The members whose latest manifest, or copy, took some time to be deleted: until when those who wait for its end may wait
+    /// before they look again.
+    pub retried: BTreeMap<String, Duration>,
 }
 
 /// An eviction under way.
@@ -197,8 +200,10 @@ pub struct Delivery {
     pub by: String,
     /// Replicas that it asks for; zero also for what has none.
     pub replicas: u64,
-    /// Whether it is being deleted.
-    pub leaving: bool,
+    /// Since when it is being deleted, if it is.
+    pub leaving: Option<Duration>,
+    /// Whether it is kept, while it is being deleted, by a finalizer that is not the control plane's own.
+    pub held_up: bool,
     /// Whether that had begun before it was first seen, and nobody knows when.
     pub leaving_before: bool,
     /// Stands for all that it asks for.
@@ -230,6 +235,8 @@ pub struct Running {
     pub ready: u64,
     /// Whether the status is about the present version of the object.
     pub current: bool,
+    /// Since when it is being deleted, if it is: it stays for as long as a finalizer of somebody in the member keeps it.
+    pub leaving: Option<Duration>,
     /// What it asks for.
     pub asks: Arc<Content>,
     /// Whether it is the control plane's, rather than the member's own.
@@ -263,6 +270,12 @@ impl Workload {
     /// The members that get a copy: those assigned, and those that need it for others.
     pub fn targets(&self) -> impl Iterator<Item = &String> {
         self.assignment.keys().chain(self.required_by.values().flatten())
+    }
+
+    /// How long from `now` on those may wait before they look again who waited for the end of something in `member`.
+    #[must_use]
+    pub fn retried_after(&self, member: &str, now: Duration) -> Duration {
+        self.retried.get(member).map(|until| until.saturating_sub(now)).unwrap_or_default()
     }
 
     /// What the condition called `name` says; empty where there is none.

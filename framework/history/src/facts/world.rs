@@ -57,6 +57,10 @@ pub struct World {
     pub namespaces: BTreeMap<String, bool>,
     /// The schedulers that run, as the recorder says; absent where it says nothing.
     pub schedulers: Option<BTreeSet<String>>,
+    /// The members for which nothing can be written, since where that is kept is being deleted, and since when.
+    pub closed: BTreeMap<String, Duration>,
+    /// Until when those may wait before they look again for whom a member was closed.
+    pub reopened: BTreeMap<String, Duration>,
     /// When a person last did something that is marked, other than to a taint.
     pub acted: Duration,
     /// Kinds of which the members' own APIs have shown a copy; of others the history may not tell.
@@ -128,6 +132,12 @@ impl FaultInForce {
 }
 
 impl World {
+    /// Whether what is to be written for `member` cannot be, or whoever writes it may not have looked again.
+    #[must_use]
+    pub fn is_closed(&self, member: &str) -> bool {
+        self.closed.contains_key(member) || self.reopened.get(member).is_some_and(|until| self.now < *until)
+    }
+
     /// Whether there may be members of which nothing is known.
     #[must_use]
     pub fn has_strangers(&self) -> bool {

@@ -58,7 +58,10 @@ impl FullyApplied {
     pub(super) fn then() -> Self {
         let wrong = |workload: &Workload| {
             let written = |member: &String| {
-                workload.deliveries.get(member).is_some_and(|it| it.applied == Some(true) && !it.leaving)
+                workload
+                    .deliveries
+                    .get(member)
+                    .is_some_and(|it| it.applied == Some(true) && it.leaving.is_none())
             };
             let all = workload.holders().next().is_some() && workload.holders().all(written);
             (all && workload.condition("FullyApplied") != "True").then(|| Reason {

@@ -82,7 +82,7 @@ impl Faithful {
         for member in asked {
             let subject = Subject::on(key, member);
             let known = court.member(member).filter(|known| !known.leaving && !purged);
-            let delivery = workload.deliveries.get(member).filter(|it| it.placed && !it.leaving);
+            let delivery = workload.deliveries.get(member).filter(|it| it.placed && it.leaving.is_none());
             let Some((known, delivery)) = known.zip(delivery) else {
                 self.0.cancel(&subject);
                 continue;

@@ -79,7 +79,10 @@ impl Reached {
     /// T14, V12 and E1: what is recalled goes.
     pub(super) fn cleaned() -> Self {
         Self::new(&CLEANED, |key, workload, member, _| {
-            workload.deliveries.get(member).filter(|it| it.leaving && !it.leaving_before).map(|_| Reason {
+            // What somebody else keeps goes when it is let go of.
+            let kept = workload.running.get(member).is_some_and(|copy| copy.leaving.is_some());
+            let delivery = workload.deliveries.get(member).filter(|it| !it.held_up && !kept);
+            delivery.filter(|it| it.leaving.is_some() && !it.leaving_before).map(|_| Reason {
                 because: format!("the manifest of {key} for {member} is being deleted"),
                 missing: "it is still there".to_owned(),
             })
@@ -91,11 +94,14 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
     let delivery = workload.deliveries.get(member)?;
     let shown = world.kinds_shown.contains(key.kind()) && world.observers.observes(member);
     // What cannot be written is told of the manifest; what is held back need not come.
-    if !shown || delivery.leaving || delivery.suspended || delivery.applied == Some(false) {
+    if !shown || delivery.leaving.is_some() || delivery.suspended || delivery.applied == Some(false) {
         return None;
     }
     let retained = delivery.labels.contains_key("resourcetemplate.karmada.io/retain-replicas");
     let missing = match workload.running.get(member) {
+        // Nothing can be written over a copy that is being deleted, nor into a namespace that is.
+        Some(running) if running.leaving.is_some() => return None,
+        None if is_closed(key.namespace(), member, world) => return None,
         None => format!("{member} has no copy of it"),
         Some(running) if !running.managed => format!("what {member} has is its own"),
         Some(running) if running.replicas != delivery.replicas && !retained => {
@@ -108,6 +114,13 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
         replicas => format!("{key} is written for {member} with {replicas} replicas"),
     };
     Some(Reason { because, missing })
+}
+
+/// Whether `member` is deleting the namespace of this name.
+fn is_closed(namespace: &str, member: &str, world: &World) -> bool {
+    let namespace = world.workloads.get(&WorkloadKey::new("Namespace", "", namespace));
+    let there = namespace.and_then(|namespace| namespace.running.get(member));
+    there.is_some_and(|there| there.leaving.is_some())
 }
 
 /// Whether what is written for `member` was there at some time.
@@ -214,7 +227,8 @@ impl Reached {
         let unwatched = self.unwatched.get(member).filter(|_| was_there);
         let until = self.unseen.get(member).max(self.asking.get(&subject)).max(unwatched);
         let unseen = until.map(|until| until.saturating_sub(fact.at)).unwrap_or_default();
-        let allowed = bounds::reached(court.timings(), away).max(unseen);
+        let waited = workload.map(|it| it.retried_after(member, fact.at)).unwrap_or_default();
+        let allowed = bounds::reached(court.timings(), away.max(waited)).max(unseen);
         self.waits.heal(subject, fact, allowed, wrong, court);
     }
 
@@ -321,6 +335,8 @@ fn dangling(key: &WorkloadKey, member: &str, by: Option<&String>, court: &Court<
     let workload = court.workload(key)?;
     let stays = court.member(member).is_some_and(|member| !member.leaving);
     let copy = workload.running.get(member).filter(|running| running.managed && stays);
+    // More than to delete it nobody can do: it stays for as long as somebody in the member keeps it.
+    let copy = copy.filter(|running| running.leaving.is_none());
     let copy = copy.filter(|running| by.is_none_or(|by| *by == running.by));
     (copy.is_some() && !workload.deliveries.contains_key(member)).then(|| Reason {
         because: format!("the manifest of {key} for {member} is gone"),

@@ -80,7 +80,9 @@ impl Manifests {
             None => self.waits.cancel(&subject),
             Some(Some(_)) if unseen => {}
             Some(wrong) => {
-                let limit = (self.limit)(court.timings(), workload);
+                // Where an old one took some time to go, whoever waited for it may not look again at once.
+                let waited = workload.retried_after(member, fact.at);
+                let limit = (self.limit)(court.timings(), workload) + waited;
                 self.waits.heal(subject, fact, limit, wrong, court);
             }
         }
@@ -143,9 +145,15 @@ fn written(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) 
     let stays = world.members.get(member).is_some_and(|member| !member.leaving);
     let delivery = workload.deliveries.get(member);
     // An old manifest that is still going is waited for.
-    let going = delivery.is_some_and(|delivery| delivery.leaving);
+    let going = delivery.is_some_and(|delivery| delivery.leaving.is_some());
     let target = workload.recorded && workload.targets().any(|target| target == member);
-    if !stays || going || !target || awaits_purge(workload) || !world.manifests_shown {
+    if !stays
+        || world.is_closed(member)
+        || going
+        || !target
+        || awaits_purge(workload)
+        || !world.manifests_shown
+    {
         return None;
     }
     Some(delivery.is_none().then(|| Reason {
@@ -156,7 +164,8 @@ fn written(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) 
 
 fn orphaned(key: &WorkloadKey, workload: &Workload, member: &str, _: &World) -> Judged {
     let Some(delivery) = workload.deliveries.get(member) else { return Some(None) };
-    let orphan = delivery.placed && !delivery.leaving && !workload.holders().any(|holder| holder == member);
+    let orphan =
+        delivery.placed && delivery.leaving.is_none() && !workload.holders().any(|holder| holder == member);
     Some(orphan.then(|| Reason {
         because: format!("{key} is not on {member} any more"),
         missing: format!("the manifest of it for {member} is not deleted"),

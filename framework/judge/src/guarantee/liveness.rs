@@ -78,6 +78,7 @@ impl Guarantee for Removed {
             DeliveryGone,
             WorkloadGone,
             MemberLeaving,
+            MemberChanged,
             MemberGone,
             Assigned
         ]
@@ -104,11 +105,14 @@ impl Guarantee for Removed {
                     court.book.held_by(left);
                 }
             }
-            News::Assigned { .. } => {}
+            News::Assigned { .. } | News::MemberChanged(_) => {}
             _ => return,
         }
         for member in &self.leaving {
-            let held = self.evicting.any(member)
+            // One that somebody else keeps goes when it is let go of.
+            let kept = court.member(member).is_some_and(|member| member.held_up);
+            let held = kept
+                || self.evicting.any(member)
                 || self.written.any(member)
                 || court.world.assigned_to(member).next().is_some();
             let subject = Subject::member(member);

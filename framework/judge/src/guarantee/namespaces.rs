@@ -90,14 +90,19 @@ impl Everywhere {
     ) {
         let subject = Subject::on(key, member);
         let stays = known.is_some_and(|known| !known.leaving);
-        if !stays || !is_wanted(key.name(), court.world) || !court.world.manifests_shown {
+        if !stays
+            || court.world.is_closed(member)
+            || !is_wanted(key.name(), court.world)
+            || !court.world.manifests_shown
+        {
             return self.0.cancel(&subject);
         }
         let there = court.workload(key).is_some_and(|it| it.deliveries.contains_key(member));
+        let waited = court.workload(key).map(|it| it.retried_after(member, fact.at)).unwrap_or_default();
         let wrong = (!there).then(|| Reason {
             because: format!("the control plane has the namespace {}", key.name()),
             missing: format!("there is no manifest of it for {member}"),
         });
-        self.0.heal(subject, fact, bounds::told(court.timings()), wrong, court);
+        self.0.heal(subject, fact, bounds::told(court.timings()) + waited, wrong, court);
     }
 }

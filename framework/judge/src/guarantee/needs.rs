@@ -108,7 +108,8 @@ impl Needed {
         for member in workload.assignment.keys() {
             let subject = Subject::on(key, member);
             let stays = world.members.get(member).is_some_and(|member| !member.leaving);
-            let Some(delivery) = workload.deliveries.get(member).filter(|it| stays && !it.leaving) else {
+            let Some(delivery) = workload.deliveries.get(member).filter(|it| stays && it.leaving.is_none())
+            else {
                 self.waits.cancel(&subject);
                 continue;
             };
@@ -118,16 +119,18 @@ impl Needed {
                 // An old manifest that is still going is waited for.
                 let there = world.workloads.get(&needed).and_then(|it| it.deliveries.get(member));
                 let exists = world.templates.get(&needed).is_some_and(|template| !template.leaving);
-                if there.is_none() && exists {
+                if there.is_none() && exists && !world.is_closed(member) {
                     missing = missing.or(Some(needed.clone()));
                 }
                 self.used_by.entry(needed).or_default().insert(key.clone());
             }
-            let wrong = missing.map(|needed| Reason {
+            let wrong = missing.as_ref().map(|needed| Reason {
                 because: format!("{key} is to be on {member}, and uses {needed}"),
                 missing: format!("there is no manifest of {needed} for {member}"),
             });
             let late = self.late.get(member).map_or(Duration::ZERO, |late| late.saturating_sub(fact.at));
+            let waited = |needed| world.workloads.get(needed).map(|it| it.retried_after(member, fact.at));
+            let late = late.max(missing.as_ref().and_then(waited).unwrap_or_default());
             self.waits.heal(subject, fact, bounds::needed(court.timings(), late), wrong, court);
         }
     }

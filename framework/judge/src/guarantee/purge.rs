@@ -111,7 +111,7 @@ impl Guarantee for Frozen {
         let Some(workload) = court.workload(key) else { return };
         let Some(task) = workload.eviction(member) else { return };
         let target = workload.targets().any(|target| target == member);
-        let leaving = workload.deliveries.get(member).is_none_or(|delivery| delivery.leaving);
+        let leaving = workload.deliveries.get(member).is_none_or(|delivery| delivery.leaving.is_some());
         if target || leaving || court.seen_until(fact.at) <= task.seen {
             return;
         }

@@ -36,6 +36,7 @@ impl Guarantee for Abandoned {
     fn topics(&self) -> Topics {
         topics![
             Recalled,
+            DeliveryTold,
             DeliveryGone,
             MemberLeaving,
             Health,
@@ -53,7 +54,9 @@ impl Guarantee for Abandoned {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
-            News::Recalled { workload, member } => self.look(workload, member, fact, court),
+            News::Recalled { workload, member } | News::DeliveryTold { workload, member } => {
+                self.look(workload, member, fact, court)
+            }
             News::DeliveryGone { workload, member } => {
                 if let Some(left) = self.waits.met(&Subject::on(workload, member), fact) {
                     court.book.held_by(left);
@@ -112,7 +115,7 @@ impl Abandoned {
         });
         let delivery = court.workload(key).and_then(|workload| workload.deliveries.get(name));
         let held = self.evicting.any(name) || court.world.assigned_to(name).next().is_some();
-        if !away || held || !delivery.is_some_and(|delivery| delivery.leaving) {
+        if !away || held || !delivery.is_some_and(|it| it.leaving.is_some() && !it.held_up) {
             return self.waits.cancel(&subject);
         }
         let silent = in_force(name, court).any(|fault| bounds::failing(fault) == Some(Failing::Silent));

@@ -39,7 +39,7 @@ impl Guarantee for Addresses {
         let Some(member) = world.members.get(name) else { return };
         let export = WorkloadKey::new("ServiceExport", namespace.clone(), service.clone());
         let export = world.workloads.get(&export).and_then(|export| export.deliveries.get(name));
-        let exports = export.is_some_and(|export| !export.leaving) && !member.leaving;
+        let exports = export.is_some_and(|export| export.leaving.is_none()) && !member.leaving;
         if !recalled || !exports || member.health == Some(Health::Ready) {
             return court.book.held();
         }

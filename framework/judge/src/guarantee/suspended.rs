@@ -96,7 +96,7 @@ impl HeldBack {
         let target = workload.targets().any(|target| target == member);
         // Changes of manifests, too, wait for an old one that goes directly.
         let purged = workload.evictions.iter().any(|task| task.directly);
-        let asked = |it: &&Delivery| it.placed && !it.leaving && target && !purged;
+        let asked = |it: &&Delivery| it.placed && it.leaving.is_none() && target && !purged;
         let Some(delivery) = workload.deliveries.get(member).filter(asked) else {
             return self.waits.cancel(&subject);
         };

@@ -79,7 +79,8 @@ impl Clusters {
         if seen.leaving && !member.leaving {
             news.push(News::MemberLeaving(name.to_owned()));
         }
-        moved |= std::mem::replace(&mut member.leaving, seen.leaving) != seen.leaving;
+        moved |= replace(&mut member.leaving, seen.leaving);
+        moved |= replace(&mut member.held_up, seen.is_held_up());
         if first || told_otherwise {
             news.push(News::Conditions(name.to_owned()));
         }

@@ -1,10 +1,11 @@
 //! Copies of workloads, as the members' own APIs show them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::content::{self, PARTS};
 use super::seen::{Last, Seen, value};
-use super::works::forget;
+use super::works::{forget, retry};
 use crate::facts::{Content, News, Running, WorkloadKey, World};
 use crate::format::Field;
 use crate::format::digest::Table;
@@ -33,7 +34,9 @@ impl Copies {
         let said = of_member.entry(workload.clone()).or_default();
         let by = said.carried_by(seen);
         let marked = by.is_some();
-        let now = running(said.asks(seen), by, seen);
+        let was = world.workloads.get(&workload).and_then(|known| known.running.get(member));
+        let leaving = seen.leaving.then(|| was.and_then(|was| was.leaving).unwrap_or(world.now));
+        let now = running(said.asks(seen), by, leaving, seen);
         if seen.gone {
             of_member.swap_remove(&workload);
             if of_member.is_empty() {
@@ -51,6 +54,8 @@ impl Copies {
         let member = member.to_owned();
         if seen.gone {
             let known = entry.running.remove(&member).is_some();
+            let since = now.leaving.unwrap_or(world.now);
+            retry(entry, &member, since, world.now);
             forget(world, &workload);
             return known.then_some(News::RunningGone { workload, member }).into_iter().collect();
         }
@@ -88,7 +93,7 @@ impl Said {
     }
 }
 
-fn running(asks: Arc<Content>, by: Option<String>, seen: &Seen<'_>) -> Running {
+fn running(asks: Arc<Content>, by: Option<String>, leaving: Option<Duration>, seen: &Seen<'_>) -> Running {
     let number = |field: Option<Field<'_>>| field.and_then(Field::number);
     let replicas = number(seen.spec("replicas"));
     let generation = number(seen.metadata("generation")).unwrap_or_default();
@@ -97,6 +102,7 @@ fn running(asks: Arc<Content>, by: Option<String>, seen: &Seen<'_>) -> Running {
         replicas: replicas.unwrap_or_default(),
         ready: number(seen.status("readyReplicas")).unwrap_or_default(),
         current: replicas.is_none() || observed >= generation,
+        leaving,
         asks,
         managed: by.is_some(),
         by: by.unwrap_or_default(),

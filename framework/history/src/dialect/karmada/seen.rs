@@ -61,6 +61,15 @@ impl<'a> Seen<'a> {
         self.object.field("status", name)
     }
 
+    /// Whether it is being deleted, and kept by a finalizer that is not of Karmada. What the garbage collector sets is its own.
+    pub(super) fn is_held_up(&self) -> bool {
+        let foreign = |finalizer: &Tree<'_>| {
+            let owner = finalizer.text().split('/').next().unwrap_or_default();
+            !owner.ends_with("karmada.io")
+        };
+        self.leaving && list(self.metadata("finalizers")).iter().any(foreign)
+    }
+
     /// A field of the metadata.
     pub(super) fn metadata(&self, name: &str) -> Option<Field<'a>> {
         self.object.field("metadata", name)

@@ -3,6 +3,8 @@
 use super::content::{self, PARTS};
 use super::seen::{Last, Seen, value};
 use super::wishes;
+use super::works::EXECUTION_NAMESPACE;
+use crate::dialect::marks::LONGEST_BACK_OFF;
 use crate::facts::{News, Template, WorkloadKey, World};
 use crate::format::digest::Table;
 
@@ -51,8 +53,22 @@ impl Templates {
     }
 }
 
+/// Nothing can be written into a namespace that is being deleted. Once it is gone, whoever tried is as late as that took.
+fn close(world: &mut World, member: &str, seen: &Seen<'_>) {
+    let now = world.now;
+    if seen.leaving && !seen.gone {
+        world.closed.entry(member.to_owned()).or_insert(now);
+    } else if let Some(since) = world.closed.remove(member) {
+        let took = now.saturating_sub(since).min(LONGEST_BACK_OFF);
+        world.reopened.insert(member.to_owned(), now + took);
+    }
+}
+
 fn namespace(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     let name = seen.name.to_string();
+    if let Some(member) = name.strip_prefix(EXECUTION_NAMESPACE) {
+        close(world, member, seen);
+    }
     if seen.gone || seen.leaving {
         return world.namespaces.remove(&name).map(|_| News::Namespace(name)).into_iter().collect();
     }

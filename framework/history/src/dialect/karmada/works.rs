@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::content;
 use super::digest::digest;
 use super::seen::{Last, Seen, value};
+use crate::dialect::marks::LONGEST_BACK_OFF;
 use crate::facts::{Content, Delivery, News, Workload, WorkloadKey, World};
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
 
 /// What execution namespaces are called: this and the member.
-const EXECUTION_NAMESPACE: &str = "karmada-es-";
+pub(super) const EXECUTION_NAMESPACE: &str = "karmada-es-";
 
 /// What each Work said last.
 #[derive(Debug, Default)]
@@ -94,13 +96,15 @@ impl Said {
             let twice = (!seen.gone).then_some(News::DeliveredTwice { workload, member });
             return twice.into_iter().collect();
         }
-        let now = self.delivery(manifest, was, seen);
+        let now = self.delivery(manifest, was, seen, world.now);
         if !seen.gone && was == Some(&now) {
             return Vec::new();
         }
         let mut news = changes(&workload, &member, was, &now, seen);
         if seen.gone {
+            let since = now.leaving.unwrap_or(world.now);
             entry.deliveries.remove(&member);
+            retry(entry, &member, since, world.now);
             forget(world, &workload);
             news.push(News::DeliveryGone { workload, member });
         } else {
@@ -109,12 +113,19 @@ impl Said {
         news
     }
 
-    fn delivery(&self, manifest: &Manifest, was: Option<&Delivery>, seen: &Seen<'_>) -> Delivery {
+    fn delivery(
+        &self,
+        manifest: &Manifest,
+        was: Option<&Delivery>,
+        seen: &Seen<'_>,
+        now: Duration,
+    ) -> Delivery {
         let is_true = |name| seen.spec(name).is_some_and(Field::is_true);
         Delivery {
             by: seen.name.to_string(),
             replicas: manifest.replicas,
-            leaving: seen.leaving,
+            leaving: seen.leaving.then(|| was.and_then(|was| was.leaving).unwrap_or(now)),
+            held_up: seen.is_held_up(),
             leaving_before: was.map_or(seen.leaving, |was| was.leaving_before),
             content: manifest.content,
             asks: Arc::clone(&manifest.asks),
@@ -157,6 +168,17 @@ fn is_overridden(annotations: &Tree<'_>) -> bool {
     marks.iter().any(|mark| annotations.get(mark).is_some())
 }
 
+/// Something in `member` is gone at `now` that was being deleted `since` then: who waited for its end tried again at ever longer
+/// intervals, and may be as late as it took.
+pub(super) fn retry(workload: &mut Workload, member: &str, since: Duration, now: Duration) {
+    let took = now.saturating_sub(since).min(LONGEST_BACK_OFF);
+    if took.is_zero() {
+        workload.retried.remove(member);
+    } else {
+        workload.retried.insert(member.to_owned(), now + took);
+    }
+}
+
 /// What has neither a record nor copies is not kept.
 pub(super) fn forget(world: &mut World, workload: &WorkloadKey) {
     let over = |it: &Workload| !it.recorded && it.deliveries.is_empty() && it.running.is_empty();
@@ -181,11 +203,12 @@ fn changes(
     if was.is_some_and(|was| was.content != now.content) {
         news.push(News::Rewritten { workload: workload.clone(), member: member.clone() });
     }
-    let told = |delivery: &Delivery| (delivery.applied, delivery.suspended, delivery.preserved);
+    let told =
+        |delivery: &Delivery| (delivery.applied, delivery.suspended, delivery.preserved, delivery.held_up);
     if was.is_some_and(|was| told(was) != told(now)) {
         news.push(News::DeliveryTold { workload: workload.clone(), member: member.clone() });
     }
-    if (seen.leaving || seen.gone) && !was.is_some_and(|was| was.leaving) {
+    if (seen.leaving || seen.gone) && !was.is_some_and(|was| was.leaving.is_some()) {
         news.push(News::Recalled { workload, member });
     }
     news
