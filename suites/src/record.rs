@@ -12,10 +12,10 @@ use capsize_history::dialect::Speaks;
 use capsize_history::{CONTROL_PLANE, Mark};
 use capsize_judge::profile::{Feature, Profile};
 use capsize_judge::text::span;
-use capsize_runner::objects::karmada as objects;
-use capsize_runner::record::{Record, RecordError, Recorded, Source, Tidings, self};
-use capsize_runner::scenario::Length;
 use capsize_real::{read_kubeconfig, server_url};
+use capsize_runner::objects::karmada as objects;
+use capsize_runner::record::{self, Pace, Record, RecordError, Recorded, Source, Tidings};
+use capsize_runner::scenario::Length;
 use clap::Args;
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -89,8 +89,7 @@ impl RecordCommand {
         let clusters: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
         let out = self.create()?;
         output::say(&format!("recording {} into {}\n", clusters.join(", "), self.out.display()))?;
-        // The first entry is at zero.
-        let clock = Clock::starting_at(clock.now());
+        let pace = pace(clock, &sources).await?;
         let header = profile.as_ref().map(header).unwrap_or_default();
         let ended = async {
             match self.lasts {
@@ -102,7 +101,8 @@ impl RecordCommand {
                 None => drop(stop.asked().await),
             }
         };
-        let recorded = Record { clock, header, sources }.run(out, ended, |tidings| told(&tidings)).await;
+        let recorded =
+            Record { clock: pace, header, sources }.run(out, ended, |tidings| told(&tidings)).await;
         let recorded = recorded.map_err(|error| self.failed(&error))?;
         output::say(&self.summed_up(recorded))?;
         Ok(Verdict::Conforms)
@@ -229,6 +229,24 @@ fn unheard(name: &str, error: &kube::Error) -> Trouble {
         "{name} does not answer: {}",
         record::chain(error)
     ))
+}
+
+/// The time of the recording, whose first entry is at zero: that of the world, unless the control plane is simulated and its clock
+/// goes at another speed, by which all that it stamps is stamped.
+async fn pace(clock: Clock, sources: &[Source]) -> Result<Pace, Trouble> {
+    let Some(control_plane) = sources.first() else { return Ok(Clock::starting_at(clock.now()).into()) };
+    let time = record::time_of(&control_plane.client).await.map_err(|why| {
+        let help = "`kubectl version` with the same kubeconfig shows whether it can be reached";
+        Trouble::Environment(miette!(help = help, "{} does not answer: {why}", control_plane.name))
+    })?;
+    if (time.speed - 1.0).abs() < f64::EPSILON {
+        return Ok(Clock::starting_at(clock.now()).into());
+    }
+    let speed = time.speed;
+    output::say(&format!(
+        "its clock goes at {speed} times the speed of this one, and the history by its clock\n"
+    ))?;
+    Ok(Pace::at_speed(clock, speed, time.date.unwrap_or_else(|| clock.now())))
 }
 
 /// What the header says of the implementation.

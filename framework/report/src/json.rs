@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::numbers::{NumbersJson, SheetJson, sheet};
 use super::phrase::{fault, moment, phrase};
 use super::{Case, Failure, Report, Standing, Status};
+use capsize_history::FOREVER;
 use capsize_history::facts::{Fact, ObjectVersion};
 use capsize_judge::guarantee::{Bound, Doubt, Evidence, Outcome, Verdict};
-use capsize_history::FOREVER;
 
 /// The version of the document; another one where a field goes or changes its meaning.
 const VERSION: &str = "v1";

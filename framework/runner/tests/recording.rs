@@ -55,7 +55,7 @@ async fn recorded(run: Simulation) -> (Vec<Entry>, Vec<Tidings>) {
     let source = Source { name: "m1".into(), client, resources };
     let reported = Mutex::new(Vec::new());
     let mut history = Vec::new();
-    let record = Record { clock: run.clock, header: Map::new(), sources: vec![source] };
+    let record = Record { clock: run.clock.into(), header: Map::new(), sources: vec![source] };
     let tell = |tidings| reported.lock().unwrap().push(tidings);
     record.run(&mut history, happens(run, &fleet), tell).await.unwrap();
     let entries = Reader::new("h.jsonl", history.as_slice()).map(Result::unwrap).collect();

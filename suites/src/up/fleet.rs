@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use capsize_apiserver::{ApiServer, Builder, Limits, Listening};
+use capsize_apiserver::{ApiServer, Builder, Listening};
 use capsize_clock::Simulation;
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_runner::objects::karmada as objects;
@@ -77,7 +77,7 @@ impl Plan {
     }
 
     async fn open(&self, api: &ApiServer, address: SocketAddr) -> Result<Listening, Trouble> {
-        let listener = api.listener().limits(Limits::default().at_speed(self.speed));
+        let listener = api.listener().at_speed(self.speed);
         let opened = listener.bind(address).await;
         opened.map_err(|error| {
             Trouble::Environment(miette!(

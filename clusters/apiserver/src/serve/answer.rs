@@ -10,6 +10,7 @@ use futures::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::time::timeout;
 use tower::Service;
 
@@ -22,6 +23,9 @@ use crate::object;
 use crate::respond::{self, ApiBody};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+/// How many seconds of the server's clock pass in a second of the world, where it is not one.
+const SPEED: HeaderName = HeaderName::from_static("capsize-clock-speed");
 
 /// The body of an answer on its way to a socket.
 pub(super) struct Answer {
@@ -60,7 +64,17 @@ pub(super) async fn answer(
     }
     .into_parts();
     head.headers.insert(AUDIT_ID, audit_id);
+    tell_time(shared, &mut head.headers);
     Response::from_parts(head, Answer { body, _under_way: under_way })
+}
+
+/// The time of the clock that stamps objects, so that whoever compares stamps with this header is right, at whatever speed the
+/// clock goes.
+fn tell_time(shared: &Shared, headers: &mut HeaderMap) {
+    let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&shared.clock.now());
+    headers.extend(date.ok().and_then(|date| Some((header::DATE, HeaderValue::try_from(date).ok()?))));
+    let speed = shared.speed.and_then(|speed| HeaderValue::try_from(speed.to_string()).ok());
+    headers.extend(speed.map(|speed| (SPEED, speed)));
 }
 
 fn is_watch(response: &Response<ApiBody>) -> bool {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use capsize_clock::Stream;
+use capsize_clock::{Clock, Stream};
 use kube::config::Kubeconfig;
 use rand::SeedableRng;
 use tokio::net::{TcpListener, ToSocketAddrs};
@@ -49,6 +49,7 @@ pub struct Listener {
     api: ApiServer,
     plain: bool,
     limits: Limits,
+    speed: f64,
     keys: Option<Keys>,
     identity: Option<Identity>,
     names: Vec<String>,
@@ -59,6 +60,10 @@ pub(super) struct Shared {
     pub service: ApiService,
     pub tls: Option<TlsAcceptor>,
     pub limits: Limits,
+    /// The server's clock, whose time every answer carries.
+    pub clock: Clock,
+    /// How many seconds of that pass in a second, where it is not one.
+    pub speed: Option<f64>,
     /// One permit for each watch that may still be opened.
     pub watches: Arc<Semaphore>,
     /// Ids of requests come from this.
@@ -75,6 +80,12 @@ impl Listener {
     /// Other limits than [`Limits::default`].
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// On a runtime whose clock goes `speed` times as fast as the world's: limits hold in real time, and every answer says so in
+    /// the header `Capsize-Clock-Speed`.
+    pub fn at_speed(self, speed: f64) -> Self {
+        Self { limits: self.limits.at_speed(speed), speed, ..self }
     }
 
     /// With these keys in the place of new ones: whoever knew the server that had them knows this one.
@@ -122,6 +133,8 @@ impl Listener {
             service: self.api.service().from_outside(),
             tls,
             limits: self.limits,
+            clock: self.api.inner.clock,
+            speed: ((self.speed - 1.0).abs() > f64::EPSILON).then_some(self.speed),
             watches: Arc::new(Semaphore::new(self.limits.watches)),
             chance: Mutex::new(Stream::from_rng(&mut self.api.inner.state().chance)),
             stop: stop.clone(),
@@ -136,7 +149,7 @@ impl ApiServer {
     /// Sets up a listener for this server, HTTPS unless said otherwise.
     pub fn listener(&self) -> Listener {
         let (api, limits, names) = (self.clone(), Limits::default(), Vec::new());
-        Listener { api, plain: false, limits, keys: None, identity: None, names }
+        Listener { api, plain: false, limits, speed: 1.0, keys: None, identity: None, names }
     }
 
     /// Listens on `address` with HTTPS; port 0 is any port that is free. As [`Listener::bind`].

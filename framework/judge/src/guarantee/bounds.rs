@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::formula::{Formula, Given};
 use super::transition;
 use crate::profile::Timings;
-use capsize_history::facts::FaultInForce;
 use capsize_history::FOREVER;
+use capsize_history::facts::FaultInForce;
 
 /// What cutting a time stamp to whole seconds takes off at most.
 pub(super) const STAMP: Duration = Duration::from_secs(1);

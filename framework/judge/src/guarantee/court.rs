@@ -10,9 +10,9 @@ use super::log::Log;
 pub(super) use super::waits::{Left, Reason, Waits};
 use super::{Bound, Doubt, Evidence, Rule, Subject};
 use crate::profile::{Profile, Timings};
-use capsize_history::{CONTROL_PLANE, FOREVER};
 pub(super) use capsize_history::facts::Topics;
 use capsize_history::facts::{Fact, Member, News, ObjectVersion, Width, Workload, WorkloadKey, World};
+use capsize_history::{CONTROL_PLANE, FOREVER};
 
 /// A state machine over facts.
 pub(super) trait Guarantee: Send {

@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::copies::Followed;
 use super::{Copies, Move, Outage, Sheet};
 use capsize_history::digest::Table;
-use capsize_history::facts::{Fact, Health, News, Scheduling, TaintEffect, Workload, WorkloadKey, World, sum};
+use capsize_history::facts::{
+    Fact, Health, News, Scheduling, TaintEffect, Workload, WorkloadKey, World, sum,
+};
 
 /// The fault that only makes a member slow is no outage.
 const SLOW: &str = "delay";

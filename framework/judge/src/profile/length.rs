@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::de::Error;
 
-use crate::history::LONGEST;
+use capsize_history::LONGEST;
 
 /// The length, unless it is more than a century.
 fn checked<E: Error>(length: Duration) -> Result<Duration, E> {

@@ -6,8 +6,8 @@ use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use capsize_history::LONGEST;
 use super::length;
+use capsize_history::LONGEST;
 
 /// One duration each, written like `30s` or `5m`. The header of a history gives some of them in seconds, by the
 /// same names.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use capsize_history::LONGEST;
 use super::length;
+use capsize_history::LONGEST;
 
 /// What kube-controller-manager says by rates is said by the pauses between two members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! What is being deleted and kept by a finalizer of somebody else: nobody in the control plane can do more.
 
-use capsize_framework::guarantee::Outcome;
+use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::outcomes::{breaks, holds, ids};

@@ -5,7 +5,6 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use capsize_clock::Clock;
 use futures::stream::{self, BoxStream, SelectAll, Stream, StreamExt};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
@@ -17,6 +16,7 @@ use tokio::time::timeout;
 
 use super::exactness::{Exactness, Probe, differs};
 use super::known::{Known, Said};
+use super::pace::Pace;
 use super::path::Resource;
 use capsize_history::{LONGEST, Observer};
 
@@ -61,7 +61,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Observes one cluster.
 pub(crate) struct Follower {
-    clock: Clock,
+    clock: Pace,
     source: Source,
     place: usize,
     to: Sender<(usize, Heard)>,
@@ -84,7 +84,13 @@ type Watched = (usize, Result<watcher::Event<DynamicObject>, watcher::Error>);
 
 impl Follower {
     /// Sends messages about the cluster at `place` to `to`.
-    pub(crate) fn new(clock: Clock, source: Source, place: usize, to: Sender<(usize, Heard)>) -> Self {
+    pub(crate) fn new(
+        clock: impl Into<Pace>,
+        source: Source,
+        place: usize,
+        to: Sender<(usize, Heard)>,
+    ) -> Self {
+        let clock = clock.into();
         let known = source.resources.iter().map(|_| Known::default()).collect();
         let exactness = Exactness::default();
         Self { clock, source, place, to, exactness, known, heard: None, told: None }
@@ -140,7 +146,7 @@ impl Follower {
                     Err(why) => {
                         failures += 1;
                         // The responses to earlier requests may be as late.
-                        self.exactness.late(PATIENCE);
+                        self.exactness.late(self.clock.scaled(PATIENCE));
                         if failures >= FAILURES {
                             return Err(End::Deaf(why));
                         }
@@ -211,7 +217,7 @@ impl Follower {
 }
 
 /// Requests the clock of the cluster repeatedly.
-fn probes(clock: Clock, client: Client) -> impl Stream<Item = Result<Probe, String>> {
+fn probes(clock: Pace, client: Client) -> impl Stream<Item = Result<Probe, String>> {
     stream::repeat(()).then(move |()| {
         let client = client.clone();
         async move {
@@ -222,15 +228,38 @@ fn probes(clock: Clock, client: Client) -> impl Stream<Item = Result<Probe, Stri
 }
 
 /// Requests the clock of the cluster once.
-async fn probe(clock: Clock, client: &Client) -> Result<Probe, String> {
+async fn probe(clock: Pace, client: &Client) -> Result<Probe, String> {
+    let sent = clock.now();
+    let Time { date, .. } = time_of(client).await?;
+    Ok(Probe { sent, received: clock.now(), date })
+}
+
+/// The clock of a cluster, as the cluster reports it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Time {
+    /// The date of the cluster, in whole seconds.
+    pub date: Option<Timestamp>,
+    /// The seconds of the cluster's clock that pass in one second. A simulated cluster may have a speed other than one.
+    pub speed: f64,
+}
+
+/// The header in which a simulated cluster reports the seconds of its clock that pass in one second.
+const SPEED: &str = "capsize-clock-speed";
+
+/// Requests the clock of a cluster.
+///
+/// # Errors
+/// The reason why there is no answer.
+pub async fn time_of(client: &Client) -> Result<Time, String> {
     let request = http::Request::get("/version").body(kube::client::Body::empty());
     let request = request.map_err(|error| error.to_string())?;
-    let sent = clock.now();
     let answer = timeout(PATIENCE, client.send(request)).await;
     let answer = answer.map_err(|_| format!("no answer in {} s", PATIENCE.as_secs()))?;
     let answer = answer.map_err(|error| chain(&error))?;
     let date = answer.headers().get(http::header::DATE).and_then(|date| date_of(date.as_bytes()));
-    Ok(Probe { sent, received: clock.now(), date })
+    let speed = answer.headers().get(SPEED).and_then(|speed| speed.to_str().ok()?.parse().ok());
+    let speed = speed.filter(|speed: &f64| speed.is_finite() && *speed > 0.0).unwrap_or(1.0);
+    Ok(Time { date, speed })
 }
 
 /// Parses a date such as `Sun, 22 Nov 2026 07:00:00 GMT`.

@@ -7,11 +7,13 @@ mod cluster;
 mod exactness;
 mod known;
 mod order;
+mod pace;
 mod path;
 mod redact;
 mod write;
 
 pub(crate) use cluster::{Follower, Heard};
-pub use cluster::{Source, chain};
+pub use cluster::{Source, Time, chain, time_of};
+pub use pace::Pace;
 pub use path::{Resource, is_place, of_control_plane, of_members, served};
 pub use write::{Record, RecordError, Recorded, Tidings};

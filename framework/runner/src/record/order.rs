@@ -9,11 +9,15 @@ use std::time::Duration;
 use capsize_history::{Entry, Kind};
 
 /// How long events are held back. The watches of one server do not differ by more, unless one hangs.
-const HELD: Duration = Duration::from_millis(100);
+pub(super) const HELD: Duration = Duration::from_millis(100);
 
 /// The latest events of one cluster.
-#[derive(Debug, Default)]
-pub(super) struct Order(VecDeque<Held>);
+#[derive(Debug)]
+pub(super) struct Order {
+    waiting: VecDeque<Held>,
+    /// How long each event is held, by the clock of the recording.
+    held: Duration,
+}
 
 #[derive(Debug)]
 struct Held {
@@ -26,6 +30,11 @@ struct Held {
 }
 
 impl Order {
+    /// An order without events, in which each event is held for `held`.
+    pub(super) fn holding(held: Duration) -> Self {
+        Self { waiting: VecDeque::new(), held }
+    }
+
     /// Adds an event that was received at `now`.
     pub(super) fn take(&mut self, now: Duration, kind: Kind) {
         let version = match &kind {
@@ -33,17 +42,17 @@ impl Order {
             Kind::Mark(_) => None,
         };
         let is_later = |held: &Held| version.is_some_and(|version| held.version > Some(version));
-        let later = self.0.iter().rev().take_while(|held| is_later(held)).count();
-        let place = self.0.len() - later;
-        let at = self.0.get(place).map_or(now, |next| next.at);
-        self.0.insert(place, Held { received: now, at, version, kind });
+        let later = self.waiting.iter().rev().take_while(|held| is_later(held)).count();
+        let place = self.waiting.len() - later;
+        let at = self.waiting.get(place).map_or(now, |next| next.at);
+        self.waiting.insert(place, Held { received: now, at, version, kind });
     }
 
     /// The events that have been held back for long enough at `now`, or all if `now` is `None`.
     pub(super) fn due(&mut self, now: Option<Duration>) -> impl Iterator<Item = Entry> {
-        let is_due = |held: &Held| now.is_none_or(|now| held.received + HELD <= now);
-        let due = self.0.iter().take_while(|held| is_due(held)).count();
-        self.0.drain(..due).map(|held| Entry { at: held.at, kind: held.kind })
+        let is_due = |held: &Held| now.is_none_or(|now| held.received + self.held <= now);
+        let due = self.waiting.iter().take_while(|held| is_due(held)).count();
+        self.waiting.drain(..due).map(|held| Entry { at: held.at, kind: held.kind })
     }
 }
 
@@ -77,7 +86,7 @@ mod tests {
 
     #[test]
     fn what_was_written_earlier_goes_before_what_was_received_earlier() {
-        let mut order = Order::default();
+        let mut order = Order::holding(HELD);
         for (at, version) in [(1, "8"), (2, "10"), (5, "9")] {
             order.take(MS * at, event(version));
         }
@@ -87,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_is_new_is_held_for_a_moment() {
-        let mut order = Order::default();
+        let mut order = Order::holding(HELD);
         order.take(MS, event("8"));
         order.take(MS * 50, event("9"));
         assert_eq!(told(order.due(Some(MS * 100))), []);
@@ -97,7 +106,7 @@ mod tests {
 
     #[test]
     fn nothing_goes_past_a_mark_or_without_a_number() {
-        let mut order = Order::default();
+        let mut order = Order::holding(HELD);
         order.take(MS, event("8"));
         order.take(MS * 2, Kind::Mark(Map::new()));
         order.take(MS * 3, event("7"));

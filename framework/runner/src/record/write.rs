@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_clock::Clock;
 use serde_json::{Map, json};
 use thiserror::Error;
 use tokio::sync::mpsc::{self, Receiver};
@@ -13,13 +12,14 @@ use tokio::task::JoinSet;
 
 use super::Source;
 use super::cluster::{Follower, Heard};
-use super::order::Order;
+use super::order::{HELD, Order};
+use super::pace::Pace;
 use capsize_history::{Entry, Kind, Mark, VERSION, Writer};
 
 /// A recording to be made.
 pub struct Record {
     /// The clock of the recording.
-    pub clock: Clock,
+    pub clock: Pace,
     /// The fields of the header beside the version of the format.
     pub header: Mark,
     /// The clusters.
@@ -69,7 +69,7 @@ const ROOM: usize = 4096;
 const BETWEEN_WRITES: Duration = Duration::from_millis(50);
 
 struct Ledger<W> {
-    clock: Clock,
+    clock: Pace,
     writer: Writer<W>,
     names: Vec<Arc<str>>,
     /// The latest events of each cluster.
@@ -97,7 +97,7 @@ impl Record {
             clock,
             writer: Writer::new(io::BufWriter::new(out)),
             names: sources.iter().map(|source| source.name.as_str().into()).collect(),
-            said: sources.iter().map(|_| Order::default()).collect(),
+            said: sources.iter().map(|_| Order::holding(clock.scaled(HELD))).collect(),
             awaited: (0..sources.len()).collect(),
             deaf: BTreeSet::new(),
             events: 0,

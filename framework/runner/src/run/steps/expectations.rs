@@ -130,7 +130,8 @@ impl Driver<'_> {
         let subject = Subject::Workload(name.clone());
         let holds = move |world: &World, _: &[Eviction]| {
             world.workload(&name).is_some_and(|workload| {
-                let delivered = workload.deliveries.get(&on).is_some_and(|delivery| delivery.leaving.is_none());
+                let delivered =
+                    workload.deliveries.get(&on).is_some_and(|delivery| delivery.leaving.is_none());
                 delivered && workload.running.contains_key(&on)
             })
         };
