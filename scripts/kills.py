@@ -35,7 +35,7 @@ MEASURED_EVERY = 20
 # The program of a target is started last.
 LAST = "86397.5"
 
-# How long the kernel may take to end what was on a leash.
+# How long the kernel may take to end a program whose parent is gone.
 PATIENCE = 10.0
 
 

@@ -15,8 +15,8 @@ use miette::miette;
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
 use crate::{
-    bench_api, bench_door, bench_https, bench_judge, bench_members, bench_nodes, bench_scale, conformance,
-    output, targets,
+    bench_api, bench_https, bench_judge, bench_link_proxy, bench_members, bench_nodes, bench_scale,
+    conformance, output, targets,
 };
 
 /// How many idle members are started to measure one.
@@ -72,7 +72,7 @@ fn rows(long: bool) -> Vec<Row> {
         row("idle embedded member, memory after an hour", "at most 1024 KiB", true, member_memory),
     ];
     rows.extend(bench_api::ROWS);
-    rows.extend(bench_door::ROWS);
+    rows.extend(bench_link_proxy::ROWS);
     rows.extend([
         row("simulated seconds a second, one scenario", "at least 10000", false, simulated_rate),
         row("creates over HTTPS, 16 connections", "at least 15000/s", false, bench_https::creates_a_second),

@@ -9,9 +9,9 @@ use capsize_real::{Assets, Containers, Image, Processes};
 use miette::miette;
 
 use crate::bench::{Row, now};
+use crate::cleanup;
 use crate::exit::Trouble;
-use crate::heal;
-use crate::provided::on_a_leash;
+use crate::providers::on_a_leash;
 
 /// The rows.
 pub(crate) const ROWS: [Row; 2] = [
@@ -37,12 +37,12 @@ const UNMEASURED: &str = "not measured";
 
 fn containers() -> Result<String, Trouble> {
     let unreadable = |error| Trouble::Environment(miette!("cannot read this program: {error}"));
-    ready(&Containers::of(heal::journal()?, Image::of_this_program().map_err(unreadable)?))
+    ready(&Containers::of(cleanup::journal()?, Image::of_this_program().map_err(unreadable)?))
 }
 
 fn processes() -> Result<String, Trouble> {
     let Ok(assets) = Assets::find() else { return Ok(UNMEASURED.into()) };
-    ready(&Processes::of(heal::journal()?, assets, on_a_leash()?))
+    ready(&Processes::of(cleanup::journal()?, assets, on_a_leash()?))
 }
 
 fn ready(provider: &dyn Provider) -> Result<String, Trouble> {

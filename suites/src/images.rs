@@ -8,7 +8,7 @@ use clap::Subcommand;
 use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
-use crate::{heal, output};
+use crate::{cleanup, output};
 
 /// The images of members in containers
 #[derive(Debug, Subcommand)]
@@ -24,7 +24,7 @@ impl Images {
     /// When Docker does not answer, or refuses it.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let Self::Build = self;
-        let journal = heal::dry_journal()?;
+        let journal = cleanup::dry_journal()?;
         let build = async {
             let image = Image::of_this_program().map_err(|error| trouble(&error))?;
             let engine = Engine::find().await.map_err(|error| trouble(&error))?;

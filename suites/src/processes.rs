@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-use crate::leash::leashed;
+use crate::die_with_parent::leashed;
 use crate::reference::Reference;
 
 /// How long a program may take until it is ready.

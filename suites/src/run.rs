@@ -19,10 +19,10 @@ use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
 use crate::processes::{Keeper, Processes};
-use crate::provided::{MemberArgs, Provided, ProviderName};
+use crate::providers::{MemberArgs, Provided, ProviderName};
 use crate::reference::Reference;
 use crate::reference_nodes::NodeReference;
-use crate::{canary, check, conformance, heal, output, targets};
+use crate::{canary, check, cleanup, conformance, output, targets};
 
 /// Run scenarios, and judge what comes of them
 #[derive(Args, Debug)]
@@ -68,7 +68,7 @@ impl Run {
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let cases = self.cases()?;
         if self.members.provider == ProviderName::Kubeconfig {
-            output::say(&self.members.existing.plan(&heal::dry_journal()?)?)?;
+            output::say(&self.members.existing.plan(&cleanup::dry_journal()?)?)?;
             if self.members.existing.dry_run {
                 return Ok(Verdict::Conforms);
             }
@@ -161,7 +161,7 @@ impl Run {
         if self.members.provider == ProviderName::Embedded && !is_outside {
             return implementation(profile);
         }
-        let journal = heal::journal()?;
+        let journal = cleanup::journal()?;
         let implementation = match &profile.start {
             Start::Processes(programs) => {
                 let leash = std::env::current_exe().map_err(|error| cannot_start(&error))?;

@@ -9,8 +9,8 @@ use miette::miette;
 use super::finding::{ALL, Finding};
 use super::{docker, kind, machine, process};
 use crate::exit::{Trouble, Verdict};
-use crate::provided::ProviderName;
-use crate::{heal, output};
+use crate::providers::ProviderName;
+use crate::{cleanup, output};
 
 /// Look whether this machine has what is needed; each line says what to do
 #[derive(Args, Debug)]
@@ -34,8 +34,8 @@ impl Doctor {
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let mut told = String::new();
         if self.heal {
-            let healed = heal::healed()?;
-            told += &heal::told(&healed);
+            let healed = cleanup::healed()?;
+            told += &cleanup::told(&healed);
             if told.is_empty() {
                 told += "nothing was left to remove\n";
             }

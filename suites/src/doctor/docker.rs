@@ -8,7 +8,7 @@ use std::path::Path;
 use capsize_real::{Engine, Image, Labelled, runs, state_folder};
 
 use super::finding::{DOCKER, Finding};
-use crate::provided::ProviderName;
+use crate::providers::ProviderName;
 
 /// What the docs of kind ask for; containers of ours need less.
 const INOTIFY: [(&str, u64); 2] = [("max_user_watches", 524_288), ("max_user_instances", 512)];

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::provided::ProviderName;
+use crate::providers::ProviderName;
 
 /// The providers that cannot do without a thing; embedded members are part of every run.
 pub(super) type Needs = &'static [ProviderName];

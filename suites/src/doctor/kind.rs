@@ -3,7 +3,7 @@
 use capsize_real::{Engine, EngineError, Journal, NodeImage, Privilege, Resource, state_folder};
 
 use super::finding::Finding;
-use crate::provided::ProviderName;
+use crate::providers::ProviderName;
 
 /// All of it, for nodes of the image of this name; of the one that would be taken where nothing is said. Without Docker,
 /// nothing is found.

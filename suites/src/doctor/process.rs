@@ -3,7 +3,7 @@
 use capsize_real::{Asset, Assets, NoAsset};
 
 use super::finding::Finding;
-use crate::provided::ProviderName;
+use crate::providers::ProviderName;
 
 /// Both programs.
 pub(super) fn look() -> Vec<Finding> {

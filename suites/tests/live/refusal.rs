@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use capsize::provided::Provided;
+use capsize::providers::Provided;
 use capsize::reference::Reference;
 use capsize::targets;
 use capsize_clock::{Interrupt, Seed, Simulation};

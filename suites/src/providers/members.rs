@@ -12,8 +12,8 @@ use clap::{Args, ValueEnum};
 use miette::miette;
 
 use super::existing::ExistingArgs;
+use crate::die_with_parent::leashed;
 use crate::exit::Trouble;
-use crate::leash::leashed;
 
 /// Where members run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
