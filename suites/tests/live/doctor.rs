@@ -1,10 +1,12 @@
 //! `capsize doctor` on machines that lack something, and what it heals where there is no Docker.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use capsize_real::{Journal, Resource};
 use tempfile::TempDir;
 
 fn doctor(folder: &Path, docker: &str, arguments: &[&str]) -> Output {
@@ -52,16 +54,16 @@ fn without_docker_embedded_runs_are_well_and_others_are_told_what_to_do() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_healed_once_and_what_cannot_be_stays_written_down() {
+fn what_a_killed_run_left_is_removed_once_and_what_cannot_be_stays_written_down() {
     let folder = TempDir::new().unwrap();
-    let (state, keys) = (folder.path().join("state"), folder.path().join("keys"));
-    fs::create_dir_all(&state).unwrap();
-    fs::create_dir_all(&keys).unwrap();
-    let will = |deed: serde_json::Value| serde_json::json!({"will": deed}).to_string() + "\n";
-    let journal = state.join("left.jsonl");
-    let text = will(serde_json::json!({"container": "c"})) + &will(serde_json::json!({"folder": keys}));
-    fs::write(&journal, text).unwrap();
+    let state = folder.path().join("state");
     let nowhere = format!("unix://{}/none.sock", folder.path().display());
+    let journals = || fs::read_dir(&state).unwrap().count();
+    // A run that ends without undoing anything.
+    let journal = Journal::begin(&state).unwrap();
+    let keys = journal.folder(folder.path(), "keys-").unwrap();
+    journal.will(Resource::Container("c".into())).unwrap();
+    drop(journal);
     let healed = doctor(folder.path(), &nowhere, &["--heal"]);
     assert!(said(&healed).contains("removed what an earlier run left: the folder"), "{}", said(&healed));
     assert!(
@@ -69,10 +71,44 @@ fn what_a_killed_run_left_is_healed_once_and_what_cannot_be_stays_written_down()
         "{}",
         said(&healed)
     );
-    assert!(!keys.exists() && journal.exists());
-    fs::write(&journal, will(serde_json::json!({"folder": keys}))).unwrap();
+    assert!(!keys.exists());
+    assert_eq!(journals(), 1);
+    fs::remove_dir_all(&state).unwrap();
+    let journal = Journal::begin(&state).unwrap();
+    journal.folder(folder.path(), "keys-").unwrap();
+    drop(journal);
     doctor(folder.path(), &nowhere, &["--heal"]);
-    assert!(!journal.exists());
+    assert_eq!(journals(), 0);
     let nothing = doctor(folder.path(), &nowhere, &["--heal"]);
     assert!(said(&nothing).contains("nothing was left to remove"), "{}", said(&nothing));
+}
+
+#[test]
+fn a_journal_that_no_run_has_written_is_not_obeyed() {
+    let folder = TempDir::new().unwrap();
+    let (state, keys) = (folder.path().join("state"), folder.path().join("keys"));
+    fs::create_dir_all(&state).unwrap();
+    fs::create_dir_all(&keys).unwrap();
+    let journal = state.join("left.jsonl");
+    let text = serde_json::json!({"will": {"folder": keys}}).to_string() + "\n";
+    fs::write(&journal, &text).unwrap();
+    let nowhere = format!("unix://{}/none.sock", folder.path().display());
+    let healed = doctor(folder.path(), &nowhere, &["--heal"]);
+    assert!(said(&healed).contains("left.jsonl is kept"), "{}", said(&healed));
+    assert!(said(&healed).contains("from line 1 on"), "{}", said(&healed));
+    assert!(keys.exists());
+    assert_eq!(fs::read_to_string(&journal).unwrap(), text);
+}
+
+#[test]
+fn a_state_folder_that_others_may_write_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let state = folder.path().join("state");
+    fs::create_dir_all(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
+    let nowhere = format!("unix://{}/none.sock", folder.path().display());
+    let refused = doctor(folder.path(), &nowhere, &["--heal"]);
+    assert_eq!(refused.status.code(), Some(3), "{}", said(&refused));
+    assert!(said(&refused).contains("has mode 777"), "{}", said(&refused));
+    assert!(said(&refused).contains("chmod 700"), "{}", said(&refused));
 }
