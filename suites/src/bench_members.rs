@@ -11,7 +11,7 @@ use miette::miette;
 use crate::bench::{Row, now};
 use crate::cleanup;
 use crate::exit::Trouble;
-use crate::providers::on_a_leash;
+use crate::providers::starter;
 
 /// The rows.
 pub(crate) const ROWS: [Row; 2] = [
@@ -42,7 +42,7 @@ fn containers() -> Result<String, Trouble> {
 
 fn processes() -> Result<String, Trouble> {
     let Ok(assets) = Assets::find() else { return Ok(UNMEASURED.into()) };
-    ready(&Processes::of(cleanup::journal()?, assets, on_a_leash()?))
+    ready(&Processes::of(cleanup::journal()?, assets, starter()?))
 }
 
 fn ready(provider: &dyn Provider) -> Result<String, Trouble> {

@@ -1,4 +1,4 @@
-//! What runs left that did not end by themselves: undone before the next begins, and by `capsize doctor --heal`.
+//! Removes the resources of killed runs, before the next run and by `capsize doctor --heal`.
 
 use std::fmt::Display;
 use std::fmt::Write as _;
@@ -10,57 +10,57 @@ use miette::miette;
 
 use crate::exit::Trouble;
 
-/// Undoes what is left of others, and begins the journal of this run.
+/// Removes the resources of killed runs, and begins the journal of this run.
 ///
 /// # Errors
-/// When the journals cannot be read or written.
+/// The journals cannot be read or written.
 pub fn journal() -> Result<Arc<Journal>, Trouble> {
-    let healed = healed()?;
-    if healed != CleanUpReport::default() {
-        eprint!("{}", told(&healed));
+    let report = clean_up_earlier()?;
+    if report != CleanUpReport::default() {
+        eprint!("{}", described(&report));
     }
     dry_journal()
 }
 
-/// Begins the journal of a run that is going to do nothing.
+/// Begins the journal of a run without a cleanup before it.
 ///
 /// # Errors
-/// When it cannot be written.
+/// It cannot be written.
 pub fn dry_journal() -> Result<Arc<Journal>, Trouble> {
     Journal::begin(&state_folder()).map(Arc::new).map_err(|error| unkept(&error))
 }
 
-/// Undoes what is left of runs that are over.
+/// Removes the resources of runs that are over.
 ///
 /// # Errors
-/// When the journals cannot be read.
-pub fn healed() -> Result<CleanUpReport, Trouble> {
+/// The journals cannot be read.
+pub fn clean_up_earlier() -> Result<CleanUpReport, Trouble> {
     let folder = state_folder();
-    let healed = live(Seed(0), 1.0, |_| async { clean_up(&folder).await });
-    healed.flatten().map_err(|error| unkept(&error))
+    let report = live(Seed(0), 1.0, |_| async { clean_up(&folder).await });
+    report.flatten().map_err(|error| unkept(&error))
 }
 
 fn unkept(error: &dyn Display) -> Trouble {
     let folder = state_folder();
     Trouble::Environment(miette!(
         help = "CAPSIZE_STATE names another folder",
-        "the journal of what is done to this machine, in {}: {error}",
+        "the journal of the run, in {}: {error}",
         folder.display()
     ))
 }
 
-/// What was undone, a line each.
+/// The report of a cleanup as text, with one line for each resource.
 #[must_use]
-pub fn told(healed: &CleanUpReport) -> String {
+pub fn described(report: &CleanUpReport) -> String {
     let mut text = String::new();
-    for resource in &healed.removed {
+    for resource in &report.removed {
         // Writing to a string does not fail.
         let _ = writeln!(text, "removed what an earlier run left: {}", name(resource));
     }
-    for (resource, why) in &healed.failed {
+    for (resource, why) in &report.failed {
         let _ = writeln!(text, "cannot remove what an earlier run left: {}: {why}", name(resource));
     }
-    for why in &healed.kept {
+    for why in &report.kept {
         let _ = writeln!(text, "{why}");
     }
     text
@@ -71,7 +71,7 @@ fn name(resource: &Resource) -> String {
         Resource::Network(name) => format!("the network {name}"),
         Resource::Volume(name) => format!("the volume {name}"),
         Resource::Container(name) => format!("the container {name}"),
-        Resource::Copies(copies) => format!("what was placed on {}", copies.context),
+        Resource::Copies(copies) => format!("the workloads on {}", copies.context),
         Resource::Programs(label) => format!("the processes of {label}"),
         Resource::Folder(path) => format!("the folder {}", path.display()),
     }

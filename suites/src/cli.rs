@@ -6,7 +6,7 @@ use crate::bench::Bench;
 use crate::budget::BudgetCommand;
 use crate::chaos::{Chaos, Replay};
 use crate::check::Check;
-use crate::die_with_parent::Leash;
+use crate::die_with_parent::DieWithParent;
 use crate::diff::Diff;
 use crate::doctor::Doctor;
 use crate::exit::{Trouble, Verdict};
@@ -51,7 +51,7 @@ enum Command {
     #[command(hide = true)]
     Member(MemberCommand),
     #[command(hide = true)]
-    Leash(Leash),
+    DieWithParent(DieWithParent),
 }
 
 impl Cli {
@@ -78,7 +78,7 @@ impl Cli {
             Command::Doctor(doctor) => doctor.execute(),
             Command::Images(images) => images.execute(),
             Command::Member(member) => member.execute(),
-            Command::Leash(leash) => leash.execute(),
+            Command::DieWithParent(child) => child.execute(),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! `capsize leash`: becomes another program, one that does not outlive whoever started it, however that ends.
+//! `capsize die-with-parent`: executes a program that is killed when its parent process ends.
 //!
-//! A process can ask for that only for itself, so that a program which is to have it is started by way of this one.
+//! A process can request this only for itself, so other programs are started through this hidden command.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -11,9 +11,9 @@ use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
 
-/// Become a program that ends when its parent does
+/// Execute a program that is killed when its parent ends
 #[derive(Args, Debug)]
-pub struct Leash {
+pub struct DieWithParent {
     /// The process id of the parent
     parent: u32,
     /// The program and its arguments
@@ -21,20 +21,20 @@ pub struct Leash {
     command: Vec<String>,
 }
 
-/// The command that runs `program`, whose arguments follow, on a leash that is held by this process: `leash` is the path of this
+/// A command for `program`, to which arguments are added, that is killed when this process ends. `capsize` is the path of this
 /// program.
 #[must_use]
-pub fn leashed(leash: &Path, program: &Path) -> Command {
-    let mut command = Command::new(leash);
-    command.args(["leash", &std::process::id().to_string(), "--"]).arg(program);
+pub fn dying_with_parent(capsize: &Path, program: &Path) -> Command {
+    let mut command = Command::new(capsize);
+    command.args(["die-with-parent", &std::process::id().to_string(), "--"]).arg(program);
     command
 }
 
-impl Leash {
-    /// Becomes the program: comes back only if that is not possible.
+impl DieWithParent {
+    /// Executes the program in place of this one. Returns only if that fails.
     ///
     /// # Errors
-    /// When the program cannot be started.
+    /// The program cannot be started.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         if !tie(self.parent)? {
             return Ok(Verdict::Conforms);
@@ -45,7 +45,7 @@ impl Leash {
     }
 }
 
-/// Ends this process when its parent ends. Whether the parent is still there.
+/// Asks the kernel to kill this process when its parent ends. Returns whether the parent is still alive.
 #[cfg(target_os = "linux")]
 fn tie(parent: u32) -> Result<bool, Trouble> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -54,7 +54,7 @@ fn tie(parent: u32) -> Result<bool, Trouble> {
     Ok(getppid().is_some_and(|actual| actual.as_raw_nonzero().get().cast_unsigned() == parent))
 }
 
-/// There is no way to be tied to it here.
+/// Only Linux has this request.
 #[cfg(not(target_os = "linux"))]
 fn tie(_parent: u32) -> Result<bool, Trouble> {
     Ok(true)

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-use crate::die_with_parent::leashed;
+use crate::die_with_parent::dying_with_parent;
 use crate::reference::Reference;
 
 /// How long a program may take until it is ready.
@@ -56,8 +56,8 @@ pub struct Processes {
 pub struct Keeper {
     /// What they leave behind is written down here first.
     pub journal: Arc<Journal>,
-    /// The program that ties them to this process: one that has the command `leash`.
-    pub leash: PathBuf,
+    /// The path of a program with the command `die-with-parent`.
+    pub capsize: PathBuf,
 }
 
 impl Processes {
@@ -220,10 +220,10 @@ impl Running {
     }
 }
 
-/// The command that runs `program`, on a leash where there is somebody to hold it.
+/// A command for `program`, which dies with this process if there is a keeper.
 fn command(keeper: Option<&Keeper>, program: &Path) -> Command {
     let Some(keeper) = keeper else { return Command::new(program) };
-    let mut command = leashed(&keeper.leash, program);
+    let mut command = dying_with_parent(&keeper.capsize, program);
     keeper.journal.mark(&mut command);
     command
 }

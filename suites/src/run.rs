@@ -164,8 +164,8 @@ impl Run {
         let journal = cleanup::journal()?;
         let implementation = match &profile.start {
             Start::Processes(programs) => {
-                let leash = std::env::current_exe().map_err(|error| cannot_start(&error))?;
-                let keeper = Keeper { journal: Arc::clone(&journal), leash };
+                let capsize = std::env::current_exe().map_err(|error| cannot_start(&error))?;
+                let keeper = Keeper { journal: Arc::clone(&journal), capsize };
                 Box::new(Processes::new(programs.clone(), profile.dialect).kept_by(keeper))
             }
             _ => implementation(profile)?,

@@ -34,8 +34,8 @@ impl Doctor {
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let mut told = String::new();
         if self.heal {
-            let healed = cleanup::healed()?;
-            told += &cleanup::told(&healed);
+            let report = cleanup::clean_up_earlier()?;
+            told += &cleanup::described(&report);
             if told.is_empty() {
                 told += "nothing was left to remove\n";
             }

@@ -1,4 +1,4 @@
-//! Clusters that exist: by what they are named, and what is going to be done to them.
+//! The options that name existing clusters, and the plan of what a run does to them.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -12,26 +12,26 @@ use miette::miette;
 
 use crate::exit::Trouble;
 
-/// Clusters that exist, for `--provider kubeconfig`.
+/// The options for `--provider kubeconfig`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExistingArgs {
-    /// With --provider kubeconfig: the kubeconfig by which the clusters are reached
+    /// With --provider kubeconfig: the kubeconfig of the clusters
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// With --provider kubeconfig: a cluster that may be used, by its context and by the UID of its kube-system namespace;
     /// the first is the first member, and so on
     #[arg(long, value_name = "CONTEXT=UID")]
     allow: Vec<Allowed>,
-    /// With --provider kubeconfig: so many members are struck by faults at a time
+    /// With --provider kubeconfig: the largest number of members with faults at a time
     #[arg(long, value_name = "N", default_value_t = 1)]
     max_down: usize,
-    /// With --provider kubeconfig: say what would be done, and do nothing
+    /// With --provider kubeconfig: print the plan, and do nothing
     #[arg(long)]
     pub dry_run: bool,
 }
 
 impl ExistingArgs {
-    /// As options of a command that runs the same again.
+    /// The options for a command that runs the same again.
     pub(super) fn replayed(&self) -> String {
         let file = self.kubeconfig.iter().map(|file| format!(" --kubeconfig {}", file.display()));
         let allow = self.allow.iter().map(|allow| format!(" --allow {allow}"));
@@ -41,7 +41,7 @@ impl ExistingArgs {
     /// The provider of these clusters.
     ///
     /// # Errors
-    /// When something is not said that has to be.
+    /// A required option is missing, or the kubeconfig is malformed.
     pub fn provider(&self, journal: &Arc<Journal>) -> Result<Existing, Trouble> {
         let unsaid = |what: &str| Trouble::Input(miette!("--provider kubeconfig needs {what}"));
         let file = self.kubeconfig.as_ref().ok_or_else(|| unsaid("--kubeconfig FILE"))?;
@@ -67,10 +67,10 @@ impl ExistingArgs {
         })
     }
 
-    /// What is going to be done to the clusters, after a look at each.
+    /// Looks at each cluster, and returns the plan of what the run does to them.
     ///
     /// # Errors
-    /// When one does not answer, or is another than the one that is allowed.
+    /// A cluster does not answer, or is not the one that is allowed.
     pub fn plan(&self, journal: &Arc<Journal>) -> Result<String, Trouble> {
         let existing = self.provider(journal)?;
         let clusters = live(Seed(0), 1.0, |_| async { existing.plan().await });

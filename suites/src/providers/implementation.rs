@@ -1,4 +1,4 @@
-//! An implementation on the ground that a command chose: whose members it has, and what ends it early.
+//! An implementation on fleets of the selected provider, with the signal that ends runs early.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use serde_json::Value;
 pub struct Provided {
     /// The implementation.
     pub implementation: Box<dyn Implementation>,
-    /// Who provides the members; nobody, where they run in this process.
+    /// The provider of members; `None` if they run in this process.
     pub provider: Option<Arc<dyn Provider>>,
-    /// What ends runs early.
+    /// The signal that ends runs early.
     pub interrupt: Interrupt,
 }
 

@@ -1,4 +1,4 @@
-//! Where members run, and who provides them there.
+//! The options that select where members run, and the providers of these members.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use clap::{Args, ValueEnum};
 use miette::miette;
 
 use super::existing::ExistingArgs;
-use crate::die_with_parent::leashed;
+use crate::die_with_parent::dying_with_parent;
 use crate::exit::Trouble;
 
-/// Where members run.
+/// The place where members run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ProviderName {
     /// In this process
@@ -27,12 +27,12 @@ pub enum ProviderName {
     Kind,
     /// Each an etcd and a kube-apiserver as processes of this machine, in real time
     Process,
-    /// They exist: clusters of a kubeconfig that are allowed, in real time
+    /// Existing clusters of a kubeconfig that are allowed, in real time
     Kubeconfig,
 }
 
 impl ProviderName {
-    /// As it is written.
+    /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -45,25 +45,25 @@ impl ProviderName {
     }
 }
 
-/// Where the members of fleets run.
+/// The options that select where members run.
 #[derive(Args, Clone, Debug, Default)]
 pub struct MemberArgs {
     /// Where the members of fleets run
     #[arg(long, value_enum, default_value_t)]
     pub provider: ProviderName,
-    /// With --provider kind: the image of nodes; the youngest kindest/node that Docker has where nothing is said
+    /// With --provider kind: the image of nodes (default: the newest kindest/node that Docker has)
     #[arg(long, value_name = "IMAGE")]
     pub kind_image: Option<String>,
-    /// Those that exist
+    /// The existing clusters
     #[command(flatten)]
     pub existing: ExistingArgs,
 }
 
 impl MemberArgs {
-    /// Who provides them, if they do not run in this process. What is made is written into `journal`.
+    /// The provider of members, unless these run in this process. Its resources are written into `journal`.
     ///
     /// # Errors
-    /// When this program cannot be read, or Docker does not have what it takes.
+    /// This program cannot be read, or Docker lacks an image.
     pub fn provider(&self, journal: &Arc<Journal>) -> Result<Option<Arc<dyn Provider>>, Trouble> {
         Ok(match self.provider {
             ProviderName::Embedded => None,
@@ -74,16 +74,16 @@ impl MemberArgs {
             }
             ProviderName::Kind => Some(Arc::new(Kind::of(Arc::clone(journal), self.node_image()?))),
             ProviderName::Process => {
-                Some(Arc::new(Processes::of(Arc::clone(journal), assets()?, on_a_leash()?)))
+                Some(Arc::new(Processes::of(Arc::clone(journal), assets()?, starter()?)))
             }
             ProviderName::Kubeconfig => Some(Arc::new(self.existing.provider(journal)?)),
         })
     }
 
-    /// What they are, for a report.
+    /// The description of the members, for a report.
     ///
     /// # Errors
-    /// When Docker does not have what it takes.
+    /// Docker lacks an image.
     pub fn described(&self) -> Result<String, Trouble> {
         let name = self.provider.name();
         Ok(match self.provider {
@@ -106,7 +106,7 @@ impl MemberArgs {
         found.map_err(|error: EngineError| Trouble::Environment(miette!("{error}")))
     }
 
-    /// As options of a command that runs the same again.
+    /// The options for a command that runs the same again.
     #[must_use]
     pub fn replayed(&self) -> String {
         let provider = match self.provider {
@@ -122,12 +122,13 @@ fn assets() -> Result<Assets, Trouble> {
     Assets::find().map_err(|error| Trouble::Environment(miette!("{error}")))
 }
 
-/// Programs end with this process, however that ends.
+/// Makes commands for programs that are killed when this process ends.
 ///
 /// # Errors
-/// When this program cannot be found.
-pub fn on_a_leash() -> Result<Starter, Trouble> {
-    let leash = std::env::current_exe();
-    let leash = leash.map_err(|error| Trouble::Environment(miette!("cannot read this program: {error}")))?;
-    Ok(Arc::new(move |program| leashed(&leash, program)))
+/// The path of this program is unknown.
+pub fn starter() -> Result<Starter, Trouble> {
+    let capsize = std::env::current_exe();
+    let capsize =
+        capsize.map_err(|error| Trouble::Environment(miette!("cannot read this program: {error}")))?;
+    Ok(Arc::new(move |program| dying_with_parent(&capsize, program)))
 }

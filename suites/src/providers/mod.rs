@@ -1,4 +1,4 @@
-//! Where the members of fleets run, as `--provider` says, and implementations on such fleets.
+//! The providers of members that `--provider` selects, and implementations on fleets of such members.
 
 mod existing;
 mod implementation;
@@ -6,4 +6,4 @@ mod members;
 
 pub use existing::ExistingArgs;
 pub use implementation::Provided;
-pub use members::{MemberArgs, ProviderName, on_a_leash};
+pub use members::{MemberArgs, ProviderName, starter};
