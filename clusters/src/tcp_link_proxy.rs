@@ -229,8 +229,8 @@ mod tests {
             ended.shutdown().await.unwrap();
             let mut new = open(&proxy).await;
             for stream in [&mut said, &mut ended] {
-                let told = timeout(SILENCE, stream.read(&mut [0])).await;
-                assert!(told.is_err(), "{told:?}");
+                let silence = timeout(SILENCE, stream.read(&mut [0])).await;
+                assert!(silence.is_err(), "{silence:?}");
             }
             drop(fault);
             for stream in [&mut said, &mut ended] {
@@ -249,8 +249,8 @@ mod tests {
             let fault = link.apply(LinkFault::DropNew);
             let mut new = TcpStream::connect(proxy.address()).await.unwrap();
             new.write_all(b"ahoy").await.unwrap();
-            let told = timeout(SILENCE, new.read(&mut [0])).await;
-            assert!(told.is_err(), "{told:?}");
+            let silence = timeout(SILENCE, new.read(&mut [0])).await;
+            assert!(silence.is_err(), "{silence:?}");
             old.write_all(b"land").await.unwrap();
             assert_eq!(answer(&mut old).await.unwrap(), "landland");
             drop(fault);

@@ -143,7 +143,7 @@ async fn lists_show_an_old_past_from_which_watches_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_dies_of_a_write_gets_no_answer() {
+async fn a_sender_that_crashes_at_a_write_gets_no_answer() {
     for done in [false, true] {
         let (api_faults, inside, through) = server();
         let guard = api_faults.apply(ServerFault::Crash { write: 2, done });

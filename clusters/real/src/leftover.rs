@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_left_is_undone_last_things_first() {
+    fn resources_are_removed_in_reverse_order() {
         let folder = TempDir::new().unwrap();
         let journal = Journal::begin(folder.path()).unwrap();
         let [network, a, b] = resources();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_from_a_line_on_that_is_not_understood() {
+    fn reading_stops_at_the_first_line_that_cannot_be_read() {
         let container = |name: &str| json!({"will": {"container": name}}).to_string();
         let (a, b) = (container("a"), container("b"));
         for (lines, number, resources) in [
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_named_with_its_file_and_line() {
+    fn a_kept_journal_is_reported_with_its_file_and_line() {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("x.jsonl");
         fs::write(
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_called_like_a_journal_and_is_none_is_left_alone() {
+    fn links_and_folders_with_the_name_of_a_journal_are_left_alone() {
         let folder = TempDir::new().unwrap();
         let elsewhere = TempDir::new().unwrap();
         let text = head() + "{\"will\":{\"network\":\"n\"}}\n";

@@ -90,7 +90,10 @@ impl ObservedPod {
 
     /// Whether its condition `Ready` is true.
     pub(super) fn is_ready(&self) -> bool {
-        self.status.conditions.iter().any(|told| told.r#type == "Ready" && told.status == "True")
+        self.status
+            .conditions
+            .iter()
+            .any(|condition| condition.r#type == "Ready" && condition.status == "True")
     }
 }
 

@@ -33,7 +33,7 @@ fn looked(mut at: impl FnMut(Duration) -> Look + Send) -> (Vec<(Resource, String
 }
 
 #[test]
-fn what_docker_refuses_for_a_moment_is_asked_for_again() {
+fn a_removal_that_docker_refuses_for_a_moment_is_repeated() {
     let busy = Duration::from_secs(10);
     let (left, _) = looked(|now| match now < busy {
         true => Look { found: true, left: vec![(network(), "has active endpoints".into())] },
@@ -43,7 +43,7 @@ fn what_docker_refuses_for_a_moment_is_asked_for_again() {
 }
 
 #[test]
-fn what_docker_refuses_for_good_is_left_after_a_while() {
+fn a_removal_that_docker_keeps_refusing_fails_after_the_time_limit() {
     let refused = || vec![(network(), "has active endpoints".to_owned())];
     let (left, took) = looked(|_| Look { found: true, left: refused() });
     assert_eq!(left, refused());
@@ -51,7 +51,7 @@ fn what_docker_refuses_for_good_is_left_after_a_while() {
 }
 
 #[test]
-fn what_a_killed_run_asked_for_may_come_seconds_later() {
+fn a_resource_that_appears_seconds_later_is_removed() {
     let late = Duration::from_secs(2);
     let mut removed = Vec::new();
     let (left, took) = looked(|now| {
@@ -145,7 +145,7 @@ fn a_journal_without_an_identity_undoes_nothing() {
 }
 
 #[test]
-fn what_a_forged_line_names_in_docker_stays_and_so_does_the_journal() {
+fn docker_resources_in_forged_lines_stay_and_so_does_the_journal() {
     live(Seed(1), SPEED, |run| async move {
         for (kind, all) in [("container", "containers"), ("network", "networks"), ("volume", "volumes")] {
             let (state, docker) = (TempDir::new().unwrap(), FakeDocker::start().await);

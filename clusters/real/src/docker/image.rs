@@ -140,7 +140,7 @@ pub(crate) async fn said(engine: &Engine, name: &str) -> String {
     let lines = engine.0.logs(name, Some(options)).filter_map(async |line| line.ok());
     let lines: Vec<String> = lines.map(|line| line.to_string()).collect().await;
     let text = lines.concat().trim_end().to_owned();
-    if text.is_empty() { "it said nothing".into() } else { text }
+    if text.is_empty() { "its log is empty".into() } else { text }
 }
 
 impl Content {

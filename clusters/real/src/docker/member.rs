@@ -90,7 +90,10 @@ impl Container {
             if !runs || self.clock.elapsed().saturating_sub(since) > PATIENCE {
                 let what = if runs { "does not answer" } else { "has ended" };
                 let said = said(&self.engine, &self.name).await;
-                return Err(ProviderError(format!("the container {} {what}; it said:\n{said}", self.name)));
+                return Err(ProviderError(format!(
+                    "the container {} {what}; its log ends with:\n{said}",
+                    self.name
+                )));
             }
             self.clock.sleep(PAUSE).await;
         }

@@ -147,7 +147,7 @@ impl Node {
                     }
                     Ok(ended) => {
                         let Ended { said, complaint, .. } = ended?;
-                        seen = format!("its init says {said}{complaint}");
+                        seen = format!("systemd reports {said}{complaint}");
                     }
                     Err(_) => seen = "its init does not come to an end".into(),
                 }
@@ -157,7 +157,7 @@ impl Node {
                 let why = if runs { seen } else { "it has ended".into() };
                 let said = said(&self.shared.engine, &self.name).await;
                 return Err(ProviderError(format!(
-                    "the node {} does not boot: {why}; it said:\n{said}",
+                    "the node {} does not boot: {why}; its log ends with:\n{said}",
                     self.name
                 )));
             }

@@ -108,7 +108,7 @@ impl Assets {
         let said = Command::new(path).arg("--version").output()?.stdout;
         let said = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned();
         if said.is_empty() {
-            return Err(io::Error::other("it says nothing when it is asked for its version"));
+            return Err(io::Error::other("it prints nothing when it is started with --version"));
         }
         Ok(said)
     }
