@@ -96,7 +96,7 @@ impl Machine for Container {
             part => {
                 let lacks = lacks(part).unwrap_or_default();
                 return Err(ProviderError(format!(
-                    "{} takes {lacks}, and {name} is a container",
+                    "{} needs {lacks}, and {name} is a container",
                     how.name()
                 )));
             }

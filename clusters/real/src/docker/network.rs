@@ -127,7 +127,7 @@ impl FleetNetwork {
 
 pub(super) fn unwritten(error: io::Error) -> EngineError {
     let what = "be asked for anything".to_owned();
-    EngineError::Refused { what, why: format!("the journal of what is done cannot be written: {error}") }
+    EngineError::Refused { what, why: format!("the journal of the run cannot be written: {error}") }
 }
 
 impl Drop for FleetNetwork {

@@ -73,7 +73,7 @@ impl Administrator {
         let request = TokenRequest { spec: Some(spec), ..Default::default() };
         let answer = accounts.create_token_request(ACCOUNT, &PostParams::default(), &request).await;
         let token = answer.map_err(failed)?.status.and_then(|status| status.token);
-        token.ok_or_else(|| ProviderError("the cluster gives no token".into()))
+        token.ok_or_else(|| ProviderError("the cluster issues no token".into()))
     }
 }
 

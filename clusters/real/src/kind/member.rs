@@ -32,7 +32,9 @@ pub(super) async fn start(shared: Shared, spec: &MemberSpec) -> Result<ExternalM
     });
     let nodes = try_join_all(nodes).await?;
     boot::boot(&spec.name, &nodes).await?;
-    let [first, ..] = nodes.as_slice() else { return Err(ProviderError("a member has nodes".into())) };
+    let [first, ..] = nodes.as_slice() else {
+        return Err(ProviderError("internal error: a member has no nodes".into()));
+    };
     let kubeconfig = first.run(&["cat", ADMIN], &[]).await?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let administrator = Administrator::of(&kubeconfig, &format!("https://{address}")).await?;
@@ -58,7 +60,7 @@ struct Machines(Vec<Node>);
 impl Machines {
     /// The node that initialized the cluster, with the API server and etcd.
     fn first(&self) -> Result<&Node, ProviderError> {
-        self.0.first().ok_or_else(|| ProviderError("a member has nodes".into()))
+        self.0.first().ok_or_else(|| ProviderError("internal error: a member has no nodes".into()))
     }
 }
 

@@ -68,7 +68,7 @@ impl Node {
             IpAddr::V4(address) => address,
             IpAddr::V6(address) => {
                 return Err(ProviderError(format!(
-                    "the node {name} has the address {address}, of no use here"
+                    "the node {name} has the address {address}, but IPv4 is required"
                 )));
             }
         };

@@ -60,8 +60,7 @@ impl Existing {
             uid: cluster.allowed.uid.clone(),
             selector,
         };
-        let unwritten =
-            |error| ProviderError(format!("the journal of what is done cannot be written: {error}"));
+        let unwritten = |error| ProviderError(format!("the journal of the run cannot be written: {error}"));
         let resource = Resource::Copies(copies.clone());
         self.journal.will(resource.clone()).map_err(unwritten)?;
         if let Err(error) = Claim::make(&cluster.client, self.journal.id(), &copies.selector).await {

@@ -114,9 +114,8 @@ struct Mark {
 
 impl Mark {
     fn make(journal: &Arc<Journal>, label: String) -> Result<Self, ProviderError> {
-        let unwritten = |error: io::Error| {
-            ProviderError(format!("the journal of what is done cannot be written: {error}"))
-        };
+        let unwritten =
+            |error: io::Error| ProviderError(format!("the journal of the run cannot be written: {error}"));
         journal.will(Resource::Programs(label.clone())).map_err(unwritten)?;
         Ok(Self { journal: Arc::clone(journal), label })
     }
@@ -251,7 +250,7 @@ impl Machine for Member {
             | Breakdown::LosePackets(_)
             | Breakdown::LatePackets(_) => {
                 let lacks = lacks(how).unwrap_or_default();
-                return Err(ProviderError(format!("{} takes {lacks}, and this is a process", how.name())));
+                return Err(ProviderError(format!("{} needs {lacks}, and this is a process", how.name())));
             }
         }
         Ok(())
