@@ -12,5 +12,6 @@ mod types;
 mod v2;
 mod v2_binary;
 mod v3;
+mod walk;
 
 pub(crate) use answer::answer;

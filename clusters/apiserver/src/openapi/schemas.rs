@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::topology;
 use super::types::{Names, REFERENCE, generate};
+use super::walk;
 use crate::builtin::BUILTIN;
 
 /// The schemas of a set of kinds.
@@ -78,11 +79,12 @@ impl Schemas {
         found.map(|(_, name)| name.as_str())
     }
 
-    /// The definitions called so in `text`, and all that they refer to.
-    pub(super) fn reachable(&self, from: &[&Value]) -> Map<String, Value> {
+    /// The definitions that requests and other definitions refer to, and all that these refer to.
+    pub(super) fn reachable(&self, paths: &Value, definitions: &Map<String, Value>) -> Map<String, Value> {
         let mut found = BTreeSet::new();
         let mut pending = Vec::new();
-        from.iter().for_each(|value| references(value, &mut pending));
+        all_references(paths, &mut pending);
+        definitions.values().for_each(|schema| references(schema, &mut pending));
         while let Some(name) = pending.pop() {
             if let Some((name, schema)) = self.definitions.get_key_value(name.as_str())
                 && found.insert(name)
@@ -95,17 +97,25 @@ impl Schemas {
 }
 
 /// Collects the names that a schema refers to.
-fn references(value: &Value, found: &mut Vec<String>) {
+fn references(schema: &Value, found: &mut Vec<String>) {
+    walk::look(schema, &mut |fields| found.extend(referred(fields)));
+}
+
+/// Collects the names that the description of requests refers to. Nothing in it was written by users.
+fn all_references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
-            if let Some(name) = fields.get("$ref").and_then(Value::as_str) {
-                found.extend(name.strip_prefix(REFERENCE).map(str::to_owned));
-            }
-            fields.values().for_each(|value| references(value, found));
+            found.extend(referred(fields));
+            fields.values().for_each(|value| all_references(value, found));
         }
-        Value::Array(list) => list.iter().for_each(|value| references(value, found)),
+        Value::Array(list) => list.iter().for_each(|value| all_references(value, found)),
         _ => {}
     }
+}
+
+/// The name of the definition that a schema refers to.
+fn referred(schema: &Map<String, Value>) -> Option<String> {
+    schema.get("$ref")?.as_str()?.strip_prefix(REFERENCE).map(str::to_owned)
 }
 
 /// Brings the few types that are not what they seem into the form that real servers give them.

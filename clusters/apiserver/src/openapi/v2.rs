@@ -7,6 +7,7 @@ use super::paths::paths;
 use super::schemas::BUILT_IN;
 use super::types::REFERENCE;
 use super::v3;
+use super::walk;
 use crate::discovery::{Resource, built_in_resources};
 
 /// The paths and definitions of built-in kinds.
@@ -54,28 +55,34 @@ pub(super) fn join(mut built_in: Value, custom: Value) -> Value {
 }
 
 fn document(paths: Map<String, Value>, definitions: Map<String, Value>) -> Value {
-    let paths: Map<String, Value> = paths.into_iter().map(|(path, item)| (path, path_item(item))).collect();
-    let mut document = json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": paths,
-        "definitions": definitions});
-    old_words(&mut document);
-    document
+    let mut paths: Value = paths.into_iter().map(|(path, item)| (path, path_item(item))).collect();
+    old_words_of_paths(&mut paths);
+    let mut definitions = definitions;
+    definitions.values_mut().for_each(|schema| walk::change(schema, &mut old_words));
+    json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": paths,
+        "definitions": definitions})
 }
 
-/// Says what version 2 says otherwise: where references point, and what may be text or a number.
-fn old_words(value: &mut Value) {
+/// Says what version 2 says otherwise: where a reference points, and what may be text or a number.
+fn old_words(schema: &mut Map<String, Value>) {
+    if let Some(Value::String(reference)) = schema.get_mut("$ref")
+        && let Some(name) = reference.strip_prefix(REFERENCE)
+    {
+        *reference = format!("#/definitions/{name}");
+    }
+    if schema.remove("oneOf").is_some() {
+        schema.insert("type".to_owned(), "string".into());
+    }
+}
+
+/// The same for the description of requests, in which nothing was written by users.
+fn old_words_of_paths(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            if let Some(Value::String(reference)) = fields.get_mut("$ref")
-                && let Some(name) = reference.strip_prefix(REFERENCE)
-            {
-                *reference = format!("#/definitions/{name}");
-            }
-            if fields.remove("oneOf").is_some() {
-                fields.insert("type".to_owned(), "string".into());
-            }
-            fields.values_mut().for_each(old_words);
+            old_words(fields);
+            fields.values_mut().for_each(old_words_of_paths);
         }
-        Value::Array(list) => list.iter_mut().for_each(old_words),
+        Value::Array(list) => list.iter_mut().for_each(old_words_of_paths),
         _ => {}
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::custom::CustomKind;
 use super::paths::paths;
 use super::schemas::BUILT_IN;
+use super::walk;
 use crate::builtin::BUILTIN;
 use crate::discovery::{Resource, built_in_resources};
 use crate::respond::hash;
@@ -53,13 +54,10 @@ pub(super) fn custom(group: &str, version: &str, resources: &[Resource], kinds: 
 
 /// A document with these paths: what they and `definitions` refer to goes in too.
 fn document(paths: Map<String, Value>, definitions: Map<String, Value>) -> Document {
-    let (paths, own) = (Value::Object(paths), Value::Object(definitions));
-    let mut schemas = BUILT_IN.reachable(&[&paths, &own]);
-    if let Value::Object(own) = own {
-        schemas.extend(own);
-    }
-    let mut schemas = Value::Object(schemas);
-    set_references_apart(&mut schemas);
+    let paths = Value::Object(paths);
+    let mut schemas = BUILT_IN.reachable(&paths, &definitions);
+    schemas.extend(definitions);
+    schemas.values_mut().for_each(|schema| walk::change(schema, &mut set_reference_apart));
     let document = json!({"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": paths,
         "components": {"schemas": schemas, "securitySchemes": {"BearerToken": {"type": "apiKey", "name": "authorization",
             "in": "header", "description": "Bearer Token authentication"}}}});
@@ -69,18 +67,11 @@ fn document(paths: Map<String, Value>, definitions: Map<String, Value>) -> Docum
 }
 
 /// In OpenAPI 3 nothing may stand beside a reference: it goes into `allOf`.
-fn set_references_apart(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            if fields.len() > 1
-                && fields.get("$ref").is_some_and(Value::is_string)
-                && let Some(reference) = fields.remove("$ref")
-            {
-                fields.insert("allOf".to_owned(), json!([{"$ref": reference}]));
-            }
-            fields.values_mut().for_each(set_references_apart);
-        }
-        Value::Array(list) => list.iter_mut().for_each(set_references_apart),
-        _ => {}
+fn set_reference_apart(schema: &mut Map<String, Value>) {
+    if schema.len() > 1
+        && schema.get("$ref").is_some_and(Value::is_string)
+        && let Some(reference) = schema.remove("$ref")
+    {
+        schema.insert("allOf".to_owned(), json!([{"$ref": reference}]));
     }
 }

@@ -136,6 +136,59 @@ fn a_definition_publishes_its_schema() {
 }
 
 #[test]
+fn a_property_may_have_the_name_of_a_keyword() {
+    with_server(|server| async move {
+        let names = [
+            "oneOf",
+            "anyOf",
+            "allOf",
+            "not",
+            "$ref",
+            "properties",
+            "items",
+            "default",
+            "enum",
+            "type",
+            "required",
+            "additionalProperties",
+            "nullable",
+            "x-kubernetes-validations",
+            "x-kubernetes-embedded-resource",
+            "description",
+        ];
+        let properties: Value = names
+            .iter()
+            .map(|name| ((*name).to_owned(), json!({"type": "string", "description": name})))
+            .collect();
+        let reference = json!({"$ref": "#/components/schemas/x", "oneOf": [1], "beside": true});
+        let mut definition = definition();
+        let spec = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        spec["properties"] = properties.clone();
+        spec["properties"]["free"] = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            "default": reference});
+        server.install(vec![definition]).unwrap();
+        let document = document(&server, "apis/example.com/v1").await;
+        let schema = &document["components"]["schemas"]["com.example.v1.Widget"]["properties"]["spec"];
+        for (name, property) in properties.as_object().unwrap() {
+            assert_eq!(&schema["properties"][name], property, "{name} in version 3");
+        }
+        assert_eq!(schema["properties"]["free"]["default"], reference);
+        let old = get(&server, "/openapi/v2", &[("accept", "application/json")]).await.body;
+        let schema = &old["definitions"]["com.example.v1.Widget"]["properties"]["spec"];
+        for (name, property) in properties.as_object().unwrap() {
+            assert_eq!(&schema["properties"][name], property, "{name} in version 2");
+        }
+        // Schemas of definitions have such properties too.
+        let schemas = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+        for name in ["oneOf", "anyOf", "allOf", "not", "$ref"] {
+            let property = &old["definitions"][schemas]["properties"][name];
+            assert!(property.is_object() && property["type"] != "object", "{name}: {property}");
+        }
+        assert!(old["definitions"][schemas]["properties"]["type"]["type"].is_string());
+    });
+}
+
+#[test]
 fn version_2_has_everything_in_one_document() {
     with_server(|server| async move {
         server.install(vec![definition()]).unwrap();
