@@ -1,18 +1,21 @@
 //! The transport of webhooks outside of simulations: HTTPS, checked against the bundle of the webhook alone.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::transport::WebhookCall;
+use super::trust;
 
 /// The longest answer that is read, in bytes: what an API server reads of any request.
 const LONGEST: usize = 3 * 1024 * 1024;
@@ -33,11 +36,13 @@ pub(super) async fn post(call: WebhookCall) -> Result<Bytes, String> {
         .map_err(|error| format!("dial tcp {host}:{port}: connect: {error}"))?;
     let named = if call.server_name.is_empty() { host.clone() } else { call.server_name };
     let named = ServerName::try_from(named).map_err(|error| format!("tls: {error}"))?;
-    let stream = connector(&call.ca_bundle)?
+    // A review is written in more than one piece. Without this the last waits for the acknowledgement of the one before.
+    stream.set_nodelay(true).map_err(|error| error.to_string())?;
+    let stream = TlsConnector::from(Arc::new(trust::client(&call.ca_bundle)?))
         .connect(named, stream)
         .await
         .map_err(|error| format!("tls: failed to verify certificate: {error}"))?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(ClosedAnyhow(stream)))
         .await
         .map_err(|error| error.to_string())?;
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
@@ -62,26 +67,46 @@ pub(super) async fn post(call: WebhookCall) -> Result<Bytes, String> {
     tokio::pin!(exchange);
     tokio::select! {
         answer = &mut exchange => answer,
-        closed = connection => match closed {
-            Ok(()) => exchange.await,
-            Err(error) => Err(error.to_string()),
+        // The answer may be complete where the connection ends in an error.
+        closed = connection => match (exchange.await, closed) {
+            (Err(_), Err(error)) => Err(error.to_string()),
+            (answer, _) => answer,
         },
     }
 }
 
-fn connector(bundle: &[u8]) -> Result<TlsConnector, String> {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(bundle) {
-        let certificate =
-            certificate.map_err(|error| format!("unable to load root certificates: {error}"))?;
-        roots.add(certificate).map_err(|error| format!("unable to load root certificates: {error}"))?;
+/// A connection whose other side may close it without saying so in TLS. Go's client takes that for the end, too.
+struct ClosedAnyhow<S>(S);
+
+impl<S: AsyncRead + Unpin> AsyncRead for ClosedAnyhow<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match ready!(Pin::new(&mut self.0).poll_read(context, buffer)) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
+            read => Poll::Ready(read),
+        }
     }
-    let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for ClosedAnyhow<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
 }
 
 /// How Go's client tells an answer that is none.

@@ -8,6 +8,7 @@ mod https;
 mod review;
 mod subject;
 mod transport;
+mod trust;
 
 pub(crate) use configuration::{configuration_problems, default_configuration};
 pub(crate) use consultation::Consultation;
