@@ -59,10 +59,12 @@ pub(super) fn age(object: &Value, now: Timestamp) -> Value {
 
 /// How long ago a time was.
 pub(super) fn since(time: &Value, now: Timestamp) -> String {
-    match time.as_str().map(str::parse::<Timestamp>) {
-        Some(Ok(time)) => human(now.duration_since(time)),
-        Some(Err(_)) => "<invalid>".to_owned(),
-        None => "<unknown>".to_owned(),
+    match time.as_str() {
+        None | Some("") => "<unknown>".to_owned(),
+        Some(text) => match capsize_clock::parse_time(text) {
+            Some(time) => human(now.duration_since(time)),
+            None => "<invalid>".to_owned(),
+        },
     }
 }
 

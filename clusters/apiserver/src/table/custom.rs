@@ -13,9 +13,12 @@ use super::column::NAME;
 #[derive(Debug)]
 pub(super) struct CustomColumn {
     kind: String,
-    /// In the form of RFC 9535.
-    path: String,
+    /// In the form of RFC 9535; `None` for one that would take too long to follow.
+    path: Option<String>,
 }
+
+/// How often a path may look at all levels below. Each time multiplies what is found by the depth of the object.
+const MOST_DESCENTS: usize = 3;
 
 /// The columns of a version of a custom kind: as they are written into a table, and how their cells are found.
 pub(super) fn columns(definition: Option<&Value>, version: &str) -> (Vec<Value>, Vec<CustomColumn>) {
@@ -36,7 +39,9 @@ pub(super) fn columns(definition: Option<&Value>, version: &str) -> (Vec<Value>,
     };
     let column = |column: &Value| CustomColumn {
         kind: str_of(&column["type"]).to_owned(),
-        path: standard_path(str_of(&column["jsonPath"])),
+        path: Some(str_of(&column["jsonPath"]))
+            .filter(|path| path.matches("..").count() <= MOST_DESCENTS)
+            .map(standard_path),
     };
     let definitions = std::iter::once(NAME.definition()).chain(given.iter().map(definition)).collect();
     (definitions, given.iter().map(column).collect())
@@ -45,7 +50,8 @@ pub(super) fn columns(definition: Option<&Value>, version: &str) -> (Vec<Value>,
 /// The cells of a custom object.
 pub(super) fn cells(columns: &[CustomColumn], object: &Value, now: Timestamp) -> Vec<Value> {
     let cell = |column: &CustomColumn| {
-        let found = object.query(&column.path).ok().and_then(|found| found.first().copied());
+        let found = column.path.as_deref().and_then(|path| object.query(path).ok());
+        let found = found.and_then(|found| found.first().copied());
         found.map_or(Value::Null, |value| cell(&column.kind, value, now))
     };
     std::iter::once(name(object)).chain(columns.iter().map(cell)).collect()
@@ -166,6 +172,13 @@ mod tests {
             ("boolean", json!(true), json!(true)),
             ("date", json!("2026-01-01T00:00:00Z"), json!("60s")),
             ("date", json!("soon"), json!("<invalid>")),
+            ("date", json!(""), json!("<unknown>")),
+            ("date", json!(1), Value::Null),
+            ("number", json!(1.5), json!(1.5)),
+            ("number", json!("1.5"), Value::Null),
+            ("boolean", json!("true"), Value::Null),
+            ("string", json!(true), json!("true")),
+            ("string", json!({"b": 1, "a": 2}), json!(r#"{"a":2,"b":1}"#)),
         ];
         for (kind, value, expected) in table {
             assert_eq!(cell(kind, &value, now), expected, "{kind} {value}");

@@ -205,6 +205,54 @@ fn a_definition_names_the_columns_of_its_kind() {
 }
 
 #[test]
+fn a_column_shows_values_of_its_type_alone() {
+    with_server(|server, _| async move {
+        let column =
+            |name: &str, kind: &str, path: &str| json!({"name": name, "type": kind, "jsonPath": path});
+        let mut columns = vec![
+            column("Text", "string", ".spec.text"),
+            column("Missing", "string", ".spec.none.none"),
+            column("Integer", "integer", ".spec.integer"),
+            column("Number", "number", ".spec.number"),
+            column("Flag", "boolean", ".spec.flag"),
+            column("Misfit", "integer", ".spec.text"),
+            column("Since", "date", ".spec.since"),
+            column("Many", "string", ".spec.list"),
+            column("Below", "string", "..*..*..*..*..*..x"),
+            json!({"name": "Wide", "type": "string", "jsonPath": ".spec.text", "priority": 1,
+                "description": "Only in wide tables.", "format": "byte"}),
+            column("Age", "date", ".metadata.creationTimestamp"),
+        ];
+        columns[2]["format"] = "int32".into();
+        let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "gizmos.example.com"},
+            "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "gizmos", "kind": "Gizmo"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "additionalPrinterColumns": columns,
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}});
+        let gizmo = json!({"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"name": "g"},
+            "spec": {"text": "a", "integer": 3, "number": 1.5, "flag": false, "since": "2000-01-01T00:00:00Z", "list": [1, "b"]}});
+        server.install(vec![definition, gizmo]).unwrap();
+        let table = get(&server, "/apis/example.com/v1/namespaces/default/gizmos", TABLE).await.body;
+        let cells = table["rows"][0]["cells"].as_array().unwrap();
+        let since = cells[7].as_str().unwrap();
+        assert!(since.ends_with('y'), "{since}");
+        let expected = json!(["g", "a", null, 3, 1.5, false, null, since, "[1,\"b\"]", null, "a", "0s"]);
+        assert_eq!(cells, expected.as_array().unwrap());
+        let columns = table["columnDefinitions"].as_array().unwrap();
+        let of = |field: &str| -> Vec<&Value> { columns.iter().map(|column| &column[field]).collect() };
+        assert_eq!(of("name")[..3], ["Name", "Text", "Missing"]);
+        assert_eq!(of("type")[3..5], ["integer", "number"]);
+        assert_eq!((&columns[3]["format"], &columns[10]["format"]), (&json!("int32"), &json!("byte")));
+        assert_eq!((&columns[10]["priority"], &columns[9]["priority"]), (&json!(1), &json!(0)));
+        assert_eq!(columns[10]["description"], "Only in wide tables.");
+        assert_eq!(
+            columns[1]["description"],
+            "Custom resource definition column (in JSONPath format): .spec.text"
+        );
+    });
+}
+
+#[test]
 fn people_get_line_breaks() {
     with_server(|server, _| async move {
         let text = |path: String, agent: &'static str| {
