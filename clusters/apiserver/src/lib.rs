@@ -70,6 +70,7 @@ mod negotiate;
 mod object;
 mod openapi;
 mod patch;
+mod pattern;
 mod peer;
 mod pods;
 mod quantity;

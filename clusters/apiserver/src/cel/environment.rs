@@ -3,13 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kube_cel::KubeCelExt;
-use kube_cel::cel::common::ast::{ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue};
+use kube_cel::cel::common::ast::{
+    CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue, operators,
+};
 use kube_cel::cel::parser::Parser;
-use kube_cel::cel::{Context, ExecutionError, Value};
+use kube_cel::cel::{ExecutionError, Value};
 
-/// The stack of the thread that compiles, in bytes: the parser recurses deeply.
-const STACK: usize = 16 * 1024 * 1024;
+use super::budget::{Budget, EvaluationError};
+use super::call::Library;
+use super::evaluate::{Evaluation, Halt};
+
+/// The stack of the thread that compiles, in bytes: the parser recurses deeply, and trees are dropped by recursion.
+const STACK: usize = 256 * 1024 * 1024;
+
+/// The longest expression, in bytes, as in `cel-go`.
+const LONGEST: usize = 100_000;
+
+/// How deeply expressions may be nested. They are evaluated by recursion, on threads with small stacks.
+const DEEPEST: usize = 250;
 
 /// An expression that was compiled.
 #[derive(Clone, Debug)]
@@ -38,12 +49,19 @@ pub(crate) fn compile(sources: BTreeSet<String>) -> Programs {
 }
 
 fn parse(source: &str) -> Result<Program, String> {
+    if source.len() > LONGEST {
+        let length = source.len();
+        return Err(format!("expression code point size exceeds limit: size: {length}, limit {LONGEST}"));
+    }
     let parsed = Parser::new().enable_optional_syntax(true).parse(source);
     let mut expression = parsed.map_err(|errors| {
         let told: Vec<_> = errors.errors.iter().map(|error| located(source, error.pos, &error.msg)).collect();
         told.join("\n")
     })?;
-    expand_binds(&mut expression);
+    if depth(&mut expression) > DEEPEST {
+        return Err(format!("expression recursion limit exceeded: {DEEPEST}"));
+    }
+    expand_macros(&mut expression);
     Ok(Program(Arc::new(expression)))
 }
 
@@ -54,33 +72,59 @@ pub(super) fn located(source: &str, at: (isize, isize), message: &str) -> String
     format!("ERROR: <input>:{}:{}: {message}\n | {line}\n | {before}^", at.0, at.1)
 }
 
-/// Expands the macro `cel.bind(name, value, body)`, which the parser does not know, to a fold over nothing.
-fn expand_binds(expression: &mut IdedExpr) {
-    for_children(expression, &mut expand_binds);
+/// Expands the macros that the parser does not know: `cel.bind(name, value, body)`, and of optional values
+/// `value.optMap(name, body)` and `value.optFlatMap(name, body)`.
+fn expand_macros(expression: &mut IdedExpr) {
+    for_children(expression, &mut expand_macros);
+    let id = expression.id;
     let Expr::Call(call) = &mut expression.expr else { return };
-    let is_bind = call.func_name == "bind" && call.args.len() == 3;
+    let Some(Expr::Ident(name)) = call.args.first().map(|arg| arg.expr.clone()) else { return };
     let on_cel =
         matches!(call.target.as_deref(), Some(IdedExpr { expr: Expr::Ident(name), .. }) if name == "cel");
-    let named = match call.args.first().map(|arg| &arg.expr) {
-        Some(Expr::Ident(name)) => name.clone(),
-        _ => return,
-    };
-    if !is_bind || !on_cel {
-        return;
-    }
-    let id = expression.id;
     let node = |expr| IdedExpr { id, expr };
-    let (Some(result), Some(accu_init)) = (call.args.pop(), call.args.pop()) else { return };
-    expression.expr = Expr::Comprehension(Box::new(ComprehensionExpr {
+    let called = |function: &str, target: Option<&IdedExpr>, args: Vec<IdedExpr>| {
+        let target = target.map(|target| Box::new(target.clone()));
+        node(Expr::Call(CallExpr { func_name: function.to_owned(), target, args }))
+    };
+    match (call.func_name.as_str(), call.args.len()) {
+        ("bind", 3) if on_cel => {
+            let (Some(body), Some(value)) = (call.args.pop(), call.args.pop()) else { return };
+            *expression = bound(id, &name, value, body);
+        }
+        (function @ ("optMap" | "optFlatMap"), 2) => {
+            let (Some(body), Some(value)) = (call.args.pop(), call.target.as_deref()) else { return };
+            let of = |arg: Vec<IdedExpr>, function: &str| {
+                called(function, Some(&node(Expr::Ident("optional".into()))), arg)
+            };
+            let mapped = bound(id, &name, called("value", Some(value), Vec::new()), body);
+            let mapped = if function == "optMap" { of(vec![mapped], "of") } else { mapped };
+            let has = called("hasValue", Some(value), Vec::new());
+            *expression = called(operators::CONDITIONAL, None, vec![has, mapped, of(Vec::new(), "none")]);
+        }
+        _ => {}
+    }
+}
+
+/// A body in which a name stands for a value: a fold over nothing, whose accumulator has that name.
+fn bound(id: u64, name: &str, value: IdedExpr, body: IdedExpr) -> IdedExpr {
+    let node = |expr| IdedExpr { id, expr };
+    node(Expr::Comprehension(Box::new(ComprehensionExpr {
         iter_range: node(Expr::List(ListExpr::new(Vec::new()))),
         iter_var: "#unused".into(),
         iter_var2: None,
-        accu_var: named.clone(),
-        accu_init,
+        accu_var: name.to_owned(),
+        accu_init: value,
         loop_cond: node(Expr::Literal(LiteralValue::Boolean(false.into()))),
-        loop_step: node(Expr::Ident(named)),
-        result,
-    }));
+        loop_step: node(Expr::Ident(name.to_owned())),
+        result: body,
+    })))
+}
+
+/// How deeply an expression is nested.
+fn depth(expression: &mut IdedExpr) -> usize {
+    let mut deepest = 0;
+    for_children(expression, &mut |child| deepest = deepest.max(depth(child)));
+    deepest + 1
 }
 
 fn for_children(expression: &mut IdedExpr, visit: &mut dyn FnMut(&mut IdedExpr)) {
@@ -118,10 +162,9 @@ impl Program {
 }
 
 /// The functions that expressions can call.
+#[derive(Default)]
 pub(crate) struct Environment {
-    context: Context<'static>,
-    timestamp: Program,
-    duration: Program,
+    library: Library,
 }
 
 impl std::fmt::Debug for Environment {
@@ -131,37 +174,36 @@ impl std::fmt::Debug for Environment {
 }
 
 impl Environment {
-    pub(crate) fn new() -> Option<Self> {
-        let sources = ["timestamp(text)", "duration(text)"].map(str::to_owned);
-        let mut programs = compile(sources.into()).into_values();
-        let (duration, timestamp) = (programs.next()?.ok()?, programs.next()?.ok()?);
-        Some(Self { context: Context::default().with_all(), timestamp, duration })
-    }
-
     /// A text as a moment, where it is one.
     pub(crate) fn moment(&self, text: &str) -> Option<Value> {
-        self.evaluate(&self.timestamp, [("text", Value::from(text.to_owned()))]).ok()
+        self.library.read("timestamp", text)
     }
 
     /// A text as a length of time, where it is one.
     pub(crate) fn duration(&self, text: &str) -> Option<Value> {
-        self.evaluate(&self.duration, [("text", Value::from(text.to_owned()))]).ok()
+        self.library.read("duration", text)
     }
 
-    /// What an expression comes to with these variables.
+    /// What an expression comes to with these variables. What that costs is taken from the budget.
     ///
     /// # Errors
-    /// What went wrong, as a real server says it.
+    /// Why it comes to nothing.
     pub(crate) fn evaluate<'v>(
-        &self,
-        program: &Program,
+        &'v self,
+        program: &'v Program,
         variables: impl IntoIterator<Item = (&'v str, Value)>,
-    ) -> Result<Value, String> {
-        let mut scope = self.context.new_inner_scope();
-        for (name, value) in variables {
-            scope.add_variable_from_value(name, value);
+        budget: &mut Budget,
+    ) -> Result<Value, EvaluationError> {
+        let scope = variables.into_iter().collect();
+        let mut evaluation = Evaluation { library: &self.library, scope, cost: 0, limit: budget.limit() };
+        let result = evaluation.value(&program.0);
+        if !budget.take(evaluation.cost) {
+            return Err(EvaluationError::BudgetSpent);
         }
-        scope.resolve(&program.0).map_err(told)
+        result.map_err(|halt| match halt {
+            Halt::Error(error) => EvaluationError::Failed(told(error)),
+            Halt::CostLimit => EvaluationError::CallLimit,
+        })
     }
 }
 
@@ -191,7 +233,13 @@ mod tests {
     fn evaluated(source: &str) -> Result<Value, String> {
         let programs = compile(BTreeSet::from([source.to_owned()]));
         let program = programs.into_values().next().unwrap()?;
-        Environment::new().unwrap().evaluate(&program, [("self", Value::from(3))])
+        let mut budget = Budget::of_object();
+        Environment::default().evaluate(&program, [("self", Value::from(3))], &mut budget).map_err(|error| {
+            match error {
+                EvaluationError::Failed(message) => message,
+                other => format!("{other:?}"),
+            }
+        })
     }
 
     #[test]
@@ -202,6 +250,18 @@ mod tests {
             "cel.bind(x, self + 1, x * x) == 16",
             "[1, 2].all(x, x < self) && isURL('https://a.b/c') && ip('10.0.0.1').family() == 4",
             "optional.of(1).orValue(2) == 1 && {'a': 1}[?'b'].orValue(5) == 5",
+            "{'a': 1}.?a.optMap(x, x + 1).value() == 2 && !{'a': 1}.?b.optMap(x, x).hasValue()",
+            "{'a': {'b': 2}}.?a.?b.orValue(0) == 2 && {'a': {'b': 2}}[?'c'].optFlatMap(x, x.?b).orValue(7) == 7",
+            "[1, 2, 3].map(x, x > 1, x * 2) == [4, 6] && [3, 1].sort() == [1, 3] && [1, 2].sum() == self",
+            "{'b': 1, 'a': 2}.map(k, k) == ['a', 'b'] && 'b' in {'b': 1} && !('c' in {'b': 1})",
+            "type(self) == int && type('a') == string && dyn(self) == 3.0 && 'é'.size() == 1",
+            "'%s is %d'.format(['a', self]) == 'a is 3' && 'a-b'.split('-') == ['a', 'b']",
+            "[1, 2].exists_one(x, x == 2) && [[1], [2]].exists(l, l.all(x, x == 2))",
+            "timestamp('2026-01-01T00:00:00Z') + duration('1h') > timestamp('2026-01-01T00:30:00Z')",
+            "(1 / 0 == 1) || true",
+            "'abc'.matches('^[a-z]+$') && 'ab12'.find('[0-9]+') == '12' && 'a1b2'.findAll('[0-9]').size() == 2",
+            "quantity('1.5Gi').sub(quantity('512Mi')).compareTo(quantity('1Gi')) == 0",
+            "math.greatest(1, self, 2) == 3 && math.ceil(1.2) == 2.0",
         ];
         for source in table {
             assert_eq!(evaluated(source), Ok(Value::Bool(true)), "{source}");
@@ -223,7 +283,106 @@ mod tests {
     }
 
     #[test]
+    fn a_fold_over_many_values_ends_at_the_limit_of_one_call() {
+        let table = [
+            "lists.range(3000).all(x, lists.range(3000).all(y, lists.range(3000).all(z, x + y + z >= 0)))",
+            "lists.range(3000).exists(x, lists.range(3000).exists(y, false || x + y < 0)) || true",
+            "lists.range(1000000000000).size() > 0",
+            "lists.range(2000).map(x, lists.range(2000)).flatten().size() > 0",
+            "lists.range(60000).map(x, x).map(x, x).size() == 60000",
+            "'x'.replace('', lists.range(9000).map(x, 'aaaaaaaaaa').join('')).replace('', 'bbbbbbbbbb').replace('', 'c').replace('', 'dddd').size() > 0",
+        ];
+        for source in table {
+            assert_eq!(evaluated(source), Err("CallLimit".into()), "{source}");
+        }
+        let doubled = (0..40)
+            .rev()
+            .fold("self".to_owned(), |body, n| format!("cel.bind(x{}, x{n} + x{n}, {body})", n + 1));
+        assert_eq!(evaluated(&format!("cel.bind(x0, 'aaaaaaaa', {doubled})")), Err("CallLimit".into()));
+        let doubled = (0..40)
+            .rev()
+            .fold("self".to_owned(), |body, n| format!("cel.bind(x{}, x{n} + x{n}, {body})", n + 1));
+        assert_eq!(evaluated(&format!("cel.bind(x0, [1, 2], {doubled})")), Err("CallLimit".into()));
+    }
+
+    #[test]
+    fn the_budget_of_a_request_is_shared_by_its_evaluations() {
+        let source = "lists.range(40000).all(x, x >= 0)".to_owned();
+        let program = compile(BTreeSet::from([source])).into_values().next().unwrap().unwrap();
+        let (environment, mut budget) = (Environment::default(), Budget::of_object());
+        let mut evaluate = || environment.evaluate(&program, [], &mut budget).map(|_| ());
+        let done = std::iter::repeat_with(&mut evaluate).take_while(Result::is_ok).count();
+        assert!((20..80).contains(&done), "{done}");
+        assert_eq!(evaluate(), Err(EvaluationError::BudgetSpent));
+    }
+
+    #[test]
+    fn extreme_arguments_are_answered_with_an_error() {
+        let table = [
+            "'%.999999999f'.format([1.0])",
+            "'%.99999999999999999999f'.format([1.0])",
+            "'%.70000e'.format([1.0])",
+            "'%'.format([])",
+            "'%s'.format([])",
+            "'abc'.startsWith()",
+            "startsWith('abc', 'a')",
+            "size()",
+            "'a'.size('b')",
+            "matches('a')",
+            "Widget{size: 1}",
+            "-9223372036854775808 / -1",
+            "-(-9223372036854775808)",
+            "9223372036854775807 + 1",
+            "[9223372036854775807, 1].sum()",
+            "5 % 0",
+            "lists.range(-1)",
+            "[1, 2].slice(1, 9)",
+            "'é'.substring(5)",
+            "'é'.charAt(-1)",
+            "[1][-1]",
+            "[1][9223372036854775807]",
+            "[1, 'a'].sort()",
+            "[0.0 / 0.0, 1.0, 2.0].sort()",
+            "[1, 2.0, 3].max()",
+            "quantity('1e999999999').asInteger()",
+            "quantity('1e99').isGreaterThan(quantity('1e-99'))",
+            "quantity('999999999999999999999999999999999999E')",
+            "'a'.matches('((a{0,100}){0,100}){0,100}')",
+            "'a'.matches('(')",
+            "duration('1e999h') + duration('1h')",
+            "duration('290y')",
+            "timestamp('9999-12-31T23:59:59Z') + duration('1h')",
+            "duration('2562047h') + duration('2562047h')",
+            "timestamp('9999-01-01T00:00:00Z') - timestamp('0001-01-01T00:00:00Z')",
+            "math.abs(-9223372036854775808)",
+            "math.bitShiftLeft(1, 64)",
+            "int(1e300)",
+            "uint(-1)",
+            "{[1]: 1}",
+            "self.a.b",
+            "1.all(x, true)",
+        ];
+        for source in table {
+            let result = evaluated(source);
+            assert!(result.is_err(), "{source}: {result:?}");
+        }
+        for source in [
+            "format.datetime().validate('2020-01-01T00:00:0éZ').hasValue()",
+            "format.date().validate('2020é0-1').hasValue()",
+            "!isQuantity('1e999999999')",
+            "quantity('1e-99').isLessThan(quantity('1'))",
+            "'abc'.lastIndexOf('abcd', -9223372036854775808) == -1 && 'a'.indexOf('b', 9223372036854775807) == -1",
+            "'aXbXc'.replace('X', '', -9223372036854775808).size() > 0",
+        ] {
+            assert_eq!(evaluated(source), Ok(Value::Bool(true)), "{source}");
+        }
+    }
+
+    #[test]
     fn hostile_expressions_are_refused() {
+        let chain = format!("1{}", " + 1".repeat(20_000));
+        assert!(evaluated(&chain).unwrap_err().contains("recursion limit exceeded"), "{chain:.20}");
+        assert!(evaluated(&"a".repeat(200_000)).unwrap_err().contains("exceeds limit"));
         for source in ["(".repeat(5_000), "!".repeat(100_000), "[".repeat(3_000) + &"]".repeat(3_000)] {
             assert!(evaluated(&source).is_err());
         }

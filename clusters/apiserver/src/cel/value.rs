@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube_cel::cel::Value;
-use kube_cel::cel::objects::{Key, Map, Opaque};
+use kube_cel::cel::objects::{Key, Map, Opaque, OptionalValue};
 use serde_json::Value as Json;
 
 /// A value that is not what its schema says: whatever an expression does with it is an error.
@@ -19,6 +19,24 @@ impl Opaque for Mismatch {
 /// What stands for a value that is not what its schema says.
 pub(crate) fn mismatch() -> Value {
     Value::Opaque(Arc::new(Mismatch))
+}
+
+/// Whether the value stands for one that is not what its schema says.
+pub(super) fn is_mismatch(value: &Value) -> bool {
+    matches!(value, Value::Opaque(opaque) if opaque.downcast_ref::<Mismatch>().is_some())
+}
+
+/// The optional value that a value is.
+pub(super) fn optional(value: &Value) -> Option<&OptionalValue> {
+    match value {
+        Value::Opaque(opaque) => opaque.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// An optional value.
+pub(super) fn optional_of(value: Option<Value>) -> Value {
+    Value::Opaque(Arc::new(value.map_or_else(OptionalValue::none, OptionalValue::of)))
 }
 
 /// A map of these fields.

@@ -2,6 +2,7 @@
 
 mod approval;
 mod check;
+mod costs;
 mod default;
 mod defaults_of;
 mod definition;
@@ -12,6 +13,7 @@ mod prune;
 mod rule_problems;
 mod rules;
 mod schema;
+mod sizes;
 mod status;
 mod structural;
 mod typed;

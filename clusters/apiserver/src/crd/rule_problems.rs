@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::costs::Costs;
 use super::rules::Rule;
 use super::schema::{ListType, Node, Type as Kind};
-use crate::cel::{self, Checker, Programs, Type};
+use super::sizes;
+use crate::cel::{self, Checked, Checker, Programs, Type};
 use crate::failure::Cause;
 
 const REASONS: [&str; 4] =
@@ -14,7 +16,7 @@ const REASONS: [&str; 4] =
 
 /// What is wrong with the rules of the whole schema at `path`.
 pub(super) fn problems(root: &Node, path: &str) -> Vec<Cause> {
-    let mut walk = Walk { programs: Programs::new(), causes: Vec::new() };
+    let mut walk = Walk { programs: Programs::new(), causes: Vec::new(), costs: Costs::default() };
     if !root.has_rules {
         return walk.causes;
     }
@@ -23,7 +25,8 @@ pub(super) fn problems(root: &Node, path: &str) -> Vec<Cause> {
         let mut sources = BTreeSet::new();
         root.expressions(&mut sources);
         walk.programs = cel::compile(sources);
-        walk.expressions(root, path, None);
+        walk.expressions(root, path, &Place { uncorrelatable: None, cardinality: Some(1) });
+        walk.costs.check(path, &mut walk.causes);
     }
     walk.causes
 }
@@ -31,6 +34,15 @@ pub(super) fn problems(root: &Node, path: &str) -> Vec<Cause> {
 struct Walk {
     programs: Programs,
     causes: Vec<Cause>,
+    costs: Costs,
+}
+
+/// Where a schema stands among the others.
+struct Place<'a> {
+    /// The path of the nearest list or map around whose parts have no older ones that they could be compared with.
+    uncorrelatable: Option<&'a str>,
+    /// How many values of the schema one object may have; `None` where nothing bounds that.
+    cardinality: Option<u64>,
 }
 
 impl Walk {
@@ -78,31 +90,45 @@ impl Walk {
         }
     }
 
-    /// What is wrong with the rules as expressions. `uncorrelatable` is the nearest list or map around whose parts
-    /// have no older ones that they could be compared with.
-    fn expressions(&mut self, node: &Node, path: &str, uncorrelatable: Option<&str>) {
+    /// What is wrong with the rules as expressions.
+    fn expressions(&mut self, node: &Node, path: &str, place: &Place<'_>) {
         for (below, below_path) in parts(node, path) {
-            let of_list = below_path.ends_with(".items") && node.items.is_some();
-            let loses = of_list && !matches!(node.list, ListType::Map(_));
-            self.expressions(below, &below_path, uncorrelatable.or(loses.then_some(path)));
+            let is = |part: &Option<Box<Node>>| part.as_deref().is_some_and(|part| std::ptr::eq(part, below));
+            let loses = is(&node.items) && !matches!(node.list, ListType::Map(_));
+            let times = match () {
+                () if is(&node.items) => node.rules.max_items,
+                () if is(&node.additional) => node.rules.max_properties,
+                () => Some(1),
+            };
+            let cardinality = place.cardinality.zip(times).map(|(one, other)| one.saturating_mul(other));
+            let uncorrelatable = place.uncorrelatable.or(loses.then_some(path));
+            self.expressions(below, &below_path, &Place { uncorrelatable, cardinality });
         }
+        let times = place.cardinality.unwrap_or_else(|| sizes::most_values(node));
         for (index, rule) in node.validations.iter().enumerate() {
             let at = |field: &str| format!("{path}.x-kubernetes-validations[{index}].{field}");
             let scope = Scope { node, optional_old: rule.optional_old_self };
             let mut check = |source: &str, wanted: &str, field: &str| {
-                let problem = match self.programs.get(source) {
-                    None => None,
-                    Some(Err(error)) => Some(format!("compilation failed: {error}")),
-                    Some(Ok(program)) => scope.problem(source, program.expression(), wanted),
+                let checked = match self.programs.get(source) {
+                    None => return,
+                    Some(Err(error)) => Checked::Wrong(format!("compilation failed: {error}")),
+                    Some(Ok(program)) => scope.check(source, program.expression(), wanted),
                 };
-                let cause = problem.map(|detail| Cause::invalid(at(field), &rule.shown(), &detail));
-                self.causes.extend(cause);
+                match checked {
+                    Checked::Wrong(detail) => {
+                        self.causes.push(Cause::invalid(at(field), &rule.shown(), &detail));
+                    }
+                    Checked::Costs(cost) => {
+                        let cause = self.costs.add(at(field), field, cost.saturating_mul(times));
+                        self.causes.extend(cause);
+                    }
+                }
             };
             check(&rule.rule, "bool", "rule");
             check(&rule.message_expression, "string", "messageExpression");
             let uses_old =
                 matches!(self.programs.get(&rule.rule), Some(Ok(program)) if program.uses("oldSelf"));
-            if let Some(around) = uncorrelatable.filter(|_| uses_old && !rule.optional_old_self) {
+            if let Some(around) = place.uncorrelatable.filter(|_| uses_old && !rule.optional_old_self) {
                 let detail = format!(
                     "oldSelf cannot be used on the uncorrelatable portion of the schema within {around}"
                 );
@@ -171,12 +197,12 @@ fn type_of(node: &Node) -> Type<Known<'_>> {
         Some(Kind::Integer) => Type::Plain("int"),
         Some(Kind::Number) => Type::Plain("double"),
         Some(Kind::Boolean) => Type::Plain("bool"),
-        Some(Kind::String) => Type::Plain(match node.rules.format.as_deref() {
-            Some("date" | "date-time") => "timestamp",
-            Some("duration") => "duration",
-            Some("byte") => "bytes",
-            _ => "string",
-        }),
+        Some(Kind::String) => match node.rules.format.as_deref() {
+            Some("date" | "date-time") => Type::Plain("timestamp"),
+            Some("duration") => Type::Plain("duration"),
+            Some("byte") => Type::Sized("bytes", sizes::most(node)),
+            _ => Type::Sized("string", sizes::most(node)),
+        },
     }
 }
 
@@ -230,6 +256,13 @@ impl<'a> Checker for Scope<'a> {
                 part.map_or(Type::Any, type_of)
             }
             Known::Metadata => Type::Any,
+        }
+    }
+
+    fn most(&self, of: &Known<'a>) -> u64 {
+        match of {
+            Known::Value(node) => sizes::most(node),
+            Known::Metadata => 1,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The rules of a schema (`x-kubernetes-validations`), and which of them an object breaks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube_cel::cel::Value as Cel;
 use kube_cel::cel::objects::OptionalValue;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::schema::{ListType, Node, Type};
 use super::typed::Typed;
 use super::validate::ROOT;
-use crate::cel::{Environment, Program, Programs};
+use crate::cel::{Budget, Environment, EvaluationError, Program, Programs};
 use crate::failure::Cause;
 
 /// The longest message that an expression may make, in bytes.
@@ -120,19 +120,21 @@ pub(crate) struct Found {
 
 /// The rules that an object breaks; `old` is what it replaces.
 pub(super) fn broken(environment: &Environment, root: &Node, object: &Value, old: Option<&Value>) -> Found {
-    let mut walk = Walk { environment, found: Found::default() };
+    let mut walk = Walk { environment, budget: Some(Budget::of_object()), found: Found::default() };
     walk.node(root, object, Before { old, twin: old, forgiven: false }, ROOT);
     walk.found
 }
 
 struct Walk<'a> {
     environment: &'a Environment,
+    /// What the rules may still cost; `None` once no further rule may be evaluated.
+    budget: Option<Budget>,
     found: Found,
 }
 
 impl Walk<'_> {
     fn node(&mut self, node: &Node, value: &Value, before: Before<'_>, path: &str) {
-        if value.is_null() || !node.has_rules {
+        if value.is_null() || !node.has_rules || self.budget.is_none() {
             return;
         }
         self.rules(node, value, before, path);
@@ -166,12 +168,10 @@ impl Walk<'_> {
 
     fn items(&mut self, node: &Node, items: &[Value], value: &Value, before: Before<'_>, path: &str) {
         let Some(below) = &node.items else { return };
+        let olds = Twins::by_key(&node.list, before.old);
+        let twins = Twins::of(node, before.twin);
         for (index, item) in items.iter().enumerate() {
-            let keyed = |list: Option<&'_ Value>| -> Option<usize> {
-                list?.as_array()?.iter().position(|old| node.list.is_same_item(old, item))
-            };
-            let old = keyed(before.old).and_then(|at| before.old?.get(at));
-            let twin = before.twin.and_then(|twin| twin.get(node.twin_index(twin, item, index)?));
+            let (old, twin) = (olds.of_item(item, index), twins.of_item(item, index));
             self.node(below, item, before.below(value, old, twin), &format!("{path}[{index}]"));
         }
     }
@@ -197,23 +197,15 @@ impl Walk<'_> {
             } else {
                 variables.extend(old.clone().map(|old| ("oldSelf", old)));
             }
-            match self.environment.evaluate(program, variables.clone()) {
+            let Some(budget) = &mut self.budget else { return };
+            match self.environment.evaluate(program, variables.clone(), budget) {
                 Ok(Cel::Bool(true)) => {}
                 Err(error) => {
-                    let error = typed.mismatches.first().cloned().unwrap_or(error);
-                    let named = rule.named();
-                    let detail = if error == "no such overload" {
-                        format!(
-                            "'{error}': call arguments did not match a supported operator, function or macro \
-                                 signature for rule: {named}"
-                        )
-                    } else {
-                        format!("{error} evaluating rule: {named}")
-                    };
+                    let detail = self.failed(rule, error, typed.mismatches.first());
                     self.found.causes.push(Cause::invalid(path, &kind.into(), &detail));
                 }
                 Ok(_) => {
-                    let detail = self.message(rule, variables).unwrap_or_else(|| rule.default_message());
+                    let detail = self.message(rule, variables, path, kind);
                     let cause = rule.broken(node, value, path, &detail);
                     if !uses_old && before.forgives(value) {
                         self.found.warnings.push(format!("{}: {}", cause.field, cause.message));
@@ -225,13 +217,48 @@ impl Walk<'_> {
         }
     }
 
-    /// What the rule's own expression says of the object, if it says something that can be shown.
-    fn message(&self, rule: &Rule, variables: Vec<(&str, Cel)>) -> Option<String> {
-        let program = rule.message_program.as_ref()?;
-        let Ok(Cel::String(message)) = self.environment.evaluate(program, variables) else { return None };
+    /// How the answer says that a rule could not be evaluated. After one that costs too much no other is evaluated.
+    fn failed(&mut self, rule: &Rule, error: EvaluationError, mismatch: Option<&String>) -> String {
+        let named = rule.named();
+        match error {
+            EvaluationError::Failed(error) => match mismatch.unwrap_or(&error) {
+                error if error == "no such overload" => format!(
+                    "'{error}': call arguments did not match a supported operator, function or macro signature \
+                     for rule: {named}"
+                ),
+                error => format!("{error} evaluating rule: {named}"),
+            },
+            EvaluationError::CallLimit => {
+                self.budget = None;
+                format!(
+                    "'operation cancelled: actual cost limit exceeded': no further validation rules will be run \
+                     due to call cost exceeds limit for rule: {named}"
+                )
+            }
+            EvaluationError::BudgetSpent => {
+                self.budget = None;
+                "validation failed due to running out of cost budget, no further validation rules will be run"
+                    .into()
+            }
+        }
+    }
+
+    /// What the answer says of a broken rule: what the rule's own expression makes of the object, or the rule's text.
+    fn message(&mut self, rule: &Rule, variables: Vec<(&str, Cel)>, path: &str, kind: &str) -> String {
+        let (Some(program), Some(budget)) = (&rule.message_program, &mut self.budget) else {
+            return rule.default_message();
+        };
+        let evaluated = self.environment.evaluate(program, variables, budget);
+        if let Err(EvaluationError::CallLimit | EvaluationError::BudgetSpent) = evaluated {
+            self.budget = None;
+            let detail = "messageExpression evaluation failed due to running out of cost budget, \
+                          no further validation rules will be run";
+            self.found.causes.push(Cause::invalid(path, &kind.into(), detail));
+        }
+        let Ok(Cel::String(message)) = evaluated else { return rule.default_message() };
         let message = message.trim();
         let fits = !message.is_empty() && message.len() <= LONGEST_MESSAGE && !message.contains('\n');
-        fits.then(|| message.to_owned())
+        if fits { message.to_owned() } else { rule.default_message() }
     }
 }
 
@@ -247,23 +274,45 @@ impl<'a> Before<'a> {
     }
 }
 
-impl ListType {
-    /// Whether two items are the same one by their keys.
-    fn is_same_item(&self, one: &Value, other: &Value) -> bool {
+/// The items of an older list, as those of the present one are compared with them.
+pub(super) enum Twins<'a> {
+    None,
+    ByIndex(&'a [Value]),
+    ByKey(&'a [String], BTreeMap<String, &'a Value>),
+}
+
+impl<'a> Twins<'a> {
+    /// The items by their keys, where the list has keys.
+    fn by_key(list: &'a ListType, old: Option<&'a Value>) -> Self {
+        let (ListType::Map(keys), Some(Value::Array(old))) = (list, old) else { return Self::None };
+        let mut items = BTreeMap::new();
+        for item in old {
+            items.entry(key_of(keys, item)).or_insert(item);
+        }
+        Self::ByKey(keys, items)
+    }
+
+    /// The items as those of a list by this schema are compared with them.
+    pub(super) fn of(node: &'a Node, old: Option<&'a Value>) -> Self {
+        match (&node.list, old) {
+            (ListType::Map(_), _) => Self::by_key(&node.list, old),
+            (ListType::Atomic, Some(Value::Array(old))) if node.list_by_index => Self::ByIndex(old),
+            _ => Self::None,
+        }
+    }
+
+    /// The item that this one, at this index, is compared with.
+    pub(super) fn of_item(&self, item: &Value, index: usize) -> Option<&'a Value> {
         match self {
-            Self::Map(keys) => keys.iter().all(|key| one.get(key) == other.get(key)),
-            Self::Atomic | Self::Set => false,
+            Self::None => None,
+            Self::ByIndex(items) => items.get(index),
+            Self::ByKey(keys, items) => items.get(&key_of(keys, item)).copied(),
         }
     }
 }
 
-impl Node {
-    /// Where in an older list the item was that an item of the present one is compared with.
-    pub(super) fn twin_index(&self, old: &Value, item: &Value, index: usize) -> Option<usize> {
-        match &self.list {
-            ListType::Map(_) => old.as_array()?.iter().position(|old| self.list.is_same_item(old, item)),
-            ListType::Atomic if self.list_by_index => Some(index),
-            ListType::Atomic | ListType::Set => None,
-        }
-    }
+/// The keys of an item as one text.
+fn key_of(keys: &[String], item: &Value) -> String {
+    let keys = keys.iter().map(|key| item.get(key).map_or_else(String::new, Value::to_string));
+    keys.collect::<Vec<_>>().join("\0")
 }

@@ -1,14 +1,12 @@
 //! A structural schema, read once when its definition is stored, so that objects are handled quickly.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
-use regex::Regex;
 use serde_json::Value;
 
 use super::rules::Rule;
 use crate::cel::{self, Environment};
+use crate::pattern::Pattern;
 
 /// The schema of one version of a custom kind.
 #[derive(Debug)]
@@ -117,7 +115,7 @@ pub(crate) struct Rules {
     pub max_items: Option<u64>,
     pub min_properties: Option<u64>,
     pub max_properties: Option<u64>,
-    pub pattern: Option<Regex>,
+    pub pattern: Option<Pattern>,
     pub format: Option<String>,
 }
 
@@ -183,7 +181,7 @@ impl Node {
         let mut sources = BTreeSet::new();
         root.expressions(&mut sources);
         root.link(&cel::compile(sources));
-        (root, Environment::new())
+        (root, Some(Environment::default()))
     }
 }
 
@@ -240,7 +238,7 @@ impl Rules {
             max_items: schema["maxItems"].as_u64(),
             min_properties: schema["minProperties"].as_u64(),
             max_properties: schema["maxProperties"].as_u64(),
-            pattern: schema["pattern"].as_str().and_then(pattern),
+            pattern: schema["pattern"].as_str().and_then(|pattern| Pattern::read(pattern).ok()),
             format: schema["format"].as_str().map(str::to_owned),
         }
     }
@@ -248,26 +246,4 @@ impl Rules {
 
 fn texts(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-/// Patterns that were compiled. Servers that begin one after another are given the same definitions.
-static PATTERNS: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
-
-/// So many of them are kept.
-const MOST: usize = 256;
-
-/// A pattern that has been found to be one. What it finds out as it is used is not shared.
-fn pattern(text: &str) -> Option<Regex> {
-    let known = || PATTERNS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(pattern) = known().get(text) {
-        return Some(pattern.clone());
-    }
-    // On a thread of its own, so that what compiling draws is no part of who comes first.
-    let compile = || Regex::new(text).ok();
-    let pattern = thread::scope(|scope| scope.spawn(compile).join().ok().flatten())?;
-    let mut known = known();
-    if known.len() < MOST {
-        known.insert(text.to_owned(), pattern.clone());
-    }
-    Some(pattern)
 }

@@ -1,9 +1,9 @@
 //! Whether a schema is structural: every value has a type of its own, outside of what only restricts it.
 
-use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Cause;
+use crate::pattern::Pattern;
 
 /// Where in its parent a schema stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -166,8 +166,7 @@ fn restrictions(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
         restriction(&schema["not"], false, &format!("{path}.not"), causes);
     }
     let pattern = text(schema, "pattern");
-    if let Err(error) = Regex::new(pattern) {
-        let told = error.to_string();
+    if let Err(told) = Pattern::read(pattern) {
         let told = told.lines().last().unwrap_or_default().trim_start_matches("error: ");
         let detail = format!("must be a valid regular expression, but isn't: error parsing regexp: {told}");
         causes.push(Cause::invalid(format!("{path}.pattern"), &pattern.into(), &detail));

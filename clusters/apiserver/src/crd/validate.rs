@@ -5,8 +5,10 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 use super::formats::has_format;
+use super::rules::Twins;
 use super::schema::{Node, Type};
 use crate::failure::Cause;
+use crate::pattern::Pattern;
 
 /// How the root of an object is named.
 pub(super) const ROOT: &str = "<nil>";
@@ -46,6 +48,16 @@ fn type_name(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
+}
+
+fn check_pattern(pattern: &Pattern, text: &str, path: &str, causes: &mut Vec<Cause>) {
+    let named = pattern.as_str();
+    let detail = match pattern.for_text(text) {
+        Some(regex) if regex.is_match(text) => return,
+        Some(_) => format!("{path} in body should match '{named}'"),
+        None => format!("{path} in body is too long to be matched against '{named}'"),
+    };
+    causes.push(Cause::invalid(path, &text.into(), &detail));
 }
 
 /// Refuses that there are more than `most` of something.
@@ -156,9 +168,10 @@ impl Node {
 
     fn check_items(&self, list: &[Value], twin: Option<&Value>, path: &mut String, causes: &mut Vec<Cause>) {
         let rules = &self.rules;
+        let twins = Twins::of(self, twin);
         for (index, item) in list.iter().enumerate() {
             if let Some(node) = &self.items {
-                let twin = twin.and_then(|twin| twin.get(self.twin_index(twin, item, index)?));
+                let twin = twins.of_item(item, index);
                 at_item(path, index, |path| node.validate(item, twin, path, causes));
             }
         }
@@ -181,9 +194,8 @@ impl Node {
         } else if let Some(least) = rules.min_length.filter(|least| length < *least) {
             let detail = format!("{path} in body should be at least {least} chars long");
             causes.push(Cause::invalid(path, &text.into(), &detail));
-        } else if let Some(pattern) = rules.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
-            let detail = format!("{path} in body should match '{}'", pattern.as_str());
-            causes.push(Cause::invalid(path, &text.into(), &detail));
+        } else if let Some(pattern) = &rules.pattern {
+            check_pattern(pattern, text, path, causes);
         }
         if let Some(format) = rules.format.as_deref().filter(|format| !has_format(text, format)) {
             let detail = format!("{path} in body must be of type {format}: {text:?}");

@@ -74,7 +74,7 @@ impl Webhooks {
         let mut environment = None;
         if !sources.is_empty() {
             let programs = cel::compile(sources);
-            environment = Environment::new();
+            environment = Some(Environment::default());
             for hook in mutating.iter_mut().chain(&mut validating) {
                 for condition in &mut hook.conditions {
                     let program = programs.get(&condition.expression);

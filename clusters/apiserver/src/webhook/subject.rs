@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::hook::{Hook, Webhooks};
-use crate::cel;
+use crate::cel::{self, Budget, EvaluationError};
 use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::object::meta;
@@ -144,14 +144,25 @@ impl Subject<'_> {
             ("oldObject", shown(self.old)),
             ("request", cel::from_json(&self.request(seen, user))),
         ];
+        let mut budget = Budget::of_conditions();
         let mut error = None;
         for condition in &hook.conditions {
             let Some(program) = &condition.program else { continue };
-            match environment.evaluate(program, variables.clone()) {
+            match environment.evaluate(program, variables.clone(), &mut budget) {
                 Ok(kube_cel::cel::Value::Bool(true)) => {}
                 Ok(_) => return Ok(false),
-                Err(told) => {
+                Err(failed) => {
                     let expression = &condition.expression;
+                    let told = match &failed {
+                        EvaluationError::Failed(message) => message,
+                        EvaluationError::CallLimit => "operation cancelled: actual cost limit exceeded",
+                        EvaluationError::BudgetSpent => {
+                            let message = "validation failed due to running out of cost budget, \
+                                           no further validation rules will be run";
+                            error.get_or_insert(message.to_owned());
+                            break;
+                        }
+                    };
                     error.get_or_insert(format!("expression '{expression}' resulted in error: {told}"));
                 }
             }
