@@ -78,6 +78,7 @@ impl Writer<'_> {
             let failure = Failure::already_exists(kind, &name, is_terminating(&existing.object()));
             return Err(if generated { failure.with_retry_after(1) } else { failure });
         }
+        object::check_storable(&object)?;
         if dry_run {
             return Ok(Written::Shown(object));
         }

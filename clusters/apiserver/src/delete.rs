@@ -118,7 +118,7 @@ impl Writer<'_> {
         set_meta(object, "deletionGracePeriodSeconds", Some(seconds.into()));
         let generation = object["metadata"]["generation"].as_i64().filter(|generation| *generation > 0);
         if let Some(generation) = generation.filter(|_| first) {
-            set_meta(object, "generation", Some((generation + 1).into()));
+            set_meta(object, "generation", Some(generation.saturating_add(1).into()));
         }
     }
 
@@ -127,7 +127,7 @@ impl Writer<'_> {
         let graceless = object["metadata"]["deletionGracePeriodSeconds"].is_null();
         let generation = object["metadata"]["generation"].as_i64().filter(|generation| *generation > 0);
         if let Some(generation) = generation.filter(|_| graceless && !kind.marks_without_grace()) {
-            set_meta(object, "generation", Some((generation + 1).into()));
+            set_meta(object, "generation", Some(generation.saturating_add(1).into()));
         }
         if !is_terminating(object) {
             set_meta(object, "deletionTimestamp", Some(object::time(self.server.clock.now())));

@@ -1,5 +1,7 @@
 //! What a request is answered with when it fails: the reasons, messages and details that clients tell apart.
 
+use std::collections::BTreeSet;
+
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
@@ -239,13 +241,9 @@ impl Failure {
 
     /// What has no kind in the table breaks its rules.
     pub(crate) fn invalid_of(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
-        let mut told: Vec<String> = Vec::new();
-        for cause in causes {
-            let line = format!("{}: {}", cause.field, cause.message);
-            if !told.contains(&line) {
-                told.push(line);
-            }
-        }
+        let mut known = BTreeSet::new();
+        let lines = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message));
+        let mut told: Vec<String> = lines.filter(|line| known.insert(line.clone())).collect();
         let told = if told.len() == 1 { told.remove(0) } else { format!("[{}]", told.join(", ")) };
         let message = format!("{} {name:?} is invalid: {told}", qualified(kind, group));
         let failure = Self {

@@ -13,6 +13,63 @@ pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer that lets dependents stay.
 pub(crate) const ORPHAN: &str = "orphan";
 
+/// How deeply the parts of an object may be nested: what a JSON reader reads again.
+const DEEPEST: usize = 120;
+
+/// The longest text of an object that is stored, in bytes: what etcd takes by default (`--max-request-bytes`).
+pub(crate) const LONGEST: usize = 1536 * 1024;
+
+/// Refuses an object that cannot be stored.
+///
+/// # Errors
+/// As a real server where etcd refuses the write, and where the object is nested too deeply to be read again.
+pub(crate) fn check_storable(object: &Value) -> Result<(), Failure> {
+    if is_too_deep(object) {
+        return Err(Failure::bad_request(format!("the object is nested more than {DEEPEST} levels deep")));
+    }
+    check_length(text_length(object))
+}
+
+/// Refuses an object whose text is so many bytes long that etcd would not store it.
+///
+/// # Errors
+/// Where the text is too long.
+pub(crate) fn check_length(length: usize) -> Result<(), Failure> {
+    if length > LONGEST { Err(Failure::internal("etcdserver: request is too large")) } else { Ok(()) }
+}
+
+/// Whether a value is nested more deeply than an object may be.
+pub(crate) fn is_too_deep(value: &Value) -> bool {
+    fn exceeds(value: &Value, left: usize) -> bool {
+        match value {
+            Value::Array(_) | Value::Object(_) if left == 0 => true,
+            Value::Array(items) => items.iter().any(|item| exceeds(item, left - 1)),
+            Value::Object(fields) => fields.values().any(|field| exceeds(field, left - 1)),
+            _ => false,
+        }
+    }
+    exceeds(value, DEEPEST)
+}
+
+/// About how many bytes a value has as JSON text. Escapes and long fractions may make the text longer.
+pub(crate) fn text_length(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(true) => 4,
+        Value::Bool(false) => 5,
+        Value::Number(number) => number.as_i64().map_or(8, |number| match number.unsigned_abs() {
+            0..10 => 1,
+            10..1000 => 3,
+            1000..100_000 => 5,
+            _ => 9,
+        }),
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().fold(1, |sum, item| sum + text_length(item) + 1).max(2),
+        Value::Object(fields) => {
+            fields.iter().fold(1, |sum, (name, field)| sum + name.len() + text_length(field) + 4).max(2)
+        }
+    }
+}
+
 /// A text field of the metadata; empty where it is not set.
 pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()

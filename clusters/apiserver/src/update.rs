@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::failure::{Cause, Failure};
 use crate::kinds::Kind;
-use crate::object::{finalizers, is_terminating, meta, set_meta};
+use crate::object::{check_storable, finalizers, is_terminating, meta, set_meta};
 use crate::pods;
 use crate::request::parse_revision;
 use crate::rules;
@@ -74,13 +74,14 @@ impl Writer<'_> {
         }
         if kind.traits.generation && spec_changed(kind, old, &object) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
-            set_meta(&mut object, "generation", Some((generation + 1).into()));
+            set_meta(&mut object, "generation", Some(generation.saturating_add(1).into()));
         }
         let subject = Subject::write(kind, change.subresource, &object, Some(old), change.dry_run);
         self.consult_validating(subject)?;
         if object == *old {
             return Ok(Written::Stored(stored));
         }
+        check_storable(&object)?;
         if change.dry_run {
             return Ok(Written::Shown(object));
         }

@@ -1,5 +1,7 @@
 //! The rules that hold for the metadata of every kind, and where the rules of a kind are asked.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::crd;
@@ -182,16 +184,14 @@ fn owners(at: &At<'_>, causes: &mut Vec<Cause>) {
 pub(crate) fn tidy(kind: &Kind, object: &mut Value) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(owners) = object["metadata"].get_mut("ownerReferences").and_then(Value::as_array_mut) {
-        let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
-        let mut twice = Vec::new();
-        for owner in owners.drain(..) {
-            if kept.contains(&owner) {
+        let (mut known, mut twice) = (BTreeSet::new(), Vec::new());
+        owners.retain(|owner| {
+            let new = known.insert(owner.to_string());
+            if !new {
                 twice.push(owner["uid"].as_str().unwrap_or_default().to_owned());
-            } else {
-                kept.push(owner);
             }
-        }
-        *owners = kept;
+            new
+        });
         if !twice.is_empty() {
             warnings.push(format!(
                 ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, \

@@ -105,6 +105,9 @@ enum Of {
     Raw,
 }
 
+/// How many problems are reported of one body: the limit of `UnmarshalStrict` in `sigs.k8s.io/json`.
+const MOST_PROBLEMS: usize = 100;
+
 struct Strict<'a> {
     of: Of,
     path: String,
@@ -114,7 +117,7 @@ struct Strict<'a> {
 impl Strict<'_> {
     fn tell(&mut self, what: &str, path: &str) {
         let told = format!("{what} field {path:?}");
-        if !self.found.contains(&told) {
+        if self.found.len() < MOST_PROBLEMS && !self.found.contains(&told) {
             self.found.push(told);
         }
     }

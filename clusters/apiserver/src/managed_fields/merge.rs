@@ -1,8 +1,10 @@
 //! The merge of server-side apply, and the removal of what a manager gave up.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
-use super::set::{FieldSet, field_step, item_step};
+use super::set::{FieldSet, item_step, name_of};
 use crate::topology::{ListForm, Shape};
 
 /// Merges an applied configuration into an object.
@@ -32,24 +34,34 @@ fn merge_items(items: Vec<Value>, config: &[Value], shape: Shape<'_>) -> Vec<Val
     let order: Vec<String> = items.iter().map(step).collect();
     let mut slots: Vec<Option<Value>> = items.into_iter().map(Some).collect();
     let mut merged = Vec::with_capacity(slots.len() + config.len());
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for (place, step) in order.iter().enumerate() {
+        places.entry(step).or_insert(place);
+    }
+    // For each applied item, the next one that the object has too.
+    let mut shared = vec![None; applied.len() + 1];
+    for index in (0..applied.len()).rev() {
+        shared[index] =
+            if places.contains_key(applied[index].as_str()) { Some(index) } else { shared[index + 1] };
+    }
     // An applied item, merged with the one that is there.
     let take = |slots: &mut Vec<Option<Value>>, index: usize| {
-        let place = order.iter().position(|step| *step == applied[index]);
-        let Some(mut item) = place.and_then(|place| slots[place].take()) else {
+        let place = places.get(applied[index].as_str());
+        let Some(mut item) = place.and_then(|place| slots[*place].take()) else {
             return config[index].clone();
         };
         merge(&mut item, &config[index], shape.item());
         item
     };
+    let known: BTreeSet<&String> = applied.iter().collect();
     let mut next = 0;
     for (at, step) in order.iter().enumerate() {
-        if !applied.contains(step) {
+        if !known.contains(step) {
             merged.extend(slots[at].take());
             continue;
         }
         // Only the next item that both have is waited for; the others come where the configuration has them.
-        let shared = (next..applied.len()).find(|index| order.contains(&applied[*index]));
-        if let Some(place) = shared.filter(|place| applied[*place] == *step) {
+        if let Some(place) = shared[next].filter(|place| applied[*place] == *step) {
             merged.extend((next..=place).map(|index| take(&mut slots, index)));
             next = place + 1;
         }
@@ -60,34 +72,56 @@ fn merge_items(items: Vec<Value>, config: &[Value], shape: Shape<'_>) -> Vec<Val
 
 /// Removes from an object what is in `gone` and in none of `kept`.
 pub(crate) fn remove(object: &mut Value, gone: &FieldSet, kept: &[&FieldSet], shape: Shape<'_>) {
-    for path in gone.paths() {
-        if !kept.iter().any(|set| set.reaches(&path)) {
-            remove_path(object, &path, shape);
-        }
-    }
+    remove_below(object, gone, kept, shape, &mut Vec::new());
 }
 
-fn remove_path(value: &mut Value, path: &[String], shape: Shape<'_>) {
-    let Some((step, rest)) = path.split_first() else { return };
-    match value {
-        Value::Object(fields) => {
-            let Some(name) = fields.keys().find(|name| field_step(name) == *step).cloned() else { return };
-            if rest.is_empty() {
-                fields.remove(&name);
-            } else if let Some(value) = fields.get_mut(&name) {
-                remove_path(value, rest, shape.field(&name));
+/// The same for the part of the object at the path `at`, which `gone` is about.
+fn remove_below(
+    value: &mut Value,
+    gone: &FieldSet,
+    kept: &[&FieldSet],
+    shape: Shape<'_>,
+    at: &mut Vec<String>,
+) {
+    if gone.is_empty() {
+        return;
+    }
+    let form = shape.list();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for (place, item) in value.as_array().into_iter().flatten().enumerate() {
+        places.entry(item_step(item, &form, shape)).or_insert(place);
+    }
+    let mut removed = BTreeSet::new();
+    for (step, member, below) in gone.steps() {
+        at.push(step.to_owned());
+        let goes = member && !kept.iter().any(|set| set.reaches(at));
+        match value {
+            Value::Object(fields) => {
+                if let Some(name) = name_of(step)
+                    && let Some(field) = fields.get_mut(name)
+                {
+                    if goes {
+                        fields.remove(name);
+                    } else {
+                        remove_below(field, below, kept, shape.field(name), at);
+                    }
+                }
             }
-        }
-        Value::Array(items) => {
-            let form = shape.list();
-            let found = items.iter().position(|item| item_step(item, &form, shape) == *step);
-            match found {
-                Some(index) if rest.is_empty() => drop(items.remove(index)),
-                Some(index) => remove_path(&mut items[index], rest, shape.item()),
+            Value::Array(items) => match places.get(step) {
+                Some(place) if goes => drop(removed.insert(*place)),
+                Some(place) => remove_below(&mut items[*place], below, kept, shape.item(), at),
                 None => {}
-            }
+            },
+            _ => {}
         }
-        _ => {}
+        at.pop();
+    }
+    if let (Value::Array(items), false) = (value, removed.is_empty()) {
+        let mut place = 0;
+        items.retain(|_| {
+            place += 1;
+            !removed.contains(&(place - 1))
+        });
     }
 }
 

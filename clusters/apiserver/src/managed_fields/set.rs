@@ -22,6 +22,11 @@ pub(crate) fn field_step(name: &str) -> String {
     format!("f:{name}")
 }
 
+/// The name of the field that a step leads to; `None` where it leads to an item of a list.
+pub(crate) fn name_of(step: &str) -> Option<&str> {
+    step.strip_prefix("f:")
+}
+
 /// The step to an item of a list, by its value or its keys.
 pub(crate) fn item_step(item: &Value, form: &ListForm, shape: Shape<'_>) -> String {
     match form {
@@ -120,6 +125,11 @@ impl FieldSet {
     /// Keeps only what is at or below one of these top-level steps.
     pub(crate) fn keep(&mut self, steps: &[&str]) {
         self.0.retain(|step, _| steps.contains(&step.as_str()));
+    }
+
+    /// The first steps of all paths: whether each is a path of the set by itself, and what follows it.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (&str, bool, &Self)> {
+        self.0.iter().map(|(step, branch)| (step.as_str(), branch.member, &branch.below))
     }
 
     /// Every path of the set, in order.

@@ -14,7 +14,7 @@ use crate::crd::{self, Node};
 use crate::encoded::Part;
 use crate::field_validation;
 use crate::kinds::Kind;
-use crate::object::drop_nulls;
+use crate::object::{check_length, drop_nulls};
 use crate::request::parse_revision;
 use crate::rules;
 use crate::selector;
@@ -53,6 +53,8 @@ pub(crate) fn part(writer: &mut Writer<'_>, change: &Change<'_>, patch: &Patch) 
     if text == before {
         return Some(stored);
     }
+    // What etcd would refuse is refused where the object is looked at as a whole.
+    check_length(stored.encoded().bytes.len() - before.len() + text.len()).ok()?;
     let fields = selector::changed_values(kind, &stored, part.name(), &value);
     Some(writer.state.store.put_part(&kind.storage, &key, &stored, (part, &text), fields))
 }

@@ -1,5 +1,7 @@
 //! Strategic merge patch: a merge patch that knows the keys of lists, with directives of its own.
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
@@ -86,14 +88,16 @@ fn retain_keys(patch: &Map<String, Value>, fields: &mut Map<String, Value>) {
         // Only a patch that names what it sets among the kept keys means the directive.
         let sets = patch.keys().filter(|key| !key.starts_with('$')).count();
         if sets > 0 {
-            fields.retain(|key, _| kept.iter().any(|kept| kept == key));
+            let kept: BTreeSet<&str> = kept.iter().filter_map(Value::as_str).collect();
+            fields.retain(|key, _| kept.contains(key.as_str()));
         }
     }
 }
 
 fn delete_values(fields: &mut Map<String, Value>, list: &str, values: &Value) {
     if let (Some(Value::Array(present)), Value::Array(values)) = (fields.get_mut(list), values) {
-        present.retain(|value| !values.contains(value));
+        let deleted: BTreeSet<String> = values.iter().map(Value::to_string).collect();
+        present.retain(|value| !deleted.contains(&value.to_string()));
     }
 }
 
@@ -114,10 +118,13 @@ fn without_directives(value: &Value) -> Value {
 }
 
 fn merge_values(present: Vec<Value>, items: &[Value], order: Option<&Vec<Value>>) -> Vec<Value> {
-    let server = present.clone();
+    let tokens = |values: &[Value]| -> Vec<String> { values.iter().map(Value::to_string).collect() };
+    let server = tokens(&present);
     let mut merged = present;
-    merged.extend(items.iter().filter(|item| !server.contains(item)).cloned());
-    arrange(merged, items, &server, order, &Value::clone)
+    let known: BTreeSet<&String> = server.iter().collect();
+    merged.extend(items.iter().filter(|item| !known.contains(&item.to_string())).cloned());
+    let order = order.map(|order| tokens(order));
+    arrange(merged, &tokens(items), &server, order.as_deref(), &Value::to_string)
 }
 
 fn merge_items(
@@ -132,58 +139,87 @@ fn merge_items(
     {
         return Ok(items.iter().filter(|item| directive(item).is_none()).map(without_directives).collect());
     }
-    let key_of = |item: &Value| item.get(merge_key).cloned().unwrap_or(Value::Null);
-    let server: Vec<Value> = present.iter().map(key_of).collect();
-    let mut merged = present;
+    let key_of = |item: &Value| item.get(merge_key).unwrap_or(&Value::Null).to_string();
+    let server: Vec<String> = present.iter().map(key_of).collect();
+    // Where the items of each key are. An item that is deleted leaves an empty place.
+    let mut places: BTreeMap<String, VecDeque<usize>> = BTreeMap::new();
+    for (index, key) in server.iter().enumerate() {
+        places.entry(key.clone()).or_default().push_back(index);
+    }
+    let mut merged: Vec<Option<Value>> = present.into_iter().map(Some).collect();
     for item in items {
-        let key = item.get(merge_key).cloned().ok_or_else(|| {
+        if item.get(merge_key).is_none() {
             let shown = go_map(item);
-            Failure::internal(format!("map: {shown} does not contain declared merge key: {merge_key}"))
-        })?;
-        let found = merged.iter().position(|present| key_of(present) == key);
-        match (directive(item).as_deref(), found) {
-            (Some("delete"), found) => drop(found.map(|index| merged.remove(index))),
-            (Some("replace"), Some(index)) => merged[index] = without_directives(item),
-            (_, Some(index)) => apply(item, &mut merged[index], shape.item())?,
-            (_, None) => merged.push(without_directives(item)),
+            return Err(Failure::internal(format!(
+                "map: {shown} does not contain declared merge key: {merge_key}"
+            )));
+        }
+        let found = places.entry(key_of(item)).or_default();
+        match (directive(item).as_deref(), found.front().copied()) {
+            (Some("delete"), None) => {}
+            (Some("delete"), Some(index)) => {
+                merged[index] = None;
+                found.pop_front();
+            }
+            (Some("replace"), Some(index)) => merged[index] = Some(without_directives(item)),
+            (_, Some(index)) => {
+                if let Some(present) = &mut merged[index] {
+                    apply(item, present, shape.item())?;
+                }
+            }
+            (_, None) => {
+                found.push_back(merged.len());
+                merged.push(Some(without_directives(item)));
+            }
         }
     }
-    let patched: Vec<Value> =
+    let merged = merged.into_iter().flatten().collect();
+    let patched: Vec<String> =
         items.iter().filter(|item| directive(item).as_deref() != Some("delete")).map(key_of).collect();
-    let order: Option<Vec<Value>> = order.map(|order| order.iter().map(key_of).collect());
-    Ok(arrange(merged, &patched, &server, order.as_ref(), &key_of))
+    let order: Option<Vec<String>> = order.map(|order| order.iter().map(key_of).collect());
+    Ok(arrange(merged, &patched, &server, order.as_deref(), &key_of))
+}
+
+/// Where each key comes first.
+fn places(keys: &[String]) -> BTreeMap<&str, usize> {
+    let mut places = BTreeMap::new();
+    for (index, key) in keys.iter().enumerate() {
+        places.entry(key.as_str()).or_insert(index);
+    }
+    places
 }
 
 /// Puts the items of a merged list in order: those of the patch in the order of the patch, or of its directive, and
-/// those that only the server knows between them, each before what came behind it on the server.
+/// those that only the server knows between them, each before what came behind it on the server. Items are known by
+/// their keys, as JSON text.
 fn arrange(
     merged: Vec<Value>,
-    patched: &[Value],
-    server: &[Value],
-    order: Option<&Vec<Value>>,
-    key_of: &dyn Fn(&Value) -> Value,
+    patched: &[String],
+    server: &[String],
+    order: Option<&[String]>,
+    key_of: &dyn Fn(&Value) -> String,
 ) -> Vec<Value> {
-    let named = order.map_or(patched, Vec::as_slice);
-    let place = |keys: &[Value], item: &Value| keys.iter().position(|key| *key == key_of(item));
+    let (named, patched, server) = (places(order.unwrap_or(patched)), places(patched), places(server));
+    let keyed = merged.into_iter().map(|item| (key_of(&item), item));
     let (mut ours, theirs): (Vec<_>, Vec<_>) =
-        merged.into_iter().partition(|item| place(named, item).is_some() || place(patched, item).is_some());
-    ours.sort_by_key(|item| place(named, item).unwrap_or(usize::MAX));
+        keyed.partition(|(key, _)| named.contains_key(key.as_str()) || patched.contains_key(key.as_str()));
+    ours.sort_by_key(|(key, _)| named.get(key.as_str()).copied().unwrap_or(usize::MAX));
     let mut arranged = Vec::with_capacity(ours.len() + theirs.len());
     let mut ours = ours.into_iter().peekable();
-    for item in theirs {
-        while let Some(next) = ours.peek() {
-            let before = match (place(server, &item), place(server, next)) {
+    for (key, item) in theirs {
+        while let Some((next, _)) = ours.peek() {
+            let before = match (server.get(key.as_str()), server.get(next.as_str())) {
                 (Some(item), Some(next)) => item < next,
                 _ => false,
             };
             if before {
                 break;
             }
-            arranged.extend(ours.next());
+            arranged.extend(ours.next().map(|(_, item)| item));
         }
         arranged.push(item);
     }
-    arranged.extend(ours);
+    arranged.extend(ours.map(|(_, item)| item));
     arranged
 }
 

@@ -1,5 +1,7 @@
 //! Nodes, data, storage, events, leases and access: kinds whose rules are short.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::At;
@@ -14,7 +16,7 @@ const MOST_DATA: usize = 1024 * 1024;
 pub(super) fn node(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let (metadata, spec) = (at.field("metadata"), at.field("spec"));
     let listed = spec.field("taints");
-    let mut seen: Vec<(&str, &str)> = Vec::new();
+    let mut seen = BTreeSet::new();
     for (index, taint) in listed.value.as_array().into_iter().flatten().enumerate() {
         // Real servers tell taints as if they were in the metadata.
         let path = format!("{}[{index}]", metadata.field("taints").path());
@@ -36,12 +38,11 @@ pub(super) fn node(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
             }
             _ => {}
         }
-        if seen.contains(&(key, text("effect"))) {
+        if !seen.insert((key, text("effect"))) {
             let shown = json!({"Key": key, "Value": text("value"), "Effect": text("effect"), "TimeAdded": taint["timeAdded"]});
             let message = format!("Duplicate value: {shown}: taints must be unique by key and effect pair");
             causes.push(Cause::new("FieldValueDuplicate", path, message));
         }
-        seen.push((taint["key"].as_str().unwrap_or_default(), taint["effect"].as_str().unwrap_or_default()));
     }
     let Some(old) = old else { return };
     let before = &old["spec"];

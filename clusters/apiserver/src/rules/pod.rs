@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::At;
 use super::container::{Names, containers};
 use super::labels::labels;
@@ -72,13 +70,12 @@ pub(super) fn named(at: &At<'_>, form: fn(&str) -> Vec<String>, causes: &mut Vec
 }
 
 fn gates(at: &At<'_>, causes: &mut Vec<Cause>) {
-    let mut seen: Vec<&Value> = Vec::new();
+    let mut seen = BTreeSet::new();
     for (index, gate) in at.value.as_array().into_iter().flatten().enumerate() {
-        if seen.contains(&&gate["name"]) {
+        if !seen.insert(gate["name"].to_string()) {
             let item = at.item(index);
             causes.push(item.duplicate(&gate["name"]));
         }
-        seen.push(&gate["name"]);
     }
 }
 

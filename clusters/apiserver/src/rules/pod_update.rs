@@ -1,5 +1,7 @@
 //! What may change in a pod that is there: little, and each subresource its own part.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Value, json};
 
 use super::At;
@@ -57,24 +59,20 @@ fn deadline(at: &At<'_>, before: &Value, causes: &mut Vec<Cause>) {
 }
 
 fn only_added(at: &At<'_>, before: &Value, causes: &mut Vec<Cause>) {
-    let same = |a: &Value, b: &Value| {
-        ["key", "operator", "value", "effect"].iter().all(|field| {
-            let text = |toleration: &Value| toleration[*field].as_str().unwrap_or_default().to_owned();
-            text(a) == text(b)
-        })
-    };
-    let now = || at.value.as_array().into_iter().flatten();
-    let kept = |old: &Value| now().any(|new| same(old, new));
-    if !before.as_array().into_iter().flatten().all(kept) {
+    fn identity(toleration: &Value) -> [&str; 4] {
+        ["key", "operator", "value", "effect"].map(|field| toleration[field].as_str().unwrap_or_default())
+    }
+    let now: BTreeSet<_> = at.value.as_array().into_iter().flatten().map(identity).collect();
+    if !before.as_array().into_iter().flatten().all(|old| now.contains(&identity(old))) {
         causes.push(at.forbidden("existing toleration can not be modified except its tolerationSeconds"));
     }
 }
 
 fn only_removed_gates(at: &At<'_>, before: &Value, causes: &mut Vec<Cause>) {
     let known = before.as_array().into_iter().flatten();
-    let known: Vec<&Value> = known.map(|gate| &gate["name"]).collect();
+    let known: BTreeSet<String> = known.map(|gate| gate["name"].to_string()).collect();
     for gate in at.items() {
-        if !known.contains(&&gate.value["name"]) {
+        if !known.contains(&gate.value["name"].to_string()) {
             let name = gate.value["name"].as_str().unwrap_or_default();
             causes.push(
                 at.forbidden(&format!("only deletion is allowed, but found new scheduling gate '{name}'")),
@@ -123,10 +121,13 @@ pub(crate) fn added_ephemeral(old: &Value, given: &Value) -> (Value, Vec<Cause>)
     let root = At::root(given);
     let spec = root.field("spec");
     let at = spec.field("ephemeralContainers");
+    let mut by_name: BTreeMap<String, &Value> = BTreeMap::new();
+    for container in list.as_array().into_iter().flatten() {
+        by_name.entry(container["name"].to_string()).or_insert(container);
+    }
     for before in old["spec"]["ephemeralContainers"].as_array().into_iter().flatten() {
         let name = before["name"].as_str().unwrap_or_default();
-        let now = list.as_array().into_iter().flatten().find(|now| now["name"] == before["name"]);
-        match now {
+        match by_name.get(&before["name"].to_string()).copied() {
             None => causes
                 .push(at.forbidden(&format!("existing ephemeral containers {name:?} may not be removed\n"))),
             Some(now) if now != before => {
@@ -137,7 +138,7 @@ pub(crate) fn added_ephemeral(old: &Value, given: &Value) -> (Value, Vec<Cause>)
             Some(_) => {}
         }
     }
-    let mut taken: Vec<&str> = ["containers", "initContainers"]
+    let mut taken: BTreeSet<&str> = ["containers", "initContainers"]
         .iter()
         .flat_map(|list| old["spec"][*list].as_array().into_iter().flatten())
         .filter_map(|container| container["name"].as_str())
@@ -150,7 +151,7 @@ pub(crate) fn added_ephemeral(old: &Value, given: &Value) -> (Value, Vec<Cause>)
         } else if taken.contains(&name) {
             causes.push(item.field("name").duplicate(&name.into()));
         }
-        taken.push(name);
+        taken.insert(name);
         if image.text().is_empty() {
             causes.push(image.required(""));
         }

@@ -97,12 +97,12 @@ fn variables(at: &At<'_>, told: &mut Vec<String>) {
 }
 
 fn ports(at: &At<'_>, told: &mut Vec<String>) {
-    let mut seen: Vec<(Value, Value)> = Vec::new();
-    for port in at.items() {
-        let pair = (port.value["containerPort"].clone(), port.value["protocol"].clone());
-        if let Some(first) = seen.iter().position(|known| *known == pair) {
+    let mut seen = BTreeMap::new();
+    for (index, port) in at.items().enumerate() {
+        let pair = (port.value["containerPort"].to_string(), port.value["protocol"].to_string());
+        let first = *seen.entry(pair).or_insert(index);
+        if first != index {
             told.push(format!("{}: duplicate port definition with {}", port.path(), at.item(first).path()));
         }
-        seen.push(pair);
     }
 }

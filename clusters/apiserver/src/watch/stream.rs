@@ -30,6 +30,8 @@ use crate::store::{Event, Version};
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
 /// How long before its end a watch that asked for bookmarks gets the last one.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+/// The longest time that a watch lasts. A client may ask for more than a clock can count.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
 /// How many events are taken from the log at once.
 const BATCH: usize = 256;
 /// About how much text, in bytes, is made at once.
@@ -99,7 +101,7 @@ pub(crate) fn watch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         }
         Start::Present { .. } | Start::Now => (current, Stage::Live),
     };
-    let deadline = now + timeout;
+    let deadline = now + timeout.min(LONGEST);
     let tells_end = options.bookmarks && options.send_initial_events == Some(true);
     let next_bookmark = options.bookmarks.then(|| match tells_end {
         // As soon as the initial events are out, and then as every other.

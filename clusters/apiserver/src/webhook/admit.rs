@@ -10,6 +10,7 @@ use super::review::{self, Verdict};
 use super::subject::Subject;
 use crate::failure::Failure;
 use crate::object::check_shape;
+use crate::patch;
 use crate::server::State;
 use crate::writer::Writer;
 
@@ -148,8 +149,8 @@ fn mutate(
     if verdict.patch.is_empty() {
         return Ok(Some(false));
     }
-    let patch: json_patch::Patch = match serde_json::from_slice(&verdict.patch) {
-        Ok(patch) => patch,
+    let operations: json_patch::Patch = match serde_json::from_slice(&verdict.patch) {
+        Ok(operations) => operations,
         Err(_) if !hook.fails_closed => return Ok(Some(false)),
         Err(error) => {
             let name = &hook.name;
@@ -158,7 +159,7 @@ fn mutate(
             )));
         }
     };
-    if patch.0.is_empty() {
+    if operations.0.is_empty() {
         return Ok(Some(false));
     }
     let Some(object) = object else {
@@ -168,7 +169,7 @@ fn mutate(
         )));
     };
     let before = object.clone();
-    json_patch::patch(object, &patch).map_err(|error| Failure::internal_error(&error.to_string()))?;
+    patch::apply_json(&operations, object).map_err(|error| Failure::internal_error(&error))?;
     check_shape(object)?;
     subject.kind.normalize(object);
     Ok(Some(*object != before))

@@ -7,6 +7,7 @@ mod auth;
 mod backup;
 mod client;
 mod collection;
+mod costly;
 mod custom;
 mod discovery;
 mod hostile;
