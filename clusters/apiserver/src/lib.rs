@@ -99,6 +99,11 @@ mod webhook;
 mod write;
 mod writer;
 
+// The examples of the documentation are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/apiserver.md")]
+struct Documentation;
+
 pub use auth::User;
 pub use backup::{Backup, RESTORED};
 pub use face::Server;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::{
     admissionregistration, apps, authentication, authorization, autoscaling, batch, certificates,
-    coordination, core, discovery, events, flowcontrol, networking, node, policy, rbac, resource, scheduling,
-    storage,
+    coordination, core, discovery, events, flowcontrol, networking, node, policy, rbac, scheduling, storage,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions;
 use k8s_openapi::apimachinery::pkg::apis::meta;
@@ -48,9 +47,8 @@ pub(super) fn generate() -> (Map<String, Value>, Names) {
         };
     }
     kinds! {
-        admissionregistration::v1: MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding,
-            MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
-            ValidatingWebhookConfiguration;
+        admissionregistration::v1: MutatingWebhookConfiguration, ValidatingAdmissionPolicy,
+            ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration;
         apiextensions::v1: CustomResourceDefinition;
         apiregistration::v1: APIService;
         apps::v1: ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet;
@@ -73,9 +71,21 @@ pub(super) fn generate() -> (Map<String, Value>, Names) {
         node::v1: RuntimeClass;
         policy::v1: Eviction, PodDisruptionBudget;
         rbac::v1: ClusterRole, ClusterRoleBinding, Role, RoleBinding;
-        resource::v1: DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice;
         scheduling::v1: PriorityClass;
-        storage::v1: CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment, VolumeAttributesClass;
+        storage::v1: CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment;
+    }
+    // The types are those of the version of Kubernetes that the program chose, which may have none for newer kinds.
+    k8s_openapi::k8s_if_ge_1_34! {
+        use k8s_openapi::api::resource;
+        kinds! {
+            resource::v1: DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice;
+            storage::v1: VolumeAttributesClass;
+        }
+    }
+    k8s_openapi::k8s_if_ge_1_36! {
+        kinds! {
+            admissionregistration::v1: MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding;
+        }
     }
     generator.subschema_for::<meta::v1::ListMeta>();
     generator.subschema_for::<meta::v1::DeleteOptions>();

@@ -10,6 +10,7 @@ mod collection;
 mod costly;
 mod custom;
 mod discovery;
+mod documented;
 mod hostile;
 mod kube_rs;
 mod kube_rs_kinds;
