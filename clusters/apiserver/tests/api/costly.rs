@@ -252,26 +252,67 @@ fn numbers_at_the_ends_of_their_range_are_answered() {
     });
 }
 
+/// Numbers, quantities and texts that are at the end of a range, or beyond it.
+fn extremes() -> [Value; 14] {
+    [
+        json!("1e999999999"),
+        json!("1e-999999999"),
+        json!("-9223372036854775808"),
+        json!("9223372036854775807Ei"),
+        json!("0.000000000000000000000000000000000000000001"),
+        json!(i64::MAX),
+        json!(i64::MIN),
+        json!(1e300),
+        json!("170141183460469231731687303715884105727"),
+        json!("+"),
+        json!("-"),
+        json!("e"),
+        json!("é"),
+        json!("1é"),
+    ]
+}
+
+/// Objects that have this number wherever a number, a quantity or a time belongs.
+fn objects_with(number: &Value) -> [(&'static str, Value); 7] {
+    [
+        (
+            "/apis/apps/v1/namespaces/default/deployments",
+            json!({"spec": {"replicas": number,
+                    "progressDeadlineSeconds": number, "minReadySeconds": number, "selector": {"matchLabels": {"a": "b"}},
+                    "strategy": {"rollingUpdate": {"maxSurge": number, "maxUnavailable": number}},
+                    "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}),
+        ),
+        (
+            "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+            json!({"spec": {"leaseDurationSeconds": number, "leaseTransitions": number, "renewTime": number}}),
+        ),
+        (
+            "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+            json!({"spec": {"minAvailable": number}}),
+        ),
+        (
+            "/apis/batch/v1/namespaces/default/jobs",
+            json!({"spec": {"parallelism": number, "backoffLimit": number,
+                    "ttlSecondsAfterFinished": number, "template": {"spec": {"restartPolicy": "Never",
+                        "containers": [{"name": "c", "image": "i"}]}}}}),
+        ),
+        (
+            "/api/v1/namespaces/default/services",
+            json!({"spec": {"ports": [{"port": number, "nodePort": number}],
+                    "sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": number}}}}),
+        ),
+        ("/api/v1/namespaces/default/resourcequotas", json!({"spec": {"hard": {"cpu": number}}})),
+        (
+            "/api/v1/namespaces/default/serviceaccounts/default/token",
+            json!({"spec": {"expirationSeconds": number}}),
+        ),
+    ]
+}
+
 #[test]
 fn quantities_and_times_at_the_ends_of_their_range_are_answered() {
     with_server(|server| async move {
-        let numbers = [
-            json!("1e999999999"),
-            json!("1e-999999999"),
-            json!("-9223372036854775808"),
-            json!("9223372036854775807Ei"),
-            json!("0.000000000000000000000000000000000000000001"),
-            json!(i64::MAX),
-            json!(i64::MIN),
-            json!(1e300),
-            json!("170141183460469231731687303715884105727"),
-            json!("+"),
-            json!("-"),
-            json!("e"),
-            json!("é"),
-            json!("1é"),
-        ];
-        for (index, number) in numbers.iter().enumerate() {
+        for (index, number) in extremes().iter().enumerate() {
             for field in ["requests", "limits"] {
                 let pod = json!({"metadata": {"name": format!("p{index}")}, "spec": {
                     "activeDeadlineSeconds": number, "terminationGracePeriodSeconds": number,
@@ -280,47 +321,19 @@ fn quantities_and_times_at_the_ends_of_their_range_are_answered() {
                 let status = post(&server, "/api/v1/namespaces/default/pods", &pod).await.status.as_u16();
                 assert!((200..500).contains(&status), "{pod}: {status}");
             }
-            let objects = [
-                (
-                    "/apis/apps/v1/namespaces/default/deployments",
-                    json!({"spec": {"replicas": number,
-                    "progressDeadlineSeconds": number, "minReadySeconds": number, "selector": {"matchLabels": {"a": "b"}},
-                    "strategy": {"rollingUpdate": {"maxSurge": number, "maxUnavailable": number}},
-                    "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}),
-                ),
-                (
-                    "/apis/coordination.k8s.io/v1/namespaces/default/leases",
-                    json!({"spec": {"leaseDurationSeconds": number, "leaseTransitions": number, "renewTime": number}}),
-                ),
-                (
-                    "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
-                    json!({"spec": {"minAvailable": number}}),
-                ),
-                (
-                    "/apis/batch/v1/namespaces/default/jobs",
-                    json!({"spec": {"parallelism": number, "backoffLimit": number,
-                    "ttlSecondsAfterFinished": number, "template": {"spec": {"restartPolicy": "Never",
-                        "containers": [{"name": "c", "image": "i"}]}}}}),
-                ),
-                (
-                    "/api/v1/namespaces/default/services",
-                    json!({"spec": {"ports": [{"port": number, "nodePort": number}],
-                    "sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": number}}}}),
-                ),
-                ("/api/v1/namespaces/default/resourcequotas", json!({"spec": {"hard": {"cpu": number}}})),
-                (
-                    "/api/v1/namespaces/default/serviceaccounts/default/token",
-                    json!({"spec": {"expirationSeconds": number}}),
-                ),
-            ];
-            for (path, mut object) in objects {
-                object["metadata"] = json!({"name": format!("o{index}"), "deletionGracePeriodSeconds": number,
-                    "creationTimestamp": number, "generation": number, "resourceVersion": ""});
-                let status = post(&server, path, &object).await.status.as_u16();
-                assert!((200..500).contains(&status), "{path} {object}: {status}");
-                let delete =
-                    json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": number});
-                send(&server, "DELETE", &format!("{path}/o{index}"), "application/json", delete).await;
+            let name = format!("o{index}");
+            let plain = json!({"name": name});
+            let odd = json!({"name": name, "deletionGracePeriodSeconds": number, "generation": number});
+            let times = json!({"name": name, "creationTimestamp": number, "deletionTimestamp": number});
+            for (path, mut object) in objects_with(number) {
+                for metadata in [&plain, &odd, &times] {
+                    object["metadata"] = metadata.clone();
+                    let status = post(&server, path, &object).await.status.as_u16();
+                    assert!((200..500).contains(&status), "{path} {object}: {status}");
+                    let delete =
+                        json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": number});
+                    send(&server, "DELETE", &format!("{path}/o{index}"), "application/json", delete).await;
+                }
             }
             let scale = json!({"spec": {"replicas": number}});
             let path = "/apis/apps/v1/namespaces/default/deployments/o0/scale";
