@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Prints the table of Kubernetes' Go types that the API server decodes bodies by (clusters/apiserver/src/types/go.txt).
+"""Prints the table of Kubernetes' Go types that the API server decodes bodies by (clusters/apiserver/src/kind/types/go.txt).
 
-usage: scripts/go-types.py KUBECTL > clusters/apiserver/src/types/go.txt
+usage: scripts/go-types.py KUBECTL > clusters/apiserver/src/kind/types/go.txt
 
 A Go program carries its types at run time, with the tags of their fields: the name in JSON and the number in protobuf.
 So any kubectl for Linux on amd64 (an ELF file with no relocations) tells exactly what its release's clients send.
-The form of the table is described in clusters/apiserver/src/types/table.rs.
+The form of the table is described in clusters/apiserver/src/kind/types/table.rs.
 """
 
 import re

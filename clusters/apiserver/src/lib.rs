@@ -40,77 +40,28 @@
 //! garbage collection and the termination of namespaces. What happens inside a cluster (pods, readiness) is left
 //! to `capsize-clusters`.
 
-mod allocate;
 mod auth;
-mod autoscaler;
-mod backup;
-mod body;
-mod builtin;
-mod cel;
-mod continuation;
-mod crd;
-mod create;
-mod defaults;
-mod delete;
-mod discovery;
-mod encoded;
-mod events;
+mod endpoint;
 mod face;
-mod failure;
-mod field_validation;
-mod gc;
-mod health;
-mod kinds;
-mod list_options;
-mod long_list;
-mod managed_fields;
-mod metrics;
-mod namespace;
-mod negotiate;
-mod object;
-mod openapi;
-mod patch;
-mod pattern;
-mod peer;
-mod pods;
-mod quantity;
-mod read;
-mod request;
-mod respond;
-mod review;
-mod rules;
-mod scale;
-mod scope;
-mod selector;
-mod serve;
+mod http;
+mod kind;
 mod server;
-mod service;
-mod shape;
 mod store;
-mod strategy;
-mod table;
-mod topology;
-mod topology_table;
-mod types;
-mod update;
-mod validate;
-mod watch;
-mod webhook;
+mod validation;
 mod write;
-mod writer;
 
 // The examples of the documentation are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/apiserver.md")]
 struct Documentation;
 
+pub use self::http::client_certificate::ClientCertificate;
+pub use self::http::respond::{ApiBody, ListBody};
+pub use self::http::serve::{Authority, Identity, Keys, Limits, ListenError, Listener, Listening};
+pub use self::http::service::ApiService;
 pub use auth::User;
-pub use backup::{Backup, RESTORED};
 pub use face::Server;
-pub use peer::ClientCertificate;
-pub use quantity::Quantity;
-pub use respond::{ApiBody, ListBody};
-pub use serve::{Authority, Identity, Keys, Limits, ListenError, Listener, Listening};
+pub use kind::quantity::Quantity;
 pub use server::{Admission, AdmissionRequest, ApiServer, Builder, InstallError, Stopped};
-pub use service::ApiService;
-pub use webhook::{WebhookCall, WebhookTransport};
+pub use store::backup::{Backup, RESTORED};
+pub use write::webhook::{WebhookCall, WebhookTransport};

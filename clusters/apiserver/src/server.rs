@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 use capsize_clock::{Clock, Stream};
 
-use crate::allocate::Allocated;
 use crate::auth::{self, Access, Grants};
-use crate::builtin::BUILTIN;
-use crate::discovery::Documents;
-use crate::failure::Failure;
-use crate::gc::Dependents;
-use crate::kinds::{self, Kind};
-use crate::metrics::Metrics;
-use crate::service::ApiService;
+use crate::endpoint::discovery::Documents;
+use crate::endpoint::metrics::Metrics;
+use crate::http::failure::Failure;
+use crate::http::service::ApiService;
+use crate::kind::builtin::BUILTIN;
+use crate::kind::kinds::{self, Kind};
 use crate::store::Store;
-use crate::webhook::{Transports, WebhookTransport, Webhooks};
-use crate::writer::{Manager, NewObject, Writer};
+use crate::write::allocate::Allocated;
+use crate::write::gc::Dependents;
+use crate::write::webhook::{Transports, WebhookTransport, Webhooks};
+use crate::write::writer::{Manager, NewObject, Writer};
 
 /// What an admission function is asked about.
 #[derive(Clone, Copy, Debug)]

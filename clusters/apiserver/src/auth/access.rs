@@ -17,9 +17,9 @@ use super::grants::{Decision, Grants};
 use super::impersonate;
 use super::token::Issuer;
 use super::user::User;
-use crate::failure::Failure;
-use crate::peer::ClientCertificate;
-use crate::respond::{self, ApiBody};
+use crate::http::client_certificate::ClientCertificate;
+use crate::http::failure::Failure;
+use crate::http::respond::{self, ApiBody};
 use crate::server::{ApiServer, Builder, Inner, State};
 
 /// What a server asks of those who send requests.

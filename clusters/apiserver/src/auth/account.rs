@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::escalate::quoted;
 use super::token::LEGACY_ISSUER;
 use super::user::User;
-use crate::builtin::builtin;
-use crate::object::meta;
+use crate::kind::builtin::builtin;
+use crate::kind::object::meta;
 use crate::server::{Inner, State};
 use crate::store;
 

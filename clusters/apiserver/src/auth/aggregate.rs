@@ -7,11 +7,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::grants::{GROUP, objects};
-use crate::builtin::builtin;
-use crate::failure::Failure;
-use crate::kinds::Kind;
-use crate::selector::Selector;
-use crate::writer::Writer;
+use crate::endpoint::selector::Selector;
+use crate::http::failure::Failure;
+use crate::kind::builtin::builtin;
+use crate::kind::kinds::Kind;
+use crate::write::writer::Writer;
 
 fn cluster_roles() -> &'static Arc<Kind> {
     builtin(GROUP, "v1", "clusterroles")

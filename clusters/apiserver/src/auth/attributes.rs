@@ -4,8 +4,8 @@ use http::Method;
 use http::request::Parts;
 
 use super::user::User;
-use crate::failure::Failure;
-use crate::request::{Query, Target, parse_path};
+use crate::http::failure::Failure;
+use crate::http::request::{Query, Target, parse_path};
 
 /// What somebody wants to do.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
 use super::user::User;
-use crate::peer::ClientCertificate;
+use crate::http::client_certificate::ClientCertificate;
 
 /// The attributes of a subject, by their object identifiers.
 const COMMON_NAME: &str = "2.5.4.3";

@@ -10,10 +10,10 @@ use super::attributes::{Asked, Attributes};
 use super::grants::{GROUP, read_rules, rules_of};
 use super::rule::{Rule, covers_resource, covers_url};
 use super::user::User;
-use crate::failure::Failure;
-use crate::kinds::Kind;
-use crate::object::meta;
-use crate::writer::Writer;
+use crate::http::failure::Failure;
+use crate::kind::kinds::Kind;
+use crate::kind::object::meta;
+use crate::write::writer::Writer;
 
 impl Writer<'_> {
     /// Refuses a role or a binding that would grant what its writer does not have; `old` is what it replaces.

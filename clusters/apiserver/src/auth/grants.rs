@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::attributes::Attributes;
 use super::rule::Rule;
 use super::user::{User, account_name};
-use crate::builtin::builtin;
-use crate::object::meta;
+use crate::kind::builtin::builtin;
+use crate::kind::object::meta;
 use crate::server::State;
 use crate::store;
 

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 
 use super::attributes::{Asked, Attributes};
 use super::user::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User, account_groups, account_of};
-use crate::failure::Failure;
+use crate::http::failure::Failure;
 
 const PREFIX: &str = "impersonate-";
 const EXTRA: &str = "impersonate-extra-";

@@ -3,8 +3,8 @@
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Response, StatusCode};
 
-use crate::failure::Failure;
-use crate::respond::{self, ApiBody};
+use crate::http::failure::Failure;
+use crate::http::respond::{self, ApiBody};
 use crate::server::ApiServer;
 
 /// Answers a request for one of the two documents; `None` for any other path.

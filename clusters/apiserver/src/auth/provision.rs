@@ -11,13 +11,13 @@ use super::access::locked;
 use super::account::stored;
 use super::token::LEGACY_ISSUER;
 use super::user::account_name;
-use crate::builtin::builtin;
-use crate::delete::DeleteOptions;
-use crate::kinds::Kind;
-use crate::object::{is_terminating, meta, set_meta};
+use crate::kind::builtin::builtin;
+use crate::kind::kinds::Kind;
+use crate::kind::object::{is_terminating, meta, set_meta};
 use crate::server::ApiServer;
 use crate::store;
-use crate::writer::{Manager, NewObject, Writer};
+use crate::write::delete::DeleteOptions;
+use crate::write::writer::{Manager, NewObject, Writer};
 
 const CERTIFICATES: &str = "kube-root-ca.crt";
 const TOKEN: &str = "kubernetes.io/service-account-token";

@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use super::account::stored;
 use super::user::account_name;
-use crate::body;
-use crate::builtin::builtin;
-use crate::failure::{Cause, Failure};
-use crate::kinds::Kind;
-use crate::object::{self, meta, set_meta};
-use crate::respond::{self, ApiBody};
-use crate::review::{TOKEN_REQUEST, noted};
+use crate::endpoint::access_review::{TOKEN_REQUEST, noted};
+use crate::http::body;
+use crate::http::failure::{Cause, Failure};
+use crate::http::respond::{self, ApiBody};
+use crate::http::service::Call;
+use crate::kind::builtin::builtin;
+use crate::kind::kinds::Kind;
+use crate::kind::object::{self, meta, set_meta};
 use crate::server::{Inner, State};
-use crate::service::Call;
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";

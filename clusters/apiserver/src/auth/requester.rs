@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::user::User;
-use crate::kinds::Kind;
-use crate::object::child;
-use crate::writer::Writer;
+use crate::kind::kinds::Kind;
+use crate::kind::object::child;
+use crate::write::writer::Writer;
 
 impl Writer<'_> {
     /// Notes in a new certificate signing request who it is from, whatever it says itself.

@@ -1,5 +1,7 @@
 //! What the server keeps: the versions of its objects, and the log of what was written.
 
+pub(crate) mod backup;
+pub(crate) mod encoded;
 mod objects;
 mod table;
 mod version;

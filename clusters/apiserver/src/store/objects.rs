@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::table::{Objects, Table};
 use super::version::Version;
-use crate::encoded::Part;
+use crate::store::encoded::Part;
 
 /// How much text, in bytes, the objects may have whose trees are kept: those that were written last. Enough for what
 /// writes many objects in turn and comes back to the first, as the kubelets of five thousand nodes do with their Leases.

@@ -11,7 +11,7 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::encoded::{Encoded, Part, encode};
+use crate::store::encoded::{Encoded, Part, encode};
 
 /// What parts the noted values of [`Version::field`]; it is in no name, address or reason.
 pub(crate) const SEPARATOR: &str = "\0";

@@ -1,0 +1,189 @@
+//! What discovery tells of the resources of a group version, whatever form it is told in.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+
+use crate::endpoint::access_review::REVIEWS;
+use crate::kind::builtin::{BUILTIN, builtin};
+use crate::kind::kinds::Kind;
+use crate::kind::object::is_terminating;
+use crate::server::State;
+use crate::store;
+
+/// A resource as discovery describes it.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    pub name: String,
+    pub singular: String,
+    pub kind: String,
+    pub namespaced: bool,
+    /// It comes from a definition.
+    pub custom: bool,
+    pub verbs: &'static [&'static str],
+    pub short_names: Vec<String>,
+    pub categories: Vec<String>,
+    /// Tells versions of storage apart; only what is stored has one.
+    pub storage_hash: Option<String>,
+    pub subresources: Vec<Subresource>,
+}
+
+/// A subresource as discovery describes it.
+#[derive(Debug)]
+pub(crate) struct Subresource {
+    pub name: &'static str,
+    /// Group and version of its kind, where they are not those of the resource.
+    pub group_version: Option<(&'static str, &'static str)>,
+    pub kind: String,
+    pub verbs: &'static [&'static str],
+}
+
+const ALL: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const CUSTOM: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+/// While its definition goes, a custom kind takes no new objects and no changes.
+const TERMINATING: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+const NAMESPACES: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
+const STATUS: &[&str] = &["get", "patch", "update"];
+const PROXY: &[&str] = &["create", "delete", "get", "patch", "update"];
+const STREAM: &[&str] = &["create", "get"];
+const CREATE: &[&str] = &["create"];
+
+type Row = (
+    &'static str,
+    &'static str,
+    &'static str,
+    (&'static str, &'static str),
+    &'static str,
+    &'static [&'static str],
+);
+
+/// The subresources that are not `/status` and `/scale`: group and plural of the resource, name, group and version of
+/// the kind where they differ, kind, verbs.
+#[rustfmt::skip]
+static SUBRESOURCES: &[Row] = &[
+    ("", "namespaces", "finalize", ("", ""), "Namespace", &["update"]),
+    ("", "nodes", "proxy", ("", ""), "NodeProxyOptions", PROXY),
+    ("", "pods", "attach", ("", ""), "PodAttachOptions", STREAM),
+    ("", "pods", "binding", ("", ""), "Binding", CREATE),
+    ("", "pods", "ephemeralcontainers", ("", ""), "Pod", STATUS),
+    ("", "pods", "eviction", ("policy", "v1"), "Eviction", CREATE),
+    ("", "pods", "exec", ("", ""), "PodExecOptions", STREAM),
+    ("", "pods", "log", ("", ""), "Pod", &["get"]),
+    ("", "pods", "portforward", ("", ""), "PodPortForwardOptions", STREAM),
+    ("", "pods", "proxy", ("", ""), "PodProxyOptions", PROXY),
+    ("", "pods", "resize", ("", ""), "Pod", STATUS),
+    ("", "serviceaccounts", "token", ("authentication.k8s.io", "v1"), "TokenRequest", CREATE),
+    ("", "services", "proxy", ("", ""), "ServiceProxyOptions", PROXY),
+    ("certificates.k8s.io", "certificatesigningrequests", "approval", ("", ""), "CertificateSigningRequest", STATUS),
+];
+
+/// The resources of a group version, in the order in which they are told; empty where it is not served.
+pub(crate) fn resources(state: &State, group: &str, version: &str) -> Vec<Resource> {
+    let custom = state.custom.iter().filter(|kind| kind.group == group && kind.version == version);
+    let custom = custom.map(|kind| stored(kind, if is_going(state, kind) { TERMINATING } else { CUSTOM }));
+    let mut all: Vec<_> = built_in_resources(group, version).into_iter().chain(custom).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+/// Those of them that are the same on every server.
+pub(crate) fn built_in_resources(group: &str, version: &str) -> Vec<Resource> {
+    let kinds = BUILTIN.iter().filter(|kind| kind.group == group && kind.version == version);
+    let verbs = |kind: &Kind| if kind.is_core("namespaces") { NAMESPACES } else { ALL };
+    let mut all: Vec<_> =
+        kinds.map(|kind| stored(kind, verbs(kind))).chain(virtual_ones(group, version)).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+fn stored(kind: &Kind, verbs: &'static [&'static str]) -> Resource {
+    let texts = |list: &[std::borrow::Cow<'static, str>]| list.iter().map(ToString::to_string).collect();
+    Resource {
+        name: kind.plural.to_string(),
+        singular: kind.singular.to_string(),
+        kind: kind.kind.to_string(),
+        namespaced: kind.traits.namespaced,
+        custom: kind.is_custom(),
+        verbs,
+        short_names: texts(&kind.short_names),
+        categories: texts(&kind.categories),
+        storage_hash: Some(storage_hash(kind)),
+        subresources: subresources(kind),
+    }
+}
+
+/// Whether the definition of a custom kind is being deleted.
+fn is_going(state: &State, kind: &Kind) -> bool {
+    let definitions = builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+    let definition = state.store.get(&definitions.storage, &store::key("", &kind.storage));
+    definition.is_some_and(|definition| is_terminating(&definition.object()))
+}
+
+fn subresources(kind: &Kind) -> Vec<Subresource> {
+    let own = |name, verbs| Subresource { name, group_version: None, kind: kind.kind.to_string(), verbs };
+    let mut all: Vec<_> = SUBRESOURCES
+        .iter()
+        .filter(|row| !kind.is_custom() && (row.0, row.1) == (&*kind.group, &*kind.plural))
+        .map(|(_, _, name, of, sub_kind, verbs)| Subresource {
+            name,
+            group_version: (!of.0.is_empty()).then_some(*of),
+            kind: (*sub_kind).to_owned(),
+            verbs,
+        })
+        .collect();
+    if kind.traits.status {
+        all.push(own("status", STATUS));
+    }
+    if kind.scale.is_some() {
+        let group_version = Some(("autoscaling", "v1"));
+        all.push(Subresource { group_version, kind: "Scale".to_owned(), ..own("scale", STATUS) });
+    }
+    if !kind.is_custom() {
+        all.sort_by_key(|sub| sub.name);
+    }
+    all
+}
+
+/// What is served and not stored.
+fn virtual_ones(group: &str, version: &str) -> Vec<Resource> {
+    let resource = |name: &str, kind: &str, namespaced, verbs| Resource {
+        name: name.to_owned(),
+        singular: kind.to_lowercase(),
+        kind: kind.to_owned(),
+        namespaced,
+        custom: false,
+        verbs,
+        short_names: Vec::new(),
+        categories: Vec::new(),
+        storage_hash: None,
+        subresources: Vec::new(),
+    };
+    if group.is_empty() && version == "v1" {
+        let statuses = resource("componentstatuses", "ComponentStatus", false, &["get", "list"]);
+        let statuses = Resource { short_names: vec!["cs".to_owned()], ..statuses };
+        return vec![resource("bindings", "Binding", true, CREATE), statuses];
+    }
+    let reviews = REVIEWS.iter().filter(|(known, ..)| *known == group && version == "v1");
+    reviews.map(|(_, plural, kind, namespaced)| resource(plural, kind, *namespaced, CREATE)).collect()
+}
+
+/// The first eight bytes of the SHA-256 of `group/version/Kind` of the stored version, in base64.
+fn storage_hash(kind: &Kind) -> String {
+    // Both event kinds are one storage.
+    let group = if kind.is_new_event() { "" } else { &*kind.group };
+    let name = format!("{group}/{}/{}", kind.stored_version, kind.kind);
+    STANDARD.encode(&Sha256::digest(name.as_bytes())[..8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_of_a_storage_is_that_of_real_servers() {
+        let hash = |group, plural| storage_hash(builtin(group, "v1", plural));
+        assert_eq!(hash("", "pods"), "xPOwRZ+Yhw8=");
+        assert_eq!(hash("", "events"), "r2yiGXH7wu8=");
+        assert_eq!(hash("events.k8s.io", "events"), "r2yiGXH7wu8=");
+    }
+}

@@ -1,0 +1,52 @@
+//! Which keys of a table a list, a watch or a delete of a collection is about.
+
+use crate::endpoint::selector::Selector;
+use crate::http::failure::Failure;
+use crate::http::request::ResourcePath;
+use crate::kind::kinds::Kind;
+use crate::store;
+
+/// The keys of one table, one namespace, or one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Scope {
+    prefix: String,
+    /// The prefix is a whole key.
+    single: bool,
+}
+
+impl Scope {
+    /// What `path` is about, narrowed where the selector names one object.
+    ///
+    /// # Errors
+    /// A bad request where the path names one object and the field selector another.
+    pub(crate) fn new(kind: &Kind, path: &ResourcePath, selector: &Selector) -> Result<Self, Failure> {
+        let name = match (path.name.as_str(), selector.name()) {
+            ("", name) => name,
+            (name, None) if !selector.has_fields() => Some(name),
+            (name, Some(selected)) if name == selected => Some(name),
+            _ => {
+                let message = "fieldSelector metadata.name doesn't match requested name";
+                return Err(Failure::bad_request(message));
+            }
+        };
+        let namespace = path.namespace.as_str();
+        let located = !namespace.is_empty() || !kind.traits.namespaced;
+        Ok(match name.filter(|_| located) {
+            Some(name) => Self { prefix: store::key(namespace, name), single: true },
+            None if kind.traits.namespaced && namespace.is_empty() => {
+                Self { prefix: String::new(), single: false }
+            }
+            None => Self { prefix: store::key(namespace, ""), single: false },
+        })
+    }
+
+    /// What the keys begin with.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Whether it is about the object under `key`.
+    pub(crate) fn covers(&self, key: &str) -> bool {
+        if self.single { key == self.prefix } else { key.starts_with(&self.prefix) }
+    }
+}

@@ -1,0 +1,41 @@
+//! JSON merge patch (RFC 7386).
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::http::body::go_message;
+use crate::http::failure::Failure;
+
+/// The body as JSON, or what Go says of it.
+pub(super) fn parse(body: &Bytes) -> Result<Value, String> {
+    serde_json::from_slice(body).map_err(|error| go_message(&error, body))
+}
+
+/// What Go calls the type of a value.
+pub(super) fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Object(_) => "object",
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        _ => "value",
+    }
+}
+
+/// The body as a map, or what Go says of it.
+pub(super) fn parse_map(body: &Bytes) -> Result<Value, String> {
+    let patch = parse(body)?;
+    if patch.is_object() {
+        return Ok(patch);
+    }
+    let what = go_type(&patch);
+    Err(format!("json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"))
+}
+
+pub(super) fn read(body: &Bytes) -> Result<Value, Failure> {
+    parse_map(body).map_err(|why| Failure::bad_request(format!("error decoding patch: {why}")))
+}
+
+pub(super) fn apply(patch: &Value, object: &mut Value) {
+    json_patch::merge(object, patch);
+}

@@ -1,0 +1,54 @@
+//! Which patch a request carries, and its application to an object.
+
+use serde_json::Value;
+
+use super::{json, merge, strategic};
+use crate::http::failure::Failure;
+use crate::http::service::Call;
+use crate::kind::kinds::Kind;
+use crate::kind::merge_schema::Shape;
+
+/// A patch that has been read and not yet applied.
+#[derive(Debug)]
+pub(crate) enum Patch {
+    /// RFC 6902.
+    Json(json_patch::Patch),
+    /// RFC 7386.
+    Merge(Value),
+    /// A merge patch that knows the keys of lists.
+    Strategic(Value),
+}
+
+/// Reads the patch of a request.
+///
+/// # Errors
+/// Unsupported media type, or a bad request where the body is no such patch.
+pub(crate) fn read(call: &Call<'_>) -> Result<Patch, Failure> {
+    match call.content_type() {
+        "application/json-patch+json" => json::read(&call.body).map(Patch::Json),
+        "application/merge-patch+json" => merge::read(&call.body).map(Patch::Merge),
+        "application/strategic-merge-patch+json" if !call.kind.is_custom() => {
+            strategic::read(&call.body).map(Patch::Strategic)
+        }
+        "application/strategic-merge-patch+json" => Err(Failure::media_type(
+            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+        )),
+        _ => Err(Failure::no_patch()),
+    }
+}
+
+impl Patch {
+    /// What `old` becomes.
+    ///
+    /// # Errors
+    /// Where the patch does not fit the object.
+    pub(crate) fn apply(&self, kind: &Kind, old: &Value) -> Result<Value, Failure> {
+        let mut object = old.clone();
+        match self {
+            Self::Json(patch) => json::apply(patch, &mut object)?,
+            Self::Merge(patch) => merge::apply(patch, &mut object),
+            Self::Strategic(patch) => strategic::apply(patch, &mut object, Shape::of(kind))?,
+        }
+        Ok(object)
+    }
+}

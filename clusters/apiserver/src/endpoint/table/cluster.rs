@@ -1,0 +1,169 @@
+//! The rows of what makes up a cluster: nodes, namespaces, events, leases.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::cells::{age, condition, int_of, items, name, or, or_none, since, str_of};
+use super::column::{AGE, NAME, Printer, text, wide};
+
+pub(super) static NODES: Printer = Printer {
+    columns: &[
+        NAME,
+        text("Status", "Whether the node is ready, and takes pods."),
+        text("Roles", "The roles that its labels name."),
+        AGE,
+        text("Version", "The version of its kubelet."),
+        wide(text("Internal-IP", "Its address inside the cluster.")),
+        wide(text("External-IP", "Its address outside of the cluster.")),
+        wide(text("OS-Image", "Its operating system.")),
+        wide(text("Kernel-Version", "Its kernel.")),
+        wide(text("Container-Runtime", "What runs its containers.")),
+    ],
+    cells: |object, now| {
+        let info = &object["status"]["nodeInfo"];
+        let address = |kind: &str| {
+            let found = items(&object["status"]["addresses"]).find(|address| address["type"] == kind);
+            Value::from(found.map_or("<none>", |address| or_none(&address["address"])))
+        };
+        let known = |field: &str| Value::from(or(&info[field], "<unknown>"));
+        vec![
+            name(object),
+            node_status(object).into(),
+            roles(object).into(),
+            age(object, now),
+            str_of(&info["kubeletVersion"]).into(),
+            address("InternalIP"),
+            address("ExternalIP"),
+            known("osImage"),
+            known("kernelVersion"),
+            known("containerRuntimeVersion"),
+        ]
+    },
+};
+
+fn node_status(node: &Value) -> String {
+    let ready = match condition(node, "Ready") {
+        "" => "Unknown",
+        "True" => "Ready",
+        _ => "NotReady",
+    };
+    let closed = if node["spec"]["unschedulable"] == true { ",SchedulingDisabled" } else { "" };
+    format!("{ready}{closed}")
+}
+
+fn roles(node: &Value) -> String {
+    let labels = node["metadata"]["labels"].as_object().into_iter().flatten();
+    let mut roles: Vec<&str> = labels
+        .filter_map(|(label, value)| match label.strip_prefix("node-role.kubernetes.io/") {
+            Some(role) => Some(role),
+            None if label == "kubernetes.io/role" => value.as_str(),
+            None => None,
+        })
+        .filter(|role| !role.is_empty())
+        .collect();
+    roles.sort_unstable();
+    roles.dedup();
+    if roles.is_empty() { "<none>".to_owned() } else { roles.join(",") }
+}
+
+pub(super) static NAMESPACES: Printer = Printer {
+    columns: &[NAME, text("Status", "Whether the namespace is in use or going."), AGE],
+    cells: |object, now| vec![name(object), str_of(&object["status"]["phase"]).into(), age(object, now)],
+};
+
+pub(super) static LEASES: Printer = Printer {
+    columns: &[NAME, text("Holder", "Who holds it."), AGE],
+    cells: |object, now| {
+        vec![name(object), str_of(&object["spec"]["holderIdentity"]).into(), age(object, now)]
+    },
+};
+
+pub(super) static EVENTS: Printer = Printer {
+    columns: &[
+        text("Last Seen", "How long ago it last happened."),
+        text("Type", "Whether it is normal or a warning."),
+        text("Reason", "What happened, in one word."),
+        text("Object", "What it happened to."),
+        wide(text("Subobject", "The part of the object that it happened to.")),
+        wide(text("Source", "Who tells of it.")),
+        text("Message", "What happened."),
+        wide(text("First Seen", "How long ago it first happened.")),
+        wide(text("Count", "How often it has happened.")),
+        wide(NAME),
+    ],
+    cells: |object, now| event(&in_core_form(object), now),
+};
+
+/// Events of `events.k8s.io` are told as those of the core group.
+fn in_core_form(event: &Value) -> std::borrow::Cow<'_, Value> {
+    match str_of(&event["apiVersion"]) {
+        "events.k8s.io/v1" => std::borrow::Cow::Owned(crate::kind::events::to_core(event)),
+        _ if event["involvedObject"].is_null() && event["regarding"].is_object() => {
+            std::borrow::Cow::Owned(crate::kind::events::to_core(event))
+        }
+        _ => std::borrow::Cow::Borrowed(event),
+    }
+}
+
+fn event(event: &Value, now: Timestamp) -> Vec<Value> {
+    let time = |value: &Value| (!value.is_null()).then(|| since(value, now));
+    let first = time(&event["firstTimestamp"]).unwrap_or_else(|| since(&event["eventTime"], now));
+    let series = &event["series"];
+    let (last, count) = if series.is_object() {
+        (since(&series["lastObservedTime"], now), int_of(&series["count"]))
+    } else {
+        let count = int_of(&event["count"]);
+        (time(&event["lastTimestamp"]).unwrap_or_else(|| first.clone()), count.max(i64::from(count == 0)))
+    };
+    let about = &event["involvedObject"];
+    let kind = str_of(&about["kind"]).to_lowercase();
+    let object = match str_of(&about["name"]) {
+        "" => kind,
+        name => format!("{kind}/{name}"),
+    };
+    let source = &event["source"];
+    let component = or(&source["component"], str_of(&event["reportingComponent"]));
+    let source = match or(&source["host"], str_of(&event["reportingInstance"])) {
+        "" => component.to_owned(),
+        instance => format!("{component}, {instance}"),
+    };
+    vec![
+        last.into(),
+        str_of(&event["type"]).into(),
+        str_of(&event["reason"]).into(),
+        object.into(),
+        str_of(&about["fieldPath"]).into(),
+        source.into(),
+        str_of(&event["message"]).trim().into(),
+        first.into(),
+        count.into(),
+        name(event),
+    ]
+}
+
+pub(super) static SERVICES_OF_OTHERS: Printer = Printer {
+    columns: &[
+        NAME,
+        text("Service", "The service that serves the group version."),
+        text("Available", "Whether it can be reached."),
+        AGE,
+    ],
+    cells: |object, now| {
+        let service = match &object["spec"]["service"] {
+            Value::Null => "Local".to_owned(),
+            service => format!("{}/{}", str_of(&service["namespace"]), str_of(&service["name"])),
+        };
+        let found = items(&object["status"]["conditions"]).find(|condition| condition["type"] == "Available");
+        let available = match found {
+            None => "Unknown".to_owned(),
+            Some(condition) if condition["status"] == "True" => "True".to_owned(),
+            Some(condition) => format!("{} ({})", str_of(&condition["status"]), str_of(&condition["reason"])),
+        };
+        vec![name(object), service.into(), available.into(), age(object, now)]
+    },
+};
+
+pub(super) static RUNTIMES: Printer = Printer {
+    columns: &[NAME, text("Handler", "What runs the pods of the class."), AGE],
+    cells: |object, now| vec![name(object), str_of(&object["handler"]).into(), age(object, now)],
+};

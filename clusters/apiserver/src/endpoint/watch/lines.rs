@@ -1,0 +1,115 @@
+//! The lines of a watch: what is told of an event, of a bookmark, and of an error.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::{Value, json};
+
+use crate::endpoint::selector::Selector;
+use crate::http::failure::Failure;
+use crate::http::respond::{TypeFields, append, encode};
+use crate::kind::defaults::empty_form;
+use crate::kind::kinds::Kind;
+use crate::store::backup::RESTORED;
+use crate::store::{Event, Version};
+
+/// At most so many bytes are around an object in its line.
+pub(super) const AROUND: usize = 128;
+
+/// What is told of an event to a watch without a selector.
+pub(super) fn plain_type(event: &Event) -> &'static str {
+    match (&event.before, event.deleted) {
+        (_, true) => "DELETED",
+        (None, false) => "ADDED",
+        (Some(_), false) => "MODIFIED",
+    }
+}
+
+/// What is told of an event to a watch with `selector`: an object that stops matching leaves, as it was before but
+/// with the revision of the event. `None` where nothing is told.
+pub(super) fn seen(selector: &Selector, event: &Event) -> Option<(&'static str, Arc<Version>)> {
+    if selector.is_empty() {
+        return Some((plain_type(event), event.after.clone()));
+    }
+    let selected = |version: &Arc<Version>| selector.matches(&event.key, version);
+    let before = event.before.as_ref().filter(|before| selected(before));
+    let after = !event.deleted && selected(&event.after);
+    Some(match (before, after) {
+        (None, true) => ("ADDED", event.after.clone()),
+        (Some(_), true) => ("MODIFIED", event.after.clone()),
+        (Some(_), false) if event.deleted => ("DELETED", event.after.clone()),
+        (Some(before), false) => ("DELETED", before.leaving(event.revision)),
+        (None, false) => return None,
+    })
+}
+
+/// Writes the line of an object.
+pub(super) fn put_line(text: &mut BytesMut, kind: &Kind, event_type: &str, version: &Version) {
+    let encoded = kind.encoded(version);
+    text.reserve(encoded.bytes.len() + AROUND);
+    put_head(text, event_type);
+    append(text, &encoded, &TypeFields::served(kind));
+    text.put_slice(b"}\n");
+}
+
+fn put_head(text: &mut BytesMut, event_type: &str) {
+    text.put_slice(br#"{"type":""#);
+    text.put_slice(event_type.as_bytes());
+    text.put_slice(br#"","object":"#);
+}
+
+fn line(event_type: &str, object: &[u8]) -> Bytes {
+    let mut text = BytesMut::with_capacity(object.len() + AROUND);
+    put_head(&mut text, event_type);
+    text.put_slice(object);
+    text.put_slice(b"}\n");
+    text.freeze()
+}
+
+/// The line that ends a watch.
+pub(super) fn error(failure: &Failure) -> Bytes {
+    line("ERROR", &encode(&failure.status()).bytes)
+}
+
+/// The line that says that all up to `revision` has been told; `ends_initial` where those were the initial events.
+pub(super) fn bookmark(kind: &Kind, revision: u64, ends_initial: bool) -> Bytes {
+    if ends_initial {
+        return noted(kind, revision, "k8s.io/initial-events-end");
+    }
+    // Each watch gets one a minute.
+    let blank = kind.blank.get_or_init(|| encode(&marked(kind, json!({"resourceVersion": ""}))));
+    line("BOOKMARK", &blank.with_revision(revision).bytes)
+}
+
+/// The line that parts what was told before the server was restored from what is told after that.
+pub(super) fn restored(kind: &Kind, revision: u64) -> Bytes {
+    noted(kind, revision, RESTORED)
+}
+
+/// A bookmark with an annotation.
+fn noted(kind: &Kind, revision: u64, annotation: &str) -> Bytes {
+    let metadata = json!({"resourceVersion": revision.to_string(), "annotations": {annotation: "true"}});
+    line("BOOKMARK", &encode(&marked(kind, metadata)).bytes)
+}
+
+fn marked(kind: &Kind, metadata: Value) -> Value {
+    let mut object = blank(kind);
+    object["kind"] = kind.kind.as_ref().into();
+    object["apiVersion"] = kind.api_version().into();
+    object["metadata"] = metadata;
+    object
+}
+
+/// An object of which nothing is set, as Go writes the types of built-in kinds.
+fn blank(kind: &Kind) -> Value {
+    let mut blank = empty_form(kind);
+    match (&*kind.group, &*kind.plural) {
+        ("apps", "deployments" | "replicasets" | "statefulsets") => blank["spec"]["replicas"] = 0.into(),
+        ("rbac.authorization.k8s.io", "roles" | "clusterroles") => blank["rules"] = Value::Null,
+        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
+            blank["roleRef"] = json!({"apiGroup": "", "kind": "", "name": ""});
+        }
+        _ => {}
+    }
+    blank
+}

@@ -1,0 +1,250 @@
+//! JSON read with an eye on what a map of it would hide: fields that are given twice.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::kind::types::{Shape, Struct, Type, struct_at};
+
+/// Reads a value, and sets `twice` where an object has a field more than once.
+///
+/// # Errors
+/// Where the text is not JSON.
+pub(super) fn read(text: &[u8], twice: &Cell<bool>) -> Result<Value, serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let value = Whole(twice).deserialize(&mut reader)?;
+    reader.end().map(|()| value)
+}
+
+#[derive(Clone, Copy)]
+struct Whole<'a>(&'a Cell<bool>);
+
+impl<'de> DeserializeSeed<'de> for Whole<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Whole<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            list.push(item);
+        }
+        Ok(list.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if map.insert(key, entries.next_value_seed(self)?).is_some() {
+                self.0.set(true);
+            }
+        }
+        Ok(map.into())
+    }
+}
+
+/// What a strict reader tells of JSON of a type, in the order of the text: unknown fields and those given twice.
+/// Without a type, only the latter.
+pub(super) fn strict(text: &[u8], of: Option<&'static Struct>) -> Vec<String> {
+    let mut found = Vec::new();
+    let of = of.map_or(Of::Anything, Of::Struct);
+    let seed = Strict { of, path: String::new(), found: &mut found };
+    // The text has been read before.
+    let _ = seed.deserialize(&mut serde_json::Deserializer::from_slice(text));
+    found
+}
+
+#[derive(Clone, Copy)]
+enum Of {
+    Struct(&'static Struct),
+    Type(&'static Type),
+    /// An object of no type, in which fields must not be given twice all the same.
+    Anything,
+    /// What is kept as it is written.
+    Raw,
+}
+
+/// How many problems are reported of one body: the limit of `UnmarshalStrict` in `sigs.k8s.io/json`.
+const MOST_PROBLEMS: usize = 100;
+
+struct Strict<'a> {
+    of: Of,
+    path: String,
+    found: &'a mut Vec<String>,
+}
+
+impl Strict<'_> {
+    fn tell(&mut self, what: &str, path: &str) {
+        let told = format!("{what} field {path:?}");
+        if self.found.len() < MOST_PROBLEMS && !self.found.contains(&told) {
+            self.found.push(told);
+        }
+    }
+
+    /// The type of a field; `None` for one that is unknown.
+    fn below(&self, key: &str) -> Option<Of> {
+        match self.of {
+            Of::Struct(of) => of.named(key).map(|field| Of::Type(&field.of)),
+            Of::Type(Type { shape: Shape::Struct(index), .. }) => {
+                struct_at(*index).named(key).map(|field| Of::Type(&field.of))
+            }
+            Of::Type(Type { shape: Shape::Map(values), .. }) => Some(Of::Type(values)),
+            Of::Type(_) | Of::Raw => Some(Of::Raw),
+            Of::Anything => Some(Of::Anything),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        if matches!(self.of, Of::Raw) {
+            return reader.deserialize_ignored_any(IgnoredAny).map(drop);
+        }
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let of = match self.of {
+            Of::Type(Type { shape: Shape::List(items) | Shape::Wrapped(items), .. }) => Of::Type(items),
+            Of::Anything => Of::Anything,
+            _ => Of::Raw,
+        };
+        for index in 0_usize.. {
+            let seed = Strict { of, path: format!("{}[{index}]", self.path), found: self.found };
+            if items.next_element_seed(seed)?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
+        let mut seen = BTreeSet::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
+            let Some(of) = self.below(&key) else {
+                self.tell("unknown", &path);
+                entries.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            if !seen.insert(key) {
+                self.tell("duplicate", &path);
+            }
+            entries.next_value_seed(Strict { of, path, found: self.found })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::types;
+
+    #[test]
+    fn a_field_given_twice_is_noticed_and_the_last_one_counts() {
+        let twice = Cell::new(false);
+        let read_one = |text: &str| read(text.as_bytes(), &twice).unwrap();
+        assert_eq!(read_one(r#"{"a": [{"b": 1, "c": 1.5}, -1, null, true]}"#)["a"][0]["c"], 1.5);
+        assert!(!twice.get());
+        assert_eq!(read_one(r#"{"a": [{"b": 1, "b": 2}]}"#)["a"][0]["b"], 2);
+        assert!(twice.get());
+        assert!(read(b"{} {}", &twice).is_err());
+    }
+
+    #[test]
+    fn strictness_tells_in_the_order_of_the_text() {
+        let text =
+            br#"{"spec": {"unknown1": 1, "unknownDupe": {"a": 1, "a": 2}, "unknownDupe": 2, "paused": true,
+            "paused": false, "template": {"spec": {"containers": [{"junk": 1, "image": "a", "image": "b"}]},
+            "metadata": {"labels": {"a": "b", "a": "c"}}}}}"#;
+        let of = types::find("apps", "v1", "Deployment");
+        let expected = [
+            r#"unknown field "spec.unknown1""#,
+            r#"unknown field "spec.unknownDupe""#,
+            r#"duplicate field "spec.paused""#,
+            r#"unknown field "spec.template.spec.containers[0].junk""#,
+            r#"duplicate field "spec.template.spec.containers[0].image""#,
+            r#"duplicate field "spec.template.metadata.labels.a""#,
+        ];
+        assert_eq!(strict(text, of), expected);
+        let of_none = strict(text, None);
+        assert_eq!(of_none[0], r#"duplicate field "spec.unknownDupe.a""#);
+        assert_eq!(of_none.len(), 5);
+    }
+}

@@ -1,0 +1,398 @@
+//! What a request is answered with when it fails: the reasons, messages and details that clients tell apart.
+
+use std::collections::BTreeSet;
+
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use crate::kind::kinds::Kind;
+
+/// A failed request, as `metav1.Status` tells it.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub code: StatusCode,
+    pub reason: &'static str,
+    pub message: String,
+    /// `None` where the status has no details at all, which is not the same to clients as empty ones.
+    pub details: Option<Map<String, Value>>,
+    /// Where a list that has expired can go on, though not consistently.
+    pub continue_token: Option<String>,
+    /// The whole body of the answer, where somebody else made it.
+    pub given: Option<Box<Value>>,
+}
+
+/// One thing wrong with an object: a cause in the details of a status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cause {
+    pub reason: &'static str,
+    pub message: String,
+    pub field: String,
+}
+
+impl Cause {
+    /// A value that may not be; `shown` is the value as JSON.
+    pub(crate) fn invalid(field: impl Into<String>, shown: &Value, detail: &str) -> Self {
+        Self::new("FieldValueInvalid", field, format!("Invalid value: {shown}: {detail}"))
+    }
+
+    /// A value that must be there.
+    pub(crate) fn required(field: impl Into<String>, detail: &str) -> Self {
+        let message =
+            if detail.is_empty() { "Required value".into() } else { format!("Required value: {detail}") };
+        Self::new("FieldValueRequired", field, message)
+    }
+
+    /// A value that may not be there.
+    pub(crate) fn forbidden(field: impl Into<String>, detail: &str) -> Self {
+        Self::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
+    }
+
+    /// A value that is not one of those allowed.
+    pub(crate) fn unsupported(field: impl Into<String>, shown: &Value, allowed: &[&str]) -> Self {
+        let allowed: Vec<_> = allowed.iter().map(|value| format!("{value:?}")).collect();
+        let message = format!("Unsupported value: {shown}: supported values: {}", allowed.join(", "));
+        Self::new("FieldValueNotSupported", field, message)
+    }
+
+    pub(crate) fn new(reason: &'static str, field: impl Into<String>, message: String) -> Self {
+        Self { reason, message, field: field.into() }
+    }
+}
+
+fn details(group: &str, kind: &str, name: &str) -> Map<String, Value> {
+    let fields = [("name", name), ("group", group), ("kind", kind)];
+    fields.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k.into(), v.into())).collect()
+}
+
+/// `plural.group`, or only the first where the group is the core's.
+pub(crate) fn qualified(name: &str, group: &str) -> String {
+    if group.is_empty() { name.into() } else { format!("{name}.{group}") }
+}
+
+impl Failure {
+    fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: None, continue_token: None, given: None }
+    }
+
+    fn of(code: StatusCode, reason: &'static str, kind: &Kind, name: &str, message: String) -> Self {
+        Self { details: Some(details(&kind.group, &kind.plural, name)), ..Self::new(code, reason, message) }
+    }
+
+    pub(crate) fn with_cause(mut self, reason: &str, message: &str, field: &str) -> Self {
+        let mut cause = json!({"reason": reason, "message": message});
+        if !field.is_empty() {
+            cause["field"] = field.into();
+        }
+        let details = self.details.get_or_insert_default();
+        match details.entry("causes").or_insert_with(|| json!([])) {
+            Value::Array(causes) => causes.push(cause),
+            _ => unreachable!("causes are only written here"),
+        }
+        self
+    }
+
+    /// The object is not there.
+    pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} {name:?} not found", qualified(&kind.plural, &kind.group));
+        Self::of(StatusCode::NOT_FOUND, "NotFound", kind, name, message)
+    }
+
+    /// The path leads to no resource.
+    pub(crate) fn no_resource() -> Self {
+        let message = "the server could not find the requested resource";
+        Self { details: Some(Map::new()), ..Self::new(StatusCode::NOT_FOUND, "NotFound", message) }
+    }
+
+    /// The resource does not take this method.
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self {
+            details: Some(Map::new()),
+            ..Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+        }
+    }
+
+    /// There is one of that name; `terminating` where it waits for its finalizers.
+    pub(crate) fn already_exists(kind: &Kind, name: &str, terminating: bool) -> Self {
+        let prefix = if terminating { "object is being deleted: " } else { "" };
+        let message = format!("{prefix}{} {name:?} already exists", qualified(&kind.plural, &kind.group));
+        Self::of(StatusCode::CONFLICT, "AlreadyExists", kind, name, message)
+    }
+
+    /// The object is another than the writer thinks.
+    pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let resource = qualified(&kind.plural, &kind.group);
+        let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {why}");
+        Self::of(StatusCode::CONFLICT, "Conflict", kind, name, message)
+    }
+
+    /// The object is another than the writer thinks, of a kind that is spelled as here.
+    pub(crate) fn conflict_of(group: &str, kind: &str, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", qualified(kind, group));
+        Self {
+            details: Some(details(group, kind, name)),
+            ..Self::new(StatusCode::CONFLICT, "Conflict", message)
+        }
+    }
+
+    /// As [`Failure::conflict`], on a resource that is no kind of its own.
+    pub(crate) fn conflict_on(resource: &str, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {why}");
+        let details = details("", resource, name);
+        Self { details: Some(details), ..Self::new(StatusCode::CONFLICT, "Conflict", message) }
+    }
+
+    /// The client is to come back later, after so many seconds where they are known.
+    pub(crate) fn too_many_requests(message: &str, seconds: Option<u64>) -> Self {
+        let failure = Self {
+            details: Some(Map::new()),
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message)
+        };
+        match seconds {
+            Some(seconds) => failure.with_retry_after(seconds),
+            None => failure,
+        }
+    }
+
+    /// What would answer cannot be reached.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
+    }
+
+    /// The writer read an older version.
+    pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(kind, name, why)
+    }
+
+    /// An apply would change fields of others: who they are, and their paths.
+    pub(crate) fn apply_conflict(conflicts: &[(String, Vec<String>)]) -> Self {
+        let count: usize = conflicts.iter().map(|(_, paths)| paths.len()).sum();
+        let told = match conflicts {
+            [(who, paths)] if count == 1 => format!("Apply failed with 1 conflict: {who}: {}", paths[0]),
+            _ => {
+                let lines = conflicts.iter().map(|(who, paths)| {
+                    let paths: Vec<_> = paths.iter().map(|path| format!("- {path}")).collect();
+                    format!("{}:\n{}", who.replacen("conflict", "conflicts", 1), paths.join("\n"))
+                });
+                format!("Apply failed with {count} conflicts: {}", lines.collect::<Vec<_>>().join("\n"))
+            }
+        };
+        let causes = conflicts.iter().flat_map(|(who, paths)| paths.iter().map(move |path| (who, path)));
+        causes.fold(Self::new(StatusCode::CONFLICT, "Conflict", told), |failure, (who, path)| {
+            failure.with_cause("FieldManagerConflict", who, path)
+        })
+    }
+
+    /// A delete's preconditions do not hold. Here, and only here, the resource is spelled as its kind.
+    pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
+        Self::conflict_of(&kind.group, &kind.kind, name, why)
+    }
+
+    /// The request cannot be understood.
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    /// The request is understood and refused.
+    pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("{} {name:?} is forbidden: {why}", qualified(&kind.plural, &kind.group));
+        Self::of(StatusCode::FORBIDDEN, "Forbidden", kind, name, message)
+    }
+
+    /// It is not known who the request is from.
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
+    }
+
+    /// The user may not do what the request asks for. What is not given is empty.
+    pub(crate) fn forbidden_access(group: &str, resource: &str, name: &str, why: &str) -> Self {
+        let message = match (resource, name) {
+            ("", _) => format!("forbidden: {why}"),
+            (resource, "") => format!("{} is forbidden: {why}", qualified(resource, group)),
+            (resource, name) => format!("{} {name:?} is forbidden: {why}", qualified(resource, group)),
+        };
+        Self {
+            details: Some(details(group, resource, name)),
+            ..Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
+        }
+    }
+
+    /// The object breaks the rules of its kind.
+    pub(crate) fn invalid(kind: &Kind, name: &str, causes: &[Cause]) -> Self {
+        Self::invalid_of(&kind.group, &kind.kind, name, causes)
+    }
+
+    /// The query parameters, which have a kind of their own, break its rules.
+    pub(crate) fn invalid_options(kind: &str, cause: &Cause) -> Self {
+        Self::all_invalid_options(kind, std::slice::from_ref(cause))
+    }
+
+    /// As [`Failure::invalid_options`], for all that is wrong with them.
+    pub(crate) fn all_invalid_options(kind: &str, causes: &[Cause]) -> Self {
+        Self::invalid_of("meta.k8s.io", kind, "", causes)
+    }
+
+    /// As [`Failure::invalid_options`], for the options of lists and watches.
+    pub(crate) fn invalid_list_options(causes: &[Cause]) -> Self {
+        Self::invalid_of("meta.k8s.io", "ListOptions", "", causes)
+    }
+
+    /// What has no kind in the table breaks its rules.
+    pub(crate) fn invalid_of(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
+        let mut known = BTreeSet::new();
+        let lines = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message));
+        let mut told: Vec<String> = lines.filter(|line| known.insert(line.clone())).collect();
+        let told = if told.len() == 1 { told.remove(0) } else { format!("[{}]", told.join(", ")) };
+        let message = format!("{} {name:?} is invalid: {told}", qualified(kind, group));
+        let failure = Self {
+            details: Some(details(group, kind, name)),
+            ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+        };
+        causes.iter().fold(failure, |f, c| f.with_cause(c.reason, &c.message, &c.field))
+    }
+
+    /// The patch does not fit the object.
+    pub(crate) fn unprocessable() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        Self { details: Some(Map::new()), ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message) }
+    }
+
+    /// The body's media type is that of no patch.
+    pub(crate) fn no_patch() -> Self {
+        let message = "415: Unsupported Media Type";
+        let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        Self { details: Some(Map::new()), ..Self::new(code, "UnsupportedMediaType", message) }
+    }
+
+    /// The body's media type is not one that the endpoint takes.
+    pub(crate) fn media_type(accepted: &str) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {accepted}"
+        );
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+    }
+
+    /// None of the media types that the client takes can be made.
+    pub(crate) fn not_acceptable(available: &str) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
+        Self { details: Some(Map::new()), ..Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message) }
+    }
+
+    /// The path has a media type that the client takes, but not in the form that it wants.
+    pub(crate) fn only_accepted(accepted: &str) -> Self {
+        Self::cannot_show(format!("only the following media types are accepted: {accepted}"))
+    }
+
+    /// The answer cannot be shown in the form that the client wants.
+    pub(crate) fn cannot_show(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    /// The patch has more operations than are taken.
+    pub(crate) fn too_many_operations(most: usize, given: usize) -> Self {
+        let message = format!(
+            "Request entity too large: The allowed maximum operations in a JSON patch is {most}, got {given}"
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
+    }
+
+    /// The body is larger than `limit` bytes.
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
+    }
+
+    /// An error without a reason, as plain Go errors become.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
+    }
+
+    /// The server is stopped.
+    pub(crate) fn stopped() -> Self {
+        let message = "the server is stopped";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
+    }
+
+    /// The request took longer than a request may.
+    pub(crate) fn timeout() -> Self {
+        let message = "Timeout: request did not complete within the allotted timeout";
+        Self { details: Some(Map::new()), ..Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message) }
+    }
+
+    /// An error of the server's own, with the reason that clients know it by.
+    pub(crate) fn internal_error(why: &str) -> Self {
+        let message = format!("Internal error occurred: {why}");
+        let failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message);
+        Self { details: Some(Map::from_iter([("causes".to_owned(), json!([{"message": why}]))])), ..failure }
+    }
+
+    /// What a webhook has to say: the code, the message, and the body that holds both.
+    pub(crate) fn told(code: u16, message: String, body: Value) -> Self {
+        let code = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST);
+        Self { given: Some(Box::new(body)), ..Self::new(code, "", message) }
+    }
+
+    /// The revision is no longer kept.
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    /// The revision has not been reached yet.
+    pub(crate) fn version_too_large(wanted: u64, current: u64) -> Self {
+        let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message)
+            .with_cause("ResourceVersionTooLarge", "Too large resource version", "")
+            .with_retry_after(1)
+    }
+
+    /// The admission function refuses the write.
+    pub(crate) fn denied(message: &str) -> Self {
+        let message = format!("admission webhook \"capsize\" denied the request: {message}");
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
+    }
+
+    /// The body is of another namespace than the path.
+    pub(crate) fn namespace_mismatch() -> Self {
+        Self::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )
+    }
+
+    /// Tells the client to try again after `seconds`.
+    pub(crate) fn with_retry_after(mut self, seconds: u64) -> Self {
+        self.details.get_or_insert_default().insert("retryAfterSeconds".into(), seconds.into());
+        self
+    }
+
+    /// Gives the client a token to go on with.
+    pub(crate) fn with_continue(mut self, token: String) -> Self {
+        self.continue_token = Some(token);
+        self
+    }
+
+    /// The seconds after which the client is told to try again.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        self.details.as_ref()?.get("retryAfterSeconds")?.as_u64()
+    }
+
+    /// The body of the answer.
+    pub(crate) fn status(&self) -> Value {
+        if let Some(body) = &self.given {
+            return (**body).clone();
+        }
+        let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "code": self.code.as_u16()});
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.into();
+        }
+        if let Some(token) = &self.continue_token {
+            status["metadata"]["continue"] = token.as_str().into();
+        }
+        if let Some(details) = &self.details {
+            status["details"] = Value::Object(details.clone());
+        }
+        status
+    }
+}

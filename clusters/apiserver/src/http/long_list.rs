@@ -1,0 +1,114 @@
+//! The text of a list, made while it is read: a list of ten thousand objects never exists twice.
+
+use std::vec;
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::store::encoded::{Encoded, TypeFields, append, appended_len};
+
+/// How much is made at a time: small enough to stay in the processor's cache until the reader has it.
+const CHUNK: usize = 64 * 1024;
+
+const END: &[u8] = b"]}";
+
+/// What is left to read of a list.
+#[derive(Debug)]
+pub(crate) struct LongList {
+    /// What comes before the objects, until it has been read.
+    head: Bytes,
+    items: vec::IntoIter<Encoded>,
+    types: TypeFields,
+    first: bool,
+    left: u64,
+}
+
+impl LongList {
+    /// The list that begins with `head`, in which `items` are written with these types.
+    pub(crate) fn new(head: Bytes, items: Vec<Encoded>, types: TypeFields) -> Self {
+        let objects: usize = items.iter().map(|item| appended_len(item, &types)).sum();
+        let commas = items.len().saturating_sub(1);
+        let left = (head.len() + objects + commas + END.len()) as u64;
+        Self { head, items: items.into_iter(), types, first: true, left }
+    }
+
+    /// How many bytes are left to read.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Whether all of it fits into one piece.
+    pub(crate) fn is_short(&self) -> bool {
+        self.left <= CHUNK as u64
+    }
+}
+
+impl Iterator for LongList {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        if self.left == 0 {
+            return None;
+        }
+        let mut text = BytesMut::with_capacity(CHUNK.min(usize::try_from(self.left).unwrap_or(CHUNK)));
+        text.put_slice(&std::mem::take(&mut self.head));
+        while text.len() < CHUNK {
+            let Some(item) = self.items.next() else {
+                text.put_slice(END);
+                break;
+            };
+            if !std::mem::take(&mut self.first) {
+                text.put_u8(b',');
+            }
+            append(&mut text, &item, &self.types);
+        }
+        self.left -= text.len() as u64;
+        Some(text.freeze())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::store::encoded::encode;
+
+    /// The pieces of a list of `count` objects of some 1 000 bytes, and how long they were said to be.
+    fn pieces(count: usize, types: TypeFields) -> (Vec<Bytes>, u64) {
+        let object =
+            |number| json!({"kind": "A", "apiVersion": "b/v1", "number": number, "text": "x".repeat(1000)});
+        let items: Vec<_> = (0..count).map(|number| encode(&object(number))).collect();
+        let list = LongList::new(Bytes::from_static(br#"{"items":["#), items, types);
+        let left = list.left();
+        (list.collect(), left)
+    }
+
+    #[test]
+    fn the_pieces_make_up_the_list_and_are_as_long_as_said() {
+        for count in [0, 1, 2, 63, 64, 65, 200] {
+            let rewritten = TypeFields::Rewritten { kind: "Other".into(), api_version: "b/v2".into() };
+            for (types, api_version) in [
+                (TypeFields::Stored, json!("b/v1")),
+                (TypeFields::Omitted, Value::Null),
+                (rewritten, json!("b/v2")),
+            ] {
+                let (pieces, said) = pieces(count, types);
+                let text = pieces.concat();
+                assert_eq!(text.len() as u64, said);
+                let list: Value = serde_json::from_slice(&text).unwrap();
+                let items = list["items"].as_array().unwrap();
+                assert_eq!(items.len(), count);
+                for (number, item) in items.iter().enumerate() {
+                    assert_eq!((&item["number"], &item["apiVersion"]), (&json!(number), &api_version));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_list_comes_in_pieces() {
+        let (pieces, said) = pieces(200, TypeFields::Stored);
+        assert!(pieces.len() > 2, "{}", pieces.len());
+        assert!(pieces.iter().all(|piece| (piece.len() as u64) < said / 2));
+    }
+}

@@ -1,0 +1,12 @@
+//! HTTP: requests and answers, their forms and limits, and the sockets that they come over.
+
+pub(crate) mod body;
+pub(crate) mod client_certificate;
+pub(crate) mod failure;
+pub(crate) mod long_list;
+pub(crate) mod negotiate;
+pub(crate) mod output_form;
+pub(crate) mod request;
+pub(crate) mod respond;
+pub(crate) mod serve;
+pub(crate) mod service;

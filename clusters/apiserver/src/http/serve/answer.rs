@@ -1,0 +1,134 @@
+//! One request over a socket: what goes around the call of the service, and the body of the answer.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use jiff::fmt::rfc2822::DateTimePrinter;
+use tokio::time::timeout;
+use tower::Service;
+
+use super::listener::Shared;
+use super::open::OpenRequest;
+use super::pump::{Pumped, Stalled};
+use super::{gzip, pump};
+use crate::http::failure::Failure;
+use crate::http::respond::{self, ApiBody};
+use crate::kind::object;
+
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+/// How many seconds of the server's clock pass in a second of the world, where it is not one.
+const SPEED: HeaderName = HeaderName::from_static("capsize-clock-speed");
+
+/// The body of an answer on its way to a socket.
+pub(super) struct Answer {
+    body: Way,
+    /// Dropped with the body, when the request is over.
+    _under_way: OpenRequest,
+}
+
+enum Way {
+    Direct(ApiBody),
+    Pumped(Pumped),
+}
+
+/// Answers a request, whatever becomes of the handler.
+pub(super) async fn answer(
+    shared: &Arc<Shared>,
+    request: Request<Incoming>,
+    under_way: OpenRequest,
+) -> Response<Answer> {
+    let audit_id = audit_id(shared, request.headers());
+    let takes_gzip = gzip::is_taken(request.headers());
+    let call = AssertUnwindSafe(shared.service.clone().call(request)).catch_unwind();
+    let response = match timeout(shared.limits.request, call).await {
+        Ok(Ok(Ok(response))) => response,
+        Ok(Ok(Err(never))) => match never {},
+        Ok(Err(_)) => respond::text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "This request caused apiserver to panic. Look in the logs for details.\n",
+        ),
+        Err(_) => respond::failure(&Failure::timeout()),
+    };
+    let (mut head, body) = match is_watch(&response) {
+        true => bounded(shared, response),
+        false if takes_gzip => gzip::compressed(response).await.map(Way::Direct),
+        false => response.map(Way::Direct),
+    }
+    .into_parts();
+    head.headers.insert(AUDIT_ID, audit_id);
+    tell_time(shared, &mut head.headers);
+    Response::from_parts(head, Answer { body, _under_way: under_way })
+}
+
+/// The time of the clock that stamps objects, so that whoever compares stamps with this header is right, at whatever speed the
+/// clock goes.
+fn tell_time(shared: &Shared, headers: &mut HeaderMap) {
+    let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&shared.clock.now());
+    headers.extend(date.ok().and_then(|date| Some((header::DATE, HeaderValue::try_from(date).ok()?))));
+    let speed = shared.speed.and_then(|speed| HeaderValue::try_from(speed.to_string()).ok());
+    headers.extend(speed.map(|speed| (SPEED, speed)));
+}
+
+fn is_watch(response: &Response<ApiBody>) -> bool {
+    response.body().size_hint().exact().is_none()
+}
+
+/// A watch that counts as one and is dropped when nobody reads it; an answer to try again where there are too many.
+fn bounded(shared: &Arc<Shared>, response: Response<ApiBody>) -> Response<Way> {
+    let Ok(permit) = Arc::clone(&shared.watches).try_acquire_owned() else {
+        let mut refused =
+            respond::text(StatusCode::TOO_MANY_REQUESTS, "Too many requests, please try again later.\n");
+        refused.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
+        return refused.map(Way::Direct);
+    };
+    response.map(|body| Way::Pumped(pump::start(body, permit, shared.limits.stalled, shared.stop.clone())))
+}
+
+/// The id by which the request is known: the client's own, or a new one.
+fn audit_id(shared: &Shared, headers: &HeaderMap) -> HeaderValue {
+    if let Some(given) = headers.get(AUDIT_ID).filter(|given| !given.is_empty()) {
+        return given.clone();
+    }
+    let mut chance = shared.chance.lock().unwrap_or_else(PoisonError::into_inner);
+    HeaderValue::from_str(&object::uid(&mut chance)).expect("hexadecimal digits and dashes")
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = Stalled;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Stalled>>> {
+        match &mut self.body {
+            Way::Direct(body) => {
+                let frame = Pin::new(body).poll_frame(context);
+                frame.map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
+            }
+            Way::Pumped(frames) => frames.poll(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.body {
+            Way::Direct(body) => body.is_end_stream(),
+            Way::Pumped(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.body {
+            Way::Direct(body) => body.size_hint(),
+            Way::Pumped(_) => SizeHint::default(),
+        }
+    }
+}

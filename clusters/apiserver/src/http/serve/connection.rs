@@ -1,0 +1,106 @@
+//! One connection: TLS, the protocol, and the end of it.
+
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::listener::Shared;
+use super::open::Open;
+use crate::http::client_certificate::ClientCertificate;
+
+/// What a Go server tells who speaks HTTP where HTTPS is spoken.
+const NOT_TLS: &[u8] = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+
+/// Serves a connection until it ends, or the server stops and what is under way has its answer.
+pub(super) async fn run(stream: TcpStream, shared: Arc<Shared>) {
+    // Where it cannot be set, answers are late and still right.
+    let _ = stream.set_nodelay(true);
+    let Some(acceptor) = &shared.tls else {
+        return serve(timed(stream, &shared), None, &shared).await;
+    };
+    let handshake = timeout(shared.limits.handshake, handshake(acceptor, stream, &shared));
+    let stream = tokio::select! {
+        biased;
+        () = shared.stop.cancelled() => return,
+        stream = handshake => stream,
+    };
+    let Ok(Some(stream)) = stream else { return };
+    let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
+    let peer = certificates.first().map(|der| ClientCertificate(Bytes::copy_from_slice(der)));
+    serve(stream, peer, &shared).await;
+}
+
+/// A socket whose writes fail when they make no progress.
+type Timed = Pin<Box<TimeoutStream<TcpStream>>>;
+
+fn timed(stream: TcpStream, shared: &Shared) -> Timed {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(shared.limits.stalled));
+    Box::pin(stream)
+}
+
+/// TLS over `stream`; `None` where the client does not speak it, or not as it should.
+async fn handshake(
+    acceptor: &TlsAcceptor,
+    mut stream: TcpStream,
+    shared: &Shared,
+) -> Option<TlsStream<Timed>> {
+    let mut first = [0];
+    if stream.peek(&mut first).await.ok()? == 1 && first[0].is_ascii_uppercase() {
+        stream.write_all(NOT_TLS).await.ok()?;
+        return None;
+    }
+    acceptor.accept(timed(stream, shared)).await.ok()
+}
+
+async fn serve<S>(stream: S, peer: Option<ClientCertificate>, shared: &Arc<Shared>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let limits = shared.limits;
+    let open = Arc::new(Open::default());
+    let counted = Arc::clone(&open);
+    let service = service_fn(|mut request: Request<Incoming>| {
+        let shared = Arc::clone(shared);
+        let under_way = counted.request();
+        if let Some(peer) = &peer {
+            request.extensions_mut().insert(peer.clone());
+        }
+        async move { Ok::<_, Infallible>(super::answer::answer(&shared, request, under_way).await) }
+    });
+    let mut protocols = auto::Builder::new(TokioExecutor::new());
+    protocols
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.idle)
+        .max_buf_size(limits.head_bytes);
+    protocols
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(limits.stalled)
+        .keep_alive_timeout(limits.stalled)
+        .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX));
+    let mut connection = pin!(protocols.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        biased;
+        // What breaks a connection is the client's: there is nobody to tell.
+        _ = connection.as_mut() => return,
+        () = shared.stop.cancelled() => {}
+        () = open.idle_for(limits.idle) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}

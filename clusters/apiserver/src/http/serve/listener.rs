@@ -1,0 +1,304 @@
+//! Listening on an address: accepting connections, and stopping without cutting off what is under way.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use capsize_clock::{Clock, Stream};
+use kube::config::Kubeconfig;
+use rand::SeedableRng;
+use tokio::net::{TcpListener, ToSocketAddrs};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::authority::{Authority, Identity};
+use super::kubeconfig::{Access, Entry, Keys};
+use super::{Limits, connection, kubeconfig};
+use crate::http::service::ApiService;
+use crate::server::ApiServer;
+
+/// How long no connection is accepted after one could not be: the machine has no more file descriptors.
+const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
+
+/// Why a server cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The address is taken, or not of this machine.
+    #[error("cannot listen: {0}")]
+    Address(#[from] io::Error),
+    /// No certificate can be made.
+    #[error("cannot make a certificate: {0}")]
+    Certificate(#[from] rcgen::Error),
+    /// The certificate is not one for TLS.
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    /// No client can be made for the server's address.
+    #[error("cannot make a client: {0}")]
+    Client(#[from] kube::Error),
+}
+
+/// How a server will listen.
+#[derive(Clone, Debug)]
+#[must_use = "nothing listens before `bind`"]
+pub struct Listener {
+    api: ApiServer,
+    plain: bool,
+    limits: Limits,
+    speed: f64,
+    keys: Option<Keys>,
+    identity: Option<Identity>,
+    names: Vec<String>,
+}
+
+/// What all connections of a listener share.
+pub(super) struct Shared {
+    pub service: ApiService,
+    pub tls: Option<TlsAcceptor>,
+    pub limits: Limits,
+    /// The server's clock, whose time every answer carries.
+    pub clock: Clock,
+    /// How many seconds of that pass in a second, where it is not one.
+    pub speed: Option<f64>,
+    /// One permit for each watch that may still be opened.
+    pub watches: Arc<Semaphore>,
+    /// Ids of requests come from this.
+    pub chance: Mutex<Stream>,
+    pub stop: CancellationToken,
+}
+
+impl Listener {
+    /// Plain HTTP in the place of HTTPS: no certificates, no credentials.
+    pub fn plain_http(self) -> Self {
+        Self { plain: true, ..self }
+    }
+
+    /// Other limits than [`Limits::default`].
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// On a runtime whose clock goes `speed` times as fast as the world's: limits hold in real time, and every answer says so in
+    /// the header `Capsize-Clock-Speed`.
+    pub fn at_speed(self, speed: f64) -> Self {
+        Self { limits: self.limits.at_speed(speed), speed, ..self }
+    }
+
+    /// With these keys in the place of new ones: whoever knew the server that had them knows this one.
+    pub fn keys(self, keys: Keys) -> Self {
+        Self { keys: Some(keys), ..self }
+    }
+
+    /// With this certificate in the place of one that its own authority signs.
+    pub fn identity(self, identity: Identity) -> Self {
+        Self { identity: Some(identity), ..self }
+    }
+
+    /// With a certificate that is good for these host names and addresses, too.
+    pub fn names(self, names: Vec<String>) -> Self {
+        Self { names, ..self }
+    }
+
+    /// Listens on `address`; port 0 is any port that is free. Needs a tokio runtime with I/O around it, whose clock
+    /// is not one that jumps: no simulation.
+    ///
+    /// # Errors
+    /// When the address cannot be had.
+    pub async fn bind(self, address: impl ToSocketAddrs) -> Result<Listening, ListenError> {
+        let socket = TcpListener::bind(address).await?;
+        let address = socket.local_addr()?;
+        let scheme = if self.plain { "http" } else { "https" };
+        let url = format!("{scheme}://{}", reachable(address));
+        let name = self.api.name();
+        let access = if self.plain { None } else { Some(Access::of(name, self.keys.as_ref())?) };
+        let tls = match &access {
+            Some(access) => {
+                let config = match &self.identity {
+                    Some(identity) => access.authority.server_with(identity)?,
+                    None => access.authority.server(names(address, self.names))?,
+                };
+                Some(TlsAcceptor::from(Arc::new(config)))
+            }
+            None => None,
+        };
+        if let Some(access) = &access {
+            self.api.trust(&access.authority.pem(), &access.token());
+        }
+        let stop = CancellationToken::new();
+        let shared = Shared {
+            service: self.api.service().from_outside(),
+            tls,
+            limits: self.limits,
+            clock: self.api.inner.clock,
+            speed: ((self.speed - 1.0).abs() > f64::EPSILON).then_some(self.speed),
+            watches: Arc::new(Semaphore::new(self.limits.watches)),
+            chance: Mutex::new(Stream::from_rng(&mut self.api.inner.state().chance)),
+            stop: stop.clone(),
+        };
+        let name = name.to_owned();
+        let task = AbortOnDropHandle::new(tokio::spawn(accept(socket, Arc::new(shared))));
+        Ok(Listening { name, address, url, access, stop, task })
+    }
+}
+
+impl ApiServer {
+    /// Sets up a listener for this server, HTTPS unless said otherwise.
+    pub fn listener(&self) -> Listener {
+        let (api, limits, names) = (self.clone(), Limits::default(), Vec::new());
+        Listener { api, plain: false, limits, speed: 1.0, keys: None, identity: None, names }
+    }
+
+    /// Listens on `address` with HTTPS; port 0 is any port that is free. As [`Listener::bind`].
+    ///
+    /// # Errors
+    /// When the address cannot be had.
+    pub async fn listen(&self, address: impl ToSocketAddrs) -> Result<Listening, ListenError> {
+        self.listener().bind(address).await
+    }
+}
+
+/// A server that listens. Dropping it cuts all connections.
+#[derive(Debug)]
+#[must_use = "the server stops listening when it is dropped"]
+pub struct Listening {
+    name: String,
+    address: SocketAddr,
+    url: String,
+    access: Option<Access>,
+    stop: CancellationToken,
+    task: AbortOnDropHandle<()>,
+}
+
+impl Listening {
+    /// What the server calls itself.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it is reached, without a slash at the end.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The address that it listens on.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The authority whose certificates are good here; `None` with plain HTTP.
+    #[must_use]
+    pub fn authority(&self) -> Option<&Authority> {
+        self.access.as_ref().map(|access| &access.authority)
+    }
+
+    /// The administrator's bearer token, which is a secret; `None` with plain HTTP.
+    #[must_use]
+    pub fn token(&self) -> Option<String> {
+        self.access.as_ref().map(Access::token)
+    }
+
+    /// The keys of the server, which are secrets; `None` with plain HTTP.
+    #[must_use]
+    pub fn keys(&self) -> Option<Keys> {
+        self.access.as_ref().map(Access::keys)
+    }
+
+    /// A kubeconfig (YAML) of an administrator, with the server's name as cluster and context.
+    #[must_use]
+    pub fn kubeconfig(&self) -> String {
+        Self::kubeconfig_of([self])
+    }
+
+    /// A kubeconfig (YAML) of an administrator of all of `servers`, whose names are unique. The first is the one that
+    /// is meant where no context is named.
+    #[must_use]
+    pub fn kubeconfig_of<'a>(servers: impl IntoIterator<Item = &'a Self>) -> String {
+        let entries: Vec<Entry<'_>> = servers.into_iter().map(Self::entry).collect();
+        kubeconfig::yaml(&kubeconfig::of(&entries))
+    }
+
+    fn entry(&self) -> Entry<'_> {
+        Entry { name: &self.name, url: &self.url, access: self.access.as_ref() }
+    }
+
+    /// A client that comes over the socket, as an administrator. Needs a tokio runtime around it.
+    ///
+    /// # Errors
+    /// When the client cannot be set up.
+    pub async fn client(&self) -> Result<kube::Client, ListenError> {
+        let config = kubeconfig::of(&[self.entry()]);
+        let config: Kubeconfig =
+            serde_json::from_value(config).expect("written in the shape of a kubeconfig");
+        let config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await;
+        let config = config.map_err(kube::Error::InferKubeconfig)?;
+        Ok(kube::Client::try_from(config)?)
+    }
+
+    /// Stops: no more connections, watches end, requests under way get their answers, for at most
+    /// [`Limits::grace`].
+    pub async fn stop(self) {
+        self.stop.cancel();
+        // The task does not panic, and nobody else ends it.
+        let _ = self.task.await;
+    }
+}
+
+/// Accepts connections until the server stops, and then waits for those that are open.
+async fn accept(socket: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let full = connections.len() >= shared.limits.connections;
+        tokio::select! {
+            biased;
+            () = shared.stop.cancelled() => break,
+            _ = connections.join_next(), if !connections.is_empty() => {}
+            accepted = socket.accept(), if !full => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(connection::run(stream, Arc::clone(&shared)));
+                }
+                Err(_) => tokio::time::sleep(AFTER_A_FAILURE).await,
+            }
+        }
+    }
+    drop(socket);
+    let ended = async { while connections.join_next().await.is_some() {} };
+    // Those that take longer are cut off, as `connections` is dropped.
+    let _ = tokio::time::timeout(shared.limits.grace, ended).await;
+}
+
+/// The address that a client on this machine reaches `address` by.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// What a server on `address` may be called, `more` included.
+fn names(address: SocketAddr, more: Vec<String>) -> Vec<String> {
+    let known = [
+        "localhost",
+        "127.0.0.1",
+        "::1",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+    ];
+    let mut names = known.map(str::to_owned).to_vec();
+    for name in std::iter::once(address.ip().to_string()).chain(more) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}

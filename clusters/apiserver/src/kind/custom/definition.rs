@@ -1,0 +1,296 @@
+//! The life of a definition: the kinds that it makes, when they are served, and how they go.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Value, json};
+
+use super::schema::{Node, Schema};
+use super::status;
+use crate::endpoint::discovery::Documents;
+use crate::http::failure::{Failure, qualified};
+use crate::kind::kinds::{Kind, ScalePaths, Traits};
+use crate::kind::object::{self, is_terminating, meta, set_meta};
+use crate::server::State;
+use crate::store::Version;
+use crate::write::delete::DeleteOptions;
+use crate::write::managed_fields::{Tracking, track};
+use crate::write::writer::Writer;
+
+/// The finalizer that keeps a definition until its objects are gone.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+fn is_definition(kind: &Kind) -> bool {
+    kind.plural == "customresourcedefinitions" && kind.group == "apiextensions.k8s.io"
+}
+
+/// Refuses new objects of a kind whose definition is going.
+pub(crate) fn check_accepts_creates(state: &State, kind: &Kind, name: &str) -> Result<(), Failure> {
+    if !kind.is_custom() {
+        return Ok(());
+    }
+    let definitions =
+        crate::kind::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+    let key = crate::store::key("", &kind.storage);
+    let definition = state.store.get(&definitions.storage, &key);
+    // It is a long text, and asked for with each new object.
+    let going = |definition: &Arc<Version>| {
+        definition.may_have("deletionTimestamp") && is_terminating(&definition.object())
+    };
+    if definition.is_some_and(going) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(Failure::forbidden(kind, name, why));
+    }
+    Ok(())
+}
+
+/// Fills in what a definition leaves to the server.
+pub(crate) fn default_definition(definition: &mut Value) {
+    if !definition["spec"]["names"].is_object() {
+        return;
+    }
+    let names = &mut definition["spec"]["names"];
+    let Some(kind) = names["kind"].as_str().map(str::to_owned) else { return };
+    if names["singular"].as_str().unwrap_or_default().is_empty() {
+        names["singular"] = kind.to_lowercase().into();
+    }
+    if names["listKind"].as_str().unwrap_or_default().is_empty() {
+        names["listKind"] = format!("{kind}List").into();
+    }
+    if definition["spec"]["conversion"].is_null() {
+        definition["spec"]["conversion"] = json!({"strategy": "None"});
+    }
+    // From its first write on, objects may be stored in the version that is named for it.
+    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    let storage: Vec<_> = versions
+        .filter(|version| version["storage"] == true)
+        .map(|version| version["name"].clone())
+        .collect();
+    let stored = definition.get_mut("status").and_then(|status| status.get_mut("storedVersions"));
+    if let Some(stored) = stored.and_then(Value::as_array_mut) {
+        for name in storage {
+            if !stored.contains(&name) {
+                stored.push(name);
+            }
+        }
+    }
+}
+
+/// The kinds that a definition makes, one a served version. `since` is the revision of the definition.
+fn kinds(definition: &Value, since: u64) -> Vec<Arc<Kind>> {
+    let spec = &definition["spec"];
+    let versions = spec["versions"].as_array().into_iter().flatten();
+    versions
+        .filter(|version| version["served"] == true)
+        .map(|version| Arc::new(kind(spec, version, since)))
+        .collect()
+}
+
+fn kind(spec: &Value, version: &Value, since: u64) -> Kind {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let texts =
+        |value: &Value| value.as_array().into_iter().flatten().map(|text_| text(text_).into()).collect();
+    let path = |value: &Value| {
+        let path = value.as_str()?;
+        Some(path.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect())
+    };
+    let names = &spec["names"];
+    let (group, plural) = (text(&spec["group"]), text(&names["plural"]));
+    let mut versions = spec["versions"].as_array().into_iter().flatten();
+    let stored = versions.find(|version| version["storage"] == true);
+    let subresources = &version["subresources"];
+    let scale = &subresources["scale"];
+    let traits = Traits {
+        namespaced: spec["scope"] == "Namespaced",
+        status: subresources["status"].is_object(),
+        generation: true,
+        unconditional_update: false,
+        create_on_update: false,
+        returns_deleted: false,
+        keeps_status: false,
+    };
+    let fields = version["selectableFields"].as_array().into_iter().flatten();
+    let deprecation = (version["deprecated"] == true).then(|| {
+        version["deprecationWarning"].as_str().map_or_else(
+            || format!("{group}/{} {} is deprecated", text(&version["name"]), text(&names["kind"])),
+            str::to_owned,
+        )
+    });
+    let (root, environment) = Node::read_root(&version["schema"]["openAPIV3Schema"]);
+    let schema = Schema {
+        root,
+        environment,
+        selectable_fields: fields
+            .map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned())
+            .collect(),
+        deprecation,
+        since,
+    };
+    Kind {
+        storage: qualified(&plural, &group).into(),
+        version: text(&version["name"]).into(),
+        stored_version: stored.map_or_else(String::new, |version| text(&version["name"])).into(),
+        kind: text(&names["kind"]).into(),
+        list_kind: text(&names["listKind"]).into(),
+        plural: plural.into(),
+        singular: text(&names["singular"]).into(),
+        short_names: texts(&names["shortNames"]),
+        categories: texts(&names["categories"]),
+        group: group.into(),
+        traits,
+        scale: scale.is_object().then(|| ScalePaths {
+            spec_replicas: path(&scale["specReplicasPath"]).unwrap_or_default(),
+            status_replicas: path(&scale["statusReplicasPath"]).unwrap_or_default(),
+            selector: path(&scale["labelSelectorPath"]),
+        }),
+        schema: Some(Arc::new(schema)),
+        blank: OnceLock::new(),
+    }
+}
+
+impl Writer<'_> {
+    /// After a definition was stored in the place of another: its kinds are served from now on, and its status says
+    /// so. Watches of what it was before end.
+    pub(crate) fn stored_definition(&mut self, kind: &Arc<Kind>, version: &Version, before: Option<&Value>) {
+        if !is_definition(kind) {
+            return;
+        }
+        // Discovery also tells that a definition is going.
+        self.state.documents = Documents::default();
+        let stored = version.object();
+        let same = before.is_some_and(|before| before["spec"] == stored["spec"]);
+        let mut definition = Value::clone(&stored);
+        let now = object::time(self.server.clock.now());
+        let served = {
+            let others = self.state.store.table(&kind.storage).into_iter().flat_map(|table| table.range(""));
+            let others: Vec<Arc<Value>> = others
+                .map(|(_, other)| other.object())
+                .filter(|other| other["spec"]["group"] == definition["spec"]["group"])
+                .filter(|other| meta(other, "name") != meta(&stored, "name"))
+                .filter(|other| status::is_true(other, "NamesAccepted"))
+                .collect();
+            let others: Vec<&Value> = others.iter().map(|other| &**other).collect();
+            status::update(&mut definition, &others, &now)
+        };
+        let storage = meta(&stored, "name");
+        let is_served = self.state.custom.iter().any(|kind| &*kind.storage == storage);
+        if !same || served != is_served {
+            let kinds = if served { kinds(&stored, version.revision) } else { Vec::new() };
+            self.serve(storage, kinds);
+        }
+        if before.is_some() && !same {
+            self.state.store.close(storage);
+        }
+        if definition["status"] != stored["status"] {
+            if stored["metadata"]["managedFields"].is_array() {
+                let by = Tracking {
+                    kind,
+                    manager: "kube-apiserver",
+                    subresource: "status",
+                    now: &now,
+                    all_writes: true,
+                };
+                track(&by, &stored, &mut definition);
+            }
+            self.put(kind, definition);
+        }
+    }
+
+    /// Serves exactly `kinds` of the definition called `storage`.
+    fn serve(&mut self, storage: &str, kinds: Vec<Arc<Kind>>) {
+        self.state.custom.retain(|kind| &*kind.storage != storage);
+        self.state.custom.extend(kinds);
+        self.state.custom.sort_by(|a, b| a.path().cmp(&b.path()));
+    }
+
+    /// Before a definition goes: holds it until its objects are gone.
+    pub(crate) fn hold_definition(&mut self, kind: &Arc<Kind>, definition: &mut Value) {
+        if !is_definition(kind) || is_terminating(definition) {
+            return;
+        }
+        let finalizers = definition["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+        if !finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
+            let held = finalizers.into_iter().chain([CLEANUP.into()]).collect();
+            set_meta(definition, "finalizers", Some(held));
+        }
+        let condition = json!({"type": "Terminating", "status": "True", "reason": "InstanceDeletionPending",
+            "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+            "lastTransitionTime": object::time(self.server.clock.now())});
+        status::set_condition(definition, condition);
+    }
+
+    /// After an object was marked: a definition's objects go, and then the definition.
+    pub(crate) fn marked_definition(&mut self, kind: &Arc<Kind>, marked: &Version) {
+        if is_definition(kind) && is_terminating(&marked.object()) {
+            self.clean_up(meta(&marked.object(), "name"));
+        }
+    }
+
+    /// Deletes what is left of a definition's objects, and the definition itself once none is left.
+    fn clean_up(&mut self, storage: &str) {
+        let custom = self.state.custom.iter().find(|kind| &*kind.storage == storage).cloned();
+        if let Some(custom) = custom {
+            let table = self.state.store.table(storage);
+            let objects: Vec<_> = table
+                .into_iter()
+                .flat_map(|table| table.range(""))
+                .map(|(_, version)| version.clone())
+                .collect();
+            for version in objects {
+                let object = version.object();
+                let (namespace, name) = (meta(&object, "namespace"), meta(&object, "name"));
+                // What its finalizers hold stays, and holds the definition.
+                drop(self.delete(&custom, namespace, name, &DeleteOptions::default()));
+            }
+        }
+        self.told_of_cleaning(storage);
+        self.release_definition(storage);
+    }
+
+    /// Says of a definition whose objects do not go at once that they are being deleted.
+    fn told_of_cleaning(&mut self, storage: &str) {
+        let definitions =
+            crate::kind::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+        let Some(stored) = self.stored(definitions, "", storage) else { return };
+        let left = self.state.store.table(storage).is_some_and(|table| table.range("").next().is_some());
+        let mut definition = Value::clone(&stored.object());
+        let condition = json!({"type": "Terminating", "status": "True", "reason": "InstanceDeletionInProgress",
+            "message": "CustomResource deletion is in progress",
+            "lastTransitionTime": object::time(self.server.clock.now())});
+        if left && !status::has_reason(&definition, &condition) {
+            status::set_condition(&mut definition, condition);
+            self.put(definitions, definition);
+        }
+    }
+
+    /// Removes the finalizer of a definition that is going and has no objects left.
+    fn release_definition(&mut self, storage: &str) {
+        let definitions =
+            crate::kind::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+        let Some(stored) = self.stored(definitions, "", storage) else { return };
+        let left = self.state.store.table(storage).is_some_and(|table| table.range("").next().is_some());
+        if left || !is_terminating(&stored.object()) {
+            return;
+        }
+        let mut definition = Value::clone(&stored.object());
+        let kept: Vec<Value> = object::finalizers(&definition)
+            .into_iter()
+            .filter(|finalizer| *finalizer != CLEANUP)
+            .map(Value::from)
+            .collect();
+        set_meta(&mut definition, "finalizers", (!kept.is_empty()).then_some(Value::Array(kept)));
+        self.settle(definitions, &stored, definition);
+    }
+
+    /// After an object is gone: a definition's kinds are no longer served; the last object of one that is going
+    /// lets it go.
+    pub(crate) fn removed_definition(&mut self, kind: &Arc<Kind>, version: &Version) {
+        if is_definition(kind) {
+            self.state.documents = Documents::default();
+            let storage = meta(&version.object(), "name").to_owned();
+            self.serve(&storage, Vec::new());
+            self.state.store.close(&storage);
+        } else if kind.is_custom() {
+            self.release_definition(&kind.storage);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Kinds: built-in and custom ones, their types and defaults, and how their objects are merged.
+
+pub(crate) mod autoscaler;
+pub(crate) mod builtin;
+pub(crate) mod cel;
+pub(crate) mod custom;
+pub(crate) mod defaults;
+pub(crate) mod events;
+pub(crate) mod kinds;
+pub(crate) mod merge_schema;
+pub(crate) mod merge_schema_data;
+pub(crate) mod object;
+pub(crate) mod pattern;
+pub(crate) mod quantity;
+pub(crate) mod types;

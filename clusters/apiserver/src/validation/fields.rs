@@ -1,0 +1,166 @@
+//! Fields that a kind does not have, and values of the wrong type, in what clients send.
+
+use serde_json::{Value, json};
+
+use crate::http::failure::{Cause, Failure};
+use crate::kind::kinds::Kind;
+use crate::kind::types::{self, Problem};
+
+/// What is done about unknown fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+impl Mode {
+    /// Reads the query parameter; not given, it is to warn. `options` is the kind it is told of.
+    ///
+    /// # Errors
+    /// Invalid where it has another value.
+    pub(crate) fn read(value: &str, options: &str) -> Result<Self, Failure> {
+        match value {
+            "Ignore" => Ok(Self::Ignore),
+            "" | "Warn" => Ok(Self::Warn),
+            "Strict" => Ok(Self::Strict),
+            other => {
+                let allowed = ["Ignore", "Strict", "Warn"];
+                Err(Failure::invalid_options(
+                    options,
+                    &Cause::unsupported("fieldValidation", &other.into(), &allowed),
+                ))
+            }
+        }
+    }
+}
+
+/// Drops the unknown fields of an object, and tells of each.
+///
+/// # Errors
+/// A bad request where a value has the wrong type.
+pub(crate) fn unknown_fields(
+    kind: &Kind,
+    subresource: &str,
+    object: &mut Value,
+) -> Result<Vec<String>, Failure> {
+    let unknown =
+        unknown_paths(kind, subresource, object, &Value::Null).map_err(|problem| unfit(kind, &problem))?;
+    Ok(told(&unknown))
+}
+
+/// The answer to an object with a value of the wrong type.
+pub(crate) fn unfit(kind: &Kind, problem: &Problem) -> Failure {
+    let (kind, version, why) = (&kind.kind, &kind.version, &problem.decoding);
+    Failure::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+}
+
+/// As [`unknown_fields`] of what `old` has become, for who tells of a wrong type in another way.
+///
+/// # Errors
+/// Where a value has the wrong type.
+pub(crate) fn read(
+    kind: &Kind,
+    subresource: &str,
+    object: &mut Value,
+    old: &Value,
+) -> Result<Vec<String>, Problem> {
+    Ok(told(&unknown_paths(kind, subresource, object, old)?))
+}
+
+fn told(unknown: &[String]) -> Vec<String> {
+    unknown.iter().map(|path| format!("unknown field {path:?}")).collect()
+}
+
+/// Drops the unknown fields of an object; their paths come back. What `old` has as well, if it is of a built-in kind, has been
+/// read before.
+///
+/// # Errors
+/// Where a value has the wrong type.
+pub(crate) fn unknown_paths(
+    kind: &Kind,
+    subresource: &str,
+    object: &mut Value,
+    old: &Value,
+) -> Result<Vec<String>, Problem> {
+    if subresource == "status" && !kind.is_custom() {
+        // The rest is put back anyway, and status writes are the most frequent of all.
+        let mut part = json!({"status": object.get_mut("status").map(Value::take)});
+        let told = unknown_paths(kind, "", &mut part, old)?;
+        if let Some(status) = part.get_mut("status") {
+            object["status"] = status.take();
+        }
+        return Ok(told);
+    }
+    let mut unknown = Vec::new();
+    match (&kind.schema, types::find(&kind.group, &kind.version, &kind.kind)) {
+        (Some(schema), _) => schema.root.prune_object(object, &mut String::new(), &mut unknown),
+        (None, Some(of)) => unknown = types::check_changed(of, object, old)?,
+        (None, None) => {}
+    }
+    Ok(unknown)
+}
+
+/// What Go says of metadata of the wrong type, which the rest of the server relies on.
+pub(crate) fn metadata_problem(kind: &Kind, object: &Value) -> Option<Problem> {
+    if kind.is_custom() {
+        // Custom objects are maps, of which only the metadata has a type.
+        let of = types::find("meta", "v1", "ObjectMeta")?;
+        return types::check(of, &mut object["metadata"].clone()).err();
+    }
+    let of = types::find(&kind.group, &kind.version, &kind.kind)?;
+    types::check(of, &mut object.clone()).err()
+}
+
+/// What is done about what a strict reader tells: the warnings come back.
+///
+/// # Errors
+/// A bad request where it is refused.
+pub(crate) fn judge(kind: &Kind, mode: Mode, told: Vec<String>) -> Result<Vec<String>, Failure> {
+    match mode {
+        _ if told.is_empty() => Ok(told),
+        Mode::Ignore => Ok(Vec::new()),
+        Mode::Warn => Ok(told),
+        Mode::Strict => {
+            let (kind, version, told) = (&kind.kind, &kind.version, strict_message(told));
+            Err(Failure::bad_request(format!(
+                "{kind} in version {version:?} cannot be handled as a {kind}: {told}"
+            )))
+        }
+    }
+}
+
+/// All that a strict reader tells, as one message.
+pub(crate) fn strict_message(told: Vec<String>) -> String {
+    let (keys, fields): (Vec<_>, Vec<_>) = told.into_iter().partition(|told| told.starts_with("line "));
+    // What YAML gives twice is told in the form of its own reader.
+    let keys = keys.into_iter().map(|key| format!("yaml: unmarshal errors:\n  {key}"));
+    format!("strict decoding error: {}", keys.chain(fields).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::builtin::builtin;
+
+    #[test]
+    fn unknown_fields_of_built_in_kinds_are_dropped_and_told() {
+        let kind = builtin("apps", "v1", "deployments");
+        let mut object = json!({"spec": {"replicas": 1, "junk": 2, "template": {"spec": {"containers":
+            [{"name": "a", "imagee": "x"}]}}}});
+        let warnings = judge(kind, Mode::Warn, unknown_fields(kind, "", &mut object).unwrap()).unwrap();
+        let expected =
+            [r#"unknown field "spec.junk""#, r#"unknown field "spec.template.spec.containers[0].imagee""#];
+        assert_eq!(warnings, expected);
+        assert_eq!(
+            object,
+            json!({"spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "a"}]}}}})
+        );
+        let mut pod = json!({"spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": 2}}}]}});
+        assert!(unknown_fields(builtin("", "v1", "pods"), "", &mut pod).unwrap().is_empty());
+        assert_eq!(pod["spec"]["containers"][0]["resources"]["limits"]["cpu"], "2");
+        let junk = unknown_fields(kind, "", &mut json!({"junk": 1})).unwrap();
+        assert!(judge(kind, Mode::Strict, junk).is_err());
+        assert!(unknown_fields(kind, "", &mut json!({"spec": {"replicas": "two"}})).is_err());
+    }
+}

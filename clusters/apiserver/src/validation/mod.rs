@@ -1,0 +1,5 @@
+//! What objects may hold: metadata, fields that exist, and the rules of built-in kinds.
+
+pub(crate) mod builtin;
+pub(crate) mod fields;
+pub(crate) mod metadata;

@@ -1,0 +1,176 @@
+//! Putting a write before the webhooks that are for it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::consultation::Consultation;
+use super::hook::Hook;
+use super::review::{self, Verdict};
+use super::subject::Subject;
+use crate::endpoint::patch;
+use crate::http::failure::Failure;
+use crate::kind::object::check_shape;
+use crate::server::State;
+use crate::write::writer::Writer;
+
+/// A write stops here: what it needs to know is being asked. No client is ever told.
+fn waiting() -> Failure {
+    Failure::internal("waiting for admission webhooks")
+}
+
+impl Writer<'_> {
+    /// Asks the webhooks that may change an object, one after the other; what they changed it to, if they did.
+    ///
+    /// # Errors
+    /// A denial, a call that failed and may not be ignored, or that webhooks have to be asked first.
+    pub(crate) fn consult_mutating(&mut self, subject: Subject<'_>) -> Result<Option<Value>, Failure> {
+        let Some(consultation) = self.consultation.as_deref_mut().filter(|_| !subject.is_exempt()) else {
+            return Ok(None);
+        };
+        let webhooks = consultation.webhooks.clone();
+        let mut object = subject.object.cloned();
+        let mut before: Vec<&Arc<Hook>> = Vec::new();
+        let mut again: Vec<&Arc<Hook>> = Vec::new();
+        for hook in &webhooks.mutating {
+            let patched = mutate(self.state, consultation, hook, &subject, &mut object)?;
+            if patched == Some(true) {
+                again.extend(
+                    before
+                        .iter()
+                        .filter(|hook| !again.iter().any(|one| one.id == hook.id))
+                        .copied()
+                        .collect::<Vec<_>>(),
+                );
+            }
+            if patched.is_some() && hook.reinvoked {
+                before.push(hook);
+            }
+        }
+        // Those that asked for it see what others changed behind them.
+        for hook in webhooks.mutating.iter().filter(|hook| again.iter().any(|one| one.id == hook.id)) {
+            mutate(self.state, consultation, hook, &subject, &mut object)?;
+        }
+        Ok(object.filter(|object| Some(object) != subject.object))
+    }
+
+    /// Asks the webhooks that may refuse a write, all at once.
+    ///
+    /// # Errors
+    /// As those of the other webhooks.
+    pub(crate) fn consult_validating(&mut self, subject: Subject<'_>) -> Result<(), Failure> {
+        let Some(consultation) = self.consultation.as_deref_mut().filter(|_| !subject.is_exempt()) else {
+            return Ok(());
+        };
+        let webhooks = consultation.webhooks.clone();
+        let mut failures = Vec::new();
+        let mut open = false;
+        for hook in &webhooks.validating {
+            match consult(self.state, consultation, hook, &subject, false)? {
+                Consulted::NotAsked => {}
+                Consulted::Waiting => open = true,
+                Consulted::Said(verdict) => {
+                    consultation.warnings.extend(verdict.warnings);
+                    failures.extend(verdict.denial);
+                }
+            }
+        }
+        if open {
+            return Err(waiting());
+        }
+        failures.into_iter().next().map_or(Ok(()), Err)
+    }
+}
+
+/// What came of putting a write before a webhook.
+enum Consulted {
+    /// The webhook is not for it, or could not be reached and need not be.
+    NotAsked,
+    /// It has to be asked first.
+    Waiting,
+    Said(Verdict),
+}
+
+fn consult(
+    state: &State,
+    consultation: &mut Consultation,
+    hook: &Arc<Hook>,
+    subject: &Subject<'_>,
+    mutating: bool,
+) -> Result<Consulted, Failure> {
+    let webhooks = consultation.webhooks.clone();
+    let Some(seen) = subject.seen_by(hook, &webhooks, state, &consultation.user)? else {
+        return Ok(Consulted::NotAsked);
+    };
+    if subject.dry_run && hook.has_side_effects {
+        let name = &hook.name;
+        return Err(Failure::bad_request(format!("admission webhook {name:?} does not support dry run")));
+    }
+    let about = review::request(subject, &seen, &consultation.user, &consultation.options);
+    let Some((asked, answer)) = consultation.answer(hook, &about) else {
+        let may = consultation.ask(hook, about);
+        return if may {
+            Ok(Consulted::Waiting)
+        } else {
+            Err(Failure::modified(subject.kind, subject.name()))
+        };
+    };
+    let verdict = match answer {
+        Ok(answer) => review::verdict(hook, mutating, asked, answer),
+        Err(error) => Err(error.to_owned()),
+    };
+    match verdict {
+        Ok(verdict) => Ok(Consulted::Said(verdict)),
+        Err(_) if !hook.fails_closed => Ok(Consulted::NotAsked),
+        Err(error) => {
+            Err(Failure::internal_error(&format!("failed calling webhook {:?}: {error}", hook.name)))
+        }
+    }
+}
+
+/// Puts `object` before a webhook that may change it. Says whether it did; `None` where it was not asked.
+fn mutate(
+    state: &State,
+    consultation: &mut Consultation,
+    hook: &Arc<Hook>,
+    subject: &Subject<'_>,
+    object: &mut Option<Value>,
+) -> Result<Option<bool>, Failure> {
+    let present = Subject { object: object.as_ref(), ..*subject };
+    let verdict = match consult(state, consultation, hook, &present, true)? {
+        Consulted::NotAsked => return Ok(None),
+        Consulted::Waiting => return Err(waiting()),
+        Consulted::Said(verdict) => verdict,
+    };
+    consultation.warnings.extend(verdict.warnings);
+    if let Some(denial) = verdict.denial {
+        return Err(denial);
+    }
+    if verdict.patch.is_empty() {
+        return Ok(Some(false));
+    }
+    let operations: json_patch::Patch = match serde_json::from_slice(&verdict.patch) {
+        Ok(operations) => operations,
+        Err(_) if !hook.fails_closed => return Ok(Some(false)),
+        Err(error) => {
+            let name = &hook.name;
+            return Err(Failure::internal_error(&format!(
+                "failed calling webhook {name:?}: received undecodable patch in webhook response: {error}"
+            )));
+        }
+    };
+    if operations.0.is_empty() {
+        return Ok(Some(false));
+    }
+    let Some(object) = object else {
+        return Err(Failure::internal_error(&format!(
+            "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
+            hook.name
+        )));
+    };
+    let before = object.clone();
+    patch::apply_json(&operations, object).map_err(|error| Failure::internal_error(&error))?;
+    check_shape(object)?;
+    subject.kind.normalize(object);
+    Ok(Some(*object != before))
+}

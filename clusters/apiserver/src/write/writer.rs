@@ -1,0 +1,220 @@
+//! What all writes share: the locked state, admission, and what follows a write.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::auth::User;
+use crate::endpoint::selector;
+use crate::http::failure::{Cause, Failure};
+use crate::kind::custom;
+use crate::kind::defaults::empty_form;
+use crate::kind::kinds::Kind;
+use crate::kind::object::{self, is_terminating, meta};
+use crate::server::{Inner, State};
+use crate::store::{self, Version};
+use crate::validation::metadata;
+use crate::write::gc;
+use crate::write::managed_fields::{Tracking, track};
+use crate::write::update::Change;
+use crate::write::webhook::{Consultation, Subject, Webhooks};
+
+/// A write in progress. The state is locked for as long as it lives.
+pub(crate) struct Writer<'a> {
+    pub server: &'a Inner,
+    pub state: &'a mut State,
+    /// Who writes, where that decides what may be written.
+    pub user: Option<&'a User>,
+    /// What webhooks say of the write, where there are any to be asked.
+    pub consultation: Option<&'a mut Consultation>,
+    /// What the client is to be warned of.
+    pub warnings: Vec<String>,
+    effects: VecDeque<Effect>,
+}
+
+/// A write from which more may follow.
+struct Effect {
+    kind: Arc<Kind>,
+    version: Arc<Version>,
+    removed: bool,
+}
+
+/// An object that is to be created.
+pub(crate) struct NewObject<'a> {
+    pub kind: &'a Arc<Kind>,
+    /// The namespace of the path.
+    pub namespace: &'a str,
+    /// The name of the path, where it has one (a PUT or an apply that creates).
+    pub name: &'a str,
+    pub object: Value,
+    pub dry_run: bool,
+    pub manager: Manager<'a>,
+}
+
+/// Who writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manager<'a> {
+    /// The name that fields are owned under.
+    pub name: &'a str,
+    /// The object already says who owns what, as one that was applied does.
+    pub tracked: bool,
+}
+
+/// What a write came to.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// This version is stored, by this write or, where it changed nothing, by an earlier one.
+    Stored(Arc<Version>),
+    /// The object as it would be or would have been stored.
+    Shown(Value),
+}
+
+impl Written {
+    /// The object that the client is answered with, as it is stored.
+    pub(crate) fn object(&self) -> Arc<Value> {
+        match self {
+            Self::Stored(version) => version.object(),
+            Self::Shown(object) => Arc::new(object.clone()),
+        }
+    }
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(server: &'a Inner, state: &'a mut State) -> Self {
+        Self { server, state, user: None, consultation: None, warnings: Vec::new(), effects: VecDeque::new() }
+    }
+
+    /// Does what follows from the writes so far, and from what that writes in turn.
+    pub(crate) fn finish(&mut self) {
+        // What the server does by itself is not put before webhooks.
+        self.consultation = None;
+        while let Some(Effect { kind, version, removed }) = self.effects.pop_front() {
+            let namespaces = kind.is_core("namespaces");
+            if removed {
+                self.removed_definition(&kind, &version);
+                self.collect_removed(&version);
+                self.finalize_namespace(meta(&version.object(), "namespace"));
+            } else {
+                self.collect_stored(&kind, &version);
+                self.marked_definition(&kind, &version);
+                if namespaces {
+                    self.empty_namespace(meta(&version.object(), "name"));
+                }
+            }
+            self.provision(&kind, &version.object(), removed);
+        }
+    }
+
+    /// The stored version of an object.
+    pub(crate) fn stored(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Arc<Version>> {
+        self.stored_at(kind, &store::key(namespace, name))
+    }
+
+    /// Notes in a new object who set its fields.
+    pub(crate) fn track_create(&self, kind: &Kind, manager: &Manager<'_>, object: &mut Value) {
+        if self.server.tracks_updates {
+            let now = object::time(self.now());
+            let tracking =
+                Tracking { kind, manager: manager.name, subresource: "", now: &now, all_writes: true };
+            track(&tracking, &empty_form(kind), object);
+        }
+    }
+
+    /// Notes in an object who set what changed in it. An object of which nothing is known stays so until it is
+    /// applied.
+    pub(crate) fn track_update(&self, change: &Change<'_>, old: &Value, object: &mut Value) {
+        if change.manager.tracked || !object["metadata"]["managedFields"].is_array() {
+            return;
+        }
+        let now = object::time(self.now());
+        let Change { kind, subresource, .. } = *change;
+        let all_writes = self.server.tracks_updates;
+        let tracking = Tracking { kind, manager: change.manager.name, subresource, now: &now, all_writes };
+        track(&tracking, old, object);
+    }
+
+    /// Asks the admission function and the webhooks that may change an object; what they changed it to, if they did.
+    pub(crate) fn admit(&mut self, subject: Subject<'_>) -> Result<Option<Value>, Failure> {
+        let admission = self.server.admission.as_ref().filter(|_| subject.subresource != "status");
+        let Some(admission) = admission else {
+            return self.consult_mutating(subject);
+        };
+        let changed = admission(&subject.in_process()).map_err(|message| Failure::denied(&message))?;
+        changed.as_ref().map_or(Ok(()), object::check_shape)?;
+        let patched =
+            self.consult_mutating(Subject { object: changed.as_ref().or(subject.object), ..subject })?;
+        Ok(patched.or(changed))
+    }
+
+    /// What the rules of its kind say of an object; what they only warn of is noted.
+    pub(crate) fn check_object(&mut self, kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+        let Some(schema) = &kind.schema else { return metadata::object(kind, object, old) };
+        let found = custom::check_object(kind, schema, object, old);
+        self.warnings.extend(found.warnings);
+        found.causes
+    }
+
+    /// The time of the write.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.consultation.as_ref().map_or_else(|| self.server.clock.now(), |consultation| consultation.now)
+    }
+
+    /// Reads the webhooks anew where they may have changed.
+    fn configured(&mut self, kind: &Kind) {
+        if kind.group == "admissionregistration.k8s.io" {
+            let stored = |plural: &str| -> Vec<Arc<Value>> {
+                let kind = crate::kind::builtin::builtin("admissionregistration.k8s.io", "v1", plural);
+                let table = self.state.store.table(&kind.storage).into_iter();
+                table.flat_map(|table| table.range("")).map(|(_, version)| version.object()).collect()
+            };
+            let mutating = stored("mutatingwebhookconfigurations");
+            let hooks = Webhooks::read(&mutating, &stored("validatingwebhookconfigurations"));
+            self.state.webhooks = Arc::new(hooks);
+        }
+    }
+
+    /// Stores an object. What follows is done by [`Writer::finish`].
+    pub(crate) fn put(&mut self, kind: &Arc<Kind>, object: Value) -> Arc<Version> {
+        let object = kind.to_stored(object);
+        let key = store::object_key(&object);
+        let before = self.stored_at(kind, &key).map(|version| version.object());
+        let before = before.as_deref();
+        let owned = |object: &Value| gc::references(object).next().is_some();
+        if owned(&object) || before.is_some_and(owned) {
+            self.state.dependents.update(&kind.storage, &key, before, Some(&object));
+        }
+        let fields = selector::field_values(kind, &object);
+        if kind.is_core("services") {
+            self.state.allocated.update(before, Some(&object));
+        }
+        let matters = owned(&object) || is_terminating(&object) || self.provisions(kind);
+        self.forget_grants(kind);
+        let version = self.state.store.put(&kind.storage, &key, object, fields);
+        self.stored_definition(kind, &version, before);
+        self.configured(kind);
+        if matters {
+            self.effects.push_back(Effect { kind: kind.clone(), version: version.clone(), removed: false });
+        }
+        version
+    }
+
+    /// Removes an object; its last state comes back. What follows is done by [`Writer::finish`].
+    pub(crate) fn remove(&mut self, kind: &Arc<Kind>, namespace: &str, name: &str) -> Option<Arc<Version>> {
+        let key = store::key(namespace, name);
+        let version = self.state.store.remove(&kind.storage, &key)?;
+        self.state.dependents.update(&kind.storage, &key, Some(&version.object()), None);
+        self.forget_grants(kind);
+        if kind.is_core("services") {
+            self.state.allocated.update(Some(&version.object()), None);
+        }
+        self.configured(kind);
+        self.effects.push_back(Effect { kind: kind.clone(), version: version.clone(), removed: true });
+        Some(version)
+    }
+
+    fn stored_at(&self, kind: &Kind, key: &str) -> Option<Arc<Version>> {
+        self.state.store.load(&kind.storage, key).cloned()
+    }
+}
