@@ -41,11 +41,12 @@
 //! to `capsize-clusters`.
 
 mod auth;
+mod builder;
 mod endpoint;
-mod face;
 mod http;
 mod kind;
 mod server;
+mod state;
 mod store;
 mod validation;
 mod write;
@@ -60,8 +61,9 @@ pub use self::http::respond::{ApiBody, ListBody};
 pub use self::http::serve::{Authority, Identity, Keys, Limits, ListenError, Listener, Listening};
 pub use self::http::service::ApiService;
 pub use auth::User;
-pub use face::Server;
+pub use builder::{Builder, InstallError, Server};
 pub use kind::quantity::Quantity;
-pub use server::{Admission, AdmissionRequest, ApiServer, Builder, InstallError, Stopped};
+pub use server::Stopped;
+pub use state::{Admission, AdmissionRequest, ApiServer};
 pub use store::backup::{Backup, RESTORED};
 pub use write::webhook::{WebhookCall, WebhookTransport};

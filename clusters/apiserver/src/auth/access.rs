@@ -3,9 +3,6 @@
 //!
 //! Where nothing is asked, a request costs a look at the names of its headers.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use http::header::{AUTHORIZATION, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -13,61 +10,16 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use super::account::holder;
 use super::attributes::Attributes;
 use super::certificate;
-use super::grants::{Decision, Grants};
+use super::granted::grants;
+use super::grants::Decision;
 use super::impersonate;
-use super::token::Issuer;
+use super::settings::locked;
 use super::user::User;
+use crate::builder::Builder;
 use crate::http::client_certificate::ClientCertificate;
 use crate::http::failure::Failure;
 use crate::http::respond::{self, ApiBody};
-use crate::server::{ApiServer, Builder, Inner, State};
-
-/// What a server asks of those who send requests.
-#[derive(Debug)]
-pub(crate) struct Access {
-    /// Whether requests have to say who they are from.
-    pub authenticates: bool,
-    /// Whether roles and bindings decide, rather than everybody being let in.
-    pub rbac: bool,
-    /// Whether requests without credentials are let in as nobody in particular; as real servers do where not said.
-    pub anonymous: Option<bool>,
-    pub tokens: Mutex<BTreeMap<String, User>>,
-    pub issuer: Issuer,
-    /// Whether what controllers do for service accounts is done.
-    pub service_accounts: bool,
-    /// The certificate that clients trust the server by, as PEM.
-    pub certificate_authority: Mutex<String>,
-}
-
-/// How access is set up before the server is built.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
-    authenticates: bool,
-    rbac: bool,
-    anonymous: Option<bool>,
-    tokens: BTreeMap<String, User>,
-    issuer: Option<String>,
-    service_accounts: bool,
-    certificate_authority: String,
-}
-
-impl Settings {
-    /// The settings, with keys that are made from `chance`.
-    pub(crate) fn finish(self, mut chance: capsize_clock::Stream) -> Access {
-        // Another stream of the same seed: who never signs anything draws what they always drew.
-        chance.set_stream(1);
-        let issuer = self.issuer.unwrap_or_else(|| "https://127.0.0.1".into());
-        Access {
-            authenticates: self.authenticates,
-            rbac: self.rbac,
-            anonymous: self.anonymous,
-            tokens: Mutex::new(self.tokens),
-            issuer: Issuer::new(issuer, chance),
-            service_accounts: self.service_accounts,
-            certificate_authority: Mutex::new(self.certificate_authority),
-        }
-    }
-}
+use crate::state::{ApiServer, Inner, State};
 
 impl Builder {
     /// Takes `token` as the bearer token of `user`, and turns authentication on: requests without credentials that the
@@ -118,11 +70,6 @@ impl Builder {
         self.access.certificate_authority = pem.into();
         self
     }
-}
-
-/// What is behind a lock, which nobody holds while they wait.
-pub(super) fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ApiServer {
@@ -239,16 +186,6 @@ pub(crate) fn decide(inner: &Inner, state: &mut State, user: &User, asked: &Attr
         return Decision { allowed: true, reason: String::new() };
     }
     grants(state).decide(user, asked)
-}
-
-/// The grants of the cluster, read again where a role or a binding was written since they were last.
-pub(crate) fn grants(state: &mut State) -> Arc<Grants> {
-    if let Some(grants) = &state.grants {
-        return grants.clone();
-    }
-    let grants = Arc::new(Grants::read(state));
-    state.grants = Some(grants.clone());
-    grants
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::token::LEGACY_ISSUER;
 use super::user::User;
 use crate::kind::builtin::builtin;
 use crate::kind::object::meta;
-use crate::server::{Inner, State};
+use crate::state::{Inner, State};
 use crate::store;
 
 /// How far clocks may be apart: a token holds for that much longer, and so does one whose account was just deleted.

@@ -21,7 +21,7 @@ impl Writer<'_> {
     /// Writes the rules of the roles that are made of others anew, where they have changed.
     pub(crate) fn aggregate_roles(&mut self) {
         let kind = cluster_roles();
-        let roles = objects(self.state, "clusterroles");
+        let roles = objects(&self.state.store, "clusterroles");
         for role in roles.iter().filter(|role| role["aggregationRule"]["clusterRoleSelectors"].is_array()) {
             let rules = aggregated(role, &roles);
             if role["rules"].as_array().map_or(&[][..], Vec::as_slice) != rules {

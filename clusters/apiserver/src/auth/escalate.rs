@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::access::{decide, grants};
+use super::access::decide;
 use super::attributes::{Asked, Attributes};
+use super::granted::grants;
 use super::grants::{GROUP, read_rules, rules_of};
 use super::rule::{Rule, covers_resource, covers_url};
 use super::user::User;
@@ -45,7 +46,7 @@ impl Writer<'_> {
                 if self.may(&user, "bind", plural, namespace, role("name")) {
                     return Ok(());
                 }
-                match rules_of(self.state, role("kind"), role("name"), namespace) {
+                match rules_of(&self.state.store, role("kind"), role("name"), namespace) {
                     Ok(rules) => rules.as_ref().clone(),
                     Err(_) => {
                         let kind = self.state.kind(GROUP, "v1", plural).cloned();

@@ -12,8 +12,7 @@ use super::rule::Rule;
 use super::user::{User, account_name};
 use crate::kind::builtin::builtin;
 use crate::kind::object::meta;
-use crate::server::State;
-use crate::store;
+use crate::store::{self, Store};
 
 pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -52,23 +51,23 @@ struct Grant {
 
 impl Grants {
     /// Reads the bindings and the roles that they give.
-    pub(super) fn read(state: &State) -> Self {
+    pub(super) fn read(store: &Store) -> Self {
         let mut grants = Self::default();
         let mut count = 0;
         for kind in ["clusterrolebindings", "rolebindings"] {
-            for binding in objects(state, kind) {
-                grants.add(state, &binding, count);
+            for binding in objects(store, kind) {
+                grants.add(store, &binding, count);
                 count += 1;
             }
         }
         grants
     }
 
-    fn add(&mut self, state: &State, binding: &Value, index: usize) {
+    fn add(&mut self, store: &Store, binding: &Value, index: usize) {
         let (name, namespace) = (meta(binding, "name"), meta(binding, "namespace"));
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let role = &binding["roleRef"];
-        let rules = rules_of(state, &text(&role["kind"]), &text(&role["name"]), namespace);
+        let rules = rules_of(store, &text(&role["kind"]), &text(&role["name"]), namespace);
         let shown = match namespace {
             "" => format!("ClusterRoleBinding {name:?}"),
             namespace => format!("RoleBinding {:?}", format!("{name}/{namespace}")),
@@ -154,7 +153,7 @@ fn joined(problems: &BTreeSet<&str>) -> Option<String> {
 
 /// The rules of a role that a binding in `namespace` refers to.
 pub(super) fn rules_of(
-    state: &State,
+    store: &Store,
     kind: &str,
     name: &str,
     namespace: &str,
@@ -165,7 +164,7 @@ pub(super) fn rules_of(
         _ => return Err(format!("unsupported role reference kind: {kind:?}")),
     };
     let storage = &builtin(GROUP, "v1", plural).storage;
-    let role = state.store.get(storage, &store::key(namespace, name));
+    let role = store.get(storage, &store::key(namespace, name));
     let role = role.ok_or_else(|| format!("{}.{GROUP} {name:?} not found", kind.to_lowercase()))?;
     Ok(Arc::new(read_rules(&role.object())))
 }
@@ -176,8 +175,8 @@ pub(super) fn read_rules(role: &Value) -> Vec<Rule> {
 }
 
 /// All objects of a kind of this group, by namespace and name.
-pub(super) fn objects(state: &State, plural: &str) -> Vec<Value> {
-    let table = state.store.table(&builtin(GROUP, "v1", plural).storage);
+pub(super) fn objects(store: &Store, plural: &str) -> Vec<Value> {
+    let table = store.table(&builtin(GROUP, "v1", plural).storage);
     table
         .into_iter()
         .flat_map(|table| table.range(""))

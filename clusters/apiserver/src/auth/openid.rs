@@ -5,7 +5,7 @@ use http::{HeaderValue, Method, Response, StatusCode};
 
 use crate::http::failure::Failure;
 use crate::http::respond::{self, ApiBody};
-use crate::server::ApiServer;
+use crate::state::ApiServer;
 
 /// Answers a request for one of the two documents; `None` for any other path.
 pub(crate) fn openid(

@@ -7,14 +7,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use super::access::locked;
 use super::account::stored;
+use super::settings::locked;
 use super::token::LEGACY_ISSUER;
 use super::user::account_name;
 use crate::kind::builtin::builtin;
 use crate::kind::kinds::Kind;
 use crate::kind::object::{is_terminating, meta, set_meta};
-use crate::server::ApiServer;
+use crate::state::ApiServer;
 use crate::store;
 use crate::write::delete::DeleteOptions;
 use crate::write::writer::{Manager, NewObject, Writer};

@@ -8,13 +8,13 @@ use super::account::stored;
 use super::user::account_name;
 use crate::endpoint::access_review::{TOKEN_REQUEST, noted};
 use crate::http::body;
+use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};
 use crate::http::respond::{self, ApiBody};
-use crate::http::service::Call;
 use crate::kind::builtin::builtin;
 use crate::kind::kinds::Kind;
 use crate::kind::object::{self, meta, set_meta};
-use crate::server::{Inner, State};
+use crate::state::{Inner, State};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";

@@ -7,12 +7,12 @@ use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::auth::{self, Asked, Attributes, User};
-use crate::endpoint::change;
+use crate::endpoint::manager::manager;
 use crate::http::body;
+use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};
 use crate::http::request::ResourcePath;
 use crate::http::respond::{self, ApiBody};
-use crate::http::service::Call;
 use crate::kind::kinds::{Kind, Traits};
 use crate::kind::object::{self, child, meta, set_meta};
 use crate::write::managed_fields::{Tracking, track};
@@ -132,7 +132,7 @@ pub(crate) fn noted(
     empty: &Value,
     object: &mut Value,
 ) -> Result<(), Failure> {
-    let manager = change::manager(call, "CreateOptions")?;
+    let manager = manager(call, "CreateOptions")?;
     let inner = &call.server.inner;
     set_meta(object, "managedFields", None);
     if inner.tracks_updates {

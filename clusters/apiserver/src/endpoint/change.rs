@@ -1,18 +1,19 @@
 //! The writing endpoints: bodies and queries in, answers out. What a write does is in `create`, `update`, `delete`.
 
-use http::{Method, Response, StatusCode, header};
+use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::auth;
 use crate::endpoint::continuation::Continuation;
+use crate::endpoint::manager::manager;
 use crate::endpoint::patch;
 use crate::endpoint::pods;
 use crate::endpoint::scale;
 use crate::endpoint::selector::Selector;
 use crate::http::body;
+use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};
 use crate::http::respond::{self, ApiBody};
-use crate::http::service::Call;
 use crate::kind::kinds::Kind;
 use crate::kind::object;
 use crate::store;
@@ -20,7 +21,8 @@ use crate::validation::builtin;
 use crate::validation::fields::Mode;
 use crate::validation::metadata;
 use crate::write::delete::{DeleteOptions, Deleted};
-use crate::write::update::{Change, check_name};
+use crate::write::update::check_name;
+use crate::write::writer::Change;
 use crate::write::writer::{Manager, NewObject, Written};
 
 /// POST to a collection.
@@ -87,27 +89,6 @@ pub(crate) fn patch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         None => writer.update(&change, compute),
     })?;
     Ok(respond::with_warnings(written.answer(StatusCode::OK, &call.kind), &warnings))
-}
-
-/// The name that the fields of a write are owned under: as the client says, or the first part of its user agent.
-pub(crate) fn manager(call: &Call<'_>, options: &str) -> Result<String, Failure> {
-    const LONGEST: usize = 128;
-    let given = call.query.get("fieldManager");
-    if given.len() > LONGEST {
-        let message = format!("Too long: may not be more than {LONGEST} bytes");
-        return Err(Failure::invalid_options(
-            options,
-            &Cause::new("FieldValueTooLong", "fieldManager", message),
-        ));
-    }
-    if let Some((at, control)) = given.char_indices().find(|(_, c)| c.is_control()) {
-        let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(control));
-        let cause = Cause::invalid("fieldManager", &given.into(), &detail);
-        return Err(Failure::invalid_options(options, &cause));
-    }
-    let agent = call.parts.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-    let agent = agent.and_then(|agent| agent.split('/').next()).unwrap_or("unknown");
-    Ok(if given.is_empty() { agent.chars().take(LONGEST).collect() } else { given.to_owned() })
 }
 
 fn change<'a>(call: &'a Call<'_>, dry_run: bool, wants_version: bool, manager: &'a str) -> Change<'a> {

@@ -7,6 +7,7 @@ pub(crate) mod discovery;
 pub(crate) mod health;
 pub(crate) mod key_range;
 pub(crate) mod list_options;
+pub(crate) mod manager;
 pub(crate) mod metrics;
 pub(crate) mod openapi;
 pub(crate) mod patch;

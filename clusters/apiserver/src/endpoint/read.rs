@@ -10,10 +10,10 @@ use crate::endpoint::continuation::Continuation;
 use crate::endpoint::key_range::Scope;
 use crate::endpoint::list_options::{ListOptions, Wanted, revision};
 use crate::endpoint::selector::Selector;
+use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::long_list::LongList;
 use crate::http::respond::{self, ApiBody, TypeFields};
-use crate::http::service::Call;
 use crate::kind::kinds::Kind;
 use crate::store::{self, Version};
 

@@ -3,16 +3,17 @@
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::change;
+use crate::endpoint::manager::manager;
 use crate::endpoint::patch;
 use crate::http::body;
+use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};
 use crate::http::respond::{self, ApiBody};
-use crate::http::service::Call;
 use crate::kind::kinds::ScalePaths;
 use crate::kind::object::{check_shape, child, meta};
 use crate::store;
-use crate::write::update::{Change, check_name};
+use crate::write::update::check_name;
+use crate::write::writer::Change;
 use crate::write::writer::Manager;
 
 fn at<'a>(object: &'a Value, path: &[String]) -> Option<&'a Value> {
@@ -74,7 +75,7 @@ fn with_scale(object: &Value, scale: &Value, paths: &ScalePaths) -> Result<Value
 /// Answers requests on `/scale`.
 pub(crate) fn scale(call: &Call<'_>, paths: &ScalePaths) -> Result<Response<ApiBody>, Failure> {
     let kind = &call.kind;
-    let name = change::manager(call, "UpdateOptions")?;
+    let name = manager(call, "UpdateOptions")?;
     let change = Change {
         kind,
         namespace: &call.path.namespace,

@@ -1,6 +1,7 @@
 //! HTTP: requests and answers, their forms and limits, and the sockets that they come over.
 
 pub(crate) mod body;
+pub(crate) mod call;
 pub(crate) mod client_certificate;
 pub(crate) mod failure;
 pub(crate) mod long_list;

@@ -6,16 +6,17 @@ use bytes::{BufMut, Bytes, BytesMut};
 use futures::StreamExt as _;
 use http::Response;
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::endpoint::table::{Include, Tables};
+use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::negotiate::{Form, Shape};
 use crate::http::respond::{self, ApiBody};
-use crate::http::service::Call;
 use crate::kind::builtin::builtin;
 use crate::kind::kinds::Kind;
-use crate::server::ApiServer;
+use crate::kind::object::metadata_only;
+use crate::state::ApiServer;
 use crate::store;
 use crate::store::encoded::encode;
 
@@ -66,12 +67,6 @@ fn definition(server: &ApiServer, kind: &Kind) -> Option<Value> {
     let state = server.inner.state();
     kind.is_custom()
         .then(|| state.store.get(&definitions.storage, &key).map(|version| Value::clone(&version.object())))?
-}
-
-/// An object without all but its metadata, in that version of `meta.k8s.io`.
-pub(crate) fn metadata_only(object: &Value, version: &str) -> Value {
-    json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"),
-        "metadata": object.get("metadata").cloned().unwrap_or_else(|| Value::Object(Map::new()))})
 }
 
 impl Shaping {

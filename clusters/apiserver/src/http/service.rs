@@ -3,11 +3,11 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{Method, Request, Response, header, request::Parts};
+use http::{Method, Request, Response, request::Parts};
 use http_body::Body;
 use http_body_util::{BodyExt, Limited};
 
@@ -18,15 +18,14 @@ use crate::endpoint::discovery;
 use crate::endpoint::pods;
 use crate::endpoint::read;
 use crate::endpoint::watch;
+use crate::http::call::{Call, Onlooker};
 use crate::http::failure::Failure;
 use crate::http::negotiate;
 use crate::http::output_form;
-use crate::http::request::{Query, ResourcePath, Target, parse_path};
+use crate::http::request::{Query, Target, parse_path};
 use crate::http::respond::{self, ApiBody};
-use crate::kind::kinds::Kind;
-use crate::server::ApiServer;
+use crate::state::ApiServer;
 use crate::write::webhook::Consultation;
-use crate::write::writer::Writer;
 
 /// The largest body that is read, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -38,10 +37,6 @@ pub struct ApiService {
     outside: bool,
     onlooks: bool,
 }
-
-/// On a request whose watch does not end when the server is restored.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Onlooker;
 
 impl ApiService {
     pub(crate) fn new(server: ApiServer) -> Self {
@@ -99,34 +94,6 @@ where
             server.inner.metrics.answered(&parts.method, watches, answer.status());
             Ok(answer)
         })
-    }
-}
-
-/// One request on a resource, as its handlers see it.
-#[derive(Debug)]
-pub(crate) struct Call<'a> {
-    pub server: &'a ApiServer,
-    pub kind: Arc<Kind>,
-    pub path: ResourcePath,
-    pub query: Query,
-    pub parts: &'a Parts,
-    pub body: Bytes,
-    /// What a write leaves beside its answer.
-    pub aside: Mutex<Aside>,
-}
-
-/// What a write leaves beside its answer: what it has to ask webhooks, and what the client is warned of.
-#[derive(Debug, Default)]
-pub(crate) struct Aside {
-    consultation: Option<Consultation>,
-    warnings: Vec<String>,
-}
-
-impl Call<'_> {
-    /// The media type of the body, without its parameters.
-    pub(crate) fn content_type(&self) -> &str {
-        let value = self.parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        value.and_then(|value| value.split(';').next()).unwrap_or_default().trim()
     }
 }
 
@@ -202,41 +169,5 @@ async fn dispatch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         // Namespaces go one by one.
         Method::DELETE if !homeless && !call.kind.is_core("namespaces") => change::delete_collection(call),
         _ => Err(Failure::method_not_allowed()),
-    }
-}
-
-impl Call<'_> {
-    /// Runs `action` with the server's state locked.
-    pub(crate) fn writing<T>(&self, action: impl FnOnce(&mut Writer<'_>) -> T) -> T {
-        let mut state = self.server.inner.state();
-        let mut aside = self.aside();
-        if aside.consultation.is_none() && !state.webhooks.is_empty() {
-            let webhooks = state.webhooks.clone();
-            aside.consultation = Some(Consultation::of(self, webhooks, &mut state.chance));
-        }
-        let chance = aside.consultation.as_ref().map(|consultation| consultation.chance.clone());
-        let chance = chance.map(|chance| std::mem::replace(&mut state.chance, chance));
-        let mut writer = Writer::new(&self.server.inner, &mut state);
-        writer.user = self.parts.extensions.get();
-        writer.consultation = aside.consultation.as_mut();
-        let result = action(&mut writer);
-        writer.finish();
-        aside.warnings = writer.warnings;
-        if let Some(chance) = chance {
-            state.chance = chance;
-        }
-        result
-    }
-
-    fn aside(&self) -> MutexGuard<'_, Aside> {
-        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Aside {
-    fn warn(&self, answer: Response<ApiBody>) -> Response<ApiBody> {
-        let answer = respond::with_warnings(answer, &self.warnings);
-        let told = self.consultation.as_ref().map(|consultation| consultation.warnings.as_slice());
-        respond::with_warnings(answer, told.unwrap_or_default())
     }
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use rand::RngExt;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use capsize_clock::Stream;
 
@@ -68,6 +68,12 @@ pub(crate) fn text_length(value: &Value) -> usize {
             fields.iter().fold(1, |sum, (name, field)| sum + name.len() + text_length(field) + 4).max(2)
         }
     }
+}
+
+/// An object without all but its metadata, in that version of `meta.k8s.io`.
+pub(crate) fn metadata_only(object: &Value, version: &str) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"),
+        "metadata": object.get("metadata").cloned().unwrap_or_else(|| Value::Object(Map::new()))})
 }
 
 /// A text field of the metadata; empty where it is not set.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::endpoint::discovery::Documents;
 use crate::kind::kinds::Kind;
-use crate::server::{ApiServer, Inner, State};
+use crate::state::{ApiServer, Inner, State};
 use crate::store::Snapshot;
 use crate::write::allocate::Allocated;
-use crate::write::gc::Dependents;
+use crate::write::dependents::Dependents;
 use crate::write::webhook::Webhooks;
 
 /// The annotation of the bookmark that parts what an onlooker's watch tells of before the server was restored from what it

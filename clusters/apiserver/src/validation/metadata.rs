@@ -10,7 +10,6 @@ use crate::kind::kinds::Kind;
 use crate::kind::object::{FOREGROUND, ORPHAN, finalizers, is_terminating, meta};
 pub(crate) use crate::validation::builtin::text::{is_label, is_subdomain};
 use crate::validation::builtin::{self, At, text};
-use crate::write::create::nameless;
 use crate::write::webhook;
 
 /// The most bytes that the annotations of an object may have together.
@@ -84,6 +83,11 @@ fn names(kind: &Kind, object: &Value) -> Vec<Cause> {
         ),
     }
     causes
+}
+
+/// The cause told where an object has no name.
+pub(crate) fn nameless() -> Cause {
+    Cause::required("metadata.name", "name or generateName is required")
 }
 
 /// Why an object of a kind cannot have that name.

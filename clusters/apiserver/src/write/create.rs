@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::http::failure::{Cause, Failure};
+use crate::http::failure::Failure;
 use crate::kind::custom;
 use crate::kind::kinds::Kind;
 use crate::kind::object::{self, generated_name, is_terminating, meta, set_meta, uid};
@@ -148,9 +148,4 @@ fn prepare(kind: &Kind, object: &mut Value) {
         object.as_object_mut().map(|fields| fields.remove("status"));
     }
     kind.normalize(object);
-}
-
-/// The cause told where an object has no name.
-pub(crate) fn nameless() -> Cause {
-    Cause::required("metadata.name", "name or generateName is required")
 }

@@ -3,6 +3,7 @@
 pub(crate) mod allocate;
 pub(crate) mod create;
 pub(crate) mod delete;
+pub(crate) mod dependents;
 pub(crate) mod gc;
 pub(crate) mod managed_fields;
 pub(crate) mod namespace;

@@ -13,20 +13,7 @@ use crate::store::Version;
 use crate::validation::builtin;
 use crate::validation::metadata;
 use crate::write::webhook::Subject;
-use crate::write::writer::{Manager, Writer, Written};
-
-/// What is to be updated, and how.
-pub(crate) struct Change<'a> {
-    pub kind: &'a Arc<Kind>,
-    pub namespace: &'a str,
-    pub name: &'a str,
-    /// Empty for the main endpoint.
-    pub subresource: &'a str,
-    pub dry_run: bool,
-    /// Whether an object without a resource version is refused by kinds that want one. Patches never are.
-    pub wants_version: bool,
-    pub manager: Manager<'a>,
-}
+use crate::write::writer::{Change, Writer, Written};
 
 impl Writer<'_> {
     /// Updates an object to what `compute` makes of the stored one.

@@ -13,12 +13,11 @@ use crate::kind::custom;
 use crate::kind::defaults::empty_form;
 use crate::kind::kinds::Kind;
 use crate::kind::object::{self, is_terminating, meta};
-use crate::server::{Inner, State};
+use crate::state::{Inner, State};
 use crate::store::{self, Version};
 use crate::validation::metadata;
-use crate::write::gc;
+use crate::write::dependents;
 use crate::write::managed_fields::{Tracking, track};
-use crate::write::update::Change;
 use crate::write::webhook::{Consultation, Subject, Webhooks};
 
 /// A write in progress. The state is locked for as long as it lives.
@@ -50,6 +49,19 @@ pub(crate) struct NewObject<'a> {
     pub name: &'a str,
     pub object: Value,
     pub dry_run: bool,
+    pub manager: Manager<'a>,
+}
+
+/// What is to be updated, and how.
+pub(crate) struct Change<'a> {
+    pub kind: &'a Arc<Kind>,
+    pub namespace: &'a str,
+    pub name: &'a str,
+    /// Empty for the main endpoint.
+    pub subresource: &'a str,
+    pub dry_run: bool,
+    /// Whether an object without a resource version is refused by kinds that want one. Patches never are.
+    pub wants_version: bool,
     pub manager: Manager<'a>,
 }
 
@@ -181,7 +193,7 @@ impl<'a> Writer<'a> {
         let key = store::object_key(&object);
         let before = self.stored_at(kind, &key).map(|version| version.object());
         let before = before.as_deref();
-        let owned = |object: &Value| gc::references(object).next().is_some();
+        let owned = |object: &Value| dependents::references(object).next().is_some();
         if owned(&object) || before.is_some_and(owned) {
             self.state.dependents.update(&kind.storage, &key, before, Some(&object));
         }

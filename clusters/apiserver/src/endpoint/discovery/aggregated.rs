@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::{Map, Value, json};
 
+use super::documents::{Document, Documents};
 use super::groups::group_versions;
 use super::resources::{Resource, resources};
 use crate::http::negotiate::{self, Clause};
 use crate::http::respond::{self, ApiBody};
-use crate::server::State;
+use crate::state::State;
 use crate::store::encoded::encode;
 
 /// What a client asked for.
@@ -39,16 +39,6 @@ pub(super) fn wanted(parts: &Parts) -> Option<Wanted> {
         };
         Some(Wanted { version, no_peer: Clause::parameter(clause, "profile") == "nopeer" })
     })
-}
-
-/// The documents as they have been asked for: whether of the core group, and in which version.
-pub(crate) type Documents = Mutex<BTreeMap<(bool, &'static str), Document>>;
-
-/// A document, and by what tag it goes.
-#[derive(Debug)]
-pub(crate) struct Document {
-    text: Bytes,
-    tag: String,
 }
 
 /// Those of servers without custom kinds. Controllers of a fleet ask each member for them.

@@ -19,7 +19,7 @@ use crate::http::request::{Query, ResourcePath};
 use crate::http::respond::{self, ApiBody};
 use crate::kind::builtin::BUILTIN;
 use crate::kind::kinds::{Kind, api_version};
-use crate::server::{ApiServer, State};
+use crate::state::{ApiServer, State};
 use crate::store::encoded::encode;
 
 /// The media type of metrics.

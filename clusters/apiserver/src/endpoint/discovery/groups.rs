@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::endpoint::access_review::REVIEWS;
 use crate::kind::kinds::api_version;
-use crate::server::State;
+use crate::state::State;
 
 /// The built-in groups, most preferred first: the order of their priorities in the aggregation layer. Those of
 /// definitions come after them, by name.

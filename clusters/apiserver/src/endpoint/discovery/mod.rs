@@ -2,9 +2,10 @@
 
 mod aggregated;
 mod answer;
+mod documents;
 mod groups;
 mod resources;
 
-pub(crate) use aggregated::Documents;
 pub(crate) use answer::{answer, deprecation, unknown};
+pub(crate) use documents::Documents;
 pub(crate) use resources::{Resource, Subresource, built_in_resources, resources};

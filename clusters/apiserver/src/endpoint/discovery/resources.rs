@@ -8,7 +8,7 @@ use crate::endpoint::access_review::REVIEWS;
 use crate::kind::builtin::{BUILTIN, builtin};
 use crate::kind::kinds::Kind;
 use crate::kind::object::is_terminating;
-use crate::server::State;
+use crate::state::State;
 use crate::store;
 
 /// A resource as discovery describes it.

@@ -16,7 +16,7 @@ use crate::http::negotiate;
 use crate::http::request::Query;
 use crate::http::respond::{self, ApiBody, hash};
 use crate::kind::builtin::builtin;
-use crate::server::ApiServer;
+use crate::state::ApiServer;
 
 /// What kubectl calls the binary form of version 2, and what it is answered as.
 const BINARY: [&str; 2] = [

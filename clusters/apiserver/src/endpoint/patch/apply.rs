@@ -4,16 +4,16 @@ use http::{Response, StatusCode};
 use serde_json::Value;
 
 use crate::http::body;
+use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::respond::{self, ApiBody};
-use crate::http::service::Call;
 use crate::kind::kinds::Kind;
 use crate::kind::merge_schema::{ListForm, Shape};
 use crate::kind::object::{self, check_shape, meta, set_meta};
 use crate::validation::fields::{self, Mode};
 use crate::validation::metadata;
 use crate::write::managed_fields::{self, Tracking};
-use crate::write::update::Change;
+use crate::write::writer::Change;
 use crate::write::writer::{Manager, NewObject};
 
 /// Applies the configuration in the body; an object that is not there is created.

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::read::Patch;
 use crate::http::body;
+use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};
-use crate::http::service::Call;
 use crate::kind::kinds::Kind;
 use crate::kind::object::check_shape;
 use crate::kind::types::Problem;

@@ -22,7 +22,7 @@ use crate::store::{self, Version};
 use crate::validation::builtin;
 use crate::validation::fields;
 use crate::validation::metadata;
-use crate::write::update::Change;
+use crate::write::writer::Change;
 use crate::write::writer::Writer;
 
 /// Patches the part; the version that is stored then. `None`: nothing is done yet, and it has to be looked at as a whole.

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{json, merge, strategic};
+use crate::http::call::Call;
 use crate::http::failure::Failure;
-use crate::http::service::Call;
 use crate::kind::kinds::Kind;
 use crate::kind::merge_schema::Shape;
 

@@ -6,10 +6,10 @@ use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::http::body;
+use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::request::Query;
 use crate::http::respond::{self, ApiBody};
-use crate::http::service::Call;
 use crate::kind::builtin::builtin;
 use crate::kind::kinds::Kind;
 use crate::kind::object::{check_shape, child, is_terminating, meta, time};

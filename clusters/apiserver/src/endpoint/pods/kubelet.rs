@@ -4,9 +4,9 @@
 use http::{Response, StatusCode, header};
 use serde_json::Value;
 
+use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::respond::{self, ApiBody};
-use crate::http::service::Call;
 use crate::kind::builtin::builtin;
 use crate::store;
 

@@ -9,8 +9,8 @@ use super::pod::row_conditions;
 use super::printers::printer;
 use super::workload::SCALES;
 use crate::http::failure::Failure;
-use crate::http::output_form::metadata_only;
 use crate::kind::kinds::Kind;
+use crate::kind::object::metadata_only;
 
 /// What of an object a row carries beside its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,11 +19,11 @@ use crate::endpoint::key_range::Scope;
 use crate::endpoint::list_options::ListOptions;
 use crate::endpoint::read::REVISION_PATIENCE;
 use crate::endpoint::selector::Selector;
+use crate::http::call::{Call, Onlooker};
 use crate::http::failure::Failure;
 use crate::http::respond::{self, ApiBody};
-use crate::http::service::{Call, Onlooker};
 use crate::kind::kinds::Kind;
-use crate::server::{ApiServer, State};
+use crate::state::{ApiServer, State};
 use crate::store::{Event, Version};
 
 /// How often a watch that asked for bookmarks gets one.

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::duplicates;
 use super::read::{self, Format};
+use crate::http::call::Call;
 use crate::http::failure::Failure;
-use crate::http::service::Call;
 use crate::kind::builtin::BUILTIN;
 use crate::kind::kinds::Kind;
 use crate::kind::object;

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::object::unrecognized;
 use super::read::{self, Format};
+use crate::http::call::Call;
 use crate::http::failure::Failure;
-use crate::http::service::Call;
 use crate::kind::types;
 
 /// A type as a body names it: its group, version and kind.

@@ -20,7 +20,7 @@ use super::authority::{Authority, Identity};
 use super::kubeconfig::{Access, Entry, Keys};
 use super::{Limits, connection, kubeconfig};
 use crate::http::service::ApiService;
-use crate::server::ApiServer;
+use crate::state::ApiServer;
 
 /// How long no connection is accepted after one could not be: the machine has no more file descriptors.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@ use crate::endpoint::discovery::Documents;
 use crate::http::failure::{Failure, qualified};
 use crate::kind::kinds::{Kind, ScalePaths, Traits};
 use crate::kind::object::{self, is_terminating, meta, set_meta};
-use crate::server::State;
+use crate::state::State;
 use crate::store::Version;
 use crate::write::delete::DeleteOptions;
 use crate::write::managed_fields::{Tracking, track};
@@ -41,38 +41,6 @@ pub(crate) fn check_accepts_creates(state: &State, kind: &Kind, name: &str) -> R
         return Err(Failure::forbidden(kind, name, why));
     }
     Ok(())
-}
-
-/// Fills in what a definition leaves to the server.
-pub(crate) fn default_definition(definition: &mut Value) {
-    if !definition["spec"]["names"].is_object() {
-        return;
-    }
-    let names = &mut definition["spec"]["names"];
-    let Some(kind) = names["kind"].as_str().map(str::to_owned) else { return };
-    if names["singular"].as_str().unwrap_or_default().is_empty() {
-        names["singular"] = kind.to_lowercase().into();
-    }
-    if names["listKind"].as_str().unwrap_or_default().is_empty() {
-        names["listKind"] = format!("{kind}List").into();
-    }
-    if definition["spec"]["conversion"].is_null() {
-        definition["spec"]["conversion"] = json!({"strategy": "None"});
-    }
-    // From its first write on, objects may be stored in the version that is named for it.
-    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
-    let storage: Vec<_> = versions
-        .filter(|version| version["storage"] == true)
-        .map(|version| version["name"].clone())
-        .collect();
-    let stored = definition.get_mut("status").and_then(|status| status.get_mut("storedVersions"));
-    if let Some(stored) = stored.and_then(Value::as_array_mut) {
-        for name in storage {
-            if !stored.contains(&name) {
-                stored.push(name);
-            }
-        }
-    }
 }
 
 /// The kinds that a definition makes, one a served version. `since` is the revision of the definition.

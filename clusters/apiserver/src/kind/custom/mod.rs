@@ -6,6 +6,7 @@ mod costs;
 mod default;
 mod defaults_of;
 mod definition;
+mod definition_defaults;
 mod formats;
 mod keywords;
 mod problems;
@@ -21,6 +22,7 @@ mod validate;
 mod version;
 
 pub(crate) use check::{check_object, check_status};
-pub(crate) use definition::{check_accepts_creates, default_definition};
+pub(crate) use definition::check_accepts_creates;
+pub(crate) use definition_defaults::default_definition;
 pub(crate) use problems::definition_problems;
 pub(crate) use schema::{ListType, Node, Schema};

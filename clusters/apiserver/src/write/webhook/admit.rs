@@ -11,7 +11,7 @@ use super::subject::Subject;
 use crate::endpoint::patch;
 use crate::http::failure::Failure;
 use crate::kind::object::check_shape;
-use crate::server::State;
+use crate::state::State;
 use crate::write::writer::Writer;
 
 /// A write stops here: what it needs to know is being asked. No client is ever told.

@@ -17,7 +17,7 @@ use super::hook::{Hook, Webhooks};
 use super::review;
 use super::transport::Transports;
 use crate::auth::User;
-use crate::http::service::Call;
+use crate::http::request::Query;
 use crate::kind::object;
 
 /// How often a webhook is asked about the same write because the object has changed meanwhile.
@@ -57,24 +57,30 @@ struct Answered {
 }
 
 impl Consultation {
-    /// Of the write that a call asks for.
-    pub(crate) fn of(call: &Call<'_>, webhooks: Arc<Webhooks>, chance: &mut Stream) -> Self {
+    /// Of the write that a request with this query asks for, sent by `user` and begun at `now`.
+    pub(crate) fn of(
+        query: &Query,
+        user: Option<&User>,
+        now: Timestamp,
+        webhooks: Arc<Webhooks>,
+        chance: &mut Stream,
+    ) -> Self {
         let mut options = json!({});
         for field in ["fieldManager", "fieldValidation"] {
-            if !call.query.get(field).is_empty() {
-                options[field] = call.query.get(field).into();
+            if !query.get(field).is_empty() {
+                options[field] = query.get(field).into();
             }
         }
-        let dry_run: Vec<_> = call.query.all("dryRun").filter(|value| !value.is_empty()).collect();
+        let dry_run: Vec<_> = query.all("dryRun").filter(|value| !value.is_empty()).collect();
         if !dry_run.is_empty() {
             options["dryRun"] = dry_run.into();
         }
         Self {
             webhooks,
-            user: user_info(call.parts.extensions.get()),
+            user: user_info(user),
             options,
             warnings: Vec::new(),
-            now: call.server.inner.clock.now(),
+            now,
             chance: Stream::from_rng(chance),
             uids: Stream::from_rng(chance),
             answered: Vec::new(),

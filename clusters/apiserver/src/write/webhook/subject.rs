@@ -9,7 +9,7 @@ use crate::http::failure::Failure;
 use crate::kind::cel::{self, Budget, EvaluationError};
 use crate::kind::kinds::Kind;
 use crate::kind::object::meta;
-use crate::server::{AdmissionRequest, State};
+use crate::state::{AdmissionRequest, State};
 use crate::store;
 
 /// One write.

@@ -1,0 +1,222 @@
+//! How a server is set up and built, with what every cluster has from the start.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use capsize_clock::{Clock, Seed, Stream};
+
+use crate::auth;
+use crate::endpoint::discovery::Documents;
+use crate::endpoint::metrics::Metrics;
+use crate::http::failure::Failure;
+use crate::kind::kinds::Kind;
+use crate::state::{Admission, ApiServer, Inner, State};
+use crate::store::Store;
+use crate::write::allocate::Allocated;
+use crate::write::dependents::Dependents;
+use crate::write::webhook::{Transports, WebhookTransport};
+use crate::write::writer::{Manager, NewObject, Writer};
+
+/// An API server for programs and tests outside of simulations; [`ApiServer`] is what it builds.
+#[derive(Clone, Copy, Debug)]
+pub enum Server {}
+
+impl Server {
+    /// A server that goes by the machine's time and keeps `managedFields` of every write, as real servers do. Its
+    /// uids come from a fixed seed: the same requests get the same ones every time.
+    pub fn builder() -> Builder {
+        ApiServer::builder(Clock::real(), Seed(1).stream("api")).track_updates(true)
+    }
+}
+
+/// How an [`ApiServer`] is set up.
+#[must_use = "nothing is built before `build`"]
+pub struct Builder {
+    clock: Clock,
+    chance: Stream,
+    name: String,
+    admission: Option<Admission>,
+    garbage_collector: bool,
+    namespace_controller: bool,
+    tracks_updates: bool,
+    repeats_bookmarks: bool,
+    transports: Transports,
+    history_limit: usize,
+    pub(crate) access: auth::Settings,
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// What the server calls itself in logs and in the debug output.
+    pub fn name(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// Asks `admission` before every write.
+    pub fn admission(self, admission: Admission) -> Self {
+        Self { admission: Some(admission), ..self }
+    }
+
+    /// Where a service listens that webhooks are reached by: `service` is its `namespace/name`, `url` begins with
+    /// `https://` and has no path. Services that are not named here are looked up as `name.namespace.svc`.
+    pub fn webhook_service(mut self, service: impl Into<String>, url: impl Into<String>) -> Self {
+        self.transports.services.insert(service.into(), url.into());
+        self
+    }
+
+    /// Calls webhooks by `transport`, and not over HTTPS: in the same process, on the simulation's clock.
+    pub fn webhook_transport(mut self, transport: WebhookTransport) -> Self {
+        self.transports.given = Some(transport);
+        self
+    }
+
+    /// Whether dependents go when their owners do. On unless said otherwise.
+    pub fn garbage_collector(self, on: bool) -> Self {
+        Self { garbage_collector: on, ..self }
+    }
+
+    /// Whether a deleted namespace is emptied and removed. On unless said otherwise.
+    pub fn namespace_controller(self, on: bool) -> Self {
+        Self { namespace_controller: on, ..self }
+    }
+
+    /// Whether `managedFields` tell of every write, as in a real cluster, and not only of objects that were applied.
+    /// Off unless said otherwise: it makes objects about twice as long, and simulations slower.
+    pub fn track_updates(self, on: bool) -> Self {
+        Self { tracks_updates: on, ..self }
+    }
+
+    /// Whether bookmarks also come where they say what the watch was told before, as a real server's do. On unless said
+    /// otherwise: where time is simulated, most of what is sent may be that.
+    pub fn repeat_bookmarks(self, on: bool) -> Self {
+        Self { repeats_bookmarks: on, ..self }
+    }
+
+    /// How many events a kind's watches can go back; a watch from before that is told 410. 10 000 unless
+    /// said otherwise. Nor can they go back for more than five minutes, the time after which a real server compacts.
+    pub fn history_limit(self, events: usize) -> Self {
+        Self { history_limit: events, ..self }
+    }
+
+    /// The server, with the namespaces and the service that every cluster has.
+    #[must_use]
+    pub fn build(self) -> ApiServer {
+        let access = self.access.finish(self.chance.clone());
+        let state = State {
+            store: Store::new(self.clock, self.history_limit),
+            custom: Vec::new(),
+            documents: Documents::default(),
+            dependents: Dependents::default(),
+            allocated: Allocated::default(),
+            chance: self.chance,
+            ready: true,
+            grants: None,
+            webhooks: Arc::default(),
+        };
+        let server = ApiServer {
+            inner: Arc::new(Inner {
+                clock: self.clock,
+                name: self.name,
+                admission: self.admission,
+                garbage_collector: self.garbage_collector,
+                namespace_controller: self.namespace_controller,
+                tracks_updates: self.tracks_updates,
+                repeats_bookmarks: self.repeats_bookmarks,
+                access,
+                metrics: Metrics::default(),
+                transports: self.transports,
+                stopped: AtomicUsize::new(0),
+                restored: AtomicUsize::new(0),
+                state: Mutex::new(state),
+            }),
+        };
+        server.inner.found(&mut server.inner.state());
+        server
+    }
+}
+
+impl Inner {
+    /// Makes what every cluster has.
+    pub(crate) fn found(&self, state: &mut State) {
+        let namespace =
+            |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let mut objects: Vec<_> =
+            ["default", "kube-system", "kube-public", "kube-node-lease"].map(namespace).into();
+        objects.push(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kubernetes",
+            "namespace": "default", "labels": {"component": "apiserver", "provider": "kubernetes"}},
+            "spec": {"clusterIP": "10.96.0.1",
+                "ipFamilyPolicy": "SingleStack", "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}]}}));
+        if self.access.rbac {
+            objects.extend(auth::bootstrap_objects());
+        }
+        self.install(state, objects).expect("these are valid");
+    }
+
+    pub(crate) fn install(&self, state: &mut State, objects: Vec<Value>) -> Result<(), InstallError> {
+        for object in objects {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+            let mut writer = Writer::new(self, state);
+            let created = writer.install(object);
+            writer.finish();
+            created.map_err(|failure| InstallError { kind, name, message: failure.message })?;
+        }
+        Ok(())
+    }
+}
+
+/// An object that [`ApiServer::install`] was given is not one that the server would take.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot install {kind} {name:?}: {message}")]
+pub struct InstallError {
+    /// The kind of the object.
+    pub kind: String,
+    /// The name of the object.
+    pub name: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl ApiServer {
+    /// A server that reads the time from `clock` and takes uids and name suffixes from `chance`.
+    pub fn builder(clock: Clock, chance: Stream) -> Builder {
+        Builder {
+            clock,
+            chance,
+            name: "apiserver".into(),
+            admission: None,
+            garbage_collector: true,
+            namespace_controller: true,
+            tracks_updates: false,
+            repeats_bookmarks: true,
+            transports: Transports::default(),
+            history_limit: 10_000,
+            access: auth::Settings::default(),
+        }
+    }
+}
+
+impl Writer<'_> {
+    fn install(&mut self, object: Value) -> Result<(), Failure> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let api_version = text(&object["apiVersion"]);
+        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        let wanted = text(&object["kind"]);
+        let named = |kind: &&Arc<Kind>| kind.group == group && kind.version == version && kind.kind == wanted;
+        let kind = self.state.kinds().find(named).cloned().ok_or_else(Failure::no_resource)?;
+        let namespace = match text(&object["metadata"]["namespace"]) {
+            namespace if namespace.is_empty() && kind.traits.namespaced => "default".to_owned(),
+            namespace => namespace,
+        };
+        let manager = Manager { name: "kube-apiserver", tracked: false };
+        let new = NewObject { kind: &kind, namespace: &namespace, name: "", object, dry_run: false, manager };
+        self.create(new).map(drop)
+    }
+}

@@ -1,0 +1,27 @@
+//! Under which name the fields of a write are owned.
+
+use http::header;
+
+use crate::http::call::Call;
+use crate::http::failure::{Cause, Failure};
+
+/// The name that the fields of a write are owned under: as the client says, or the first part of its user agent.
+pub(crate) fn manager(call: &Call<'_>, options: &str) -> Result<String, Failure> {
+    const LONGEST: usize = 128;
+    let given = call.query.get("fieldManager");
+    if given.len() > LONGEST {
+        let message = format!("Too long: may not be more than {LONGEST} bytes");
+        return Err(Failure::invalid_options(
+            options,
+            &Cause::new("FieldValueTooLong", "fieldManager", message),
+        ));
+    }
+    if let Some((at, control)) = given.char_indices().find(|(_, c)| c.is_control()) {
+        let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(control));
+        let cause = Cause::invalid("fieldManager", &given.into(), &detail);
+        return Err(Failure::invalid_options(options, &cause));
+    }
+    let agent = call.parts.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+    let agent = agent.and_then(|agent| agent.split('/').next()).unwrap_or("unknown");
+    Ok(if given.is_empty() { agent.chars().take(LONGEST).collect() } else { given.to_owned() })
+}

@@ -1,0 +1,35 @@
+//! What a definition leaves to the server.
+
+use serde_json::{Value, json};
+
+/// Fills in what a definition leaves to the server.
+pub(crate) fn default_definition(definition: &mut Value) {
+    if !definition["spec"]["names"].is_object() {
+        return;
+    }
+    let names = &mut definition["spec"]["names"];
+    let Some(kind) = names["kind"].as_str().map(str::to_owned) else { return };
+    if names["singular"].as_str().unwrap_or_default().is_empty() {
+        names["singular"] = kind.to_lowercase().into();
+    }
+    if names["listKind"].as_str().unwrap_or_default().is_empty() {
+        names["listKind"] = format!("{kind}List").into();
+    }
+    if definition["spec"]["conversion"].is_null() {
+        definition["spec"]["conversion"] = json!({"strategy": "None"});
+    }
+    // From its first write on, objects may be stored in the version that is named for it.
+    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    let storage: Vec<_> = versions
+        .filter(|version| version["storage"] == true)
+        .map(|version| version["name"].clone())
+        .collect();
+    let stored = definition.get_mut("status").and_then(|status| status.get_mut("storedVersions"));
+    if let Some(stored) = stored.and_then(Value::as_array_mut) {
+        for name in storage {
+            if !stored.contains(&name) {
+                stored.push(name);
+            }
+        }
+    }
+}
