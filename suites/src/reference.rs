@@ -38,7 +38,10 @@ impl Reference {
     /// The reference controllers with `rules` in the place of their own.
     #[must_use]
     pub fn deciding_by(rules: Arc<dyn Rules>) -> Self {
-        let mut definitions = Self::described_definitions();
+        Self::with_definitions(rules, Self::described_definitions())
+    }
+
+    fn with_definitions(rules: Arc<dyn Rules>, mut definitions: Vec<Value>) -> Self {
         definitions.iter_mut().for_each(forget_prose);
         Self { rules, disabled: BTreeSet::new(), definitions }
     }
@@ -46,8 +49,7 @@ impl Reference {
     /// The definitions of the kinds that it works on, with what there is to say of each field.
     #[must_use]
     pub fn described_definitions() -> Vec<Value> {
-        let definitions = api::crds().iter().map(serde_json::to_value).collect::<Result<_, _>>();
-        definitions.expect("a definition is plain data")
+        as_values(&api::crds())
     }
 
     /// The reference controllers as a profile wants them: like a release, with bugs.
@@ -57,7 +59,8 @@ impl Reference {
     pub fn of(profile: &Profile) -> Result<Self, UnknownBug> {
         let release = profile.behaviour.as_deref().map(Release::of).unwrap_or_default();
         let bugs = profile.bugs.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
-        Ok(Self::deciding_by(Arc::new(Release { bugs, ..release })))
+        let definitions = profile.behaviour.as_deref().map_or_else(api::crds, api::crds_of);
+        Ok(Self::with_definitions(Arc::new(Release { bugs, ..release }), as_values(&definitions)))
     }
 
     /// What [`Reference::without`] takes: the controllers, and the webhooks.
@@ -71,6 +74,12 @@ impl Reference {
     pub fn without(part: &str) -> Self {
         Self { disabled: BTreeSet::from([part.to_owned()]), ..Self::default() }
     }
+}
+
+/// The definitions as JSON.
+fn as_values(definitions: &[impl serde::Serialize]) -> Vec<Value> {
+    let values = definitions.iter().map(serde_json::to_value).collect::<Result<_, _>>();
+    values.expect("a definition is plain data")
 }
 
 impl Default for Reference {

@@ -17,7 +17,7 @@ use super::{ConflictResolution, DispatchSuspension, FailoverBehavior, Placement,
 /// What is to be placed, where it is placed, and what is leaving.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "work.karmada.io", version = "v1alpha2", kind = "ResourceBinding", namespaced)]
-#[kube(plural = "resourcebindings", shortname = "rb", status = "BindingStatus")]
+#[kube(plural = "resourcebindings", status = "BindingStatus")]
 #[kube(derive = "Default", derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceBindingSpec {
@@ -73,7 +73,7 @@ pub struct ResourceBindingSpec {
 /// The same for a template without a namespace.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "work.karmada.io", version = "v1alpha2", kind = "ClusterResourceBinding")]
-#[kube(plural = "clusterresourcebindings", shortname = "crb", status = "BindingStatus")]
+#[kube(plural = "clusterresourcebindings", status = "BindingStatus")]
 #[kube(derive = "Default", derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterResourceBindingSpec {

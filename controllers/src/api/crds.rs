@@ -3,16 +3,28 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 
+use super::columns::describe_for_kubectl;
+use super::release::release_number;
 use super::service::service_export_definition;
 use super::{
     Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, ClusterTaintPolicy,
     OverridePolicy, PropagationPolicy, ResourceBinding, ServiceImport, Work, WorkloadRebalancer,
 };
 
-/// The definitions of all custom resources, to be created on the control plane.
+/// The newest release whose definitions are known.
+const NEWEST: &str = "1.18";
+
+/// The definitions of all custom resources, to be created on the control plane. kubectl shows them as the newest release does.
 #[must_use]
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    vec![
+    crds_of(NEWEST)
+}
+
+/// The definitions of all custom resources. kubectl shows them as in `release` (`1.13.10`, `v1.18.2`): the columns, the
+/// short names and the categories are those of the release. The schemas are the same for all releases.
+#[must_use]
+pub fn crds_of(release: &str) -> Vec<CustomResourceDefinition> {
+    let mut definitions = vec![
         Cluster::crd(),
         PropagationPolicy::crd(),
         ClusterPropagationPolicy::crd(),
@@ -25,7 +37,10 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         service_export_definition(),
         ServiceImport::crd(),
         WorkloadRebalancer::crd(),
-    ]
+    ];
+    let release = release_number(release);
+    definitions.iter_mut().for_each(|definition| describe_for_kubectl(definition, release));
+    definitions
 }
 
 #[cfg(test)]

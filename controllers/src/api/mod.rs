@@ -5,6 +5,7 @@
 
 mod binding;
 mod cluster;
+mod columns;
 mod conditions;
 mod crds;
 mod failover;
@@ -14,6 +15,7 @@ mod placement;
 mod policy;
 mod raw;
 mod rebalancer;
+mod release;
 mod service;
 mod taint_policy;
 mod work;
@@ -28,7 +30,7 @@ pub use cluster::{
     ResourceModel, ResourceModelRange, ResourceSummary, SecretReference,
 };
 pub use conditions::{condition, is_true, set_condition, set_unknown};
-pub use crds::crds;
+pub use crds::{crds, crds_of};
 pub use failover::{
     ApplicationFailover, ClusterFailover, ConflictResolution, DecisionConditions, DispatchSuspension,
     FailoverBehavior, PurgeMode, StatePreservation, StatePreservationRule, SuspendedClusters,
@@ -48,6 +50,7 @@ pub use raw::{Identity, Manifest, RawObject};
 pub use rebalancer::{
     ObservedWorkload, WorkloadRebalancer, WorkloadRebalancerSpec, WorkloadRebalancerStatus, WorkloadReference,
 };
+pub(crate) use release::{ReleaseNumber, release_number};
 pub use service::{ImportedPort, ServiceImport, ServiceImportSpec};
 pub use taint_policy::{ClusterTaintPolicy, ClusterTaintPolicySpec, MatchCondition, PolicyTaint};
 pub use work::{ManifestIdentifier, ManifestStatus, Work, WorkSpec, WorkStatus, WorkloadTemplate};

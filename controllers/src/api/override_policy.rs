@@ -14,7 +14,7 @@ use super::{ClusterAffinity, ResourceSelector};
 /// What is different in some clusters.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "policy.karmada.io", version = "v1alpha1", kind = "OverridePolicy", namespaced)]
-#[kube(plural = "overridepolicies", shortname = "op", derive = "PartialEq")]
+#[kube(plural = "overridepolicies", derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct OverridePolicySpec {
     /// The templates; none: all.
@@ -34,7 +34,7 @@ pub struct OverridePolicySpec {
 /// What is different in some clusters, for all namespaces and for cluster-scoped templates.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "policy.karmada.io", version = "v1alpha1", kind = "ClusterOverridePolicy")]
-#[kube(plural = "clusteroverridepolicies", shortname = "cop", derive = "PartialEq")]
+#[kube(plural = "clusteroverridepolicies", derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterOverridePolicySpec {
     /// The same as in a namespaced policy.

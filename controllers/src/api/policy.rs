@@ -12,7 +12,7 @@ use super::{ConflictResolution, DispatchSuspension, FailoverBehavior, Placement}
 /// Which templates go where.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "policy.karmada.io", version = "v1alpha1", kind = "PropagationPolicy", namespaced)]
-#[kube(plural = "propagationpolicies", shortname = "pp", derive = "PartialEq")]
+#[kube(plural = "propagationpolicies", derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct PropagationPolicySpec {
     /// The templates; one match is enough.
@@ -56,7 +56,7 @@ pub struct PropagationPolicySpec {
 /// Which templates go where, for all namespaces and for cluster-scoped templates.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "policy.karmada.io", version = "v1alpha1", kind = "ClusterPropagationPolicy")]
-#[kube(plural = "clusterpropagationpolicies", shortname = "cpp", derive = "PartialEq")]
+#[kube(plural = "clusterpropagationpolicies", derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterPropagationPolicySpec {
     /// The same as in a namespaced policy.

@@ -13,7 +13,7 @@ use super::{Health, Manifest};
 /// What is to run in the member.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "work.karmada.io", version = "v1alpha1", kind = "Work", plural = "works", namespaced)]
-#[kube(shortname = "wk", status = "WorkStatus", derive = "Default", derive = "PartialEq")]
+#[kube(status = "WorkStatus", derive = "Default", derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct WorkSpec {
     /// The manifests; a Work of a binding has one.

@@ -4,7 +4,7 @@
 //! releases have it. What a release does and should not is in `bugs`.
 
 use super::EvictsBy;
-use crate::api::PurgeMode;
+use crate::api::{PurgeMode, ReleaseNumber, release_number};
 
 /// The differences between releases that the rules know. The default is the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,24 +89,15 @@ pub enum Removal {
     Scheduling,
 }
 
-/// Major and minor number.
-pub(super) type Number = (u32, u32);
-
-/// `v1.18.2` as the numbers that count; 1.5 where there are none.
-pub(super) fn number(release: &str) -> Number {
-    let mut numbers = release.trim_start_matches('v').split('.').map_while(|part| part.parse().ok());
-    (numbers.next().unwrap_or(1), numbers.next().unwrap_or(5))
-}
-
 impl Behaviour {
     /// As the real system in this release (`1.13.10`, `v1.18.2`), as far as the switches go.
     #[must_use]
     pub fn of(release: &str) -> Self {
-        Self::since(number(release))
+        Self::since(release_number(release))
     }
 
     /// As `of`. Asked by many rules for each object, so that no text is read here.
-    fn since(release: Number) -> Self {
+    fn since(release: ReleaseNumber) -> Self {
         Self {
             division: if release >= (1, 16) { Division::Webster } else { Division::LargestWeight },
             grouping: if release >= (1, 6) { Grouping::WithinLimits } else { Grouping::Fewest },

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use super::behaviour::{Number, number};
+use crate::api::{ReleaseNumber, release_number};
 
 /// Something that a release does and should not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,7 +106,7 @@ pub enum Bug {
 }
 
 /// Each bug with its name in profiles, and the first release without it, if there is one.
-const KNOWN: [(Bug, &str, Option<Number>); 43] = [
+const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 43] = [
     (Bug::ChosenWhileLeaving, "chosen-while-leaving", Some((1, 6))),
     (Bug::TwoTasks, "two-tasks", Some((1, 6))),
     (Bug::TasksLost, "tasks-lost", Some((1, 18))),
@@ -161,8 +161,8 @@ impl Bug {
     /// Those that a release (`1.13.10`, `v1.18.2`) has.
     #[must_use]
     pub fn of(release: &str) -> BTreeSet<Self> {
-        let number = number(release);
-        let has = |first_without: &Option<Number>| first_without.is_none_or(|first| number < first);
+        let number = release_number(release);
+        let has = |first_without: &Option<ReleaseNumber>| first_without.is_none_or(|first| number < first);
         KNOWN.iter().filter(|(.., first_without)| has(first_without)).map(|(bug, ..)| *bug).collect()
     }
 
