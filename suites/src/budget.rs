@@ -3,17 +3,19 @@
 use std::path::PathBuf;
 
 use capsize_judge::budget::Budget;
+use capsize_judge::profile::Profile;
 use clap::Args;
+use miette::miette;
 
 use crate::check::{self, Format};
 use crate::exit::{Trouble, Verdict};
 use crate::{output, targets};
 
-/// Tell how long a failover may take: each transition with its formula, and the sum from end to end
+/// Print how long a failover may take: each transition with its formula, and the sum from end to end
 #[derive(Args, Debug)]
 #[command(name = "budget")]
 pub struct BudgetCommand {
-    /// Whose promises count: a profile that comes with Capsize, or a file
+    /// The target profile: the name of one that comes with Capsize, or a file
     #[arg(long, default_value = "reference")]
     target: String,
     /// Give the target the settings that the header of this history gives
@@ -25,7 +27,7 @@ pub struct BudgetCommand {
     /// How many workloads are to be evicted from the member that fails
     #[arg(long, default_value_t = 1)]
     workloads: usize,
-    /// How to tell it
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -44,11 +46,41 @@ impl BudgetCommand {
         for setting in &self.settings {
             profile.timings.set_text(setting).map_err(Trouble::input)?;
         }
+        for setting in &self.settings {
+            self.check_effect(setting, &profile)?;
+        }
         let budget = Budget::new(&profile, self.workloads);
-        output::say(&match self.format {
-            Format::Text => capsize_report::budget(&budget, &profile),
+        output::print(&match self.format {
+            Format::Text => capsize_report::budget(&budget, &profile, output::columns()),
             Format::Json => capsize_report::budget_json(&budget, &profile),
         })?;
         Ok(Verdict::Conforms)
+    }
+
+    /// Refuses a setting that changes nothing, because the budget would be taken for that of another target.
+    fn check_effect(&self, setting: &str, profile: &Profile) -> Result<(), Trouble> {
+        let name = setting.split('=').next().unwrap_or_default();
+        if self.depends_on(name, profile) {
+            return Ok(());
+        }
+        let names = profile.timings.seconds();
+        let names: Vec<&str> =
+            names.keys().map(String::as_str).filter(|name| self.depends_on(name, profile)).collect();
+        let help = format!("it depends on {}", names.join(", "));
+        Err(Trouble::Input(miette!(
+            help = help,
+            "--set {setting}: the budget of the target {} does not depend on this timing",
+            profile.name
+        )))
+    }
+
+    /// Whether the budget of `profile` changes with the timing called `name`.
+    fn depends_on(&self, name: &str, profile: &Profile) -> bool {
+        let budgets = ["0s", "7s", "1h"].map(|value| {
+            let mut other = profile.clone();
+            other.timings.set_text(&format!("{name}={value}")).ok()?;
+            Some(capsize_report::budget_json(&Budget::new(&other, self.workloads), &other))
+        });
+        budgets[0] != budgets[1] || budgets[1] != budgets[2]
     }
 }

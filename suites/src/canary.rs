@@ -57,8 +57,8 @@ mod tests {
 
     #[test]
     fn the_canary_fails_as_every_case_fails() {
-        let told = sung(|report| report.conforms()).expect("it must fail");
-        assert!(told.contains("0 of 1 ready"), "{told}");
+        let line = sung(|report| report.conforms()).expect("it must fail");
+        assert!(line.contains("0 of 1 ready"), "{line}");
     }
 
     #[test]

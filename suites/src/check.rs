@@ -10,25 +10,28 @@ use capsize_report::{Case, Report};
 use miette::Diagnostic;
 use thiserror::Error;
 
+use crate::empty::EmptyArgs;
 use crate::exit::{Trouble, Verdict};
 use crate::{output, targets};
 
-/// Judge recorded histories: what held, how often and how closely, and what did not
+/// Judge recorded histories: which guarantees held, how often and by which margin, and which did not
 #[derive(Debug, clap::Args)]
 pub struct Check {
-    /// Histories, as JSON Lines; `-` is what comes in by stdin
+    /// Histories, as JSON Lines; `-` is stdin
     #[arg(required = true, value_name = "HISTORY")]
     histories: Vec<PathBuf>,
-    /// The profile to judge by: the name of a shipped one, or a YAML file. By default the one of the implementation and
-    /// release that each history names
+    /// The target profile: the name of one that comes with Capsize, or a file. By default the profile of the implementation
+    /// and release that each history names
     #[arg(long)]
     target: Option<String>,
-    /// How to tell it
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    #[command(flatten)]
+    empty: EmptyArgs,
 }
 
-/// How results are told.
+/// The format of results.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub enum Format {
     /// For people
@@ -41,7 +44,7 @@ impl Check {
     /// Judges all of the histories, and writes the verdicts to stdout.
     ///
     /// # Errors
-    /// When one of them, or the target, cannot be read. Nothing is then told of the others.
+    /// When one of them, or the target, cannot be read: then nothing is reported of the others. When nothing was tested.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let target = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
         let judged = |path: &PathBuf| Ok::<_, CheckError>(case(path, check(path, target.as_ref())?));
@@ -52,12 +55,12 @@ impl Check {
             cases: self.histories.iter().map(judged).collect::<Result<_, _>>().map_err(Trouble::input)?,
             wall: None,
         };
-        let told = match self.format {
-            Format::Text => capsize_report::checked(&report),
+        let text = match self.format {
+            Format::Text => capsize_report::checked(&report, output::columns()),
             Format::Json => capsize_report::json(&report) + "\n",
         };
-        output::say(&told)?;
-        Ok(if report.conforms() { Verdict::Conforms } else { Verdict::Violated })
+        output::print(&text)?;
+        self.empty.verdict(report.conforms(), report.untested())
     }
 }
 
@@ -68,7 +71,7 @@ pub enum CheckError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     History(#[from] HistoryError),
-    /// Nobody knows by which promises to judge it.
+    /// No profile is known for it.
     #[error("{path}:1:1: {reason}")]
     Profile {
         /// The file.
@@ -82,7 +85,7 @@ pub enum CheckError {
 /// names. The settings that the header gives are taken in either case.
 ///
 /// # Errors
-/// When it cannot be read, or nobody knows by which promises to judge it.
+/// When it cannot be read, or no profile is known for it.
 pub fn check(path: &Path, target: Option<&Profile>) -> Result<Judgement, CheckError> {
     if path == Path::new("-") {
         return judged(Path::new("stdin"), Reader::new("stdin", io::stdin().lock()), target);

@@ -1,7 +1,6 @@
 //! Removes the resources of killed runs, before the next run and by `capsize doctor --heal`.
 
 use std::fmt::Display;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use capsize_clock::{Seed, live};
@@ -9,6 +8,7 @@ use capsize_real::{CleanUpReport, Journal, Resource, clean_up, state_folder};
 use miette::miette;
 
 use crate::exit::Trouble;
+use crate::output;
 
 /// Removes the resources of killed runs, and begins the journal of this run.
 ///
@@ -17,7 +17,7 @@ use crate::exit::Trouble;
 pub fn journal() -> Result<Arc<Journal>, Trouble> {
     let report = clean_up_earlier()?;
     if report != CleanUpReport::default() {
-        eprint!("{}", described(&report));
+        output::warn(&described(&report));
     }
     dry_journal()
 }
@@ -52,18 +52,17 @@ fn unkept(error: &dyn Display) -> Trouble {
 /// The report of a cleanup as text, with one line for each resource.
 #[must_use]
 pub fn described(report: &CleanUpReport) -> String {
-    let mut text = String::new();
+    let mut page = output::page();
     for resource in &report.removed {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "removed what an earlier run left: {}", name(resource));
+        page.line(&format!("removed what an earlier run left: {}", name(resource)));
     }
     for (resource, why) in &report.failed {
-        let _ = writeln!(text, "cannot remove what an earlier run left: {}: {why}", name(resource));
+        page.line(&format!("cannot remove what an earlier run left: {}: {why}", name(resource)));
     }
     for why in &report.kept {
-        let _ = writeln!(text, "{why}");
+        page.line(why);
     }
-    text
+    page.finish()
 }
 
 fn name(resource: &Resource) -> String {

@@ -1,11 +1,13 @@
 //! The commands and their options.
 
-use clap::{Parser, Subcommand};
+use capsize_manager::{Flags, NodeFlags};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::bench::Bench;
 use crate::budget::BudgetCommand;
 use crate::chaos::{Chaos, Replay};
 use crate::check::Check;
+use crate::controllers;
 use crate::die_with_parent::DieWithParent;
 use crate::diff::Diff;
 use crate::doctor::Doctor;
@@ -15,6 +17,7 @@ use crate::images::Images;
 use crate::list::List;
 use crate::member::MemberCommand;
 use crate::mutants::Mutants;
+use crate::output;
 use crate::record::RecordCommand;
 use crate::run::Run;
 use crate::schema::Schema;
@@ -52,9 +55,26 @@ enum Command {
     Member(MemberCommand),
     #[command(hide = true)]
     DieWithParent(DieWithParent),
+    #[command(hide = true)]
+    Controllers(Box<Flags>),
+    #[command(hide = true)]
+    NodeControllers(Box<NodeFlags>),
 }
 
+/// Longer lines of help are hard to read.
+const LONGEST_HELP: usize = 100;
+
 impl Cli {
+    /// Reads the arguments of this process.
+    ///
+    /// # Errors
+    /// When they are wrong, or ask for help.
+    pub fn read() -> Result<Self, clap::Error> {
+        let columns = output::columns().min(LONGEST_HELP);
+        let command = Self::command().term_width(columns);
+        Self::from_arg_matches(&command.try_get_matches()?)
+    }
+
     /// Does what was asked for.
     ///
     /// # Errors
@@ -78,7 +98,9 @@ impl Cli {
             Command::Doctor(doctor) => doctor.execute(),
             Command::Images(images) => images.execute(),
             Command::Member(member) => member.execute(),
-            Command::DieWithParent(child) => child.execute(),
+            Command::DieWithParent(command) => command.execute(),
+            Command::Controllers(flags) => controllers::execute(*flags),
+            Command::NodeControllers(flags) => controllers::execute_nodes(*flags),
         }
     }
 }

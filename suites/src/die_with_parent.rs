@@ -36,7 +36,7 @@ impl DieWithParent {
     /// # Errors
     /// The program cannot be started.
     pub fn execute(self) -> Result<Verdict, Trouble> {
-        if !tie(self.parent)? {
+        if !ask_kernel(self.parent)? {
             return Ok(Verdict::Conforms);
         }
         let [program, arguments @ ..] = &self.command[..] else { return Ok(Verdict::Conforms) };
@@ -47,15 +47,17 @@ impl DieWithParent {
 
 /// Asks the kernel to kill this process when its parent ends. Returns whether the parent is still alive.
 #[cfg(target_os = "linux")]
-fn tie(parent: u32) -> Result<bool, Trouble> {
+fn ask_kernel(parent: u32) -> Result<bool, Trouble> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
-    let tied = set_parent_process_death_signal(Some(Signal::KILL));
-    tied.map_err(|error| Trouble::Environment(miette!("cannot be tied to a parent: {error}")))?;
+    let asked = set_parent_process_death_signal(Some(Signal::KILL));
+    asked.map_err(|error| {
+        Trouble::Environment(miette!("the kernel cannot end this program with its parent: {error}"))
+    })?;
     Ok(getppid().is_some_and(|actual| actual.as_raw_nonzero().get().cast_unsigned() == parent))
 }
 
 /// Only Linux has this request.
 #[cfg(not(target_os = "linux"))]
-fn tie(_parent: u32) -> Result<bool, Trouble> {
+fn ask_kernel(_parent: u32) -> Result<bool, Trouble> {
     Ok(true)
 }

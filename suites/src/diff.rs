@@ -8,41 +8,46 @@ use capsize_judge::profile::Profile;
 use capsize_report::{differences, differences_json};
 
 use crate::check::{CheckError, Format, profile};
+use crate::empty::EmptyArgs;
 use crate::exit::{Trouble, Verdict};
 use crate::{output, targets};
 
-/// Tell what differs between two histories: taints, evictions, placements and deliveries, and when they happened
+/// Compare two histories: taints, evictions, placements and deliveries, and when they happened
 #[derive(Debug, clap::Args)]
 pub struct Diff {
     /// A history, as JSON Lines
     #[arg(value_name = "OLD")]
     old: PathBuf,
-    /// The history to hold against it
+    /// The history to compare it with
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// The profile whose times say how far apart the same may happen. By default those of the implementations and
-    /// releases that the histories name
+    /// The profile whose timings decide how far apart two equal events may be. By default the profile of the release that
+    /// each history names
     #[arg(long)]
     target: Option<String>,
-    /// How to tell it
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    #[command(flatten)]
+    empty: EmptyArgs,
 }
 
 impl Diff {
     /// Compares the histories, and writes what differs to stdout.
     ///
     /// # Errors
-    /// When one of them, or the target, cannot be read.
+    /// When one of them, or the target, cannot be read. When nothing happens in either.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let target = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
         let outline = |path: &Path| outline(path, target.as_ref()).map_err(Trouble::input);
         let comparison = compare(&outline(&self.old)?, &outline(&self.new)?);
-        output::say(&match self.format {
-            Format::Text => differences(&comparison),
+        output::print(&match self.format {
+            Format::Text => differences(&comparison, output::columns()),
             Format::Json => differences_json(&comparison),
         })?;
-        Ok(if comparison.is_alike() { Verdict::Conforms } else { Verdict::Violated })
+        let is_empty = comparison.alike == 0 && comparison.differences.is_empty();
+        let untested = is_empty.then(|| "nothing that is compared happens in either history".to_owned());
+        self.empty.verdict(comparison.is_alike(), untested)
     }
 }
 

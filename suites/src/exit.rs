@@ -1,11 +1,15 @@
 //! How a command ends.
 
+use std::io;
 use std::process::ExitCode;
 
 use capsize_clock::Asked;
-use miette::{Report, miette};
+use miette::{MietteHandlerOpts, Report, miette};
+use textwrap::{WordSeparator, WordSplitter};
 
-/// What a command that did its work says by its exit code.
+use crate::output;
+
+/// The result of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It conforms, or there was nothing to judge.
@@ -17,39 +21,63 @@ pub enum Verdict {
 /// Why a command could not do its work.
 #[derive(Debug)]
 pub enum Trouble {
-    /// What it was given is wrong.
+    /// The input is wrong.
     Input(Report),
-    /// What it runs on failed.
+    /// The environment failed.
     Environment(Report),
     /// A signal asked it to stop. All that it had done is undone.
     Interrupted(Asked),
 }
 
 impl Trouble {
-    /// What it was given is wrong.
+    /// The input is wrong.
     pub fn input(error: impl Into<Report>) -> Self {
         Self::Input(error.into())
     }
 
-    /// What it runs on failed.
+    /// The environment failed.
     pub fn environment(error: impl Into<Report>) -> Self {
         Self::Environment(error.into())
     }
 }
 
-/// The exit code of a command; what troubled it goes to stderr.
-#[must_use]
-pub fn code(result: Result<Verdict, Trouble>) -> ExitCode {
-    match result {
-        Ok(Verdict::Conforms) => ExitCode::SUCCESS,
-        Ok(Verdict::Violated) => ExitCode::from(1),
-        Err(Trouble::Input(report)) => told(&report, 2),
-        Err(Trouble::Environment(report)) => told(&report, 3),
-        Err(Trouble::Interrupted(asked)) => told(&miette!("ended by {}", asked.name()), asked.exit_code()),
-    }
+/// Makes errors fit the width of stderr, without dividing ids, paths and flags.
+pub fn lay_out_errors() {
+    let columns = output::columns_of(io::stderr());
+    let set = miette::set_hook(Box::new(move |_| {
+        let options = MietteHandlerOpts::new().width(columns).break_words(false);
+        let options = options.word_separator(WordSeparator::AsciiSpace);
+        Box::new(options.word_splitter(WordSplitter::NoHyphenation).build())
+    }));
+    // It is only refused where another handler is there already.
+    drop(set);
 }
 
-fn told(report: &Report, code: u8) -> ExitCode {
-    eprintln!("Error: {report:?}");
+/// The exit code of a command. An error is printed to stderr.
+#[must_use]
+pub fn code(result: Result<Verdict, Trouble>) -> ExitCode {
+    let (report, code) = match result {
+        Ok(Verdict::Conforms) => return ExitCode::SUCCESS,
+        Ok(Verdict::Violated) => return ExitCode::from(1),
+        Err(Trouble::Input(report)) => (report, 2),
+        Err(Trouble::Environment(report)) => (report, 3),
+        Err(Trouble::Interrupted(asked)) => (miette!("ended by {}", asked.name()), asked.exit_code()),
+    };
+    output::warn(&format!("Error: {report:?}\n"));
     ExitCode::from(code)
+}
+
+/// The exit code where the arguments ask for help, or are wrong. The text is printed to stdout or stderr.
+#[must_use]
+pub fn of_arguments(error: &clap::Error) -> ExitCode {
+    let printed = error.print();
+    if error.use_stderr() {
+        return ExitCode::from(2);
+    }
+    match printed {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            code(Err(Trouble::Environment(miette!("stdout cannot be written: {error}"))))
+        }
+        _ => ExitCode::SUCCESS,
+    }
 }

@@ -10,15 +10,15 @@ use crate::{output, targets};
 /// Explain a guarantee: what must hold, by which bound, and where the rule comes from
 #[derive(Args, Debug)]
 pub struct Explain {
-    /// Its id, or the beginning of several: TAINT-01, TAINT; all of them where none is given
+    /// The id of a guarantee, or the beginning of several ids: TAINT-01, TAINT. All guarantees where none is given
     id: Option<String>,
-    /// Say what the bounds come to for this target: a profile that comes with Capsize, or a file
+    /// Print the values of the bounds for this target profile: the name of one that comes with Capsize, or a file
     #[arg(long)]
     target: Option<String>,
 }
 
 impl Explain {
-    /// Writes what there is to say to stdout.
+    /// Writes the explanations to stdout.
     ///
     /// # Errors
     /// When there is no such guarantee.
@@ -32,7 +32,7 @@ impl Explain {
             return Err(Trouble::Input(miette!(help = help, "there is no guarantee `{id}`")));
         }
         let profile = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
-        output::say(&capsize_report::rules(&rules, profile.as_ref()))?;
+        output::print(&capsize_report::rules(&rules, profile.as_ref(), output::columns()))?;
         Ok(Verdict::Conforms)
     }
 }

@@ -13,12 +13,12 @@ use crate::{cleanup, output};
 /// The images of members in containers
 #[derive(Debug, Subcommand)]
 pub enum Images {
-    /// Make the image of this very program, for `--provider container`
+    /// Build an image of this program, for `--provider container`
     Build,
 }
 
 impl Images {
-    /// Builds it, and tells what it is called.
+    /// Builds the image, and prints its name.
     ///
     /// # Errors
     /// When Docker does not answer, or refuses it.
@@ -29,7 +29,7 @@ impl Images {
             let image = Image::of_this_program().map_err(|error| trouble(&error))?;
             let engine = Engine::find().await.map_err(|error| trouble(&error))?;
             let size = image.build(&engine, &journal).await.map_err(|error| trouble(&error))?;
-            output::say(&format!("{} ({} MB)\n", image.name(), size.div_ceil(1_000_000)))?;
+            output::print(&format!("{} ({} MB)\n", image.name(), size.div_ceil(1_000_000)))?;
             Ok(Verdict::Conforms)
         };
         live(Seed(0), 1.0, |_| build).map_err(|error| trouble(&error))?

@@ -2,14 +2,6 @@
 //! framework; what a scenario means and what must hold is left to the latter.
 
 pub mod bench;
-mod bench_api;
-mod bench_history;
-mod bench_https;
-mod bench_judge;
-mod bench_link_proxy;
-mod bench_members;
-mod bench_nodes;
-mod bench_scale;
 pub mod budget;
 pub mod canary;
 pub mod chaos;
@@ -17,9 +9,11 @@ pub mod check;
 pub mod cleanup;
 pub mod cli;
 pub mod conformance;
+pub mod controllers;
 pub mod die_with_parent;
 pub mod diff;
 pub mod doctor;
+pub mod empty;
 pub mod exit;
 pub mod explain;
 pub mod images;

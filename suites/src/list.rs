@@ -10,7 +10,7 @@ use crate::conformance;
 use crate::exit::{Trouble, Verdict};
 use crate::output;
 
-/// List the cases and the guarantees, and what each is about
+/// List the cases and the guarantees, with a sentence about each
 #[derive(Args, Debug)]
 pub struct List {
     /// Scenario files, or folders of them; the conformance suite where none is given
@@ -18,12 +18,12 @@ pub struct List {
     /// List the guarantees alone, in full
     #[arg(long, conflicts_with = "paths")]
     guarantees: bool,
-    /// How to tell the guarantees
+    /// The format of the guarantees
     #[arg(long, value_enum, default_value_t = Format::Text, requires = "guarantees")]
     format: Format,
 }
 
-/// How the guarantees are told.
+/// The format of the guarantees.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub enum Format {
     /// For people
@@ -40,9 +40,10 @@ impl List {
     /// # Errors
     /// A scenario that is wrong.
     pub fn execute(self) -> Result<Verdict, Trouble> {
+        let columns = output::columns();
         if self.guarantees {
-            output::say(&match self.format {
-                Format::Text => capsize_report::rules(&Catalogue::rules(), None),
+            output::print(&match self.format {
+                Format::Text => capsize_report::rules(&Catalogue::rules(), None, columns),
                 Format::Md => capsize_report::guarantees_page(),
                 Format::Json => capsize_report::guarantees_json(),
             })?;
@@ -57,7 +58,7 @@ impl List {
         let rules = Catalogue::rules();
         let rules = rules.iter().map(|rule| (rule.id.to_owned(), rule.sentence.to_owned()));
         let rules = rules.filter(|_| self.paths.is_empty());
-        output::say(&capsize_report::listing(cases.chain(rules)))?;
+        output::print(&capsize_report::listing(cases.chain(rules), columns))?;
         Ok(Verdict::Conforms)
     }
 }

@@ -13,46 +13,46 @@ use miette::miette;
 use crate::exit::{Trouble, Verdict};
 use crate::output;
 
-/// Be one member of a fleet: an embedded API server, and what goes on in a cluster
+/// Run one member of a fleet: an embedded API server, with simulated Nodes and workloads
 #[derive(Args, Debug)]
 pub struct MemberCommand {
-    /// What the member is called
+    /// The name of the member
     #[arg(long)]
     name: String,
-    /// Where it listens
+    /// The address on which the member listens
     #[arg(long, value_name = "ADDR")]
     listen: SocketAddr,
-    /// How many Nodes it has
+    /// How many Nodes the member has
     #[arg(long, default_value_t = 1)]
     nodes: usize,
     /// How long replicas take to become ready: 1500ms, 100ms..300ms, never
     #[arg(long, default_value = "1500ms")]
     start_up: StartUp,
-    /// The keys that it has, in JSON; new ones are written there where none are
+    /// A JSON file with the keys of the member. If the file does not exist, new keys are written to it
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
-    /// A host name or address by which it is reached, beside the one on which it listens
+    /// Another host name or address for the certificate of the member
     #[arg(long = "host", value_name = "HOST")]
     hosts: Vec<String>,
-    /// The token by which machines join it
+    /// The token with which machines join the member
     #[arg(long, value_name = "TOKEN")]
     join_token: Option<String>,
-    /// Write an administrator's kubeconfig there once it listens
+    /// Write a kubeconfig of an administrator to this file when the member listens
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The certificate that it shows, in PEM, in the place of one that its own authority signs
+    /// The certificate of the server, in PEM, instead of one that its own authority signs
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     tls_cert_file: Option<PathBuf>,
     /// The key of that certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     tls_private_key_file: Option<PathBuf>,
-    /// Who shows which bearer token, as kube-apiserver reads it: lines of token,user,uid,"group1,group2"
+    /// The users of bearer tokens, in the format of kube-apiserver: lines of token,user,uid,"group1,group2"
     #[arg(long, value_name = "FILE")]
     token_auth_file: Option<PathBuf>,
     /// Be an API server and nothing else: no controllers, no Nodes, and nothing becomes ready
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["nodes", "start_up"])]
     bare: bool,
-    /// What all chance of the fleet comes from
+    /// The random seed
     #[arg(long, default_value_t = Seed(1))]
     seed: Seed,
 }
@@ -61,7 +61,7 @@ impl MemberCommand {
     /// Serves until a signal asks it to stop.
     ///
     /// # Errors
-    /// An address that is taken, keys that are none.
+    /// An address that is in use, a file that has no keys.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let ran = live(self.seed, 1.0, |run| self.run(run));
         ran.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?
@@ -87,7 +87,7 @@ impl MemberCommand {
         if let Some(path) = &self.kubeconfig {
             output::write_secret(path, &served.listening().kubeconfig())?;
         }
-        output::say(&format!("{} {}\n", self.name, served.listening().url()))?;
+        output::print(&format!("{} {}\n", self.name, served.listening().url()))?;
         stop.asked().await;
         served.stop().await;
         Ok(Verdict::Conforms)
@@ -123,7 +123,7 @@ fn keys(path: &Path) -> Result<Keys, Trouble> {
     }
 }
 
-/// Who shows which token, as the file at `path` says. Its uids are of no use here.
+/// The users of tokens in the file at `path`. Its uids are not used.
 fn tokens(path: &Path) -> Result<Vec<(String, User)>, Trouble> {
     // The message must not quote what is secret.
     let wrong = |what: &str| Trouble::Input(miette!("--token-auth-file {}: {what}", path.display()));

@@ -1,7 +1,7 @@
 //! `capsize mutants`: one rule of the reference made wrong at a time. Who notices?
 //!
-//! The same guarantees and scenarios that a target is put to are put to implementations that are known to be wrong. What
-//! nobody notices there is a hole in the suite.
+//! The guarantees and scenarios that judge a target judge implementations that are known to be wrong. A mutant that
+//! no guarantee notices is a hole in the suite.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -23,27 +23,27 @@ use crate::reference::Reference;
 use crate::reference_nodes::NodeReference;
 use crate::{conformance, output, targets};
 
-/// Make one rule of the reference wrong at a time, and see who notices
+/// Make one rule of the reference wrong at a time, and report which guarantee notices
 #[derive(Args, Debug)]
 pub struct Mutants {
-    /// Only these; all where none is named
+    /// The mutants to run; all of them where none is given
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Everything that is drawn comes from this number
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    /// The random seed
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, conflicts_with = "chaos")]
     seed: u64,
-    /// So many at a time; as many as there are processors where nothing is said
+    /// How many mutants run at a time; as many as there are cores where none is given
     #[arg(long, value_name = "COUNT")]
     jobs: Option<NonZeroUsize>,
-    /// Also run the rules as they should be under so many seeds, a scenario each in turn: nothing may be violated
-    #[arg(long, value_name = "SEEDS", default_value_t = 0)]
+    /// Also run the right rules with this number of seeds, each on the next scenario: nothing may be violated
+    #[arg(long, value_name = "SEEDS", default_value_t = 0, conflicts_with = "chaos")]
     control: u64,
-    /// Put them to chaos with these seeds, every style in turn, in the place of the suite
+    /// Run chaos with these seeds on the mutants, every style in turn, instead of the suite
     #[arg(long, value_name = "A..B")]
     chaos: Option<Seeds>,
 }
 
-/// Who noticed a mutant.
+/// The case and the guarantees that noticed a mutant.
 #[derive(Debug)]
 pub struct Caught {
     /// The scenario.
@@ -53,7 +53,7 @@ pub struct Caught {
 }
 
 impl Mutants {
-    /// Runs the suite on each mutant until it is noticed, and prints by whom.
+    /// Runs the suite on each mutant until a case notices it, and prints the guarantee.
     ///
     /// # Errors
     /// When there is no such mutant, or stdout does not take what it says.
@@ -70,7 +70,7 @@ impl Mutants {
             jobs,
             &mutants,
             |mutant| noticed(mutant, &cases, seed),
-            |mutant, found| tally.tell(mutant, found?),
+            |mutant, found| tally.report(mutant, found?),
         )?;
         let mut verdict = tally.sum_up(self.ids.is_empty())?;
         if self.control > 0 && !self.all_is_quiet(&cases, jobs)? {
@@ -90,8 +90,7 @@ impl Mutants {
         Ok(mutants)
     }
 
-    /// Whether the rules as they should be violate nothing, whatever the seed. Cases that they need not pass are no part
-    /// of it.
+    /// Whether the right rules violate nothing, whatever the seed. Cases that the profile skips are left out.
     fn all_is_quiet(&self, cases: &[Case], jobs: NonZeroUsize) -> Result<bool, Trouble> {
         let profile = targets::find("reference").map_err(Trouble::input)?;
         let implementation = Reference::default();
@@ -109,22 +108,22 @@ impl Mutants {
                     return Err(Trouble::Environment(miette!("{why}, with seed {seed}")));
                 }
                 if outcome.case.status != Status::Passed {
-                    alarms.push(format!("  capsize run --filter {} --seed {seed}\n", case.id()));
+                    alarms.push(format!("capsize run --filter {} --seed {seed}", case.id()));
                 }
                 Ok(())
             },
         )?;
-        output::say(&format!(
-            "{} seeds of the rules as they should be: {} alarms\n",
-            runs.len(),
-            alarms.len()
-        ))?;
-        output::say(&alarms.concat())?;
+        let mut page = output::page();
+        page.line(&format!("{} seeds of the rules as they should be: {} alarms", runs.len(), alarms.len()));
+        for alarm in &alarms {
+            page.command("  ", alarm);
+        }
+        output::show(page)?;
         Ok(alarms.is_empty())
     }
 }
 
-/// Who notices `mutant`: the case that it names first, and then all others until one has a guarantee that is violated.
+/// Runs the case that `mutant` names, and then all others until a guarantee is violated.
 fn noticed(mutant: &Mutant, cases: &[Case], seed: Seed) -> Result<Option<Caught>, Trouble> {
     let profile = targets::find(mutant.profile).map_err(Trouble::input)?;
     let (first, rest): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.id() == mutant.case);
@@ -165,7 +164,15 @@ pub fn put_to(mutant: &Mutant, case: &Case, profile: &Profile, seed: Seed) -> Re
     Ok(Some(Caught { case: case.id(), guarantees: violated.map(|verdict| verdict.rule.id).collect() }))
 }
 
-/// What has been found so far.
+/// Prints a title, and what belongs to it below.
+pub(crate) fn show(title: &str, text: &str) -> Result<(), Trouble> {
+    let mut page = output::page();
+    page.line(title);
+    page.wrapped("    ", text);
+    output::show(page)
+}
+
+/// The results so far.
 #[derive(Default)]
 struct Tally {
     mutants: usize,
@@ -175,32 +182,34 @@ struct Tally {
 }
 
 impl Tally {
-    /// Prints who noticed a mutant.
-    fn tell(&mut self, mutant: &Mutant, found: Option<Caught>) -> Result<(), Trouble> {
+    /// Prints which guarantee noticed a mutant.
+    fn report(&mut self, mutant: &Mutant, found: Option<Caught>) -> Result<(), Trouble> {
         self.mutants += 1;
         let Some(Caught { case, guarantees }) = found else {
-            return output::say(&format!("✗ {}\n    nobody notices\n", mutant.id));
+            return show(&format!("✗ {}", mutant.id), "nobody notices");
         };
         self.caught += 1;
         self.by_a_guarantee += usize::from(!guarantees.is_empty());
         let by = if guarantees.is_empty() { "a step".to_owned() } else { guarantees.join(", ") };
         self.guarantees.extend(guarantees);
-        output::say(&format!("✓ {}\n    {by} in {case}\n", mutant.id))
+        show(&format!("✓ {}", mutant.id), &format!("{by} in {case}"))
     }
 
-    /// Prints what it comes to; of `all` mutants, also which guarantees noticed none.
+    /// Prints the totals; for `all` mutants, also the guarantees that noticed none.
     fn sum_up(&self, all: bool) -> Result<Verdict, Trouble> {
         let Self { mutants, caught, by_a_guarantee, guarantees } = self;
-        output::say(&format!(
-            "{mutants} mutants: {by_a_guarantee} caught by a guarantee, {} by a step only, {} by nobody\n",
+        let mut page = output::page();
+        page.line(&format!(
+            "{mutants} mutants: {by_a_guarantee} caught by a guarantee, {} by a step only, {} by nobody",
             caught - by_a_guarantee,
             mutants - caught
-        ))?;
+        ));
         if all {
             let idle = Catalogue::rules().into_iter().map(|rule| rule.id);
             let idle: Vec<&str> = idle.filter(|id| !guarantees.contains(id)).collect();
-            output::say(&format!("guarantees that noticed none: {}\n", idle.join(", ")))?;
+            page.line(&format!("guarantees that noticed none: {}", idle.join(", ")));
         }
+        output::show(page)?;
         Ok(if caught == mutants { Verdict::Conforms } else { Verdict::Violated })
     }
 }

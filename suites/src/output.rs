@@ -1,38 +1,106 @@
 //! Where reports go: the console, and a folder. How they look is the framework's.
 
+use std::borrow::Cow;
+use std::env;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use capsize_report::Report;
+use capsize_report::{self, Page, Report};
 use capsize_runner::run::Outcome;
 use miette::{IntoDiagnostic, WrapErr, miette};
+use terminal_size::terminal_size_of;
 
 use crate::exit::Trouble;
 
-/// Writes `text` to stdout; a reader that has gone away is no trouble.
+/// An empty page for stdout.
+#[must_use]
+pub fn page() -> Page {
+    Page::new(columns())
+}
+
+/// Columns of a line on stdout.
+#[must_use]
+pub fn columns() -> usize {
+    columns_of(io::stdout())
+}
+
+/// Columns of the terminal behind `stream`, or what the variable COLUMNS says where there is no terminal.
+#[must_use]
+pub fn columns_of(stream: impl AsFd) -> usize {
+    let terminal = terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
+    let variable = || env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0);
+    terminal.or_else(variable).unwrap_or(capsize_report::COLUMNS)
+}
+
+/// Writes `text` to stdout. A reader that has gone away is not an error. Control characters, which can come from an
+/// input, are written as escapes.
 ///
 /// # Errors
-/// What stdout answers.
-pub fn say(text: &str) -> Result<(), Trouble> {
+/// When stdout cannot be written, for example because the disk is full.
+pub fn print(text: &str) -> Result<(), Trouble> {
+    let text = printable(text);
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Trouble::Environment(miette!(error))),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Trouble::Environment(miette!("stdout cannot be written: {error}")))
+        }
         _ => Ok(()),
     }
 }
 
-/// Writes a file that only its owner may read: there is a key in it. It appears whole or not at all.
+/// Writes a page to stdout, as [`print`] does.
+///
+/// # Errors
+/// As [`print`].
+pub fn show(page: Page) -> Result<(), Trouble> {
+    print(&page.finish())
+}
+
+/// Writes `text` to stderr. Nothing else can be done when that fails.
+pub fn warn(text: &str) {
+    let mut stderr = io::stderr().lock();
+    // On a terminal the text of an error has colours.
+    let text = if stderr.is_terminal() { text.into() } else { printable(text) };
+    let _ = stderr.write_all(text.as_bytes());
+}
+
+fn printable(text: &str) -> Cow<'_, str> {
+    let is_control = |character: char| character.is_control() && character != '\n';
+    if !text.contains(is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_control(character) {
+            printable.extend(character.escape_default());
+        } else {
+            printable.push(character);
+        }
+    }
+    Cow::Owned(printable)
+}
+
+/// Writes a file that only its owner may read, because it contains a key. The file appears whole or not at all.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn write_secret(path: &Path, text: &str) -> Result<(), Trouble> {
+    write_whole(path, text.as_bytes(), 0o600)
+}
+
+/// Writes a file that appears whole or not at all, with these permissions as far as the umask allows them.
+fn write_whole(path: &Path, contents: &[u8], mode: u32) -> Result<(), Trouble> {
     let partial = path.with_extension("partial");
-    let create = || fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial);
-    let written = create()
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&partial, path));
+    let create = || fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&partial);
+    let written =
+        create().and_then(|mut file| file.write_all(contents)).and_then(|()| fs::rename(&partial, path));
+    if written.is_err() {
+        // The error of the write is reported; this file may not exist.
+        let _ = fs::remove_file(&partial);
+    }
     written
         .into_diagnostic()
         .wrap_err_with(|| format!("{} cannot be written", path.display()))
@@ -75,14 +143,10 @@ impl Folder {
 
     pub(crate) fn write(&self, name: &str, contents: &[u8]) -> Result<(), Trouble> {
         let path = self.0.join(name);
-        let partial = path.with_extension("partial");
         let parent = path.parent().unwrap_or(&self.0);
-        let written = fs::create_dir_all(parent)
-            .and_then(|()| fs::write(&partial, contents))
-            .and_then(|()| fs::rename(&partial, &path));
-        written
-            .into_diagnostic()
-            .wrap_err_with(|| format!("{} cannot be written", path.display()))
-            .map_err(Trouble::Environment)
+        let made = fs::create_dir_all(parent).into_diagnostic();
+        made.wrap_err_with(|| format!("{} cannot be made a folder", parent.display()))
+            .map_err(Trouble::Environment)?;
+        write_whole(&path, contents, 0o666)
     }
 }

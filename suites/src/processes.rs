@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
+use crate::controllers::command_of;
 use crate::die_with_parent::dying_with_parent;
 use crate::reference::Reference;
 
@@ -37,7 +38,7 @@ const LOOK: Duration = Duration::from_secs(5);
 /// How the names of their folders begin.
 const PREFIX: &str = "capsize-";
 
-/// What is there before the programs are: room for the secrets of members, and for Leases of leaders.
+/// Namespaces that exist before the programs start: for the secrets of members, and for Leases of leaders.
 const NAMESPACES: [&str; 2] = [objects::OF_MEMBERS, "karmada-system"];
 
 /// So much of its log is shown of a program that ends.
@@ -51,10 +52,10 @@ pub struct Processes {
     keeper: Option<Keeper>,
 }
 
-/// Who sees to it that nothing is left of programs, however this process ends.
+/// Makes sure that nothing is left of programs, however this process ends.
 #[derive(Clone)]
 pub struct Keeper {
-    /// What they leave behind is written down here first.
+    /// The journal in which each resource is written down before it is made.
     pub journal: Arc<Journal>,
     /// The path of a program with the command `die-with-parent`.
     pub capsize: PathBuf,
@@ -117,7 +118,7 @@ fn failed(program: &Program, why: &impl ToString) -> StartError {
     StartError(format!("the program {}: {}", program.name, why.to_string()))
 }
 
-/// What the programs are given, and what they write. It goes when they go.
+/// The folder with the files of the programs. It is removed when they end.
 struct Folder {
     at: PathBuf,
     keeper: Option<Keeper>,
@@ -179,17 +180,22 @@ impl Drop for Process {
 impl Running {
     fn start(&mut self, program: &Program, settings: (&Timings, Option<&Zones>)) -> Result<(), String> {
         let folder = &self.folder;
-        let told = |error: io::Error| error.to_string();
-        let port = free_port().map_err(told)?;
+        let text = |error: io::Error| error.to_string();
+        let port = free_port().map_err(text)?;
         let filled = program.filled(settings, &folder.kubeconfig().display().to_string(), port)?;
         let [name, arguments @ ..] = &filled[..] else { return Err("its command is empty".into()) };
-        let log = File::create(folder.log(program)).map_err(told)?;
-        let program =
-            located(name).ok_or_else(|| format!("{name} cannot be started: there is no such program"))?;
+        let log = File::create(folder.log(program)).map_err(text)?;
+        let included = command_of(name);
+        let program = match (included, &folder.keeper) {
+            (Some(_), Some(keeper)) => Some(keeper.capsize.clone()),
+            (Some(_), None) => env::current_exe().ok(),
+            (None, _) => located(name),
+        };
+        let program = program.ok_or_else(|| format!("{name} cannot be started: there is no such program"))?;
         let mut command = command(folder.keeper.as_ref(), &program);
-        command.args(arguments);
+        command.args(included).args(arguments);
         command.stdin(Stdio::null());
-        command.stdout(log.try_clone().map_err(told)?).stderr(log);
+        command.stdout(log.try_clone().map_err(text)?).stderr(log);
         let child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
         self.children.push(Process { child, port });
         Ok(())
@@ -229,7 +235,7 @@ fn command(keeper: Option<&Keeper>, program: &Path) -> Command {
 }
 
 /// A bare name is looked for beside this program first, and then where programs are.
-pub(crate) fn located(name: &str) -> Option<PathBuf> {
+fn located(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(name.into());
     }

@@ -2,7 +2,6 @@
 //!
 //! It only reads. How watches are kept through gaps is left to the framework.
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,45 +11,48 @@ use capsize_history::dialect::Speaks;
 use capsize_history::{CONTROL_PLANE, Mark};
 use capsize_judge::profile::{Feature, Profile};
 use capsize_judge::text::span;
+use capsize_manager::config_of;
 use capsize_real::{read_kubeconfig, server_url};
+use capsize_report::Page;
 use capsize_runner::objects::karmada as objects;
 use capsize_runner::record::{self, Pace, Record, RecordError, Recorded, Source, Tidings};
 use capsize_runner::scenario::Length;
 use clap::Args;
 use kube::api::ListParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::Kubeconfig;
 use kube::core::DynamicObject;
-use kube::{Api, Client, Config, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 use miette::{Report, miette};
 use serde_json::{Map, json};
 
 use crate::exit::{Trouble, Verdict};
 use crate::{output, targets};
 
-/// Record what the clusters of a kubeconfig do, until Ctrl-C; nothing is done to them
+/// Record the objects of the clusters of a kubeconfig until Ctrl-C, without changing anything
 #[derive(Args, Debug)]
 #[command(name = "record")]
 pub struct RecordCommand {
-    /// The kubeconfig by which they are reached
+    /// The kubeconfig that has the contexts of the clusters
     #[arg(long, value_name = "FILE")]
     kubeconfig: PathBuf,
-    /// Where the history goes; a file that is not there yet
+    /// The file for the history, which must not exist yet
     #[arg(long, value_name = "HISTORY")]
     out: PathBuf,
-    /// The context of the control plane; the current one where nothing is said
+    /// The context of the control plane; the current one where none is given
     #[arg(long, value_name = "CONTEXT")]
     control_plane: Option<String>,
-    /// A member and its context, for each; where none is said, those that the control plane knows and that have a context
-    /// of their own name
+    /// A member and its context. Without this flag, each Cluster of the control plane is recorded that has a context of
+    /// the same name
     #[arg(long = "member", value_name = "NAME[=CONTEXT]")]
     members: Vec<String>,
-    /// What runs there: the name of a shipped profile, or a YAML file. `check` asks for it where nothing is said
+    /// The profile of the implementation that runs there: the name of one that comes with Capsize, or a file. Without
+    /// it, `check` needs one
     #[arg(long)]
     target: Option<String>,
-    /// Also the objects at this place in the API, of every cluster: /apis/example.com/v1/things
+    /// Also record the objects at this path of the API of every cluster: /apis/example.com/v1/things
     #[arg(long, value_name = "PATH", value_parser = place)]
     also: Vec<String>,
-    /// For so long: 90s, 10m, 2h
+    /// How long to record: 90s, 10m, 2h
     #[arg(long = "for", value_name = "TIME", value_parser = length)]
     lasts: Option<Duration>,
 }
@@ -72,7 +74,7 @@ fn length(text: &str) -> Result<Duration, String> {
 type Named = (String, String);
 
 impl RecordCommand {
-    /// Records until a signal asks it to stop, or the time is over.
+    /// Records until a signal ends the recording, or the time is over.
     ///
     /// # Errors
     /// A kubeconfig that is wrong, a cluster that does not answer at first, a history that cannot be written.
@@ -88,8 +90,10 @@ impl RecordCommand {
         let sources = self.sources(profile.as_ref()).await?;
         let clusters: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
         let out = self.create()?;
-        output::say(&format!("recording {} into {}\n", clusters.join(", "), self.out.display()))?;
-        let pace = pace(clock, &sources).await?;
+        let mut page = output::page();
+        page.line(&format!("recording {} into {}", clusters.join(", "), self.out.display()));
+        let pace = pace(clock, &sources, &mut page).await?;
+        output::show(page).inspect_err(|_| self.remove())?;
         let header = profile.as_ref().map(header).unwrap_or_default();
         let ended = async {
             match self.lasts {
@@ -102,13 +106,13 @@ impl RecordCommand {
             }
         };
         let recorded =
-            Record { clock: pace, header, sources }.run(out, ended, |tidings| told(&tidings)).await;
+            Record { clock: pace, header, sources }.run(out, ended, |tidings| print(&tidings)).await;
         let recorded = recorded.map_err(|error| self.failed(&error))?;
-        output::say(&self.summed_up(recorded))?;
+        output::show(self.summed_up(recorded))?;
         Ok(Verdict::Conforms)
     }
 
-    /// The file, which must be new: a history is not to be overwritten by a slip.
+    /// The file, which must be new, so that no history is overwritten by mistake.
     fn create(&self) -> Result<File, Trouble> {
         let out = self.out.display();
         File::create_new(&self.out).map_err(|error| {
@@ -121,23 +125,31 @@ impl RecordCommand {
         })
     }
 
-    /// Nothing that is half written stays where nothing could be recorded.
+    /// The error of a recording. A file in which nothing could be recorded is removed.
     fn failed(&self, error: &RecordError) -> Trouble {
         if let RecordError::NeverHeard { .. } = error {
-            // What cannot be removed is told by the message all the same.
-            let _ = fs::remove_file(&self.out);
+            self.remove();
         }
         Trouble::Environment(miette!("{error}"))
     }
 
-    fn summed_up(&self, recorded: Recorded) -> String {
+    /// Removes the file of a recording that failed before anything was recorded.
+    fn remove(&self) {
+        // The failure itself is reported.
+        let _ = fs::remove_file(&self.out);
+    }
+
+    fn summed_up(&self, recorded: Recorded) -> Page {
         let Recorded { events, span: lasted } = recorded;
         let target = if self.target.is_some() { "" } else { " --target TARGET" };
-        format!(
-            "recorded {events} events in {}. Next:\n\n  capsize check {}{target}\n",
-            span(Duration::from_secs(lasted.as_secs())),
-            self.out.display()
-        )
+        let mut page = output::page();
+        page.line(&format!(
+            "recorded {events} events in {}. Next:",
+            span(Duration::from_secs(lasted.as_secs()))
+        ));
+        page.blank();
+        page.command("  ", &format!("capsize check {}{target}", self.out.display()));
+        page
     }
 
     async fn sources(&self, profile: Option<&Profile>) -> Result<Vec<Source>, Trouble> {
@@ -178,9 +190,7 @@ impl RecordCommand {
         }
         // kube panics at a server without a scheme.
         server_url(kubeconfig, context).map_err(|why| wrong(miette!("{why}")))?;
-        let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
-        let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
-        let config = config.map_err(|error| wrong(miette!("{error}")))?;
+        let config = config_of(kubeconfig.clone(), Some(context)).await.map_err(wrong)?;
         Client::try_from(config).map_err(|error| wrong(miette!("{error}")))
     }
 
@@ -210,10 +220,12 @@ impl RecordCommand {
             .map(ResourceExt::name_any)
             .partition(|name| kubeconfig.contexts.iter().any(|context| context.name == *name));
         if !missing.is_empty() {
-            let missing = missing.join(", ");
-            output::say(&format!(
-                "not recorded, for want of a context of that name (--member NAME=CONTEXT): {missing}\n"
-            ))?;
+            let mut page = output::page();
+            page.line(&format!(
+                "not recorded, for want of a context of that name (--member NAME=CONTEXT): {}",
+                missing.join(", ")
+            ));
+            output::show(page)?;
         }
         Ok(reached.into_iter().map(|name| (name.clone(), name)).collect())
     }
@@ -233,7 +245,7 @@ fn unheard(name: &str, error: &kube::Error) -> Trouble {
 
 /// The time of the recording, whose first entry is at zero: that of the world, unless the control plane is simulated and its clock
 /// goes at another speed, by which all that it stamps is stamped.
-async fn pace(clock: Clock, sources: &[Source]) -> Result<Pace, Trouble> {
+async fn pace(clock: Clock, sources: &[Source], page: &mut Page) -> Result<Pace, Trouble> {
     let Some(control_plane) = sources.first() else { return Ok(Clock::starting_at(clock.now()).into()) };
     let time = record::time_of(&control_plane.client).await.map_err(|why| {
         let help = "`kubectl version` with the same kubeconfig shows whether it can be reached";
@@ -243,13 +255,13 @@ async fn pace(clock: Clock, sources: &[Source]) -> Result<Pace, Trouble> {
         return Ok(Clock::starting_at(clock.now()).into());
     }
     let speed = time.speed;
-    output::say(&format!(
-        "its clock goes at {speed} times the speed of this one, and the history by its clock\n"
-    ))?;
+    page.line(&format!(
+        "its clock runs at {speed} times the speed of this one, and the history follows its clock"
+    ));
     Ok(Pace::at_speed(clock, speed, time.date.unwrap_or_else(|| clock.now())))
 }
 
-/// What the header says of the implementation.
+/// The part of the header that describes the implementation.
 fn header(profile: &Profile) -> Mark {
     let mut header = Map::from_iter([
         ("implementation".to_owned(), json!(profile.implementation)),
@@ -267,15 +279,14 @@ fn header(profile: &Profile) -> Mark {
     header
 }
 
-/// Tells what happens to the recording while it goes on.
-fn told(tidings: &Tidings) {
-    let mut text = String::new();
-    // Writing to a string does not fail.
-    let _ = match tidings {
-        Tidings::Complete => writeln!(text, "all there is has been listed; Ctrl-C ends the recording"),
-        Tidings::Back(name) => writeln!(text, "{name} is heard again"),
-        Tidings::Deaf(name, why) => writeln!(text, "{name} is not heard: {why}"),
-    };
-    // That nobody reads it does not end the recording.
-    let _ = output::say(&text);
+/// Prints a message about the recording while it goes on.
+fn print(tidings: &Tidings) {
+    let mut page = output::page();
+    page.line(&match tidings {
+        Tidings::Complete => "all there is has been listed; Ctrl-C ends the recording".to_owned(),
+        Tidings::Back(name) => format!("{name} is heard again"),
+        Tidings::Deaf(name, why) => format!("{name} is not heard: {why}"),
+    });
+    // A recording does not end because its messages cannot be written.
+    let _ = output::show(page);
 }

@@ -27,8 +27,8 @@ pub struct Reference {
     definitions: Vec<Value>,
 }
 
-/// How often controllers ask at most, by the defaults of `--kube-api-qps` and `--cluster-api-qps`, and of their bursts. Who
-/// disagrees with somebody about what is to be there writes without end, and nothing else keeps that from going on without a pause.
+/// How often controllers ask at most, by the defaults of `--kube-api-qps` and `--cluster-api-qps`, and of their bursts. Two
+/// controllers that disagree about an object write without end, and only this rate slows them down.
 const PACE: Pace = Pace { qps: NonZeroU32::new(40).unwrap(), burst: NonZeroU32::new(60).unwrap() };
 
 /// The part of the reference that stands before every write.
@@ -63,7 +63,7 @@ impl Reference {
         Ok(Self::with_definitions(Arc::new(Release { bugs, ..release }), as_values(&definitions)))
     }
 
-    /// What [`Reference::without`] takes: the controllers, and the webhooks.
+    /// The arguments of [`Reference::without`]: the controllers, and the webhooks.
     #[must_use]
     pub fn parts() -> BTreeSet<&'static str> {
         Controllers::names().into_iter().chain([WEBHOOKS]).collect()
@@ -219,7 +219,7 @@ impl MemberClients for Links {
     }
 }
 
-/// What is left on where these features are off.
+/// The feature gates of a reference without these features.
 fn gates(off: &[Feature]) -> Gates {
     let is_on = |feature| !off.contains(&feature);
     let evicts = is_on(Feature::NoExecuteTaints);

@@ -42,7 +42,7 @@ impl NodeReference {
         Ok(Self::deciding_by(Arc::new(NodeRelease { behaviour, bugs })))
     }
 
-    /// What [`NodeReference::without`] takes.
+    /// The arguments of [`NodeReference::without`].
     #[must_use]
     pub fn parts() -> BTreeSet<&'static str> {
         BTreeSet::from([LIFECYCLE, TAINT_EVICTION])

@@ -1,6 +1,5 @@
 //! `capsize schema`: what the documents for programs look like.
 
-use capsize_report::Told;
 use clap::Args;
 
 use crate::exit::{Trouble, Verdict};
@@ -29,12 +28,12 @@ impl Schema {
     /// Writes the schema to stdout.
     ///
     /// # Errors
-    /// What stdout answers.
+    /// When stdout cannot be written.
     pub fn execute(self) -> Result<Verdict, Trouble> {
-        output::say(&capsize_report::schema(match self.of {
-            Document::Check => Told::Report,
-            Document::Budget => Told::Budget,
-            Document::Guarantees => Told::Guarantees,
+        output::print(&capsize_report::schema(match self.of {
+            Document::Check => capsize_report::Document::Report,
+            Document::Budget => capsize_report::Document::Budget,
+            Document::Guarantees => capsize_report::Document::Guarantees,
         }))?;
         Ok(Verdict::Conforms)
     }

@@ -7,27 +7,32 @@ use capsize_report::{Column, side_by_side};
 use clap::Args;
 use miette::miette;
 
+use crate::empty::EmptyArgs;
 use crate::exit::{Trouble, Verdict};
 use crate::output;
 
-/// Tell the verdicts and margins of several runs side by side, as a table in Markdown
+/// Print the verdicts and margins of several runs side by side, as a table in Markdown
 #[derive(Args, Debug)]
 pub struct SideBySide {
     /// Folders that `run --report` wrote
     #[arg(required = true, num_args = 2..)]
     reports: Vec<PathBuf>,
+    #[command(flatten)]
+    empty: EmptyArgs,
 }
 
 impl SideBySide {
     /// Reads the reports, and writes the table to stdout.
     ///
     /// # Errors
-    /// When one of them cannot be read.
+    /// When one of them cannot be read, or none has a case that ran.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let reports = self.reports.iter().map(|folder| read(folder)).collect::<Result<Vec<_>, _>>()?;
+        let untested =
+            reports.iter().all(Column::is_empty).then(|| "no report has a case that ran".to_owned());
         let (table, agree) = side_by_side(&reports);
-        output::say(&table)?;
-        Ok(if agree { Verdict::Conforms } else { Verdict::Violated })
+        output::print(&table)?;
+        self.empty.verdict(agree, untested)
     }
 }
 

@@ -31,7 +31,11 @@ fn what_chaos_once_found_is_found_no_more() {
         let target = Target { profile: &profile, implementation: &*implementation };
         let outcome = run_case(&case, target, Seed(1), false);
         assert_eq!(outcome.broken, None);
-        assert!(outcome.case.status == Status::Passed, "{}", capsize_report::failure(&outcome.case));
+        assert!(
+            outcome.case.status == Status::Passed,
+            "{}",
+            capsize_report::failure(&outcome.case, capsize_report::COLUMNS)
+        );
     }
 }
 
@@ -76,7 +80,11 @@ fn troubled(fault: &str) -> Vec<String> {
     let target = Target { profile: &profile, implementation: &Reference::default() };
     let case = Plan::read("troubled.yaml", &text).unwrap().case().unwrap();
     let outcome = run_case(&case, target, Seed(1), true);
-    assert!(outcome.case.status == Status::Passed, "{fault}: {}", capsize_report::failure(&outcome.case));
+    assert!(
+        outcome.case.status == Status::Passed,
+        "{fault}: {}",
+        capsize_report::failure(&outcome.case, capsize_report::COLUMNS)
+    );
     let history = String::from_utf8(outcome.history.unwrap()).unwrap();
     let marks = history.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let marks = marks.filter(|entry| entry["mark"].get("fault").is_some());
@@ -99,7 +107,11 @@ fn disturbed(fault: &str) {
     let case = Plan::read("disturbed.yaml", &text).unwrap().case().unwrap();
     let outcome = run_case(&case, target, Seed(1), false);
     assert!(outcome.broken.is_none(), "{fault}: {:?}", outcome.broken);
-    assert!(outcome.case.status == Status::Passed, "{fault}: {}", capsize_report::failure(&outcome.case));
+    assert!(
+        outcome.case.status == Status::Passed,
+        "{fault}: {}",
+        capsize_report::failure(&outcome.case, capsize_report::COLUMNS)
+    );
 }
 
 #[test]
@@ -147,7 +159,11 @@ then:
     let target = Target { profile: &profile, implementation: &NodeReference::default() };
     let case = Plan::read("struck.yaml", text).unwrap().case().unwrap();
     let outcome = run_case(&case, target, Seed(1), true);
-    assert!(outcome.case.status == Status::Passed, "{}", capsize_report::failure(&outcome.case));
+    assert!(
+        outcome.case.status == Status::Passed,
+        "{}",
+        capsize_report::failure(&outcome.case, capsize_report::COLUMNS)
+    );
     let history = String::from_utf8(outcome.history.unwrap()).unwrap();
     for kind in ["silent", "partition", "pressure", "skew", "kill"] {
         let marks = history.lines().filter(|line| line.contains(&format!("\"fault\":\"{kind}\"")));

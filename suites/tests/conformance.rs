@@ -48,6 +48,6 @@ fn trial(case: &Case, profile: &Profile) -> Result<(), Failed> {
     if outcome.case.status == Status::Passed {
         Ok(())
     } else {
-        Err(capsize_report::failure(&outcome.case).into())
+        Err(capsize_report::failure(&outcome.case, capsize_report::COLUMNS).into())
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use capsize::diff::outline;
 use capsize_judge::diff::compare;
-use capsize_report::differences;
+use capsize_report::{COLUMNS, differences};
 
 fn recording(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(format!("{name}.jsonl"))
@@ -14,7 +14,7 @@ fn recording(name: &str) -> PathBuf {
 fn a_recording_does_not_differ_from_itself() {
     let outline = outline(&recording("karmada-1.18.2/duplicated-refused"), None).unwrap();
     let comparison = compare(&outline, &outline);
-    assert!(comparison.is_alike(), "{}", differences(&comparison));
+    assert!(comparison.is_alike(), "{}", differences(&comparison, COLUMNS));
     assert!(comparison.alike > 20, "{}", comparison.alike);
 }
 

@@ -12,7 +12,7 @@ use capsize::{check, targets};
 use capsize_clock::Seed;
 use capsize_history::Reader;
 use capsize_judge::diff::{Outliner, compare};
-use capsize_report::differences;
+use capsize_report::{COLUMNS, differences};
 use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario;
 
@@ -43,7 +43,7 @@ fn difference(path: &Path, profile: &str, steps: &Path) -> Option<String> {
     }
     let comparison = compare(&outline(path, None).unwrap(), &outliner.finish());
     assert!(comparison.alike > 5, "{}: hardly anything happened", path.display());
-    (!comparison.is_alike()).then(|| differences(&comparison))
+    (!comparison.is_alike()).then(|| differences(&comparison, COLUMNS))
 }
 
 #[test]

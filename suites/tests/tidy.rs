@@ -12,6 +12,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("clusters", &["capsize-apiserver", "capsize-clock"]),
     ("clusters/real", &["capsize-clock", "capsize-clusters"]),
     ("controllers", &["capsize-clock"]),
+    ("controllers/manager", &["capsize-clock", "capsize-controllers"]),
     ("framework/history", &["capsize-clock"]),
     ("framework/judge", &["capsize-history"]),
     ("framework/report", &["capsize-history", "capsize-judge"]),
@@ -28,6 +29,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "capsize-controllers",
             "capsize-history",
             "capsize-judge",
+            "capsize-manager",
             "capsize-mutants",
             "capsize-real",
             "capsize-report",
@@ -58,7 +60,7 @@ fn sources() -> Vec<(PathBuf, String)> {
 fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() && path.file_name().is_none_or(|name| name != "target") {
+        if path.is_dir() {
             collect(&path, files);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path).unwrap();
@@ -159,4 +161,147 @@ fn no_time_of_the_judging_half_is_so_long_that_a_sum_overflows() {
 fn nothing_tells_of_one_machine() {
     let places = [["\"/", "work/"].concat(), ["/", "tmp/"].concat(), ["/", "root/"].concat()];
     each_source(|_, text| places.iter().find(|place| text.contains(place.as_str())).cloned());
+}
+
+/// Files and folders whose words are plain already. Whoever makes a folder plain adds it here, and then it stays so.
+const PLAIN: &[&str] = &[
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "controllers/manager/src",
+    "docs/chaos.md",
+    "docs/mutation-testing.md",
+    "docs/nodes.md",
+    "docs/real-systems.md",
+    "docs/simulator.md",
+    "docs/targets.md",
+    "docs/writing-scenarios.md",
+    "framework/src/report",
+    "suites/src",
+    "suites/tests/cli",
+];
+
+/// Words of the old vocabulary, which neither a comment nor the name of something new may use.
+const RETIRED: &[&str] = &[
+    "accuse",
+    "accused",
+    "accuses",
+    "acquit",
+    "acquitted",
+    "astray",
+    "court",
+    "deed",
+    "deeds",
+    "door",
+    "doors",
+    "leash",
+    "said",
+    "scribe",
+    "suspects",
+    "tell",
+    "telling",
+    "tells",
+    "told",
+    "whom",
+];
+
+/// Beginnings of sentences whose subject a reader has to guess.
+const RIDDLES: &[&str] = &["Who ", "Whose ", "Whom ", "What ", "So many ", "So long ", "Of which "];
+
+/// The files of [`PLAIN`], with their text.
+fn plain() -> Vec<(PathBuf, String)> {
+    fn find(path: &Path, files: &mut Vec<(PathBuf, String)>) {
+        if path.is_dir() {
+            fs::read_dir(path).unwrap().for_each(|entry| find(&entry.unwrap().path(), files));
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "md") {
+            files.push((path.to_owned(), fs::read_to_string(path).unwrap()));
+        }
+    }
+    let mut files = Vec::new();
+    for name in PLAIN {
+        let path = root().join(name);
+        assert!(path.exists(), "{name} is not there");
+        find(&path, &mut files);
+    }
+    files
+}
+
+/// The prose of a file, a paragraph each: comments of Rust, or Markdown without code and tables.
+fn prose(path: &Path, text: &str) -> Vec<String> {
+    let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+    let mut is_code = false;
+    let mut paragraphs = vec![String::new()];
+    for line in text.lines().map(str::trim) {
+        let line = match is_rust {
+            true => line.strip_prefix("//").map_or("", |line| line.trim_start_matches(['/', '!']).trim()),
+            false => {
+                is_code ^= line.starts_with("```");
+                let is_prose = !is_code && !line.starts_with(['|', '#', '<', '`']);
+                if is_prose { line } else { "" }
+            }
+        };
+        match paragraphs.last_mut() {
+            Some(last) if !line.is_empty() && !line.starts_with("- ") => {
+                last.push(' ');
+                last.push_str(line);
+            }
+            _ => paragraphs.push(line.trim_start_matches("- ").to_owned()),
+        }
+    }
+    let without_code = |paragraph: &String| paragraph.split('`').step_by(2).collect::<Vec<_>>().join("x");
+    paragraphs.iter().map(|paragraph| without_code(paragraph).trim().to_owned()).collect()
+}
+
+/// The sentences of a paragraph, apart from questions.
+fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
+    let sentences = paragraph.split_inclusive(&['.', '?', '!'][..]).map(str::trim);
+    sentences.filter(|sentence| !sentence.ends_with('?'))
+}
+
+/// The words of the names that a file of Rust gives to something.
+fn named(text: &str) -> Vec<String> {
+    const GIVES: [&str; 8] = ["fn", "struct", "enum", "trait", "mod", "const", "static", "let"];
+    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let given = words.windows(2).filter(|pair| GIVES.contains(&pair[0])).map(|pair| pair[1]);
+    given.flat_map(|name| name.split('_')).map(str::to_lowercase).collect()
+}
+
+#[test]
+fn what_is_plain_stays_plain() {
+    let mut found = Vec::new();
+    for (path, text) in plain() {
+        let mut wrong = |what: String| found.push(format!("{}: {what}", path.display()));
+        for paragraph in prose(&path, &text) {
+            for sentence in sentences(&paragraph) {
+                if let Some(start) = RIDDLES.iter().find(|start| sentence.starts_with(**start)) {
+                    wrong(format!("a sentence begins with `{}`: {sentence}", start.trim()));
+                }
+            }
+            let words = paragraph.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+            for word in words.filter(|word| RETIRED.contains(&word.as_str())) {
+                wrong(format!("the word `{word}` is retired: {paragraph}"));
+            }
+        }
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            for word in named(&text).into_iter().filter(|word| RETIRED.contains(&word.as_str())) {
+                wrong(format!("the word `{word}` is retired, and a part of a name"));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn riddles_and_retired_words_are_found_in_prose_and_names_but_not_in_code() {
+    let path = Path::new("it.rs");
+    let text =
+        "/// Reads it. Who reads\n/// it twice waits.\nfn heard_and_told() {}\n// What is `told` here?\n";
+    let paragraphs = prose(path, text);
+    let riddle = |paragraph: &String| sentences(paragraph).any(|sentence| sentence.starts_with("Who "));
+    assert!(paragraphs.iter().any(riddle), "{paragraphs:?}");
+    assert!(!paragraphs.iter().any(|paragraph| paragraph.contains("told")), "{paragraphs:?}");
+    assert!(!paragraphs.iter().any(|paragraph| sentences(paragraph).any(|one| one.starts_with("What"))));
+    assert_eq!(named(text), ["heard", "and", "told"]);
+    let page = "```\nWho is it\n```\nIt is.\n\n| told |\n";
+    assert!(prose(Path::new("it.md"), page).iter().all(|one| one.is_empty() || one == "It is."));
 }

@@ -1,5 +1,6 @@
 //! The process: from the flags to the end.
 
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ use miette::{IntoDiagnostic, Report, WrapErr, miette};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use crate::connection::{check_server, config_of};
 use crate::endpoints::{self, Answers};
 use crate::leader::{Candidate, LEASE};
 use crate::members::Members;
@@ -29,9 +31,9 @@ use crate::{Flags, metrics};
 /// Why the process could not do its work.
 #[derive(Debug)]
 pub enum Trouble {
-    /// What it was given is wrong.
+    /// The flags or the kubeconfig are wrong.
     Input(Report),
-    /// What it runs on failed.
+    /// The control plane or the machine failed.
     Environment(Report),
 }
 
@@ -41,7 +43,7 @@ impl From<Report> for Trouble {
     }
 }
 
-/// What a process ends with. What went wrong is told.
+/// The exit code of a process that ended with `outcome`. An error is printed to stderr.
 #[must_use]
 pub fn exit_code(outcome: Result<(), Trouble>) -> ExitCode {
     let (report, code) = match outcome {
@@ -49,8 +51,15 @@ pub fn exit_code(outcome: Result<(), Trouble>) -> ExitCode {
         Err(Trouble::Input(report)) => (report, 2),
         Err(Trouble::Environment(report)) => (report, 3),
     };
-    eprintln!("Error: {report:?}");
+    // The exit code still says what happened when stderr cannot be written.
+    let _ = writeln!(io::stderr(), "Error: {report:?}");
     ExitCode::from(code)
+}
+
+/// Writes the log of the controllers to stderr.
+pub fn log_to_stderr() {
+    // By default the logger panics when stderr is full.
+    tracing_subscriber::fmt().with_writer(io::stderr).log_internal_errors(false).init();
 }
 
 /// Runs the controllers until a signal asks to stop, or the lead is lost.
@@ -134,12 +143,14 @@ pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> 
         Some(path) => {
             let kubeconfig = Kubeconfig::read_from(path).into_diagnostic();
             let kubeconfig = kubeconfig.wrap_err_with(|| format!("{} cannot be read", path.display()))?;
-            Config::from_custom_kubeconfig(kubeconfig, &options).await.into_diagnostic()
+            config_of(kubeconfig, context).await
         }
         None if context.is_some() => Config::from_kubeconfig(&options).await.into_diagnostic(),
         None => Config::infer().await.into_diagnostic(),
     };
-    config.wrap_err("no way to the control plane: give --kubeconfig")
+    let config = config.wrap_err("no way to the control plane: give --kubeconfig")?;
+    check_server(&config.cluster_url)?;
+    Ok(config)
 }
 
 /// A client of the control plane that keeps to `pace`, once that has answered.

@@ -29,7 +29,7 @@ pub(crate) async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, answe
         tokio::select! {
             biased;
             accepted = listener.accept() => {
-                // What breaks a connection is the client's.
+                // An error of one connection concerns only its client.
                 let Ok((stream, _)) = accepted else { continue };
                 let (answers, tls) = (Arc::clone(&answers), tls.clone());
                 connections.spawn(async move {

@@ -27,7 +27,7 @@ pub struct Flags {
     /// Which controllers run: `*` is all of them, `NAME` this one, `-NAME` not this one
     #[arg(long, value_delimiter = ',', default_value = "*", allow_hyphen_values = true)]
     pub controllers: Vec<String>,
-    /// What is switched on or off: `Failover=false`, and so `GracefulEviction` and `PropagateDeps`
+    /// Features that are switched on or off: `Failover=false`. `GracefulEviction` and `PropagateDeps` are others
     #[arg(long, value_delimiter = ',', value_name = "GATE=BOOL")]
     pub feature_gates: Vec<GateSetting>,
     /// Whether taints of effect NoExecute evict
@@ -81,7 +81,7 @@ pub struct Flags {
     /// How many requests to a member may come at once
     #[arg(long, default_value = "60", value_name = "N")]
     pub cluster_api_burst: NonZeroU32,
-    /// Who leads, where several such processes run
+    /// Leader election
     #[command(flatten)]
     pub leader: LeaderFlags,
     /// The namespace of the Lease
@@ -117,7 +117,7 @@ fn address(text: &str) -> Result<Address, String> {
 }
 
 impl Flags {
-    /// What the controllers are told.
+    /// The settings of the controllers.
     ///
     /// # Errors
     /// Where `--controllers` names one that there is not, or none is left.

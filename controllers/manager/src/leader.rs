@@ -31,13 +31,13 @@ pub struct Times {
 /// A Lease as one candidate saw it, and when it first saw it like that, since it began to look.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
-    /// What it says.
+    /// The content of the Lease.
     pub spec: LeaseSpec,
-    /// When it was first seen to say that.
+    /// When this content was first observed.
     pub since: Duration,
 }
 
-/// What a candidate does about a Lease.
+/// The next action of a candidate for a Lease.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim {
     /// Somebody else holds it.
@@ -46,7 +46,7 @@ pub enum Claim {
     Write(Box<LeaseSpec>),
 }
 
-/// What a candidate called `me` does about the Lease that it observed, `None` where there is none. `elapsed` is the
+/// The next action of the candidate `me` for the Lease that it observed, `None` where there is none. `elapsed` is the
 /// time on the clock of `Observed::since`, `now` that of time stamps.
 ///
 /// A Lease runs out when it has not *changed* for as long as the candidate itself says: clocks of processes may differ, so
@@ -139,7 +139,7 @@ impl Candidate {
         spec.holder_identity = Some(String::new());
         spec.lease_duration_seconds = Some(1);
         spec.renew_time = Some(MicroTime(self.clock.now()));
-        // Who cannot give it back lets it run out.
+        // A Lease that cannot be given back runs out.
         let _ = self.leases.replace(self.lease, &PostParams::default(), &lease).await;
     }
 
@@ -207,7 +207,7 @@ mod tests {
     fn a_lease_is_claimed_when_it_is_free_ones_own_or_has_not_changed_for_its_duration() {
         let now = Timestamp::from_second(1_000).unwrap();
         let cases = [
-            // What was seen and since when, and the elapsed time; transitions and whether it was acquired now.
+            // The observed Lease, and the elapsed time. Then transitions, and whether the Lease was acquired now.
             (None, 0, Some((0, true))),
             (Some(observed("me", 0)), 1, Some((3, false))),
             (Some(observed("me", 0)), 1_000, Some((3, false))),

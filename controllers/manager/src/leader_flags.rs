@@ -39,7 +39,7 @@ impl LeaderFlags {
     }
 }
 
-/// What a candidate is called: the machine and the process.
+/// The name of a candidate: the machine and the process.
 fn me() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     format!("{}_{}", host.trim(), std::process::id())

@@ -2,9 +2,10 @@
 //! for members from their secrets, health and metrics.
 //!
 //! There are two programs: one for clusters, and one for nodes that has the flags of kube-controller-manager.
-//! What the controllers do is in `capsize-controllers`; here is only what a process around them needs.
+//! The controllers are in the crate `capsize-controllers`; this crate is the process around them.
 
 mod command;
+mod connection;
 mod endpoints;
 mod flags;
 mod gates;
@@ -15,7 +16,8 @@ mod metrics;
 mod node_command;
 mod node_flags;
 
-pub use command::{Trouble, exit_code, run};
+pub use command::{Trouble, exit_code, log_to_stderr, run};
+pub use connection::{check_server, config_of};
 pub use flags::{Address, Flags};
 pub use gates::GateSetting;
 pub use leader::{Candidate, Claim, Observed, Times, claim};

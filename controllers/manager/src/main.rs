@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use capsize_manager::{Flags, exit_code, run};
+use capsize_manager::{Flags, exit_code, log_to_stderr, run};
 use clap::Parser;
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    log_to_stderr();
     exit_code(run(Flags::parse()))
 }

@@ -28,7 +28,7 @@ pub(crate) struct Members {
     made: Mutex<BTreeMap<String, (Access, Client)>>,
 }
 
-/// All that the way to a member depends on. It is never told to anybody: the token is in it.
+/// Everything that the connection to a member depends on. It is never printed, because it contains the token.
 #[derive(Clone, PartialEq, Eq)]
 struct Access {
     endpoint: String,

@@ -1,4 +1,4 @@
-//! What `/metrics` tells: the gauges of the real controller manager about members, by their real names, and what the
+//! The answer of `/metrics`: the gauges of the real controller manager about members, by their real names, and what the
 //! controllers count.
 //!
 //! The gauges are read from the Cluster objects when somebody asks. Source: karmada-io/karmada `pkg/metrics/cluster.go`.

@@ -31,7 +31,7 @@ pub struct NodeFlags {
     /// How long a node may be silent
     #[arg(long, default_value = "50s", value_parser = duration, value_name = "TIME")]
     pub node_monitor_grace_period: Duration,
-    /// The same for one that has never said anything
+    /// The same for a node that has never reported
     #[arg(long, default_value = "1m", value_parser = duration, value_name = "TIME")]
     pub node_startup_grace_period: Duration,
     /// Nodes a second that are tainted in a zone that is well, or altogether gone
@@ -52,7 +52,7 @@ pub struct NodeFlags {
     /// How many requests to the cluster may come at once
     #[arg(long, default_value = "30", value_name = "N")]
     pub kube_api_burst: NonZeroU32,
-    /// Who leads, where several such processes run
+    /// Leader election
     #[command(flatten)]
     pub leader: LeaderFlags,
     /// The namespace of the Lease
@@ -67,7 +67,7 @@ pub struct NodeFlags {
 }
 
 impl NodeFlags {
-    /// What the controllers are told.
+    /// The settings of the controllers.
     ///
     /// # Errors
     /// Where `--controllers` names one that there is not, or none is left.

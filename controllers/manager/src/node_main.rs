@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use capsize_manager::{NodeFlags, exit_code, run_nodes};
+use capsize_manager::{NodeFlags, exit_code, log_to_stderr, run_nodes};
 use clap::Parser;
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    log_to_stderr();
     exit_code(run_nodes(NodeFlags::parse()))
 }

@@ -1,11 +1,11 @@
-//! Tells how long a failover may take: for people, and for programs.
+//! Formats how long a failover may take: for people, and for programs.
 
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::layout::{labelled, line, wrapped};
+use super::layout::Page;
 use capsize_judge::budget::{Budget, EndToEnd, Failure, Moved, Range};
 use capsize_judge::profile::Profile;
 use capsize_judge::text::span;
@@ -13,50 +13,49 @@ use capsize_judge::text::span;
 /// The version of the document; another one where a field goes or changes its meaning.
 const SCHEMA: &str = "capsize.budget/v1";
 
-/// For people, in 80 columns.
+/// For people, in lines of `columns` columns.
 #[must_use]
-pub fn budget(budget: &Budget, profile: &Profile) -> String {
-    let mut out = String::new();
-    line(&mut out, &format!("capsize budget · {} {}", profile.name, profile.version));
+pub fn budget(budget: &Budget, profile: &Profile, columns: usize) -> String {
+    let mut page = Page::new(columns);
+    page.line(&format!("capsize budget · {} {}", profile.name, profile.version));
     for (transition, range) in &budget.transitions {
-        out.push('\n');
-        wrapped(&mut out, "  ", transition.what);
-        labelled(&mut out, "takes", &told(*range));
-        labelled(&mut out, "at least", &transition.lower.to_string());
-        labelled(&mut out, "at most", &transition.upper.to_string());
+        page.blank();
+        page.wrapped("  ", transition.what);
+        page.labelled("takes", &takes(*range));
+        page.labelled("at least", &transition.lower.to_string());
+        page.labelled("at most", &transition.upper.to_string());
         if !transition.guarantee.is_empty() {
-            labelled(&mut out, "asked by", transition.guarantee);
+            page.labelled("asked by", transition.guarantee);
         }
     }
     for failover in &budget.failovers {
-        out.push('\n');
-        end_to_end(&mut out, failover);
+        page.blank();
+        end_to_end(&mut page, failover);
     }
-    out.push('\n');
+    page.blank();
     let latency = span(profile.timings.latency);
-    wrapped(
-        &mut out,
+    page.wrapped(
         "",
         &format!(
             "Times are without latency, which is {latency} here and may come on top wherever a formula has it. How long \
              the new copy takes to start comes on top as well."
         ),
     );
-    out
+    page.finish()
 }
 
-fn end_to_end(out: &mut String, failover: &EndToEnd) {
-    line(out, title(failover.failure));
-    labelled(out, "detected", &told(failover.detected));
+fn end_to_end(page: &mut Page, failover: &EndToEnd) {
+    page.line(title(failover.failure));
+    page.labelled("detected", &takes(failover.detected));
     match failover.moved {
-        None => labelled(out, "evicted", "never, unless a person taints the member"),
+        None => page.labelled("evicted", "never, unless a person taints the member"),
         Some(Moved { evicted, applied, given_up }) => {
-            labelled(out, "evicted", &told(evicted));
-            labelled(out, "new copy", &told(applied));
-            labelled(out, "old copy", &format!("given up after {}", told(given_up)));
+            page.labelled("evicted", &takes(evicted));
+            page.labelled("new copy", &takes(applied));
+            page.labelled("old copy", &format!("given up after {}", takes(given_up)));
             let worst = applied.upper.map(|upper| span(upper + applied.latency));
             let worst = worst.unwrap_or_else(|| NO_LIMIT.to_owned());
-            labelled(out, "worst", &format!("{worst} from the failure to the new copy, latency and all"));
+            page.labelled("worst", &format!("{worst} from the failure to the new copy, latency and all"));
         }
     }
 }
@@ -71,7 +70,7 @@ fn title(failure: Failure) -> &'static str {
     }
 }
 
-fn told(Range { lower, upper, .. }: Range) -> String {
+fn takes(Range { lower, upper, .. }: Range) -> String {
     match upper {
         Some(upper) if upper == lower => span(upper),
         Some(upper) => format!("{} to {}", span(lower), span(upper)),

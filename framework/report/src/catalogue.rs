@@ -1,4 +1,4 @@
-//! What the catalogue says of itself: for people at a console, as a page, and for programs.
+//! Formats the catalogue of guarantees: for people at a console, as a page, and for programs.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::example::example_of;
-use super::layout::{labelled, wrapped};
+use super::layout::Page;
 use capsize_judge::guarantee::transition::{Transition, transitions_of};
 use capsize_judge::guarantee::{Catalogue, Cover, Formula, Rule, coverage};
 use capsize_judge::profile::Profile;
@@ -17,33 +17,32 @@ const SCHEMA: &str = "capsize.guarantees/v1";
 
 /// Rules in full; with the values of their bounds where `profile` says whose. Of a single one an example is given, too.
 #[must_use]
-pub fn rules(rules: &[&Rule], profile: Option<&Profile>) -> String {
-    let mut out = String::new();
+pub fn rules(rules: &[&Rule], profile: Option<&Profile>, columns: usize) -> String {
+    let mut page = Page::new(columns);
     for rule in rules {
-        wrapped(&mut out, &format!("{:<14} ", rule.id), rule.sentence);
-        labelled(&mut out, "bound", rule.formula);
+        page.wrapped(&format!("{:<14} ", rule.id), rule.sentence);
+        page.labelled("bound", rule.formula);
         for Transition { what, lower, upper, .. } in transitions_of(rule.id) {
-            labelled(&mut out, "of", what);
-            labelled(&mut out, "at least", &with_value(lower, profile));
-            labelled(&mut out, "at most", &with_value(upper, profile));
+            page.labelled("of", what);
+            page.labelled("at least", &with_value(lower, profile));
+            page.labelled("at most", &with_value(upper, profile));
         }
         let needs = features(rule).join(", ");
-        labelled(&mut out, "needs", if needs.is_empty() { "nothing" } else { &needs });
+        page.labelled("needs", if needs.is_empty() { "nothing" } else { &needs });
         let lacks = profile.and_then(|profile| rule.features.iter().find(|feature| !profile.has(**feature)));
         if let Some(feature) = lacks {
-            labelled(&mut out, "", &format!("not promised: the target lacks {feature:?}"));
+            page.labelled("", &format!("not promised: the target lacks {feature:?}"));
         }
-        labelled(&mut out, "releases", rule.releases);
-        labelled(&mut out, "source", rule.source);
+        page.labelled("releases", rule.releases);
+        page.labelled("source", rule.source);
     }
     if let [rule] = rules {
-        let _ = write!(
-            out,
-            "\nHow it is broken, in a smallest history:\n\n{}",
-            example_of(rule.id).unwrap_or_default()
-        );
+        page.blank();
+        page.line("How it is broken, in a smallest history:");
+        page.blank();
+        page.lines(example_of(rule.id).unwrap_or_default());
     }
-    out
+    page.finish()
 }
 
 /// `2 x monitorPeriod + latency = 11 s`.
@@ -93,7 +92,7 @@ pub fn guarantees_page() -> String {
 fn rules_covered(page: &mut String) {
     page.push_str(
         "\n## Rules\n\nThe rules of failover as the real controllers have them: transitions in time (T), states (S), the \
-         choice of\nmembers (L), replicas (R), evictions (V), health and taints (H), what must come in the end (E), and\nwhat is done with the wishes of users (P).\n\n\
+         choice of\nmembers (L), replicas (R), evictions (V), health and taints (H), what must come in the end (E), what\nis done with the wishes of users (P), and the life of nodes (I).\n\n\
          | rule | about | guarantees |\n|---|---|---|\n",
     );
     for covered in coverage() {

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use indexmap::IndexMap;
 
-use super::layout::{WIDTH, labelled, line, wrapped};
-use super::numbers::{outages, sheet, told as numbers};
+use super::layout::Page;
+use super::numbers::{add as numbers, outages, sheet};
 use super::phrase::{fault, moment, source};
 use super::{Case, Failure, Report, Stand, Standing, Status};
 use capsize_history::facts::{Fact, FaultInForce, Width};
@@ -13,30 +13,33 @@ use capsize_judge::guarantee::{Bound, Evidence, Outcome, Verdict};
 use capsize_judge::judge::Judgement;
 use capsize_judge::text::{clock, signed, span};
 
-/// So many of the tightest margins are told.
+/// How many of the tightest margins are reported.
 const TIGHTEST: usize = 3;
+
+/// Between two groups on a line.
+const GAP: &str = "   ";
 
 /// All of a run: first line, groups, totals, tightest margins, and every failure.
 #[must_use]
-pub fn summary(report: &Report) -> String {
-    let mut out = String::new();
+pub fn summary(report: &Report, columns: usize) -> String {
+    let mut page = Page::new(columns);
     let about: Vec<_> = [format!("capsize {}", report.command), report.target.clone()]
         .into_iter()
         .chain(report.about.iter().cloned())
         .collect();
-    line(&mut out, &about.join(" · "));
-    groups(&mut out, report);
-    totals(&mut out, report);
-    out.push_str(&numbers(&sheet(report)));
+    page.line(&about.join(" · "));
+    groups(&mut page, report);
+    totals(&mut page, report);
+    numbers(&mut page, &sheet(report));
     for case in report.cases.iter().filter(|case| case.status == Status::Failed) {
-        out.push('\n');
-        out.push_str(&failure(case));
+        page.blank();
+        failed(&mut page, case);
     }
-    out
+    page.finish()
 }
 
-/// `tainting 14/14`, four to a line.
-fn groups(out: &mut String, report: &Report) {
+/// `tainting 14/14`, as many to a line as fit.
+fn groups(page: &mut Page, report: &Report) {
     let mut groups: IndexMap<&str, (usize, usize)> = IndexMap::new();
     for case in report.cases.iter().filter(|case| !matches!(case.status, Status::Skipped(_))) {
         let (passed, all) = groups.entry(&case.group).or_default();
@@ -47,12 +50,14 @@ fn groups(out: &mut String, report: &Report) {
         .iter()
         .map(|(group, (passed, all))| format!("{group:<16} {:>7}", format!("{passed}/{all}")))
         .collect();
-    for row in cells.chunks(3) {
-        line(out, &format!("  {}", row.join("    ")));
+    let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or_default() + GAP.len();
+    let fit = (page.columns() + GAP.len()).saturating_sub(2) / width;
+    for row in cells.chunks(fit.max(1)) {
+        page.line(&format!("  {}", row.join(GAP)));
     }
 }
 
-fn totals(out: &mut String, report: &Report) {
+fn totals(page: &mut Page, report: &Report) {
     let totals = report.totals();
     let standings = report.standings();
     let mut parts = Vec::new();
@@ -64,14 +69,17 @@ fn totals(out: &mut String, report: &Report) {
         parts.push(format!("{failed} failed"));
     }
     parts.extend((totals.skipped > 0).then(|| format!("{} skipped", totals.skipped)));
-    line(out, &format!("{} · {}", parts.join(", "), standing(&standings)));
+    page.line(&format!("{} · {}", parts.join(", "), standing(&standings)));
+    for (reason, count) in report.skipped() {
+        page.wrapped(&format!("  skipped {count:>3}: "), reason);
+    }
     if let Some(wall) = report.wall.filter(|wall| !wall.is_zero()) {
         let rate = report.span().as_secs_f64() / wall.as_secs_f64();
-        line(out, &format!("{} simulated in {} ({}:1)", span(report.span()), span(wall), grouped(rate)));
+        page.line(&format!("{} simulated in {} ({}:1)", span(report.span()), span(wall), grouped(rate)));
     }
     let tightest = tightest(&standings);
     if !tightest.is_empty() {
-        line(out, &format!("tightest: {tightest}"));
+        page.line(&format!("tightest: {tightest}"));
     }
 }
 
@@ -102,9 +110,9 @@ fn tightest(standings: &[Standing]) -> String {
         .filter_map(|standing| Some((standing.margin?, standing.rule.id)))
         .collect();
     margins.sort();
-    let told: Vec<_> =
+    let shown: Vec<_> =
         margins.iter().take(TIGHTEST).map(|(margin, id)| format!("{id} by {}", signed(*margin))).collect();
-    told.join(", ")
+    shown.join(", ")
 }
 
 /// A whole number with its thousands apart.
@@ -122,58 +130,57 @@ fn grouped(number: f64) -> String {
 
 /// Names, and below each what it is about.
 #[must_use]
-pub fn listing(rows: impl Iterator<Item = (String, String)>) -> String {
-    let mut out = String::new();
+pub fn listing(rows: impl Iterator<Item = (String, String)>, columns: usize) -> String {
+    let mut page = Page::new(columns);
     for (name, about) in rows {
-        line(&mut out, &name);
-        wrapped(&mut out, "    ", &about);
+        page.line(&name);
+        page.wrapped("    ", &about);
     }
-    out
+    page.finish()
 }
 
 /// All of a check: every verdict on every history, and what they come to.
 #[must_use]
-pub fn checked(report: &Report) -> String {
-    let mut out = String::new();
-    for case in report.cases.iter().filter(|case| case.judgement.is_some()) {
-        out.push_str(&verdicts(case));
-        out.push('\n');
+pub fn checked(report: &Report, columns: usize) -> String {
+    let mut page = Page::new(columns);
+    for case in report.cases.iter() {
+        if let Some(judgement) = &case.judgement {
+            verdicts(&mut page, case, judgement);
+            page.blank();
+        }
     }
-    totals(&mut out, report);
-    out.push_str(&numbers(&sheet(report)));
-    out
+    totals(&mut page, report);
+    numbers(&mut page, &sheet(report));
+    page.finish()
 }
 
 /// Every verdict on one history, and the evidence of what is violated.
-fn verdicts(case: &Case) -> String {
-    let mut out = String::new();
-    let Some(judgement) = &case.judgement else { return out };
+fn verdicts(page: &mut Page, case: &Case, judgement: &Judgement) {
     let Judgement { target, entries, span: length, .. } = judgement;
-    line(&mut out, &format!("{} · {target} · {entries} entries, {}", case.id(), span(*length)));
+    page.line(&format!("{} · {target} · {entries} entries, {}", case.id(), span(*length)));
     for verdict in &judgement.verdicts {
-        line(&mut out, &format!("  {:<14} {}", verdict.rule.id, told(&verdict.outcome)));
+        page.wrapped(&format!("  {:<14} ", verdict.rule.id), &result(&verdict.outcome));
     }
-    out.push_str(&outages(&judgement.numbers));
+    outages(page, &judgement.numbers);
     for verdict in &judgement.verdicts {
-        doubted(&mut out, verdict);
+        doubted(page, verdict);
     }
     if case.status == Status::Failed {
-        out.push('\n');
-        out.push_str(&failure(case));
+        page.blank();
+        failed(page, case);
     }
-    out
 }
 
-/// What is undecided, and why.
-fn doubted(out: &mut String, verdict: &Verdict) {
+/// Adds the undecided cases of a guarantee, and why nobody can decide them.
+fn doubted(page: &mut Page, verdict: &Verdict) {
     let Outcome::Undecided { times, doubts, .. } = &verdict.outcome else { return };
-    wrapped(out, &format!("  {:<13} ", verdict.rule.id), verdict.rule.sentence);
+    page.wrapped(&format!("  {:<13} ", verdict.rule.id), verdict.rule.sentence);
     for doubt in doubts {
-        labelled(out, "undecided", &doubt.subject.to_string());
-        labelled(out, "allowed", &format!("{} ({})", allowed(doubt.bound), doubt.because));
-        labelled(out, "seen", &format!("{}, {}", clock(doubt.at), give_or_take(doubt.width)));
+        page.labelled("undecided", &doubt.subject.to_string());
+        page.labelled("allowed", &format!("{} ({})", allowed(doubt.bound), doubt.because));
+        page.labelled("seen", &format!("{}, {}", clock(doubt.at), give_or_take(doubt.width)));
     }
-    and_more(out, *times, doubts.len());
+    and_more(page, *times, doubts.len());
 }
 
 fn give_or_take(width: Width) -> String {
@@ -185,14 +192,14 @@ fn give_or_take(width: Width) -> String {
     }
 }
 
-fn and_more(out: &mut String, times: u64, told: usize) {
-    let more = times - told as u64;
+fn and_more(page: &mut Page, times: u64, shown: usize) {
+    let more = times - shown as u64;
     if more > 0 {
-        line(out, &format!("    and {more} more"));
+        page.line(&format!("    and {more} more"));
     }
 }
 
-fn told(outcome: &Outcome) -> String {
+fn result(outcome: &Outcome) -> String {
     let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
     match outcome {
         Outcome::Held { times: count, margin: None } => format!("held {}", times(*count)),
@@ -213,42 +220,48 @@ fn told(outcome: &Outcome) -> String {
 
 /// Why one case failed.
 #[must_use]
-pub fn failure(case: &Case) -> String {
-    let mut out = String::new();
+pub fn failure(case: &Case, columns: usize) -> String {
+    let mut page = Page::new(columns);
+    failed(&mut page, case);
+    page.finish()
+}
+
+fn failed(page: &mut Page, case: &Case) {
     let title = format!("✗ {}", case.id());
-    match case.replay.as_str() {
-        "" => line(&mut out, &title),
-        replay if title.chars().count().max(48) + 2 + replay.chars().count() > WIDTH => {
-            line(&mut out, &title);
-            line(&mut out, &format!("    {replay}"));
-        }
-        replay => line(&mut out, &format!("{title:<48}  {replay}")),
+    let replay = case.replay.as_str();
+    let with_replay = format!("{title:<48}  {replay}");
+    if replay.is_empty() {
+        page.line(&title);
+    } else if with_replay.chars().count() <= page.columns() {
+        page.line(&with_replay);
+    } else {
+        page.line(&title);
+        page.command("    ", replay);
     }
     for failure in &case.failures {
-        unmet(&mut out, failure);
+        unmet(page, failure);
     }
     for verdict in case.judgement.iter().flat_map(|judgement| &judgement.verdicts) {
-        violation(&mut out, verdict);
+        violation(page, verdict);
     }
-    out
 }
 
-fn unmet(out: &mut String, failure: &Failure) {
-    line(out, &format!("  expected: {}", failure.expected));
-    labelled(out, "at", &failure.place);
-    labelled(out, "seen", &format!("{}  {}", clock(failure.at), failure.seen));
-    circumstances(out, &failure.faults, &failure.timeline);
+fn unmet(page: &mut Page, failure: &Failure) {
+    page.line(&format!("  expected: {}", failure.expected));
+    page.labelled("at", &failure.place);
+    page.labelled("seen", &format!("{}  {}", clock(failure.at), failure.seen));
+    circumstances(page, &failure.faults, &failure.timeline);
 }
 
-/// What is said of a verdict that something is violated.
-pub(super) fn violation(out: &mut String, verdict: &Verdict) {
+/// Adds the evidence of a violated guarantee.
+pub(super) fn violation(page: &mut Page, verdict: &Verdict) {
     let Outcome::Violated { times, evidence, .. } = &verdict.outcome else { return };
     let rule = verdict.rule;
-    wrapped(out, &format!("  {:<13} ", rule.id), rule.sentence);
+    page.wrapped(&format!("  {:<13} ", rule.id), rule.sentence);
     for each in evidence {
-        told_evidence(out, each);
+        add_evidence(page, each);
     }
-    and_more(out, *times, evidence.len());
+    and_more(page, *times, evidence.len());
 }
 
 fn allowed(bound: Bound) -> String {
@@ -259,24 +272,24 @@ fn allowed(bound: Bound) -> String {
     }
 }
 
-fn told_evidence(out: &mut String, evidence: &Evidence) {
-    labelled(out, "allowed", &format!("{} ({})", allowed(evidence.bound), evidence.because));
+fn add_evidence(page: &mut Page, evidence: &Evidence) {
+    page.labelled("allowed", &format!("{} ({})", allowed(evidence.bound), evidence.because));
     let witness = evidence.witness.as_ref();
     let witness = witness.map(|witness| format!("{witness}, on {}: ", witness.on())).unwrap_or_default();
-    labelled(out, "seen", &format!("{}  {witness}{}", clock(evidence.at), evidence.seen));
+    page.labelled("seen", &format!("{}  {witness}{}", clock(evidence.at), evidence.seen));
     if let Some(short) = evidence.short_by {
-        labelled(out, "short by", &span(short));
+        page.labelled("short by", &span(short));
     }
-    circumstances(out, &evidence.faults, &evidence.timeline);
+    circumstances(page, &evidence.faults, &evidence.timeline);
 }
 
-fn circumstances(out: &mut String, faults: &[FaultInForce], timeline: &[Fact]) {
+fn circumstances(page: &mut Page, faults: &[FaultInForce], timeline: &[Fact]) {
     if !faults.is_empty() {
-        labelled(out, "in force", &faults.iter().map(fault).collect::<Vec<_>>().join(", "));
+        page.labelled("in force", &faults.iter().map(fault).collect::<Vec<_>>().join(", "));
     }
     for fact in timeline {
         let source = source(fact);
         let source = if source.is_empty() { source } else { format!(" ({source})") };
-        wrapped(out, "      ", &format!("{}{source}", moment(fact)));
+        page.wrapped("      ", &format!("{}{source}", moment(fact)));
     }
 }

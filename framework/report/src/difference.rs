@@ -1,46 +1,50 @@
-//! Tells what differs between two histories: for people, and for programs.
+//! Formats the differences between two histories: for people, and for programs.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::layout::Page;
 use capsize_judge::diff::{Comparison, Difference};
 use capsize_judge::text::span;
 
-/// For people, at most 80 columns where names allow.
+/// For people, in lines of `columns` columns.
 #[must_use]
-pub fn differences(comparison: &Comparison) -> String {
+pub fn differences(comparison: &Comparison, columns: usize) -> String {
     let Comparison { titles: [first, second], parts, alike, differences } = comparison;
-    let mut text = format!("1: {first}\n2: {second}\n");
+    let mut page = Page::new(columns);
+    page.wrapped("1: ", first);
+    page.wrapped("2: ", second);
     for (member, part) in parts {
-        let _ = writeln!(text, "{part} in 2 plays the part of {member} in 1");
+        page.line(&format!("{part} in 2 plays the part of {member} in 1"));
     }
     for difference in differences {
-        let _ = writeln!(text, "\n{}", line(difference));
+        page.blank();
+        add(&mut page, difference);
     }
-    let _ = match differences.len() {
-        0 => writeln!(text, "\nno difference: {alike} things happened in both, at the same times"),
-        1 => writeln!(text, "\n1 difference; {alike} things happened in both"),
-        count => writeln!(text, "\n{count} differences; {alike} things happened in both"),
-    };
-    text
+    page.blank();
+    page.line(&match differences.len() {
+        0 => format!("no difference: {alike} things happened in both, at the same times"),
+        1 => format!("1 difference; {alike} things happened in both"),
+        count => format!("{count} differences; {alike} things happened in both"),
+    });
+    page.finish()
 }
 
-fn line(difference: &Difference) -> String {
+fn add(page: &mut Page, difference: &Difference) {
     let Difference { track, what, at, allowed } = difference;
-    let since = |at: Duration| format!("{} after the first disturbance", span(at));
-    match at {
-        [Some(first), Some(second)] => format!(
-            "{track} {what}\n  1: {}\n  2: {}; they may be {} apart",
-            since(*first),
-            since(*second),
-            span(*allowed)
-        ),
-        [Some(first), None] => format!("{track} {what}\n  1: {}\n  2: never", since(*first)),
-        [None, Some(second)] => format!("{track} {what}\n  1: never\n  2: {}", since(*second)),
-        [None, None] => format!("{track} {what}"),
-    }
+    page.line(&format!("{track} {what}"));
+    let since = |at: Option<Duration>| match at {
+        Some(at) => format!("{} after the first disturbance", span(at)),
+        None => "never".to_owned(),
+    };
+    let apart = match at {
+        [Some(_), Some(_)] => format!("; they may be {} apart", span(*allowed)),
+        [None, None] => return,
+        _ => String::new(),
+    };
+    page.wrapped("  1: ", &since(at[0]));
+    page.wrapped("  2: ", &(since(at[1]) + &apart));
 }
 
 /// For programs.
@@ -56,12 +60,12 @@ pub fn differences_json(comparison: &Comparison) -> String {
             "allowed": allowed.as_secs_f64(),
         })
     });
-    let told = json!({
+    let document = json!({
         "diff": "v1",
         "titles": comparison.titles,
         "parts": comparison.parts,
         "alike": comparison.alike,
         "differences": differences.collect::<Vec<Value>>(),
     });
-    format!("{told:#}\n")
+    format!("{document:#}\n")
 }

@@ -1,9 +1,9 @@
-//! What a violation looks like: for each guarantee a smallest history that breaks it, fact by fact, and what is said of it.
+//! Examples of violations: for each guarantee a smallest history that breaks it, fact by fact, and the report of it.
 //!
 //! They are kept on a page, which the tests make that break each guarantee by hand (`framework/judge/tests/judging`).
 
 use super::console::violation;
-use super::layout::line;
+use super::layout::{COLUMNS, Page};
 use super::phrase::moment;
 use capsize_history::facts::{Fact, News};
 use capsize_judge::guarantee::Verdict;
@@ -14,17 +14,17 @@ const PAGE: &str = include_str!("../../../docs/violations.md");
 /// How `facts` break the guarantee of `verdict`.
 #[must_use]
 pub fn example(facts: &[Fact], verdict: &Verdict) -> String {
-    let mut out = String::new();
-    for fact in facts.iter().filter(|fact| is_told(&fact.news)) {
-        line(&mut out, &format!("  {}", moment(fact)));
+    let mut page = Page::new(COLUMNS);
+    for fact in facts.iter().filter(|fact| is_shown(&fact.news)) {
+        page.line(&format!("  {}", moment(fact)));
     }
-    out.push('\n');
-    violation(&mut out, verdict);
-    out
+    page.blank();
+    violation(&mut page, verdict);
+    page.finish()
 }
 
 /// Others only say that something was written, of which there are facts of its own, or come again and again.
-fn is_told(news: &News) -> bool {
+fn is_shown(news: &News) -> bool {
     !matches!(
         news,
         News::Recorded(_)

@@ -20,7 +20,7 @@ const VERSION: &str = "v1";
 pub(super) struct Document<'a> {
     report: &'static str,
     command: &'a str,
-    /// What else is known of the run: where its members ran, and the seed.
+    /// Where the members of the run were, its seed, and other facts about it.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     about: &'a [String],
     #[serde(skip_serializing_if = "str::is_empty")]

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
-use super::{Case, Report, Status, failure};
+use super::{COLUMNS, Case, Report, Status, failure};
 use capsize_judge::guarantee::Outcome;
 
 /// The report as JUnit XML. A case that failed carries what the console says of it.
@@ -52,7 +52,7 @@ fn status(case: &Case) -> TestCaseStatus {
                 .chain(violated.map(|verdict| format!("{} {}", verdict.rule.id, verdict.rule.sentence)))
                 .collect();
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(what.join("; ")).set_description(failure(case));
+            status.set_message(what.join("; ")).set_description(failure(case, COLUMNS));
             status
         }
     }

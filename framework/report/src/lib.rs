@@ -1,4 +1,4 @@
-//! How results are told: to people, to programs, to CI. Nothing else formats.
+//! Formats results: for people, for programs, for CI. Nothing else formats.
 
 mod budget;
 mod catalogue;
@@ -21,6 +21,7 @@ pub use difference::{differences, differences_json};
 pub use example::{example, example_of};
 pub use json::json;
 pub use junit::junit;
+pub use layout::{COLUMNS, Page};
 pub use model::{Case, Failure, Report, Stand, Standing, Status, Totals};
-pub use schema::{Told, schema};
+pub use schema::{Document, schema};
 pub use side_by_side::{Column, side_by_side};

@@ -1,5 +1,7 @@
-//! What a report tells: cases with their judgements. One model for `run` and for `check`.
+//! The content of a report: cases with their judgements. One model for `run` and for `check`.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -10,16 +12,16 @@ use capsize_judge::guarantee::{Outcome, Rule};
 use capsize_judge::judge::Judgement;
 use capsize_judge::profile::Feature;
 
-/// A run or a check, told.
+/// The results of a run or a check.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// `run` or `check`.
     pub command: String,
-    /// What else the first line says: target, provider, seed.
+    /// Further parts of the first line: the provider, the seed.
     pub about: Vec<String>,
     /// The target's name and release.
     pub target: String,
-    /// The cases, in the order in which they are told.
+    /// The cases, in the order in which they are reported.
     pub cases: Vec<Case>,
     /// Real time that it took; absent where nothing was run.
     pub wall: Option<Duration>,
@@ -34,7 +36,7 @@ pub struct Case {
     pub name: String,
     /// How it ended.
     pub status: Status,
-    /// What its history says; absent where there is none.
+    /// The judgement of its history; absent where there is none.
     pub judgement: Option<Judgement>,
     /// The expectations of the scenario that were not met.
     pub failures: Vec<Failure>,
@@ -64,11 +66,11 @@ pub struct Failure {
     pub expected: String,
     /// Where it stands: file, line and column.
     pub place: String,
-    /// What was the case instead, and how long was waited.
+    /// The state that was observed instead, and how long the step waited.
     pub seen: String,
     /// When the wait was given up.
     pub at: Duration,
-    /// What led to it, in order.
+    /// The facts that led to it, in order.
     pub timeline: Vec<Fact>,
     /// The faults in force.
     pub faults: Vec<FaultInForce>,
@@ -85,7 +87,7 @@ pub struct Totals {
     pub skipped: usize,
 }
 
-/// What a guarantee comes to over all cases.
+/// The result of a guarantee over all cases.
 #[derive(Clone, Debug)]
 pub struct Standing {
     /// The guarantee.
@@ -94,11 +96,11 @@ pub struct Standing {
     pub held: u64,
     /// How often it did not.
     pub violated: u64,
-    /// How often nobody can tell.
+    /// How often nobody can decide it.
     pub undecided: u64,
     /// The smallest margin, where it has one.
     pub margin: Option<SignedDuration>,
-    /// What a target lacks for it, if one lacks something.
+    /// A feature that the guarantee needs and a target lacks, if there is one.
     pub lacks: Option<Feature>,
 }
 
@@ -109,7 +111,7 @@ pub enum Stand {
     Held,
     /// It did not hold at least once.
     Violated,
-    /// It never failed, but what was seen is too inexact at least once to tell whether it held.
+    /// It never failed, but the observations are too inexact at least once to decide whether it held.
     Undecided,
     /// Nothing put it to the test.
     NotExercised,
@@ -182,6 +184,37 @@ impl Report {
         self.cases.iter().all(|case| case.status != Status::Failed)
     }
 
+    /// Why the report says nothing about the target, if it does not: no case failed, and no guarantee was put to the test.
+    #[must_use]
+    pub fn untested(&self) -> Option<String> {
+        let Totals { passed, failed, skipped } = self.totals();
+        let is_tested =
+            |standing: &Standing| !matches!(standing.stand(), Stand::NotExercised | Stand::NotPromised);
+        if failed > 0 || self.standings().iter().any(is_tested) {
+            return None;
+        }
+        Some(match (passed, skipped) {
+            (0, 0) => "there is no case".to_owned(),
+            (0, 1) => "the only case was skipped".to_owned(),
+            (0, all) => format!("all {all} cases were skipped"),
+            _ => "no guarantee that the target promises was exercised".to_owned(),
+        })
+    }
+
+    /// How many cases were skipped for each reason, the most frequent reason first.
+    #[must_use]
+    pub fn skipped(&self) -> Vec<(&str, usize)> {
+        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+        for case in &self.cases {
+            if let Status::Skipped(reason) = &case.status {
+                *reasons.entry(reason).or_default() += 1;
+            }
+        }
+        let mut reasons: Vec<_> = reasons.into_iter().collect();
+        reasons.sort_by_key(|(_, count)| Reverse(*count));
+        reasons
+    }
+
     /// How many cases ended how.
     #[must_use]
     pub fn totals(&self) -> Totals {
@@ -196,7 +229,7 @@ impl Report {
         totals
     }
 
-    /// What each guarantee comes to, in the order of the catalogue; nothing where no case was judged.
+    /// The result of each guarantee, in the order of the catalogue; nothing where no case was judged.
     #[must_use]
     pub fn standings(&self) -> Vec<Standing> {
         let mut standings: IndexMap<&str, Standing> = IndexMap::new();

@@ -1,14 +1,13 @@
-//! How the numbers of an operator are told: as text, and as a part of the JSON document.
+//! Formats the numbers for an operator: as text, and as a part of the JSON document.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
-use super::layout::wrapped;
+use super::layout::Page;
 use capsize_judge::numbers::{Copies, Move, Numbers, Outage, Sheet, Spread};
 use capsize_judge::text::{clock, span};
 
@@ -22,33 +21,28 @@ pub(super) fn sheet(report: &Report) -> Sheet {
 }
 
 /// A table, and what is not a length of time; nothing where there was no outage.
-pub(super) fn told(sheet: &Sheet) -> String {
-    let mut out = String::new();
+pub(super) fn add(page: &mut Page, sheet: &Sheet) {
     if sheet.outages == 0 {
-        return out;
+        return;
     }
-    let _ = writeln!(
-        out,
-        "{:<28} {:>6} {:>14} {:>14} {:>14}",
-        "after a member fails, it is", "times", "p50", "p95", "max"
-    );
+    let heads = ("after a member fails, it is", "times", "p50", "p95", "max");
+    page.line(&format!("{:<28} {:>6} {:>14} {:>14} {:>14}", heads.0, heads.1, heads.2, heads.3, heads.4));
     for (milestone, Spread { count, p50, p95, max }) in sheet.overall() {
         let (p50, p95, max) = (span(p50), span(p95), span(max));
-        let _ = writeln!(out, "  {:<26} {count:>6} {p50:>14} {p95:>14} {max:>14}", milestone.name());
+        page.line(&format!("  {:<26} {count:>6} {p50:>14} {p95:>14} {max:>14}", milestone.name()));
     }
     let outages = |count: u64| if count == 1 { "1 outage".to_owned() } else { format!("{count} outages") };
     if sheet.undetected > 0 {
         let longest = span(sheet.longest_undetected);
-        let _ = writeln!(out, "{} ended unnoticed, the longest of {longest}", outages(sheet.undetected));
+        page.line(&format!("{} ended unnoticed, the longest of {longest}", outages(sheet.undetected)));
     }
     let copies = copies(&sheet.copies);
     if !copies.is_empty() {
-        wrapped(&mut out, "", &copies);
+        page.wrapped("", &copies);
     }
-    out
 }
 
-/// What the copies of workloads came to; what is zero is not told.
+/// The numbers about copies of workloads, without those that are zero.
 fn copies(copies: &Copies) -> String {
     let twice = copies.double_run_seconds.round();
     let count = |number: u64, one: &str, many: &str| match number {
@@ -68,8 +62,7 @@ fn copies(copies: &Copies) -> String {
 }
 
 /// Every outage of one history, and what it did to each workload.
-pub(super) fn outages(numbers: &Numbers) -> String {
-    let mut out = String::new();
+pub(super) fn outages(page: &mut Page, numbers: &Numbers) {
     for outage in &numbers.outages {
         let Outage { member, fault, began, .. } = outage;
         let lasted = outage.lasted.map_or("to the end".to_owned(), |lasted| format!("for {}", span(lasted)));
@@ -79,13 +72,12 @@ pub(super) fn outages(numbers: &Numbers) -> String {
         };
         let tainted = outage.tainted.map(|tainted| format!(", tainted after {}", span(tainted)));
         let tainted = tainted.unwrap_or_default();
-        let _ = writeln!(out, "  {fault} {member} at {} {lasted}: {noticed}{tainted}", clock(*began));
+        page.line(&format!("  {fault} {member} at {} {lasted}: {noticed}{tainted}", clock(*began)));
         for each in outage.moves.iter().filter(|each| each.evicted.is_some()) {
             let steps = milestones(each).filter_map(|(name, time)| Some(format!("{name} {}", span(time?))));
-            let _ = writeln!(out, "    {}: {}", each.workload, steps.collect::<Vec<_>>().join(", "));
+            page.line(&format!("    {}: {}", each.workload, steps.collect::<Vec<_>>().join(", ")));
         }
     }
-    out
 }
 
 fn milestones(each: &Move) -> impl Iterator<Item = (&'static str, Option<Duration>)> {

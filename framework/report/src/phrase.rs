@@ -14,7 +14,7 @@ pub(super) fn fault(fault: &FaultInForce) -> String {
     format!("{}{member} since {}", fault.fault, clock(fault.since))
 }
 
-/// Who says so: `control-plane, version 4711`; nothing for what a mark says.
+/// The object that shows a fact: `control-plane, version 4711`; nothing for a mark.
 pub(super) fn source(fact: &Fact) -> String {
     fact.witness
         .as_ref()
@@ -63,7 +63,7 @@ pub(super) fn phrase(news: &News) -> String {
         News::InstanceHealth { member, .. } => format!("health on {member} changes"),
         News::Delivered { member, .. } => format!("copy for {member} written"),
         News::Rewritten { member, .. } => format!("copy for {member} rewritten"),
-        News::DeliveryTold { member, .. } => format!("more is told of the copy for {member}"),
+        News::DeliveryTold { member, .. } => format!("more is reported of the copy for {member}"),
         News::DeliveredTwice { member, .. } => format!("second copy for {member} written"),
         News::Recalled { member, .. } => format!("copy for {member} being deleted"),
         News::DeliveryGone { member, .. } => format!("copy for {member} deleted"),

@@ -1,4 +1,4 @@
-//! What the documents for programs look like, as JSON Schema.
+//! The JSON Schemas of the documents for programs.
 
 use schemars::generate::SchemaSettings;
 
@@ -6,12 +6,12 @@ use super::{budget, catalogue, json};
 
 /// A document that Capsize writes for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// What `check` and `run` tell.
+pub enum Document {
+    /// The output of `check` and `run`.
     Report,
-    /// What `budget` tells.
+    /// The output of `budget`.
     Budget,
-    /// What `list --guarantees` tells.
+    /// The output of `list --guarantees`.
     Guarantees,
 }
 
@@ -20,12 +20,12 @@ pub enum Told {
 /// # Panics
 /// Never: a schema is always JSON.
 #[must_use]
-pub fn schema(told: Told) -> String {
+pub fn schema(document: Document) -> String {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let schema = match told {
-        Told::Report => generator.into_root_schema_for::<json::Document<'static>>(),
-        Told::Budget => generator.into_root_schema_for::<budget::Document<'static>>(),
-        Told::Guarantees => generator.into_root_schema_for::<catalogue::Document>(),
+    let schema = match document {
+        Document::Report => generator.into_root_schema_for::<json::Document<'static>>(),
+        Document::Budget => generator.into_root_schema_for::<budget::Document<'static>>(),
+        Document::Guarantees => generator.into_root_schema_for::<catalogue::Document>(),
     };
     serde_json::to_string_pretty(&schema).expect("a schema is always JSON") + "\n"
 }

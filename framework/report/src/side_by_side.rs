@@ -8,15 +8,23 @@ use serde::Deserialize;
 
 use capsize_judge::text::signed;
 
-/// What is read of a report, as [`json`](super::json) writes it.
+/// The part of a report that the table shows, as [`json`](super::json) writes it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Column {
-    /// What else is known of the run: its ground first.
+    /// Facts about the run, the provider of its members first.
     #[serde(default)]
     about: Vec<String>,
     guarantees: Vec<Guarantee>,
     cases: Vec<Case>,
+}
+
+impl Column {
+    /// Whether no case of the report ran: all were skipped, or there was none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.cases.iter().all(|case| case.status == "skipped")
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -34,10 +42,10 @@ struct Case {
     status: String,
 }
 
-/// Verdicts by which nothing is said of a guarantee.
+/// Verdicts of guarantees that nothing tested.
 const SILENT: [&str; 2] = ["notExercised", "notPromised"];
 
-/// The verdict of who cannot tell: what was seen is too inexact. It agrees with any other.
+/// The verdict where observations are too inexact. It agrees with any other.
 const UNDECIDED: &str = "undecided";
 
 /// A table in Markdown, a column a report, and whether all come to the same: the same cases passed, and no guarantee has one
@@ -53,10 +61,10 @@ pub fn side_by_side(reports: &[Column]) -> (String, bool) {
     for id in &ids {
         let row: Vec<_> = all.iter().map(|report| report.get(id)).collect();
         let cells: Vec<String> =
-            row.iter().map(|cell| cell.map_or_else(|| "–".into(), |told| told.cell())).collect();
+            row.iter().map(|cell| cell.map_or_else(|| "–".into(), |each| each.cell())).collect();
         let _ = writeln!(text, "| {id} | {} |", cells.join(" | "));
-        let told = row.iter().flatten().map(|told| told.verdict.as_str());
-        let verdicts: BTreeSet<&str> = told.filter(|verdict| *verdict != UNDECIDED).collect();
+        let decided = row.iter().flatten().map(|each| each.verdict.as_str());
+        let verdicts: BTreeSet<&str> = decided.filter(|verdict| *verdict != UNDECIDED).collect();
         if verdicts.len() > 1 {
             different.push((*id).to_owned());
         }
@@ -74,8 +82,8 @@ pub fn side_by_side(reports: &[Column]) -> (String, bool) {
 }
 
 fn guarantees(report: &Column) -> BTreeMap<&str, &Guarantee> {
-    let told = report.guarantees.iter().filter(|told| !SILENT.contains(&told.verdict.as_str()));
-    told.map(|told| (told.id.as_str(), told)).collect()
+    let tested = report.guarantees.iter().filter(|each| !SILENT.contains(&each.verdict.as_str()));
+    tested.map(|each| (each.id.as_str(), each)).collect()
 }
 
 fn statuses(report: &Column) -> BTreeMap<String, &str> {
@@ -108,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn margins_stand_in_columns_and_agreement_is_told() {
+    fn margins_stand_in_columns_and_agreement_is_reported() {
         let (text, agree) =
             side_by_side(&[report("embedded", "held", "passed"), report("kind", "held", "passed")]);
         let expected = "| | embedded | kind |\n|---|---|---|\n| A-01 | held, 1.2 s | held, 1.2 s |\n\nAll agree on 1 cases and 1 guarantees.\n";
@@ -125,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_did_not_exercise_or_cannot_tell_is_no_difference() {
+    fn what_one_did_not_exercise_or_cannot_decide_is_no_difference() {
         for (verdict, cell) in [("notExercised", "–"), ("undecided", "undecided, 1.2 s")] {
             let (text, agree) =
                 side_by_side(&[report("embedded", "held", "passed"), report("kind", verdict, "passed")]);

@@ -6,6 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use capsize_clock::{Clock, Seed};
+use capsize_judge::text::span;
+use capsize_report::Page;
 use capsize_runner::chaos::{Plan, Style, draw};
 use capsize_runner::run::{Target, side_by_side};
 use clap::Args;
@@ -17,28 +19,29 @@ use super::progress;
 use super::seeds::Seeds;
 use super::tally::Tally;
 use super::trial::{Trial, try_plan};
+use crate::empty::EmptyArgs;
 use crate::exit::{Trouble, Verdict};
 use crate::{conformance, output, run, targets};
 
 /// Draw scenarios from seeds, run them, and make the first that fails smaller
 #[derive(Args, Debug)]
 pub struct Chaos {
-    /// The seeds, from the first up to and without the last
+    /// The seeds, from A up to B - 1
     #[arg(long, value_name = "A..B", default_value = "0..1000")]
     seeds: Seeds,
-    /// Go on for so long, from the first seed on, in the place of up to the last
+    /// Run seeds from A on for this time, however many there are
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     lasts: Option<Duration>,
-    /// How wild: lite, swarm or storm; or graft, on the scenarios of the conformance suite
+    /// How many faults: lite, swarm or storm. With graft, faults are added to the scenarios of the conformance suite
     #[arg(long, default_value_t = Style::Swarm)]
     style: Style,
-    /// Whose promises count, and who is started: a profile that comes with Capsize, or a file
+    /// The target profile: the name of one that comes with Capsize, or a file
     #[arg(long, default_value = "reference")]
     target: String,
-    /// Pass over seeds that would only try what has been tried: each fault in each phase of a failover, by kind of workload
+    /// Skip seeds that try no new combination of fault, phase of a failover and kind of workload
     #[arg(long)]
     steer: bool,
-    /// How many seeds run at a time; as many as there are cores where nothing is said
+    /// How many seeds run at a time; as many as there are cores where none is given
     #[arg(long)]
     jobs: Option<NonZeroUsize>,
     /// Go on after a seed that fails
@@ -47,12 +50,14 @@ pub struct Chaos {
     /// Run each seed twice, and fail where the two histories differ
     #[arg(long)]
     check_determinism: bool,
-    /// Write what fails into this folder, as scenarios and histories, and keep a journal there
+    /// Write each failure into this folder, as a scenario and a history, and keep a journal there
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
-    /// Go on where the run ended whose journal is in the folder of --save
+    /// Continue the run whose journal is in the folder of --save
     #[arg(long, requires = "save")]
     resume: bool,
+    #[command(flatten)]
+    empty: EmptyArgs,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -73,7 +78,7 @@ impl From<Trouble> for End {
 }
 
 impl Chaos {
-    /// Runs seeds, tells what fails, and says whether all is well.
+    /// Runs seeds, reports failures, and answers whether there were none.
     ///
     /// # Errors
     /// A target or journal that is wrong, a folder that cannot be written, a run that broke.
@@ -84,7 +89,7 @@ impl Chaos {
         let bases = conformance::plans().map_err(|error| Trouble::input(*error))?;
         let draw = |seed: u64| draw(Seed(seed), self.style, &profile, &bases);
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-        output::say(&self.head(target, jobs))?;
+        output::show(self.head(target, jobs))?;
         let folder = self.save.as_deref().map(output::Folder::create).transpose()?;
         let mut tally = Tally::default();
         let mut seeds = self.seeds.0.clone();
@@ -124,13 +129,14 @@ impl Chaos {
         if let Err(End::Trouble(trouble)) = ended {
             return Err(trouble);
         }
-        output::say(&tally.text(clock.elapsed()))?;
-        Ok(if tally.is_quiet() { Verdict::Conforms } else { Verdict::Violated })
+        output::show(tally.text(clock.elapsed()))?;
+        let untested = tally.is_empty().then(|| "no seed was run".to_owned());
+        self.empty.verdict(tally.is_quiet(), untested)
     }
 
-    /// What the run goes by, before it begins.
-    fn head(&self, target: Target<'_>, jobs: NonZeroUsize) -> String {
-        let until = self.lasts.map(|lasts| format!("{lasts:?}, from seed {} on", self.seeds.0.start));
+    /// The options of the run, which are printed before it begins.
+    fn head(&self, target: Target<'_>, jobs: NonZeroUsize) -> Page {
+        let until = self.lasts.map(|lasts| format!("{}, from seed {} on", span(lasts), self.seeds.0.start));
         let options = [
             ("seeds", until.unwrap_or_else(|| self.seeds.to_string())),
             ("style", self.style.to_string()),
@@ -140,8 +146,12 @@ impl Chaos {
             ("stops", if self.keep_going { "at the end" } else { "at the first that fails" }.to_owned()),
             ("runs", if self.check_determinism { "each twice" } else { "each once" }.to_owned()),
         ];
-        let lines = options.iter().map(|(name, value)| format!("  {name:<8}{value}\n"));
-        format!("capsize chaos\n{}", lines.collect::<String>())
+        let mut page = output::page();
+        page.line("capsize chaos");
+        for (name, value) in options {
+            page.wrapped(&format!("  {name:<8}"), &value);
+        }
+        page
     }
 
     fn journal(&self, target: Target<'_>, done: impl FnMut(Done)) -> Result<Option<Journal>, Trouble> {
@@ -156,7 +166,7 @@ impl Chaos {
             .map(Some)
     }
 
-    /// Tells of the first seed that fails in its way.
+    /// Reports the first seed of each kind of failure.
     fn found(
         &self,
         seed: u64,
@@ -167,17 +177,17 @@ impl Chaos {
     ) -> Result<(), Trouble> {
         let Some(alarm) = &trial.alarm else {
             let lines = trial.differs.as_deref().unwrap_or_default();
-            return output::say(&format!("\nseed {seed}: two runs differ, first in\n{lines}\n"));
+            return output::print(&format!("\nseed {seed}: two runs differ, first in\n{lines}\n"));
         };
         let find = Find::of(seed, self.style, plan, target, alarm);
         if let Some(folder) = folder {
             find.save(folder)?;
         }
-        output::say(&find.text())
+        output::print(&find.text())
     }
 }
 
-/// What a trial is counted under, if it failed.
+/// The kind of failure of a trial, if it failed.
 fn kind(seed: u64, trial: &Trial) -> Result<Option<String>, Trouble> {
     if let Some(why) = &trial.broken {
         return Err(Trouble::Environment(miette!("{why}, with seed {seed}")));

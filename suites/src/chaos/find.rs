@@ -1,4 +1,4 @@
-//! What is made of a seed that fails: its plan made smaller, told, and kept.
+//! A seed that fails: its plan is made smaller, reported, and saved.
 
 use capsize_runner::chaos::{Alarm, Plan, Style, shrink};
 use capsize_runner::run::{Target, Until};
@@ -7,7 +7,7 @@ use super::trial::{run, still_fails};
 use crate::exit::Trouble;
 use crate::output;
 
-/// So many smaller plans are tried at most.
+/// How many smaller plans are tried at most.
 const TRIES: usize = 600;
 
 /// A plan that fails, and the smallest that fails in the same way.
@@ -22,7 +22,7 @@ pub(super) struct Find {
 }
 
 impl Find {
-    /// Makes the plan of `seed` smaller, which failed with `alarm`. What fails by its faults does so also when it is smaller:
+    /// Makes the plan of `seed` smaller, which failed with `alarm`. A plan that fails by its faults does so also when it is smaller:
     /// where it takes faults, a plan that fails without any fails for another reason.
     pub(super) fn of(seed: u64, style: Style, drawn: Plan, target: Target<'_>, alarm: &Alarm) -> Self {
         let fails = |plan: &Plan| still_fails(plan, target, alarm);
@@ -36,7 +36,14 @@ impl Find {
         let name = format!("{style}-{seed}");
         case.replay = format!("capsize replay {seed} --style {style}");
         let history = outcome.history.unwrap_or_default();
-        Self { name, drawn, smallest, failure: capsize_report::failure(&case), history, undisturbed }
+        Self {
+            name,
+            drawn,
+            smallest,
+            failure: capsize_report::failure(&case, output::columns()),
+            history,
+            undisturbed,
+        }
     }
 
     /// For the console.

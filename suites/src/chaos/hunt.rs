@@ -15,10 +15,10 @@ use super::progress;
 use super::seeds::Seeds;
 use super::trial::{still_fails, try_until_wrong};
 use crate::exit::{Trouble, Verdict};
-use crate::mutants::spoiled;
+use crate::mutants::{show, spoiled};
 use crate::{conformance, output, targets};
 
-/// So many smaller plans are tried at most for each.
+/// How many smaller plans are tried at most for each mutant.
 const TRIES: usize = 60;
 
 /// A mutant that fell.
@@ -29,10 +29,10 @@ struct Catch {
     alarm: Alarm,
 }
 
-/// Puts each of `mutants` to chaos until it falls, and tells by what.
+/// Runs chaos on each of `mutants` until a seed fails, and reports the failure.
 ///
 /// # Errors
-/// A run that broke, or a stdout that does not take what is said.
+/// A run that broke, or a stdout that cannot be written.
 pub(crate) fn hunt(mutants: &[Mutant], seeds: &Seeds, jobs: NonZeroUsize) -> Result<Verdict, Trouble> {
     let bases = conformance::plans().map_err(|error| Trouble::input(*error))?;
     let mut quiet = BTreeMap::new();
@@ -50,14 +50,14 @@ pub(crate) fn hunt(mutants: &[Mutant], seeds: &Seeds, jobs: NonZeroUsize) -> Res
         |mutant, catch| {
             progress.inc(1);
             let Some(Catch { seeds, plan, alarm }) = catch? else {
-                let text = format!("✗ {}\n    nobody notices\n", mutant.id);
-                return progress.suspend(|| output::say(&text));
+                let title = format!("✗ {}", mutant.id);
+                return progress.suspend(|| show(&title, "nobody notices"));
             };
             let (faults, members) = (plan.faults(), plan.members());
             catches.push((seeds, faults, members));
             let small = format!("{faults} faults, {members} members");
-            let text = format!("✓ {}\n    {alarm} after {seeds} seeds; {small}\n", mutant.id);
-            progress.suspend(|| output::say(&text))
+            let text = format!("{alarm} after {seeds} seeds; {small}");
+            progress.suspend(|| show(&format!("✓ {}", mutant.id), &text))
         },
     )?;
     progress.finish_and_clear();
@@ -66,21 +66,25 @@ pub(crate) fn hunt(mutants: &[Mutant], seeds: &Seeds, jobs: NonZeroUsize) -> Res
         all.sort_unstable();
         all.get(all.len() / 2).copied().unwrap_or_default()
     };
-    output::say(&format!(
-        "{} of {} mutants fall to chaos with seeds {seeds}; on the rules as they should be {}\n\
-         half of those fall within {} seeds; made smaller, half have at most {} faults and {} members\n",
+    let mut page = output::page();
+    page.line(&format!(
+        "{} of {} mutants fall to chaos with seeds {seeds}; on the rules as they should be {}",
         catches.len(),
         mutants.len(),
-        told(&quiet),
+        quiet_seeds(&quiet),
+    ));
+    page.line(&format!(
+        "half of those fall within {} seeds; made smaller, half have at most {} faults and {} members",
         median(|(seeds, ..)| *seeds),
         median(|(_, faults, _)| *faults as u64),
         median(|(.., members)| *members as u64),
-    ))?;
+    ));
+    output::show(page)?;
     Ok(if catches.len() == mutants.len() { Verdict::Conforms } else { Verdict::Violated })
 }
 
 /// How many seeds are quiet on each profile.
-fn told(quiet: &BTreeMap<&str, BTreeSet<u64>>) -> String {
+fn quiet_seeds(quiet: &BTreeMap<&str, BTreeSet<u64>>) -> String {
     let each: Vec<String> =
         quiet.iter().map(|(profile, seeds)| format!("{} are quiet ({profile})", seeds.len())).collect();
     each.join(", ")

@@ -1,4 +1,4 @@
-//! What is remembered of a run that may be killed at any moment: a line for each seed that is done, in their order.
+//! The journal of a run that may be killed at any moment: a line for each seed that is done, in their order.
 //!
 //! A line is written whole or is the last and torn: then its seed is run again.
 
@@ -16,7 +16,7 @@ use crate::exit::Trouble;
 /// The journal of one run.
 pub(super) struct Journal(File);
 
-/// What it is the journal of; another run cannot go on with it.
+/// The run that a journal belongs to. Another run cannot continue it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Header {
     pub(super) target: String,
@@ -24,7 +24,7 @@ pub(super) struct Header {
     pub(super) first_seed: u64,
 }
 
-/// What came of a seed.
+/// The result of a seed.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) seed: u64,
@@ -46,7 +46,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens the journal at `path` to go on with it, and tells `done` of each seed that is in it.
+    /// Opens the journal at `path` to continue it, and calls `done` for each seed in it.
     pub(super) fn resume(path: &Path, header: &Header, mut done: impl FnMut(Done)) -> Result<Self, Trouble> {
         let file = OpenOptions::new().read(true).write(true).open(path).into_diagnostic();
         let file = file.wrap_err_with(|| cannot(path)).map_err(Trouble::Input)?;

@@ -1,6 +1,6 @@
 //! `capsize chaos` and `capsize replay`: scenarios drawn from seeds, run, and made smaller where they fail.
 //!
-//! What is drawn and how it is made smaller is the framework's.
+//! The framework draws scenarios and makes them smaller.
 
 mod command;
 mod find;

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use capsize_judge::text::span;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Of so many of `what`, which are known beforehand.
@@ -14,7 +15,7 @@ pub(super) fn of(length: u64, what: &str) -> ProgressBar {
 pub(super) fn within(time: Duration) -> ProgressBar {
     styled(
         ProgressBar::no_length(),
-        &format!("{{spinner}} {{pos}} seeds, {{per_sec}}, {{elapsed}} of {time:?}"),
+        &format!("{{spinner}} {{pos}} seeds, {{per_sec}}, {{elapsed}} of {}", span(time)),
     )
 }
 

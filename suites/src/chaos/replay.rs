@@ -8,7 +8,9 @@ use capsize_runner::chaos::{Plan, Style, draw};
 use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario::{self, Case};
 use clap::Args;
+use miette::miette;
 
+use crate::empty::EmptyArgs;
 use crate::exit::{Trouble, Verdict};
 use crate::{conformance, output, run, targets};
 
@@ -18,22 +20,24 @@ pub struct Replay {
     /// A seed, or the file of a scenario
     #[arg(value_name = "SEED|FILE")]
     what: String,
-    /// The style that the seed was drawn in
-    #[arg(long, default_value_t = Style::Swarm)]
-    style: Style,
-    /// Whose promises count, and who is started: a profile that comes with Capsize, or a file
+    /// The style that the seed was drawn in; swarm where none is given
+    #[arg(long, value_name = "STYLE")]
+    style: Option<Style>,
+    /// The target profile: the name of one that comes with Capsize, or a file
     #[arg(long, default_value = "reference")]
     target: String,
-    /// Only print the scenario
-    #[arg(long)]
+    /// Only print the scenario of the seed
+    #[arg(long, conflicts_with = "report")]
     print: bool,
     /// Write the report and the history into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    empty: EmptyArgs,
 }
 
 impl Replay {
-    /// Runs it, tells, and says whether all is well.
+    /// Runs the cases, prints the summary, and answers whether the target conforms.
     ///
     /// # Errors
     /// A target or scenario that is wrong, a report that cannot be written, a run that broke.
@@ -42,13 +46,23 @@ impl Replay {
         let cases = match self.what.parse() {
             Ok(seed) => {
                 let bases = conformance::plans().map_err(|error| Trouble::input(*error))?;
-                let plan = draw(Seed(seed), self.style, &profile, &bases);
+                let plan = draw(Seed(seed), self.style.unwrap_or(Style::Swarm), &profile, &bases);
                 if self.print {
                     return print(&plan);
                 }
                 vec![plan.case().map_err(|error| Trouble::input(*error))?]
             }
-            Err(_) => scenario::find(&[PathBuf::from(&self.what)]).map_err(Trouble::input)?,
+            Err(_) => {
+                for (flag, is_given) in [("--style", self.style.is_some()), ("--print", self.print)] {
+                    if is_given {
+                        return Err(Trouble::Input(miette!(
+                            "{flag} needs a seed, and `{}` is none",
+                            self.what
+                        )));
+                    }
+                }
+                scenario::find(&[PathBuf::from(&self.what)]).map_err(Trouble::input)?
+            }
         };
         let implementation = run::implementation(&profile)?;
         let target = Target { profile: &profile, implementation: &*implementation };
@@ -58,30 +72,30 @@ impl Replay {
     fn run(&self, cases: &[Case], target: Target<'_>) -> Result<Verdict, Trouble> {
         let folder = self.report.as_deref().map(output::Folder::create).transpose()?;
         let clock = Clock::real();
-        let mut told = Vec::new();
+        let mut ended = Vec::new();
         for case in cases {
             let mut outcome = run_case(case, target, Seed(1), folder.is_some());
             if let Some(why) = &outcome.broken {
-                return Err(Trouble::Environment(miette::miette!("{why}")));
+                return Err(Trouble::Environment(miette!("{why}")));
             }
             outcome.case.replay = format!("capsize replay {}", self.what);
             folder.as_ref().map_or(Ok(()), |folder| folder.history(&outcome))?;
-            told.push(outcome.case);
+            ended.push(outcome.case);
         }
         let report = Report {
             command: "replay".into(),
             about: vec!["embedded".into()],
             target: format!("{} {}", target.profile.name, target.profile.version),
-            cases: told,
+            cases: ended,
             wall: Some(clock.elapsed()),
         };
         folder.as_ref().map_or(Ok(()), |folder| folder.report(&report))?;
-        output::say(&capsize_report::summary(&report))?;
-        Ok(if report.conforms() { Verdict::Conforms } else { Verdict::Violated })
+        output::print(&capsize_report::summary(&report, output::columns()))?;
+        self.empty.verdict(report.conforms(), report.untested())
     }
 }
 
 fn print(plan: &Plan) -> Result<Verdict, Trouble> {
-    output::say(&plan.text())?;
+    output::print(&plan.text())?;
     Ok(Verdict::Conforms)
 }

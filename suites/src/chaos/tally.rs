@@ -1,10 +1,12 @@
-//! What many seeds come to.
+//! The results of many seeds.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::output;
+use capsize_report::Page;
 use capsize_runner::chaos::{Coverage, Phase, Plan, WorkloadKind};
 
 /// Counts of what came of seeds, however many there are.
@@ -42,25 +44,30 @@ impl Tally {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.seeds == 0
+    }
+
     pub(super) fn is_quiet(&self) -> bool {
         self.alarms.is_empty()
     }
 
-    /// What is printed in the end.
-    pub(super) fn text(&self, wall: Duration) -> String {
+    /// The summary that is printed in the end.
+    pub(super) fn text(&self, wall: Duration) -> Page {
         let failed: u64 = self.alarms.values().map(|(times, _)| times).sum();
-        let mut text = format!("{} seeds: {} held, {failed} failed\n", self.seeds, self.seeds - failed);
+        let mut page = output::page();
+        page.line(&format!("{} seeds: {} held, {failed} failed", self.seeds, self.seeds - failed));
         let seconds = wall.as_secs_f64().max(0.001);
-        let _ = writeln!(
-            text,
+        page.line(&format!(
             "{:.1} h simulated in {seconds:.1} s: {:.1} seeds a second",
             self.span.as_secs_f64() / 3600.0,
             self.seeds as f64 / seconds
-        );
+        ));
         for (kind, (times, first)) in &self.alarms {
-            let _ = writeln!(text, "  {times:>5} x {kind} (first with seed {first})");
+            page.wrapped(&format!("  {times:>5} x "), &format!("{kind} (first with seed {first})"));
         }
-        text + &table(&self.coverage())
+        page.lines(&table(&self.coverage()));
+        page
     }
 }
 

@@ -6,7 +6,7 @@ use capsize_clock::Seed;
 use capsize_runner::chaos::{Alarm, Coverage, Plan};
 use capsize_runner::run::{Outcome, Target, Until, run_case_until};
 
-/// What came of a plan.
+/// The result of a plan.
 pub struct Trial {
     /// Why it failed, if it did.
     pub alarm: Option<Alarm>,
@@ -14,7 +14,7 @@ pub struct Trial {
     pub differs: Option<String>,
     /// Why the run says nothing, if it does not.
     pub broken: Option<String>,
-    /// What was tried.
+    /// The combinations that were tried.
     pub coverage: Coverage,
     /// The time that passed in it.
     pub span: Duration,

@@ -1,6 +1,4 @@
-//! The command: looks at everything, says a line of each, and heals if it is told to.
-
-use std::fmt::Write;
+//! The command: prints a line for each requirement, and removes what killed runs have left if `--heal` is given.
 
 use capsize_clock::{Seed, live};
 use clap::Args;
@@ -12,33 +10,30 @@ use crate::exit::{Trouble, Verdict};
 use crate::providers::ProviderName;
 use crate::{cleanup, output};
 
-/// Look whether this machine has what is needed; each line says what to do
+/// Check whether this machine has all that runs need; each line says what to do
 #[derive(Args, Debug)]
 pub struct Doctor {
-    /// For runs whose members run there; what others would need is only told
+    /// The provider of members that must work. Requirements of other providers are only reported
     #[arg(long, value_enum, default_value_t)]
     provider: ProviderName,
     /// The image of nodes, for --provider kind
     #[arg(long, value_name = "IMAGE")]
     kind_image: Option<String>,
-    /// Remove what runs have left that were killed
+    /// Remove containers, networks, folders and processes that killed runs have left
     #[arg(long)]
     heal: bool,
 }
 
 impl Doctor {
-    /// Looks, and tells.
+    /// Looks at the machine, and prints the findings.
     ///
     /// # Errors
     /// When something is missing that the runs asked for need.
     pub fn execute(self) -> Result<Verdict, Trouble> {
-        let mut told = String::new();
+        let mut page = output::page();
         if self.heal {
-            let report = cleanup::clean_up_earlier()?;
-            told += &cleanup::described(&report);
-            if told.is_empty() {
-                told += "nothing was left to remove\n";
-            }
+            let removed = cleanup::described(&cleanup::clean_up_earlier()?);
+            page.lines(if removed.is_empty() { "nothing was left to remove\n" } else { &removed });
         }
         let mut findings = machine::look();
         findings.extend(process::look());
@@ -50,10 +45,9 @@ impl Doctor {
         });
         findings.extend(of_docker.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?);
         for finding in &findings {
-            // Writing to a string does not fail.
-            let _ = write!(told, "{finding}");
+            finding.add_to(&mut page);
         }
-        output::say(&told)?;
+        output::show(page)?;
         let hinders: Vec<&str> = findings
             .iter()
             .filter(|finding| finding.hinders(self.provider))
@@ -70,7 +64,7 @@ impl Doctor {
     }
 }
 
-/// What stands in the way of every run.
+/// A finding that prevents every run.
 pub(super) fn wrong(of: &'static str, seen: impl Into<String>, todo: impl Into<String>) -> Finding {
     Finding::wrong(of, seen, ALL, todo)
 }

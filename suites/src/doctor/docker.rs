@@ -1,4 +1,4 @@
-//! What the doctor finds of Docker, and what of ours is there.
+//! Findings about Docker, and about containers of Capsize that are left there.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use capsize_real::{Engine, Image, Labelled, runs, state_folder};
 use super::finding::{DOCKER, Finding};
 use crate::providers::ProviderName;
 
-/// What the docs of kind ask for; containers of ours need less.
+/// Limits that the documentation of kind asks for. Members in containers need less.
 const INOTIFY: [(&str, u64); 2] = [("max_user_watches", 524_288), ("max_user_instances", 512)];
 
 /// All of it.
@@ -93,7 +93,7 @@ fn inotify(folder: &Path) -> Finding {
     Finding::good("inotify", seen.join(", ") + &advice)
 }
 
-/// What runs that are over have left.
+/// A finding about resources that runs which are over have left.
 async fn left(engine: &Engine) -> Finding {
     let folder = state_folder();
     let folder = folder.canonicalize().unwrap_or(folder);

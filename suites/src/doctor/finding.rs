@@ -1,26 +1,26 @@
 //! One line of what the doctor says.
 
-use std::fmt;
+use capsize_report::Page;
 
 use crate::providers::ProviderName;
 
 /// The providers that cannot do without a thing; embedded members are part of every run.
 pub(super) type Needs = &'static [ProviderName];
 
-/// What all runs need.
+/// All runs need it.
 pub(super) const ALL: Needs = &[ProviderName::Embedded];
 
-/// What those need who make containers.
+/// Providers that make containers need it.
 pub(super) const DOCKER: Needs = &[ProviderName::Container, ProviderName::Kind];
 
-/// What was found of one thing.
+/// One requirement, and whether the machine meets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     /// The thing.
     pub(super) of: &'static str,
-    /// What there is of it.
+    /// The state that was found.
     pub(super) seen: String,
-    /// What to do, where that is not enough, and for whom it is not.
+    /// The providers for which that is not enough, and what to do about it.
     pub(super) wrong: Option<(Needs, String)>,
 }
 
@@ -45,21 +45,21 @@ impl Finding {
         let needs = self.wrong.as_ref().map_or(&[][..], |(needs, _)| needs);
         needs.contains(&provider) || needs == ALL
     }
-}
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Adds the line of the finding, and what to do, to `page`.
+    pub(super) fn add_to(&self, page: &mut Page) {
         let Self { of, seen, wrong } = self;
-        match wrong {
-            None => writeln!(f, "ok       {of:<14} {seen}"),
-            Some((needs, todo)) if *needs == ALL => {
-                writeln!(f, "wrong    {of:<14} {seen}\n         → {todo}")
-            }
-            Some((needs, todo)) => {
+        let (state, seen) = match wrong {
+            None => ("ok", seen.clone()),
+            Some((needs, _)) if *needs == ALL => ("wrong", seen.clone()),
+            Some((needs, _)) => {
                 let names: Vec<&str> = needs.iter().map(|provider| provider.name()).collect();
-                let only = format!("only --provider {} needs it", names.join(" or "));
-                writeln!(f, "missing  {of:<14} {seen} ({only})\n         → {todo}")
+                ("missing", format!("{seen} (only --provider {} needs it)", names.join(" or ")))
             }
+        };
+        page.wrapped(&format!("{state:<8} {of:<14} "), &seen);
+        if let Some((_, todo)) = wrong {
+            page.wrapped("         → ", todo);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What the doctor finds of nodes of kind's: their image, and what Docker lets them do.
+//! Findings about nodes of kind: their image, and their privileges in Docker.
 
 use capsize_real::{Engine, EngineError, Journal, NodeImage, Privilege, Resource, state_folder};
 
 use super::finding::Finding;
 use crate::providers::ProviderName;
 
-/// All of it, for nodes of the image of this name; of the one that would be taken where nothing is said. Without Docker,
+/// All of it, for nodes of the image of this name; of the one that would be taken where none is given. Without Docker,
 /// nothing is found.
 pub(super) async fn look(image: Option<&str>) -> Vec<Finding> {
     let Ok(engine) = Engine::find().await else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What the doctor finds of the machine: files, ports, disk, programs and folders.
+//! Findings about the machine: files, ports, disk and folders.
 
 use std::fs;
 use std::io;
@@ -9,9 +9,8 @@ use capsize_real::{Journal, state_folder};
 
 use super::command::wrong;
 use super::finding::{DOCKER, Finding};
-use crate::processes::located;
 
-/// So many files a fleet of a hundred members has open.
+/// Files that a fleet of a hundred members has open.
 const FILES: u64 = 1024;
 
 /// So much disk an image takes while it is built, and the reports of a few runs.
@@ -19,7 +18,7 @@ const ROOM: u64 = 1 << 30;
 
 /// All of it.
 pub(super) fn look() -> Vec<Finding> {
-    vec![files(), ports(), disk(&std::env::temp_dir()), temporary(), state(), controllers()]
+    vec![files(), ports(), disk(&std::env::temp_dir()), temporary(), state()]
 }
 
 fn files() -> Finding {
@@ -83,17 +82,6 @@ fn state() -> Finding {
             DOCKER,
             "name a folder that can be written in CAPSIZE_STATE",
         ),
-    }
-}
-
-fn controllers() -> Finding {
-    const NAME: &str = "capsize-controllers";
-    match located(NAME) {
-        Some(path) => Finding::good("controllers", path.display().to_string()),
-        None => {
-            let advice = format!("--target {NAME} needs it: `cargo build --release --workspace`");
-            Finding::good("controllers", format!("neither beside this program nor in PATH; {advice}"))
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the doctor finds of members that are processes: their programs. Ports and folders are everybody's.
+//! Findings about the programs of members that are processes.
 
 use capsize_real::{Asset, Assets, NoAsset};
 

@@ -15,7 +15,7 @@ pub struct Provided {
     pub implementation: Box<dyn Implementation>,
     /// The provider of members; `None` if they run in this process.
     pub provider: Option<Arc<dyn Provider>>,
-    /// The signal that ends runs early.
+    /// The signals that end runs early.
     pub interrupt: Interrupt,
 }
 

@@ -51,7 +51,7 @@ pub struct MemberArgs {
     /// Where the members of fleets run
     #[arg(long, value_enum, default_value_t)]
     pub provider: ProviderName,
-    /// With --provider kind: the image of nodes (default: the newest kindest/node that Docker has)
+    /// With --provider kind: the image of nodes; the youngest kindest/node that Docker has where none is given
     #[arg(long, value_name = "IMAGE")]
     pub kind_image: Option<String>,
     /// The existing clusters
@@ -60,6 +60,24 @@ pub struct MemberArgs {
 }
 
 impl MemberArgs {
+    /// Refuses flags that only another provider heeds: above all, `--dry-run` must not be ignored.
+    ///
+    /// # Errors
+    /// When there is such a flag.
+    pub fn check(&self) -> Result<(), Trouble> {
+        let kind = [("--kind-image", ProviderName::Kind, self.kind_image.is_some())];
+        let existing = self.existing.given().map(|(flag, given)| (flag, ProviderName::Kubeconfig, given));
+        let idle =
+            |(_, provider, is_given): &(&str, ProviderName, bool)| *is_given && *provider != self.provider;
+        let Some((flag, provider, _)) = kind.into_iter().chain(existing).find(idle) else { return Ok(()) };
+        let help = format!("add --provider {}, or leave {flag} out", provider.name());
+        Err(Trouble::Input(miette!(
+            help = help,
+            "{flag} does nothing with --provider {}",
+            self.provider.name()
+        )))
+    }
+
     /// The provider of members, unless these run in this process. Its resources are written into `journal`.
     ///
     /// # Errors
@@ -80,7 +98,7 @@ impl MemberArgs {
         })
     }
 
-    /// The description of the members, for a report.
+    /// The provider and its version, for a report.
     ///
     /// # Errors
     /// Docker lacks an image.

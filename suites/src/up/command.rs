@@ -1,10 +1,10 @@
-//! The command: its options, what it tells, and how it is stopped.
+//! The command: its options, its output, and how it is stopped.
 
-use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use capsize_clock::{Seed, Simulation, Stop, live};
+use capsize_report::Page;
 use clap::{Args, ValueEnum};
 use miette::miette;
 
@@ -13,25 +13,25 @@ use super::fleet::{Plan, Upright};
 use crate::exit::{Trouble, Verdict};
 use crate::output;
 
-/// Keep a fleet up, for kubectl and other programs, until Ctrl-C
+/// Run a fleet for kubectl and other programs, until Ctrl-C
 #[derive(Args, Debug)]
 pub struct Up {
     /// How many member clusters there are
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(..=1000))]
     members: u16,
-    /// Where the control plane listens, the members on the ports after it; port 0 is any that is free
+    /// The address of the control plane. The members listen on the ports after it; port 0 means free ports
     #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDR")]
     listen: SocketAddr,
     /// Write the kubeconfigs into this folder, and keep them
     #[arg(long, value_name = "DIR")]
     kubeconfigs: Option<PathBuf>,
-    /// What runs in the control plane
+    /// The controllers that run in the control plane
     #[arg(long, value_enum, default_value_t = Controllers::Reference)]
     controllers: Controllers,
-    /// Simulated seconds a second
+    /// The speed of the clock: simulated seconds for each second of real time
     #[arg(long, default_value_t = 1.0, value_name = "N", value_parser = speed)]
     speed: f64,
-    /// What all chance of the fleet comes from
+    /// The random seed
     #[arg(long, default_value_t = Seed(1))]
     seed: Seed,
 }
@@ -40,7 +40,7 @@ pub struct Up {
 enum Controllers {
     /// The reference implementation of failover
     Reference,
-    /// Nothing: bring your own
+    /// Nothing, and no controllers of service accounts in any cluster: bring your own
     None,
 }
 
@@ -50,10 +50,10 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 impl Up {
-    /// Starts the fleet, tells how to reach it, and stops it when a signal asks for that.
+    /// Starts the fleet, prints how to reach it, and stops it at a signal.
     ///
     /// # Errors
-    /// An address that is taken, a folder that cannot be written.
+    /// An address that is in use, a folder that cannot be written.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let run = |run| self.run(run);
         let ran = live(self.seed, self.speed, run);
@@ -73,33 +73,34 @@ impl Up {
         };
         let upright = plan.start(run).await?;
         files.write(&upright.servers)?;
-        output::say(&self.told(&upright, &files))?;
+        output::show(self.directions(&upright, &files))?;
         stop.asked().await;
         upright.stop().await;
         if let Files::Kept(folder) = &files {
-            let folder = folder.display();
-            output::say(&format!("stopped; the kubeconfigs in {folder} stay, and lead nowhere now\n"))?;
+            let mut page = output::page();
+            page.line(&format!(
+                "stopped; the kubeconfigs in {} stay, and lead nowhere now",
+                folder.display()
+            ));
+            output::show(page)?;
         }
         Ok(Verdict::Conforms)
     }
 
-    /// What is up, and what to type next.
-    fn told(&self, upright: &Upright, files: &Files) -> String {
-        let mut text = String::new();
+    /// The addresses of the fleet, and the commands that use it.
+    fn directions(&self, upright: &Upright, files: &Files) -> Page {
+        let mut page = output::page();
         for server in &upright.servers {
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "{:<16} {}", server.name(), server.url());
+            page.wrapped(&format!("{:<16} ", server.name()), &server.url());
         }
         let fate = match files {
             Files::Kept(_) => "kept",
             Files::Fleeting(_) => "removed when this stops",
         };
-        let _ = write!(
-            text,
-            "\nkubeconfigs in {} ({fate}). Next:\n\n  export KUBECONFIG={}\n",
-            files.folder().display(),
-            files.of_all().display()
-        );
+        page.blank();
+        page.line(&format!("kubeconfigs in {} ({fate}). Next:", files.folder().display()));
+        page.blank();
+        page.command("  ", &format!("export KUBECONFIG={}", files.of_all().display()));
         let next: &[&str] = match (self.controllers, self.members) {
             (Controllers::Reference, 1..) => {
                 &["kubectl get clusters --watch", "kubectl --context member1 get nodes"]
@@ -108,9 +109,10 @@ impl Up {
             _ => &["kubectl api-resources", "kubectl create configmap first --from-literal=key=value"],
         };
         for command in next {
-            let _ = writeln!(text, "  {command}");
+            page.command("  ", command);
         }
-        text.push_str("\nCtrl-C stops it.\n");
-        text
+        page.blank();
+        page.line("Ctrl-C stops it.");
+        page
     }
 }

@@ -1,4 +1,4 @@
-//! What is up: the fleet, the controllers in it, and the sockets that it is reached by.
+//! The fleet, its controllers, and the sockets of its API servers.
 
 use std::net::SocketAddr;
 
@@ -22,7 +22,7 @@ pub(super) struct Upright {
     _fleet: Fleet,
 }
 
-/// What a fleet is made of.
+/// The parts of a fleet.
 pub(super) struct Plan {
     pub(super) members: usize,
     pub(super) reference: bool,
@@ -44,7 +44,7 @@ impl Plan {
         let admission = self.reference.then(|| reference.admission(&profile.timings, run.seed)).flatten();
         // As real servers do, since they are looked at from outside.
         let set_up = |server: Builder| {
-            server.track_updates(true).authentication(true).service_account_controllers(true)
+            server.track_updates(true).authentication(true).service_account_controllers(self.reference)
         };
         let fleet = Fleet::embedded_with(run, &spec, admission, set_up);
         let servers = self.listen(&fleet).await?;

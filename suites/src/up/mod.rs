@@ -1,4 +1,4 @@
-//! `capsize up`: a fleet that stays up for kubectl and other programs, until it is told to stop.
+//! `capsize up`: a fleet for kubectl and other programs, until a signal stops it.
 
 mod command;
 mod files;

@@ -5,6 +5,7 @@
 mod doctor;
 mod existing;
 mod fleet;
+mod interrupted;
 mod kubeconfigs;
 mod paths;
 mod processes;

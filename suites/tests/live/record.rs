@@ -103,7 +103,19 @@ fn what_cannot_be_recorded_is_told_once_and_nothing_is_written() {
     fs::write(path("closed.yaml"), kubeconfig(1).to_string()).unwrap();
     fs::write(path("wrong.yaml"), "token: [hunter2").unwrap();
     let history = path("h.jsonl");
-    let cases: [(&[&str], i32, &str); 6] = [
+    for (number, server) in
+        ["2", "1ns", "127.0.0.1:6443", "ftp://127.0.0.1", "https://127.0.0.1:65536"].iter().enumerate()
+    {
+        let odd = kubeconfig(1).to_string().replace("http://127.0.0.1:1", server);
+        fs::write(path(&format!("odd-{number}.yaml")), odd).unwrap();
+    }
+    let odd = "is not the URL of an API server";
+    let cases: [(&[&str], i32, &str); 11] = [
+        (&["--kubeconfig", &path("odd-0.yaml")], 2, odd),
+        (&["--kubeconfig", &path("odd-1.yaml")], 2, odd),
+        (&["--kubeconfig", &path("odd-2.yaml")], 2, odd),
+        (&["--kubeconfig", &path("odd-3.yaml")], 2, odd),
+        (&["--kubeconfig", &path("odd-4.yaml")], 2, odd),
         (&["--kubeconfig", &path("none.yaml")], 2, "No such file"),
         (&["--kubeconfig", &path("wrong.yaml")], 2, "this is not a kubeconfig"),
         (&["--kubeconfig", &path("closed.yaml"), "--control-plane", "d"], 2, "has no context `d`; it has c"),

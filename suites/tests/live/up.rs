@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::process::Command;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Namespace, Node};
+use k8s_openapi::api::core::v1::{Namespace, Node, ServiceAccount};
 use kube::Api;
 use kube::api::{ListParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -56,6 +56,13 @@ async fn a_bare_api_server_leaves_nothing_behind() {
     assert!(up.told.contains("removed when this stops"), "{}", up.told);
     let namespaces: Api<Namespace> = Api::all(client(&all, "control-plane").await);
     assert_eq!(namespaces.list(&ListParams::default()).await.unwrap().items.len(), 4);
+    let made = json!({"metadata": {"name": "made"}});
+    namespaces.create(&PostParams::default(), &serde_json::from_value(made).unwrap()).await.unwrap();
+    let accounts: Api<ServiceAccount> = Api::all(client(&all, "control-plane").await);
+    // Where the controllers of service accounts run, they are faster than the first of these answers.
+    for _ in 0..20 {
+        assert_eq!(accounts.list(&ListParams::default()).await.unwrap().items.len(), 0);
+    }
     assert_eq!(up.stop("-INT"), "");
     assert!(!folder.exists(), "{}", folder.display());
 }

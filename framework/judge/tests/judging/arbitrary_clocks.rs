@@ -6,7 +6,7 @@ use std::time::Duration;
 use capsize_history::{Entry, Kind, LONGEST};
 use capsize_judge::judge::judge;
 use capsize_judge::profile::Profile;
-use capsize_report::{self, Case, Report};
+use capsize_report::{COLUMNS, Case, Report};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -116,7 +116,8 @@ fn reported(entries: Vec<Entry>, profile: Profile) -> String {
         cases: vec![Case::judged("any".to_owned(), "any".to_owned(), judgement)],
         wall: None,
     };
-    [capsize_report::checked(&report), capsize_report::json(&report), capsize_report::junit(&report)].concat()
+    [capsize_report::checked(&report, COLUMNS), capsize_report::json(&report), capsize_report::junit(&report)]
+        .concat()
 }
 
 proptest! {

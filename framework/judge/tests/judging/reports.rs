@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use capsize_judge::guarantee::Catalogue;
-use capsize_report::{Case, Failure, Report, Status};
+use capsize_report::{COLUMNS, Case, Failure, Report, Status};
 
 use crate::story::Story;
 
@@ -43,12 +43,12 @@ fn run() -> Report {
 
 #[test]
 fn a_run_is_summed_up_on_the_console() {
-    insta::assert_snapshot!(capsize_report::summary(&run()));
+    insta::assert_snapshot!(capsize_report::summary(&run(), COLUMNS));
 }
 
 #[test]
 fn a_check_tells_every_verdict() {
-    insta::assert_snapshot!(capsize_report::checked(&run()));
+    insta::assert_snapshot!(capsize_report::checked(&run(), COLUMNS));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_run_is_told_as_junit() {
 #[test]
 fn a_guarantee_is_explained_with_its_bound() {
     let rules = Catalogue::rules();
-    insta::assert_snapshot!(capsize_report::rules(&rules[..1], None));
+    insta::assert_snapshot!(capsize_report::rules(&rules[..1], None, COLUMNS));
     let mut ids: Vec<_> = rules.iter().map(|rule| rule.id).collect();
     ids.dedup();
     assert_eq!(ids.len(), rules.len());

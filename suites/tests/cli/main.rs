@@ -1,7 +1,13 @@
-//! The whole program as users run it: what it says about bad input, how it exits, and that a seed is all it takes
+//! The whole program as users run it: what it expected about bad input, how it exits, and that a seed is all it takes
 //! to have a run again.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod empty;
+mod flags;
+mod streams;
+mod width;
+mod workflow;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,28 +17,33 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// Runs `capsize` with `arguments` in `folder`.
-fn capsize(folder: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn capsize(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_capsize")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Fails unless the program exits with `code` and one message that contains `says`, and says nothing else.
-fn is_refused(folder: &Path, arguments: &[&str], code: i32, says: &str) {
+/// Fails unless the program exits with `code` and one message that contains `expected`, and expected nothing else.
+pub(crate) fn is_refused(folder: &Path, arguments: &[&str], code: i32, expected: &str) {
     let output = capsize(folder, arguments);
-    let told = text(&output.stderr);
+    let printed = text(&output.stderr);
     // Where a line of the message is broken depends on its width.
-    let flat = told.replace("\n  │ ", " ");
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
-    assert!(flat.contains(says), "{arguments:?} should say: {says}\nsays: {told}");
-    assert_eq!(told.matches("Error:").count(), 1, "{arguments:?}: {told}");
-    assert_eq!(text(&output.stdout), "", "{arguments:?} must not tell results");
+    let flat = printed.replace("\n  │ ", " ");
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {printed}");
+    assert!(flat.contains(expected), "{arguments:?} should say: {expected}\nsays: {printed}");
+    assert_eq!(printed.matches("Error:").count(), 1, "{arguments:?}: {printed}");
+    assert_eq!(text(&output.stdout), "", "{arguments:?} must not print results");
+}
+
+/// The recordings of one release.
+pub(crate) fn recordings() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/karmada-1.18.2"))
 }
 
 #[test]
-fn bad_input_is_told_once_with_file_line_and_column() {
+fn bad_input_is_reported_once_with_file_line_and_column() {
     let folder = TempDir::new().unwrap();
     let head = "scenario: s\nabout: a test\nfleet: {members: 4}\n";
     let web = "given:\n  - workload: {name: web, replicas: 2, policy: {scheduling: Duplicated}}\n";
@@ -59,10 +70,10 @@ fn bad_input_is_told_once_with_file_line_and_column() {
         ),
         ("not-yaml.yaml", "scenario: [\n".to_owned(), ":1:11: "),
     ];
-    for (name, contents, says) in &files {
+    for (name, contents, expected) in &files {
         fs::write(folder.path().join(name), contents).unwrap();
-        is_refused(folder.path(), &["run", name], 2, &format!("{name}{says}"));
-        is_refused(folder.path(), &["list", name], 2, &format!("{name}{says}"));
+        is_refused(folder.path(), &["run", name], 2, &format!("{name}{expected}"));
+        is_refused(folder.path(), &["list", name], 2, &format!("{name}{expected}"));
     }
     let header = r#"{"at":0.0,"mark":{"history":"v1","implementation":"karmada","version":"v1.18.2"}}"#;
     let histories = [
@@ -71,14 +82,14 @@ fn bad_input_is_told_once_with_file_line_and_column() {
         ("future.jsonl", header.replace("v1\"", "v9\""), "future.jsonl:1:"),
         ("empty.jsonl", String::new(), "empty.jsonl:1:1: "),
     ];
-    for (name, contents, says) in &histories {
+    for (name, contents, expected) in &histories {
         fs::write(folder.path().join(name), contents).unwrap();
-        is_refused(folder.path(), &["check", name], 2, says);
+        is_refused(folder.path(), &["check", name], 2, expected);
     }
 }
 
 #[test]
-fn what_is_not_there_is_told_once() {
+fn what_is_not_there_is_reported_once() {
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("empty")).unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
@@ -96,13 +107,13 @@ fn what_is_not_there_is_told_once() {
         (&["explain", "TAINT-99"], 2, "there is no guarantee `TAINT-99`"),
         (&["run", "--report", "file"], 3, "file cannot be made a folder"),
     ];
-    for (arguments, code, says) in cases {
-        is_refused(folder.path(), arguments, code, says);
+    for (arguments, code, expected) in cases {
+        is_refused(folder.path(), arguments, code, expected);
     }
 }
 
 #[test]
-fn what_does_not_settle_exits_with_one_and_says_what_it_waited_for() {
+fn what_does_not_settle_exits_with_one_and_and_reports_what_it_waited_for() {
     let folder = TempDir::new().unwrap();
     let scenario =
         "scenario: hopeless\nabout: replicas that never become ready\nfleet: {members: 2, startUp: never}
@@ -113,14 +124,14 @@ given:
     fs::write(folder.path().join("hopeless.yaml"), scenario).unwrap();
     let output = capsize(folder.path(), &["run", "hopeless.yaml"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    let told = text(&output.stdout);
-    for says in ["1 case failed", "web is settled", "hopeless.yaml:6:5", "after ", "0 of 1 ready"] {
-        assert!(told.contains(says), "should say: {says}\nsays: {told}");
+    let printed = text(&output.stdout);
+    for expected in ["1 case failed", "web is settled", "hopeless.yaml:6:5", "after ", "0 of 1 ready"] {
+        assert!(printed.contains(expected), "should say: {expected}\nsays: {printed}");
     }
 }
 
 #[test]
-fn a_canary_is_told_first_and_is_in_no_list() {
+fn a_canary_is_reported_first_and_is_in_no_list() {
     let folder = TempDir::new().unwrap();
     let output = capsize(folder.path(), &["run", "--canary", "--filter", "tainting/blip"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -225,8 +236,8 @@ fn without_a_terminal_there_are_no_control_characters() {
         [&["run", "--filter", "tainting/blip"], &["list"], &["explain"], &["run", "missing"]];
     for arguments in runs {
         let output = capsize(folder.path(), arguments);
-        let told = [output.stdout, output.stderr].concat();
-        let control = told.iter().find(|byte| **byte < b' ' && **byte != b'\n');
+        let printed = [output.stdout, output.stderr].concat();
+        let control = printed.iter().find(|byte| **byte < b' ' && **byte != b'\n');
         assert_eq!(control, None, "{arguments:?}");
     }
 }

@@ -5,13 +5,13 @@
 use std::fmt::Write;
 
 use capsize_clock::Seed;
-use capsize_report::Status;
+use capsize_report::{self, Status};
 use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario::Case;
 use miette::miette;
 
-use crate::bench::{Row, now, peak_kib};
-use crate::bench_scale::{times, violated};
+use super::command::{Row, now, peak_kib};
+use super::scale::times;
 use crate::exit::Trouble;
 use crate::reference_nodes::NodeReference;
 use crate::targets;
@@ -21,7 +21,7 @@ const NODES: usize = 5000;
 const PODS_EACH: usize = 20;
 const REPLICAS: usize = 200;
 
-/// What is measured.
+/// The figures.
 pub(crate) const ROWS: [Row; 1] = [Row {
     what: "5000 nodes, 100000 pods, a zone lost for an hour",
     promise: "at most 60 s, 4096 MiB",
@@ -41,10 +41,10 @@ fn zone_lost() -> Result<String, Trouble> {
     if let Some(why) = outcome.broken {
         return Err(trouble(why));
     }
-    let verdicts = outcome.case.judgement.map(|judgement| judgement.verdicts).unwrap_or_default();
     if outcome.case.status != Status::Passed {
-        return Err(trouble(format!("{:?}, violated: {}", outcome.case.failures, violated(&verdicts))));
+        return Err(trouble(capsize_report::failure(&outcome.case, capsize_report::COLUMNS)));
     }
+    let verdicts = outcome.case.judgement.map(|judgement| judgement.verdicts).unwrap_or_default();
     let (tainted, evicted) = (times(&verdicts, "NODE-03"), times(&verdicts, "TOLERATION-01"));
     if tainted == 0 || evicted == 0 {
         return Err(trouble("nothing was evicted".into()));

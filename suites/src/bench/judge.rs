@@ -1,6 +1,6 @@
-//! What judging is promised to cost: histories of the suite's own runs, many at a time, one after another.
+//! The promised cost of judging: histories of the suite's own runs, many at a time, one after another.
 //!
-//! How such a history comes about is `bench_history.rs`; here it is read and judged, and only that is timed.
+//! How such a history comes about is in `history.rs`; here it is read and judged, and only that is timed.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, Read};
@@ -10,8 +10,8 @@ use std::time::Duration;
 use capsize_history::Reader;
 use capsize_judge::judge::Judge;
 
-use crate::bench::{Row, now, peak_kib};
-use crate::bench_history::LongHistory;
+use super::command::{Row, now, peak_kib};
+use super::history::LongHistory;
 use crate::exit::Trouble;
 use crate::targets;
 

@@ -8,7 +8,7 @@ use capsize_clusters::{MemberSpec, Provider, ProviderError};
 use capsize_real::{Assets, Containers, Image, Processes};
 use miette::miette;
 
-use crate::bench::{Row, now};
+use super::command::{Row, now};
 use crate::cleanup;
 use crate::exit::Trouble;
 use crate::providers::starter;
@@ -32,7 +32,7 @@ pub(crate) const ROWS: [Row; 2] = [
 /// How often it is measured; the best counts, as machines are noisy.
 const ROUNDS: usize = 3;
 
-/// What is said where there is nothing to start.
+/// The figure where there is nothing to start.
 const UNMEASURED: &str = "not measured";
 
 fn containers() -> Result<String, Trouble> {

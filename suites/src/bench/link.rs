@@ -14,7 +14,7 @@ use miette::miette;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::bench::{Row, now};
+use super::command::{Row, now};
 use crate::exit::Trouble;
 
 /// The rows.

@@ -6,12 +6,12 @@ use std::fmt::Write;
 
 use capsize_clock::Seed;
 use capsize_judge::guarantee::{Outcome, Verdict};
-use capsize_report::Status;
+use capsize_report::{self, Status};
 use capsize_runner::run::{Outcome as Ran, Target, run_case};
 use capsize_runner::scenario::Case;
 use miette::miette;
 
-use crate::bench::{Row, now, peak_kib};
+use super::command::{Row, now, peak_kib};
 use crate::exit::Trouble;
 use crate::reference::Reference;
 use crate::targets;
@@ -24,7 +24,7 @@ const WORKLOADS_EACH: usize = 10;
 /// One member in so many is lost.
 const LOST: usize = 10;
 
-/// What is measured.
+/// The figures.
 pub(crate) const ROWS: [Row; 3] = [
     Row {
         what: "1000 members, 10000 workloads, a tenth lost",
@@ -86,11 +86,10 @@ fn judged(what: &str, scenario: &str) -> Result<Vec<Verdict>, Trouble> {
     if let Some(why) = broken {
         return Err(trouble(why));
     }
-    let verdicts = case.judgement.map(|judgement| judgement.verdicts).unwrap_or_default();
     if case.status != Status::Passed {
-        return Err(trouble(format!("{:?}, violated: {}", case.failures, violated(&verdicts))));
+        return Err(trouble(capsize_report::failure(&case, capsize_report::COLUMNS)));
     }
-    Ok(verdicts)
+    Ok(case.judgement.map(|judgement| judgement.verdicts).unwrap_or_default())
 }
 
 pub(crate) fn times(verdicts: &[Verdict], id: &str) -> u64 {
@@ -99,14 +98,6 @@ pub(crate) fn times(verdicts: &[Verdict], id: &str) -> u64 {
         Some(Outcome::Held { times, .. }) => *times,
         _ => 0,
     }
-}
-
-pub(crate) fn violated(verdicts: &[Verdict]) -> String {
-    let violated = verdicts.iter().filter(|verdict| verdict.outcome.is_violated());
-    violated
-        .map(|verdict| format!("{} {:?}", verdict.rule.id, verdict.outcome))
-        .collect::<Vec<_>>()
-        .join("; ")
 }
 
 /// A fleet in which every tenth member is in the zone that is lost. Half of the workloads are duplicated to two of three

@@ -1,4 +1,4 @@
-//! `capsize bench`: the figures that are promised, measured on this machine.
+//! The command: its options, and the rows that it measures.
 //!
 //! It prints what it measured beside the promise and never fails for being slow: machines are noisy.
 
@@ -12,12 +12,10 @@ use capsize_runner::run::{Target, run_case};
 use clap::Args;
 use miette::miette;
 
+use super::{api, https, judge, link, members, nodes, scale};
 use crate::exit::{Trouble, Verdict};
 use crate::reference::Reference;
-use crate::{
-    bench_api, bench_https, bench_judge, bench_link_proxy, bench_members, bench_nodes, bench_scale,
-    conformance, output, targets,
-};
+use crate::{conformance, output, targets};
 
 /// How many idle members are started to measure one.
 const MEMBERS: usize = 200;
@@ -30,10 +28,10 @@ const MEASURED: &str = "eviction/partition";
 
 /// A figure that is promised.
 pub(crate) struct Row {
-    /// What is measured; no row's is a part of another's.
+    /// The name of the figure. No name is a part of another.
     pub what: &'static str,
     pub promise: &'static str,
-    /// It is about memory: what is freed in the same process before it would hide what it takes.
+    /// The figure is about memory, and needs a process of its own: freed memory would hide how much it takes.
     pub alone: bool,
     pub measure: fn() -> Result<String, Trouble>,
 }
@@ -44,8 +42,8 @@ pub struct Bench {
     /// Measure only the figures whose names contain this
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Measure also those that take minutes
-    #[arg(long)]
+    /// Measure also those that take minutes, which --only does for those that it names
+    #[arg(long, conflicts_with = "only")]
     long: bool,
 }
 
@@ -55,7 +53,7 @@ impl Bench {
     /// # Errors
     /// When no figure has such a name, the machine does not let it measure, or stdout does not take what it says.
     pub fn execute(self) -> Result<Verdict, Trouble> {
-        // Who names a figure wants it, however long it takes.
+        // A figure that is named is measured, however long it takes.
         let mut rows = rows(self.long || !self.only.is_empty());
         rows.retain(|row| row.what.contains(&self.only));
         let [] = rows[..] else { return print(&rows) };
@@ -71,17 +69,17 @@ fn rows(long: bool) -> Vec<Row> {
         row("idle embedded member, start", "at most 1 ms", false, member_start),
         row("idle embedded member, memory after an hour", "at most 1024 KiB", true, member_memory),
     ];
-    rows.extend(bench_api::ROWS);
-    rows.extend(bench_link_proxy::ROWS);
+    rows.extend(api::ROWS);
+    rows.extend(link::ROWS);
     rows.extend([
         row("simulated seconds a second, one scenario", "at least 10000", false, simulated_rate),
-        row("creates over HTTPS, 16 connections", "at least 15000/s", false, bench_https::creates_a_second),
+        row("creates over HTTPS, 16 connections", "at least 15000/s", false, https::creates_a_second),
     ]);
     if long {
-        rows.extend(bench_judge::ROWS);
-        rows.extend(bench_scale::ROWS);
-        rows.extend(bench_nodes::ROWS);
-        rows.extend(bench_members::ROWS);
+        rows.extend(judge::ROWS);
+        rows.extend(scale::ROWS);
+        rows.extend(nodes::ROWS);
+        rows.extend(members::ROWS);
     }
     rows
 }
@@ -92,7 +90,7 @@ fn print(rows: &[Row]) -> Result<Verdict, Trouble> {
         if *alone && rows.len() > 1 {
             measure_alone(what)?;
         } else {
-            output::say(&format!("{what:<44} {:>14}   {promise}\n", measure()?))?;
+            output::print(&format!("{what:<44} {:>14}   {promise}\n", measure()?))?;
         }
     }
     Ok(Verdict::Conforms)
@@ -162,7 +160,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// The resident memory of this process; only Linux tells.
+/// The resident memory of this process; known on Linux only.
 pub(crate) fn resident_kib() -> Option<u64> {
     kib_of("VmRSS:")
 }

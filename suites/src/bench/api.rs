@@ -1,4 +1,4 @@
-//! What the embedded API server is promised to do, measured through its service: requests in, answers out, no socket.
+//! The promised figures of the embedded API server, measured through its service, without a socket.
 //!
 //! Machines are noisy, so each figure is the best of several rounds.
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::task::{LocalSet, spawn_local, yield_now};
 use tower::Service;
 
-use crate::bench::{Row, now, resident_kib};
+use super::command::{Row, now, resident_kib};
 use crate::exit::Trouble;
 
 const ROUNDS: usize = 5;
@@ -178,7 +178,7 @@ fn creates() -> Result<String, Trouble> {
     Ok(rate(time))
 }
 
-/// What a create costs where there are many objects already, against what it costs where there are few.
+/// The cost of a create beside many objects, compared with its cost beside few.
 fn growth() -> Result<String, Trouble> {
     const FEW: usize = 1000;
     const MEASURED: usize = 2000;
@@ -225,20 +225,20 @@ fn fan_out() -> Result<String, Trouble> {
 async fn watched_writes(run: &Simulation) -> Duration {
     let mut service = api(run);
     send(&mut service, "POST", POD_PATH, pod(0)).await;
-    let told = Rc::new(Cell::new(0));
+    let sent = Rc::new(Cell::new(0));
     for _ in 0..WATCHERS {
         let request = Request::get(format!("{POD_PATH}?watch=1&resourceVersion=0")).body(Full::default());
         let answer = service.call(request.expect("the path is a constant")).await.expect("it never fails");
-        let (mut body, told) = (answer.into_body(), told.clone());
+        let (mut body, sent) = (answer.into_body(), sent.clone());
         spawn_local(async move {
             while let Some(Ok(_)) = body.frame().await {
-                told.set(told.get() + 1);
+                sent.set(sent.get() + 1);
             }
         });
     }
     let mut times = Vec::new();
     for round in 1..=ROUNDS * 4 {
-        while told.get() < round * WATCHERS {
+        while sent.get() < round * WATCHERS {
             yield_now().await;
         }
         let change = json!({"status": {"phase": "Running", "message": round.to_string()}}).to_string();
@@ -248,7 +248,7 @@ async fn watched_writes(run: &Simulation) -> Duration {
         let start: Instant = now();
         let answer = service.call(request).await.expect("it never fails");
         assert!(answer.status().is_success(), "{}", answer.status());
-        while told.get() < (round + 1) * WATCHERS {
+        while sent.get() < (round + 1) * WATCHERS {
             yield_now().await;
         }
         times.push(start.elapsed());

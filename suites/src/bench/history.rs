@@ -29,7 +29,7 @@ const CASES: [&str; 6] = [
     "toleration/taint-removed-in-time",
 ];
 
-/// So many are played at a time.
+/// How many histories are played at a time.
 const PLAYERS: usize = 60;
 
 /// After the last entry of a case, what it leaves is deleted so much later: before anything that it waited for is due.
@@ -37,7 +37,7 @@ const DELETED_AFTER: Duration = Duration::from_millis(100);
 
 /// The history, made as it is asked for.
 pub(crate) struct LongHistory {
-    /// The header, until it is told.
+    /// The header, until it is written.
     header: Option<String>,
     tapes: Vec<Tape>,
     /// The next entry of each player: when, and who.
@@ -219,7 +219,7 @@ fn written(entry: &Entry) -> String {
     String::from_utf8(line.finish().expect("memory takes it")).expect("it is text").trim_end().to_owned()
 }
 
-/// What is placed goes before where it is placed.
+/// Workloads are deleted before the members that carry them.
 fn leaving_order(kind: &str) -> u8 {
     match kind {
         "ResourceBinding" | "ClusterResourceBinding" => 0,

@@ -1,0 +1,234 @@
+//! The command: its options, what is run, and what is reported of it.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::thread;
+
+use capsize_clock::{Clock, Interrupt, Seed};
+use capsize_report as report;
+use capsize_report::{Report, Status};
+use capsize_runner::run::{Options, Outcome, run_cases};
+use capsize_runner::scenario::{self, Case};
+use clap::Args;
+use miette::miette;
+
+use super::parties::{Party, cannot_start, replace_program, shared_out};
+use super::progress::Progress;
+use crate::empty::EmptyArgs;
+use crate::exit::{Trouble, Verdict};
+use crate::providers::{MemberArgs, ProviderName};
+use crate::{canary, check, cleanup, conformance, output, targets};
+
+/// Run scenarios against a target, and judge what happens
+#[derive(Args, Debug)]
+pub struct Run {
+    /// Scenario files, or folders of them; the conformance suite where none is given
+    paths: Vec<PathBuf>,
+    /// The target profile: the name of one that comes with Capsize, or a file
+    #[arg(long, default_value = targets::REFERENCE)]
+    target: String,
+    #[command(flatten)]
+    members: MemberArgs,
+    /// Start this program instead of the one that the target names
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Give the target the settings in the header of this history, so that the two can be compared
+    #[arg(long, value_name = "HISTORY")]
+    settings_of: Option<PathBuf>,
+    /// Run only the core of the suite
+    #[arg(long, conflicts_with = "paths")]
+    core: bool,
+    /// Run only cases whose `group/name` contains this
+    #[arg(long)]
+    filter: Option<String>,
+    /// Write `report.json`, `junit.xml` and the histories into this folder
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// How many cases run at a time; as many as there are cores where nothing is given
+    #[arg(long)]
+    jobs: Option<NonZeroUsize>,
+    /// Run a case first that must fail, and end with an error if it passes
+    #[arg(long)]
+    canary: bool,
+    /// The random seed
+    #[arg(long, default_value_t = Seed(1))]
+    seed: Seed,
+    #[command(flatten)]
+    empty: EmptyArgs,
+}
+
+/// Facts about a run, beside the outcomes of its cases.
+struct Context {
+    /// The beginning of the summary.
+    canaries: String,
+    /// The implementations under test.
+    target: String,
+    /// The provider of members, and the seed.
+    about: Vec<String>,
+    /// How many cases there are.
+    cases: usize,
+    clock: Clock,
+}
+
+impl Run {
+    /// Runs the cases, prints the summary, and answers whether the target conforms.
+    ///
+    /// # Errors
+    /// A scenario, profile, flag or filter that is wrong; a report that cannot be written; a run that broke, or was asked to
+    /// end. The cases that had ended until then are still reported.
+    pub fn execute(self) -> Result<Verdict, Trouble> {
+        self.members.check()?;
+        let jobs = self.jobs()?;
+        let cases = self.cases()?;
+        if self.members.provider == ProviderName::Kubeconfig {
+            output::show(self.members.existing.plan(&cleanup::dry_journal()?)?)?;
+            if self.members.existing.dry_run {
+                return Ok(Verdict::Conforms);
+            }
+        }
+        let interrupt = Interrupt::default();
+        let parties = self.parties(&interrupt)?;
+        interrupt.listen().map_err(|error| cannot_start(&error))?;
+        let mut canaries = String::new();
+        for party in parties.iter().filter(|_| self.canary) {
+            canaries += &canary::run(party.target(), self.seed, |report| report.conforms())?;
+        }
+        let writer = self.report.as_deref().map(output::Folder::create).transpose()?;
+        let is_live = parties.iter().any(|party| party.implementation.info().is_live());
+        let mut progress = Progress::new(cases.len(), is_live);
+        let context = Context {
+            canaries,
+            target: parties.iter().map(Party::name).collect::<Vec<_>>().join(", "),
+            about: vec![self.members.described()?, format!("seed {}", self.seed)],
+            cases: cases.len(),
+            clock: Clock::real(),
+        };
+        let options = Options { seed: self.seed, jobs, keep_histories: writer.is_some() };
+        let mut outcomes = Vec::with_capacity(cases.len());
+        for (party, cases) in parties.iter().zip(shared_out(cases, &parties)) {
+            outcomes.extend(run_cases(&cases, party.target(), options, |outcome| progress.ended(outcome)));
+        }
+        progress.finish();
+        self.conclude(context, outcomes, &parties, writer.as_ref(), &interrupt)
+    }
+
+    /// Reports the outcomes of the cases, and ends the providers.
+    fn conclude(
+        &self,
+        context: Context,
+        outcomes: Vec<Outcome>,
+        parties: &[Party],
+        writer: Option<&output::Folder>,
+        interrupt: &Interrupt,
+    ) -> Result<Verdict, Trouble> {
+        let (done, broken): (Vec<Outcome>, Vec<Outcome>) =
+            outcomes.into_iter().partition(|outcome| outcome.broken.is_none());
+        let broken: Vec<String> = broken.into_iter().filter_map(|outcome| outcome.broken).collect();
+        let is_well = broken.is_empty() && done.iter().all(|outcome| outcome.case.status != Status::Failed);
+        let kept = parties.iter().filter_map(|party| party.implementation.info().provider?.ended(is_well));
+        let kept: String = kept.map(|kept| kept + "\n").collect();
+        if let Some(writer) = writer {
+            done.iter().try_for_each(|outcome| writer.history(outcome))?;
+        }
+        let Context { canaries, target, mut about, cases, clock } = context;
+        if !broken.is_empty() {
+            about.push(format!("{} of {cases} cases ended", done.len()));
+        }
+        let report = Report {
+            command: "run".into(),
+            about,
+            target,
+            cases: done.into_iter().map(|outcome| self.replayable(outcome)).collect(),
+            wall: Some(clock.elapsed()),
+        };
+        if broken.is_empty() || !report.cases.is_empty() {
+            if let Some(writer) = writer {
+                writer.report(&report)?;
+            }
+            output::print(&(canaries + &report::summary(&report, output::columns()) + &kept))?;
+        }
+        if let Some(asked) = interrupt.asked() {
+            return Err(Trouble::Interrupted(asked));
+        }
+        if !broken.is_empty() {
+            return Err(Trouble::Environment(miette!("{}\n{kept}", broken.join("\n"))));
+        }
+        self.empty.verdict(report.conforms(), report.untested())
+    }
+
+    /// How many cases run at a time.
+    fn jobs(&self) -> Result<NonZeroUsize, Trouble> {
+        if self.members.provider != ProviderName::Kubeconfig {
+            let cores = || thread::available_parallelism().ok();
+            return Ok(self.jobs.or_else(cores).unwrap_or(NonZeroUsize::MIN));
+        }
+        match self.jobs {
+            None | Some(NonZeroUsize::MIN) => Ok(NonZeroUsize::MIN),
+            Some(jobs) => Err(Trouble::Input(miette!(
+                "--jobs {jobs}: with --provider kubeconfig one case runs at a time, because all use the same clusters"
+            ))),
+        }
+    }
+
+    /// The implementations under test. The reference is two: its controllers of clusters, and those of nodes.
+    fn parties(&self, interrupt: &Interrupt) -> Result<Vec<Party>, Trouble> {
+        let in_process = self.members.provider == ProviderName::Embedded;
+        let names = match self.target.as_str() {
+            // A cluster with nodes has no members to be provided.
+            targets::REFERENCE if self.settings_of.is_none() && in_process => {
+                vec![targets::REFERENCE, targets::REFERENCE_NODES]
+            }
+            name => vec![name],
+        };
+        let party = |name: &str| {
+            let profile = targets::find(name).map_err(Trouble::input)?;
+            let mut profile = match &self.settings_of {
+                None => profile,
+                Some(history) => check::with_settings_of(history, &profile).map_err(Trouble::input)?,
+            };
+            if let Some(path) = &self.program {
+                replace_program(&mut profile, path)?;
+            }
+            Party::new(profile, &self.members, interrupt)
+        };
+        names.into_iter().map(party).collect()
+    }
+
+    fn cases(&self) -> Result<Vec<Case>, Trouble> {
+        let mut cases = if self.paths.is_empty() {
+            conformance::cases().map_err(|error| Trouble::input(*error))?
+        } else {
+            scenario::find(&self.paths).map_err(Trouble::input)?
+        };
+        cases.retain(|case| !self.core || conformance::is_core(case));
+        if let Some(filter) = &self.filter {
+            cases.retain(|case| case.id().contains(filter));
+            if cases.is_empty() {
+                return Err(Trouble::Input(miette!(
+                    help = "`capsize list` shows what there is",
+                    "no case has `{filter}` in its name"
+                )));
+            }
+        }
+        Ok(cases)
+    }
+
+    /// The case with the command that runs it again.
+    fn replayable(&self, outcome: Outcome) -> report::Case {
+        let mut case = outcome.case;
+        let paths: String = self.paths.iter().map(|path| format!(" {}", path.display())).collect();
+        let target = if self.target == targets::REFERENCE {
+            String::new()
+        } else {
+            format!(" --target {}", self.target)
+        };
+        let settings =
+            self.settings_of.as_ref().map(|history| format!(" --settings-of {}", history.display()));
+        let program = self.program.as_ref().map(|program| format!(" --program {}", program.display()));
+        let settings = program.unwrap_or_default() + &settings.unwrap_or_default();
+        let provider = self.members.replayed();
+        let (id, seed) = (case.id(), self.seed);
+        case.replay = format!("capsize run{paths}{target}{provider}{settings} --filter {id} --seed {seed}");
+        case
+    }
+}

@@ -1,0 +1,8 @@
+//! `capsize run`: runs scenarios against a target and reports the outcomes.
+
+mod command;
+mod parties;
+mod progress;
+
+pub use command::Run;
+pub use parties::implementation;

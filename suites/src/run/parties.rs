@@ -1,0 +1,117 @@
+//! The implementations under test, and the cases that each of them runs.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::sync::Arc;
+
+use capsize_clock::Interrupt;
+use capsize_history::dialect::Speaks;
+use capsize_judge::profile::{Profile, Start};
+use capsize_runner::run::{Implementation, Target};
+use capsize_runner::scenario::Case;
+use miette::miette;
+
+use crate::cleanup;
+use crate::exit::Trouble;
+use crate::processes::{Keeper, Processes};
+use crate::providers::{MemberArgs, Provided, ProviderName};
+use crate::reference::Reference;
+use crate::reference_nodes::NodeReference;
+
+/// An implementation under test.
+pub(super) struct Party {
+    pub(super) profile: Profile,
+    pub(super) implementation: Box<dyn Implementation>,
+}
+
+impl Party {
+    /// The implementation that `profile` names, on members as they are asked for, ended early by `interrupt`.
+    pub(super) fn new(
+        profile: Profile,
+        members: &MemberArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Trouble> {
+        let is_embedded = members.provider == ProviderName::Embedded;
+        if profile.dialect == Speaks::Nodes && !is_embedded {
+            return Err(Trouble::Input(miette!(
+                "--provider {} does nothing for the target {}: its members are nodes, which are simulated",
+                members.provider.name(),
+                profile.name
+            )));
+        }
+        let is_outside = matches!(profile.start, Start::Processes(_));
+        let (implementation, provider) = if is_embedded && !is_outside {
+            (implementation(&profile)?, None)
+        } else {
+            let journal = cleanup::journal()?;
+            let implementation = match &profile.start {
+                Start::Processes(programs) => {
+                    let capsize = std::env::current_exe().map_err(|error| cannot_start(&error))?;
+                    let keeper = Keeper { journal: Arc::clone(&journal), capsize };
+                    Box::new(Processes::new(programs.clone(), profile.dialect).kept_by(keeper))
+                }
+                _ => implementation(&profile)?,
+            };
+            (implementation, members.provider(&journal)?)
+        };
+        let provided = Provided { implementation, provider, interrupt: interrupt.clone() };
+        Ok(Self { profile, implementation: Box::new(provided) })
+    }
+
+    pub(super) fn target(&self) -> Target<'_> {
+        Target { profile: &self.profile, implementation: &*self.implementation }
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.profile.name, self.profile.version)
+    }
+}
+
+/// The error of a run that cannot begin.
+pub(super) fn cannot_start(error: &dyn Display) -> Trouble {
+    Trouble::Environment(miette!("cannot start: {error}"))
+}
+
+/// The cases for each of `parties`: those with its kind of members. The first gets those that no party knows, and skips them.
+pub(super) fn shared_out(cases: Vec<Case>, parties: &[Party]) -> Vec<Vec<Case>> {
+    let mut shares = vec![Vec::new(); parties.len()];
+    for case in cases {
+        let speaks = if case.scenario.cluster.is_some() { Speaks::Nodes } else { Speaks::Karmada };
+        let place = parties.iter().position(|party| party.profile.dialect == speaks);
+        shares[place.unwrap_or_default()].push(case);
+    }
+    shares
+}
+
+/// Puts the program at `path` in the place of the only one that the profile starts.
+pub(super) fn replace_program(profile: &mut Profile, path: &Path) -> Result<(), Trouble> {
+    if let Start::Processes(programs) = &mut profile.start
+        && let [program] = &mut programs[..]
+        && let Some(command) = program.command.first_mut()
+    {
+        *command = path.display().to_string();
+        return Ok(());
+    }
+    let why = format!("--program: the target {} is not one program", profile.name);
+    Err(Trouble::Input(miette!("{why}")))
+}
+
+/// The implementation that is started for a profile.
+///
+/// # Errors
+/// When it names a bug that is not known, or cannot be started.
+pub fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, Trouble> {
+    let wrong = |error: &dyn Display| Trouble::Input(miette!("the profile {}: {error}", profile.name));
+    match &profile.start {
+        Start::Processes(programs) => Ok(Box::new(Processes::new(programs.clone(), profile.dialect))),
+        Start::Reference => Ok(match profile.dialect {
+            Speaks::Karmada => Box::new(Reference::of(profile).map_err(|error| wrong(&error))?),
+            Speaks::Nodes => Box::new(NodeReference::of(profile).map_err(|error| wrong(&error))?),
+        }),
+        Start::External => Err(Trouble::Input(miette!(
+            help = "record it, and judge the history with `capsize check`",
+            "Capsize cannot start the target {}",
+            profile.name
+        ))),
+    }
+}

@@ -1,0 +1,58 @@
+//! A run in real time that a signal ends: what had been done until then is reported.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Two cases, of which the second never ends.
+fn write_cases(folder: &TempDir) {
+    let case = |name: &str, steps: &str| {
+        let text = format!(
+            "scenario: {name}\nabout: A workload is placed.\nfleet: {{members: 1}}\ngiven:\n  \
+             - workload: {{name: web, replicas: 1, policy: {{scheduling: Duplicated}}}}\n  - settled: web\n{steps}"
+        );
+        fs::write(folder.path().join("cases").join(format!("{name}.yaml")), text).unwrap();
+    };
+    fs::create_dir(folder.path().join("cases")).unwrap();
+    case("first", "");
+    case("second", "when:\n  - wait: 10h\n");
+}
+
+#[test]
+fn a_run_that_a_signal_ends_reports_each_case_that_had_ended_and_exits_by_the_signal() {
+    for (signal, code, name) in [("-INT", 130, "SIGINT"), ("-TERM", 143, "SIGTERM")] {
+        let folder = TempDir::new().unwrap();
+        write_cases(&folder);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+        command.args(["run", "cases", "--target", "capsize-controllers", "--jobs", "1", "--report", "out"]);
+        // The program of the target is part of this one.
+        command.current_dir(folder.path()).env("PATH", "").env("CAPSIZE_STATE", folder.path().join("state"));
+        let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(run.stderr.take().unwrap());
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        assert!(line.starts_with("[1/2] cases/first passed, "), "{line}");
+        assert!(Command::new("kill").args([signal, &run.id().to_string()]).status().unwrap().success());
+        let (mut told, mut why) = (String::new(), String::new());
+        stderr.read_to_string(&mut why).unwrap();
+        run.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+        assert_eq!(run.wait().unwrap().code(), Some(code), "{told}{why}");
+        assert!(why.contains(&format!("ended by {name}")), "{why}");
+        for part in ["1 of 2 cases ended", "1 case passed · "] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        let out = folder.path().join("out");
+        let report: Value = serde_json::from_slice(&fs::read(out.join("report.json")).unwrap()).unwrap();
+        assert_eq!(report["cases"].as_array().unwrap().len(), 1, "{report}");
+        assert_eq!(report["cases"][0]["name"], "first");
+        assert!(out.join("histories/cases/first.jsonl").is_file() && out.join("junit.xml").is_file());
+        assert_eq!(
+            fs::read_dir(folder.path().join("state")).unwrap().count(),
+            0,
+            "something is left to undo"
+        );
+    }
+}
