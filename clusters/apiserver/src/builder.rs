@@ -1,4 +1,4 @@
-//! How a server is set up and built, with what every cluster has from the start.
+//! Sets up and builds a server, with the namespaces, roles and the service that every cluster has.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
@@ -24,14 +24,14 @@ use crate::write::writer::{Manager, NewObject, Writer};
 pub enum Server {}
 
 impl Server {
-    /// A server that goes by the machine's time and keeps `managedFields` of every write, as real servers do. Its
-    /// uids come from a fixed seed: the same requests get the same ones every time.
+    /// Sets up a server that uses the machine's clock and keeps `managedFields` for every write, as real servers do. Its UIDs
+    /// come from a fixed seed: the same requests get the same UIDs every time.
     pub fn builder() -> Builder {
         ApiServer::builder(Clock::real(), Seed(1).stream("api")).track_updates(true)
     }
 }
 
-/// How an [`ApiServer`] is set up.
+/// The settings of an [`ApiServer`] that is not built yet.
 #[must_use = "nothing is built before `build`"]
 pub struct Builder {
     clock: Clock,
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Builder {
 }
 
 impl Builder {
-    /// What the server calls itself in logs and in the debug output.
+    /// Sets the name of the server in logs and in debug output.
     pub fn name(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
@@ -64,43 +64,43 @@ impl Builder {
         Self { admission: Some(admission), ..self }
     }
 
-    /// Where a service listens that webhooks are reached by: `service` is its `namespace/name`, `url` begins with
-    /// `https://` and has no path. Services that are not named here are looked up as `name.namespace.svc`.
+    /// Sets the address of a service of webhooks: `service` is its `namespace/name`, `url` begins with `https://` and has no
+    /// path. The server looks up services without an address as `name.namespace.svc`.
     pub fn webhook_service(mut self, service: impl Into<String>, url: impl Into<String>) -> Self {
         self.transports.services.insert(service.into(), url.into());
         self
     }
 
-    /// Calls webhooks by `transport`, and not over HTTPS: in the same process, on the simulation's clock.
+    /// Calls webhooks through `transport` instead of HTTPS: in the same process, on the clock of the simulation.
     pub fn webhook_transport(mut self, transport: WebhookTransport) -> Self {
         self.transports.given = Some(transport);
         self
     }
 
-    /// Whether dependents go when their owners do. On unless said otherwise.
+    /// Whether dependents are deleted with their owners. The default is on.
     pub fn garbage_collector(self, on: bool) -> Self {
         Self { garbage_collector: on, ..self }
     }
 
-    /// Whether a deleted namespace is emptied and removed. On unless said otherwise.
+    /// Whether a deleted namespace is emptied and removed. The default is on.
     pub fn namespace_controller(self, on: bool) -> Self {
         Self { namespace_controller: on, ..self }
     }
 
-    /// Whether `managedFields` tell of every write, as in a real cluster, and not only of objects that were applied.
-    /// Off unless said otherwise: it makes objects about twice as long, and simulations slower.
+    /// Whether `managedFields` record every write, as in a real cluster, or only the writes of applied objects. The default
+    /// is off: recording every write makes objects about twice as long, and simulations slower.
     pub fn track_updates(self, on: bool) -> Self {
         Self { tracks_updates: on, ..self }
     }
 
-    /// Whether bookmarks also come where they say what the watch was told before, as a real server's do. On unless said
-    /// otherwise: where time is simulated, most of what is sent may be that.
+    /// Whether a watch gets bookmarks that repeat the last revision that it got, as in a real server. The default is on.
+    /// In a simulation, such bookmarks may be most of the traffic.
     pub fn repeat_bookmarks(self, on: bool) -> Self {
         Self { repeats_bookmarks: on, ..self }
     }
 
-    /// How many events a kind's watches can go back; a watch from before that is told 410. 10 000 unless
-    /// said otherwise. Nor can they go back for more than five minutes, the time after which a real server compacts.
+    /// Sets how many events of a kind are kept for watches that start in the past; the default is 10 000. An earlier start is
+    /// answered with 410. No event is kept for more than five minutes, the time after which a real server compacts.
     pub fn history_limit(self, events: usize) -> Self {
         Self { history_limit: events, ..self }
     }
@@ -143,7 +143,7 @@ impl Builder {
 }
 
 impl Inner {
-    /// Makes what every cluster has.
+    /// Creates the objects that every cluster has.
     pub(crate) fn found(&self, state: &mut State) {
         let namespace =
             |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
@@ -172,7 +172,7 @@ impl Inner {
     }
 }
 
-/// An object that [`ApiServer::install`] was given is not one that the server would take.
+/// The server refused an object that [`ApiServer::install`] was given.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot install {kind} {name:?}: {message}")]
 pub struct InstallError {

@@ -1,6 +1,6 @@
 //! An embedded Kubernetes API server: the API that clients see, in the process, with no socket and no etcd.
 //!
-//! In the process, with no network between:
+//! A server in the process, without a network:
 //!
 //! ```
 //! use capsize_apiserver::Server;
@@ -33,12 +33,11 @@
 //! # }
 //! ```
 //!
-//! In a simulation, [`ApiServer::builder`] takes the clock, and the stream that all chance comes from, so that a run
-//! repeats exactly; no sockets there.
+//! In a simulation, [`ApiServer::builder`] takes the clock and the stream of random numbers, so that a run repeats exactly. A
+//! simulation has no sockets.
 //!
-//! It serves objects and has no controllers but two, which act at once, inside the write that causes them:
-//! garbage collection and the termination of namespaces. What happens inside a cluster (pods, readiness) is left
-//! to `capsize-clusters`.
+//! The server stores and serves objects. It has two controllers, which act inside the write that causes them: garbage
+//! collection and the termination of namespaces. `capsize-clusters` simulates pods and readiness.
 
 mod auth;
 mod builder;

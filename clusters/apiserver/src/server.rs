@@ -1,4 +1,4 @@
-//! What a program can do with a server that it has: make clients, stop it, put objects into it.
+//! The methods of a server for programs: clients, stopping, readiness, installing objects.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use crate::http::service::ApiService;
 use crate::state::{ApiServer, Inner};
 
 impl ApiServer {
-    /// What the server calls itself.
+    /// The name of the server.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name
@@ -22,9 +22,9 @@ impl ApiServer {
         kube::Client::new(self.service(), "default")
     }
 
-    /// A client as [`Self::client`], whose watches do not end when the server is restored: they are told what is other than
-    /// before as changes, behind a bookmark with the annotation [`RESTORED`](crate::RESTORED). So one can follow what the
-    /// server holds through all that becomes of it.
+    /// A client as [`Self::client`], whose watches do not end when the server is restored. Such a watch gets a bookmark with
+    /// the annotation [`RESTORED`](crate::RESTORED), and behind it the differences as changes. A recorder follows the objects of
+    /// the server with it, whatever happens to the server.
     #[must_use]
     pub fn onlooker(&self) -> kube::Client {
         kube::Client::new(self.service().for_onlookers(), "default")
@@ -36,7 +36,7 @@ impl ApiServer {
         ApiService::new(self.clone())
     }
 
-    /// Answers every request with 503 until the guard is dropped, but for those of onlookers.
+    /// Answers every request with 503 until the guard is dropped, except the requests of onlookers.
     #[must_use = "the server answers again when the guard is dropped"]
     pub fn stop(&self) -> Stopped {
         self.inner.stopped.fetch_add(1, Ordering::Relaxed);
@@ -48,7 +48,7 @@ impl ApiServer {
         self.inner.state().ready = ready;
     }
 
-    /// Creates objects without a client, in order, as the server itself would: it owns their fields.
+    /// Creates objects in order, without a client. The server itself owns their fields.
     ///
     /// # Errors
     /// Names the first object that is refused; those before it have been created.
@@ -57,7 +57,7 @@ impl ApiServer {
     }
 }
 
-/// A server that is stopped.
+/// Keeps a server stopped for as long as it exists.
 #[derive(Debug)]
 pub struct Stopped(Arc<Inner>);
 

@@ -17,7 +17,7 @@ use crate::write::allocate::Allocated;
 use crate::write::dependents::Dependents;
 use crate::write::webhook::{Transports, Webhooks};
 
-/// What an admission function is asked about.
+/// The write that an admission function decides about.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionRequest<'a> {
     /// `CREATE`, `UPDATE` or `DELETE`.
@@ -32,12 +32,12 @@ pub struct AdmissionRequest<'a> {
     pub object: Option<&'a Value>,
     /// The object as it is stored; `None` for a create.
     pub old: Option<&'a Value>,
-    /// Nothing will be stored.
+    /// The write is a dry run: nothing is stored.
     pub dry_run: bool,
 }
 
 /// An in-process admission function: `Ok(Some(object))` changes the object, `Err` refuses the request. It must
-/// not call the server that asks it. As webhooks that do not name it in their rules, it is not asked about `/status`.
+/// not call the server that asks it. The server does not ask it about `/status`.
 pub type Admission = Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
 
 /// An embedded Kubernetes API server. Clones are handles to the same one.
@@ -46,7 +46,7 @@ pub struct ApiServer {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// What all handles of a server share.
+/// The settings and the state that all handles of a server share.
 pub(crate) struct Inner {
     pub clock: Clock,
     pub name: String,
@@ -58,27 +58,27 @@ pub(crate) struct Inner {
     pub access: Access,
     pub metrics: Metrics,
     pub transports: Transports,
-    /// By how many it is stopped.
+    /// How many `Stopped` guards exist. The server is stopped while there is one.
     pub stopped: AtomicUsize,
     /// How often it was restored.
     pub restored: AtomicUsize,
     pub state: Mutex<State>,
 }
 
-/// What changes while a server runs.
+/// The part of a server that changes while it runs.
 pub(crate) struct State {
     pub store: Store,
-    /// The kinds that definitions have made, sorted by [`Kind::path`].
+    /// The custom kinds, sorted by [`Kind::path`].
     pub custom: Vec<Arc<Kind>>,
-    /// What discovery answers, so long as the kinds stay as they are.
+    /// The documents of aggregated discovery. They are made anew when the kinds change.
     pub documents: Documents,
     pub dependents: Dependents,
     pub allocated: Allocated,
     pub chance: Stream,
     pub ready: bool,
-    /// The roles and bindings as they are asked for; none since one of them was written.
+    /// The permissions by user. `None` after a role or a binding was written, until they are needed again.
     pub grants: Option<Arc<Grants>>,
-    /// The admission webhooks, as they are configured.
+    /// The admission webhooks that are configured.
     pub webhooks: Arc<Webhooks>,
 }
 
@@ -89,22 +89,22 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Inner {
-    /// Whether it answers onlookers alone.
+    /// Whether the server answers only onlookers.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed) > 0
     }
 
-    /// How often it was restored, or made anew. Only changes with the state.
+    /// How often the server was restored or wiped. The number changes only while the state is locked.
     pub(crate) fn restored(&self) -> usize {
         self.restored.load(Ordering::Relaxed)
     }
 
-    /// It has been once more.
+    /// Counts one more restore.
     pub(crate) fn note_restored(&self) {
         self.restored.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The state, for as long as the guard lives. Never held across an await.
+    /// Locks the state. The guard must not be held across an await.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

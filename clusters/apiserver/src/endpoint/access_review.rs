@@ -1,4 +1,4 @@
-//! Reviews: questions about who one is and what one may do. They are answered and not kept.
+//! Reviews of tokens and of access: objects that are posted, answered, and not stored.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock, OnceLock};

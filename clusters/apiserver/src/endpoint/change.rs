@@ -1,4 +1,4 @@
-//! The writing endpoints: bodies and queries in, answers out. What a write does is in `create`, `update`, `delete`.
+//! The endpoints of writes: they read bodies and queries and make answers. The folder `write` does the writes.
 
 use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
@@ -135,7 +135,7 @@ pub(crate) fn delete(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     })
 }
 
-/// DELETE of a collection: what the selectors match, one by one, and at most as many as one page of a list has.
+/// DELETE of a collection: deletes the objects that the selectors match one by one, at most one page of them.
 pub(crate) fn delete_collection(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let options = DeleteOptions::read(&body::delete_options(call)?, &call.query)?;
     let kind = &call.kind;

@@ -1,4 +1,4 @@
-//! Continue tokens: where a list that came in pages goes on.
+//! Continue tokens of lists in pages.
 
 use base64::alphabet::URL_SAFE;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, NO_PAD};
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::http::failure::Failure;
 
-/// As Go reads it: bits behind the last byte do not matter.
+/// Base64 as Go reads it: bits behind the last byte do not matter.
 const BASE64: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, CONFIG);
 const CONFIG: GeneralPurposeConfig = NO_PAD.with_decode_allow_trailing_bits(true);
 
-/// What a token says, in the form that the real server gives it.
+/// The content of a token, in the form of a real server.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Token {

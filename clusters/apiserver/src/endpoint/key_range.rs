@@ -1,4 +1,4 @@
-//! Which keys of a table a list, a watch or a delete of a collection is about.
+//! The range of keys of a list, a watch, or a delete of a collection.
 
 use crate::endpoint::selector::Selector;
 use crate::http::failure::Failure;
@@ -45,7 +45,7 @@ impl Scope {
         &self.prefix
     }
 
-    /// Whether it is about the object under `key`.
+    /// Whether the key is in the range.
     pub(crate) fn covers(&self, key: &str) -> bool {
         if self.single { key == self.prefix } else { key.starts_with(&self.prefix) }
     }

@@ -1,15 +1,15 @@
-//! The query parameters of lists, watches and deletes of collections, and which of them go together.
+//! Reads and checks the query parameters of lists, watches and deletes of collections.
 
 use crate::endpoint::selector::Selector;
 use crate::http::failure::{Cause, Failure};
 use crate::http::request::{Query, parse_revision};
 use crate::kind::kinds::Kind;
 
-/// What a query says of a list or a watch.
+/// The parameters of a list or a watch.
 #[derive(Debug)]
 pub(crate) struct ListOptions<'q> {
     pub selector: Selector,
-    /// At most so many objects; `None` where there is no limit.
+    /// The most objects of a page; `None` where there is no limit.
     pub limit: Option<usize>,
     /// As the client says; 0 and nothing are the same.
     pub timeout_seconds: Option<i64>,
@@ -23,7 +23,7 @@ pub(crate) struct ListOptions<'q> {
     pub watch: bool,
 }
 
-/// Which state a list shows.
+/// The state that a list shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// The present one, which must be at least this revision.

@@ -1,11 +1,11 @@
-//! Under which name the fields of a write are owned.
+//! The name of the field manager of a write.
 
 use http::header;
 
 use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};
 
-/// The name that the fields of a write are owned under: as the client says, or the first part of its user agent.
+/// The field manager of a write: the one that the client names, or the first part of its user agent.
 pub(crate) fn manager(call: &Call<'_>, options: &str) -> Result<String, Failure> {
     const LONGEST: usize = 128;
     let given = call.query.get("fieldManager");

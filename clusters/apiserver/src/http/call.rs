@@ -1,4 +1,4 @@
-//! One request on a resource, as the endpoints see it, and what its write leaves beside the answer.
+//! One request on a resource, as the endpoints get it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,11 +13,11 @@ use crate::state::ApiServer;
 use crate::write::webhook::Consultation;
 use crate::write::writer::Writer;
 
-/// On a request whose watch does not end when the server is restored.
+/// The mark of a request whose watch does not end when the server is restored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Onlooker;
 
-/// One request on a resource, as its handlers see it.
+/// One request on a resource.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub server: &'a ApiServer,
@@ -26,11 +26,11 @@ pub(crate) struct Call<'a> {
     pub query: Query,
     pub parts: &'a Parts,
     pub body: Bytes,
-    /// What a write leaves beside its answer.
+    /// The results of a write that are not its answer.
     pub aside: Mutex<Aside>,
 }
 
-/// What a write leaves beside its answer: what it has to ask webhooks, and what the client is warned of.
+/// The results of a write that are not its answer: the questions to webhooks, and the warnings to the client.
 #[derive(Debug, Default)]
 pub(crate) struct Aside {
     pub consultation: Option<Consultation>,

@@ -1,4 +1,4 @@
-//! What a request is answered with when it fails: the reasons, messages and details that clients tell apart.
+//! The answers to failed requests: codes, reasons, messages and details, in the words of a real server.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use serde_json::{Map, Value, json};
 
 use crate::kind::kinds::Kind;
 
-/// A failed request, as `metav1.Status` tells it.
+/// A failed request, with the fields of `metav1.Status`.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub code: StatusCode,
     pub reason: &'static str,
     pub message: String,
-    /// `None` where the status has no details at all, which is not the same to clients as empty ones.
+    /// `None` where the status has no details. For clients, empty details are something else.
     pub details: Option<Map<String, Value>>,
-    /// Where a list that has expired can go on, though not consistently.
+    /// The token by which an expired list can continue with newer objects.
     pub continue_token: Option<String>,
-    /// The whole body of the answer, where somebody else made it.
+    /// The whole body of the answer, where a webhook made it.
     pub given: Option<Box<Value>>,
 }
 
@@ -91,7 +91,7 @@ impl Failure {
         self
     }
 
-    /// The object is not there.
+    /// The object does not exist.
     pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
         let message = format!("{} {name:?} not found", qualified(&kind.plural, &kind.group));
         Self::of(StatusCode::NOT_FOUND, "NotFound", kind, name, message)
@@ -112,14 +112,14 @@ impl Failure {
         }
     }
 
-    /// There is one of that name; `terminating` where it waits for its finalizers.
+    /// An object of that name exists; `terminating` where it waits for its finalizers.
     pub(crate) fn already_exists(kind: &Kind, name: &str, terminating: bool) -> Self {
         let prefix = if terminating { "object is being deleted: " } else { "" };
         let message = format!("{prefix}{} {name:?} already exists", qualified(&kind.plural, &kind.group));
         Self::of(StatusCode::CONFLICT, "AlreadyExists", kind, name, message)
     }
 
-    /// The object is another than the writer thinks.
+    /// The stored object differs from what the writer expects.
     pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
         let resource = qualified(&kind.plural, &kind.group);
         let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {why}");
@@ -142,7 +142,7 @@ impl Failure {
         Self { details: Some(details), ..Self::new(StatusCode::CONFLICT, "Conflict", message) }
     }
 
-    /// The client is to come back later, after so many seconds where they are known.
+    /// The client has to try again later, after this number of seconds if it is known.
     pub(crate) fn too_many_requests(message: &str, seconds: Option<u64>) -> Self {
         let failure = Self {
             details: Some(Map::new()),
@@ -154,19 +154,19 @@ impl Failure {
         }
     }
 
-    /// What would answer cannot be reached.
+    /// The server cannot reach the program that would answer.
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
     }
 
-    /// The writer read an older version.
+    /// The write is based on an older version of the object.
     pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
         let why =
             "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(kind, name, why)
     }
 
-    /// An apply would change fields of others: who they are, and their paths.
+    /// An apply would change fields that other managers own: the managers, and the paths of the fields.
     pub(crate) fn apply_conflict(conflicts: &[(String, Vec<String>)]) -> Self {
         let count: usize = conflicts.iter().map(|(_, paths)| paths.len()).sum();
         let told = match conflicts {
@@ -201,12 +201,12 @@ impl Failure {
         Self::of(StatusCode::FORBIDDEN, "Forbidden", kind, name, message)
     }
 
-    /// It is not known who the request is from.
+    /// The credentials of the request are missing or wrong.
     pub(crate) fn unauthorized() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
     }
 
-    /// The user may not do what the request asks for. What is not given is empty.
+    /// The user is not allowed to do what the request asks for. Parts that are not given are empty.
     pub(crate) fn forbidden_access(group: &str, resource: &str, name: &str, why: &str) -> Self {
         let message = match (resource, name) {
             ("", _) => format!("forbidden: {why}"),
@@ -239,7 +239,7 @@ impl Failure {
         Self::invalid_of("meta.k8s.io", "ListOptions", "", causes)
     }
 
-    /// What has no kind in the table breaks its rules.
+    /// An object breaks the rules of its kind, which is no kind of the table.
     pub(crate) fn invalid_of(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
         let mut known = BTreeSet::new();
         let lines = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message));
@@ -304,7 +304,7 @@ impl Failure {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
     }
 
-    /// An error without a reason, as plain Go errors become.
+    /// An error without a reason, as a real server makes it of a plain Go error.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
     }
@@ -328,7 +328,7 @@ impl Failure {
         Self { details: Some(Map::from_iter([("causes".to_owned(), json!([{"message": why}]))])), ..failure }
     }
 
-    /// What a webhook has to say: the code, the message, and the body that holds both.
+    /// The denial of a webhook: the code, the message, and the body that has both.
     pub(crate) fn told(code: u16, message: String, body: Value) -> Self {
         let code = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST);
         Self { given: Some(Box::new(body)), ..Self::new(code, "", message) }

@@ -1,4 +1,4 @@
-//! The text of a list, made while it is read: a list of ten thousand objects never exists twice.
+//! The text of a long list, which is made piece by piece while it is sent.
 
 use std::vec;
 
@@ -11,7 +11,7 @@ const CHUNK: usize = 64 * 1024;
 
 const END: &[u8] = b"]}";
 
-/// What is left to read of a list.
+/// The part of a list that has not been read yet.
 #[derive(Debug)]
 pub(crate) struct LongList {
     /// What comes before the objects, until it has been read.

@@ -1,5 +1,4 @@
-//! Which form of an answer a client takes, by its `Accept` header: the media type, and whether as it is, as a table, or
-//! only the metadata.
+//! Chooses the form of an answer by the `Accept` header: the media type; whole objects, a table, or only metadata.
 
 use http::request::Parts;
 use http::{HeaderMap, header};
@@ -27,9 +26,9 @@ pub(crate) enum Media {
 /// What an answer shows of the objects in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// All of them.
+    /// The whole objects.
     Whole,
-    /// A row each, in this version of `meta.k8s.io`.
+    /// One row of a table for each object, in this version of `meta.k8s.io`.
     Table(&'static str),
     /// Their metadata, in this version of `meta.k8s.io`; `list` where the client expects a list.
     Metadata { version: &'static str, list: bool },
@@ -169,7 +168,8 @@ pub(crate) fn plain(parts: &Parts, query: &Query) -> Result<Form, Failure> {
     Ok(Form { media, shape: Shape::Whole, pretty })
 }
 
-/// Before its handlers are asked, a real server looks whether a path has any of the media types; ranges do not count.
+/// Refuses a request whose path has none of the media types. A real server checks this before it calls a handler; ranges do
+/// not count.
 fn check_routed(clauses: &[Clause<'_>], available: &str) -> Result<(), Failure> {
     let named = |clause: &Clause<'_>| {
         let MediaRange(kind, subtype) = clause.media;
@@ -190,7 +190,7 @@ fn media(clause: &Clause<'_>) -> Option<Media> {
 }
 
 fn shape(clause: &Clause<'_>) -> Option<Shape> {
-    // Another version of the API as the one that is asked is not to be had, nor another stream than that of a watch.
+    // A client cannot ask for another version of the API than that of the path, nor for another stream than a watch.
     if !clause.parameter("sv").is_empty() || !matches!(clause.parameter("stream"), "" | "watch") {
         return None;
     }
@@ -211,7 +211,7 @@ fn shape(clause: &Clause<'_>) -> Option<Shape> {
     }
 }
 
-/// Whether the answer is for people: they say so, or use a tool that only people use.
+/// Whether the answer gets line breaks: the client asks for them, or is a tool that people use.
 fn pretty(parts: &Parts, query: &Query) -> bool {
     match query.get("pretty") {
         "" => {}

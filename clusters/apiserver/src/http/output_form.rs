@@ -1,6 +1,6 @@
-//! Brings an answer into the shape that the client asked for: a table, or only the metadata of objects.
+//! Converts an answer into a table, or into the metadata of objects alone.
 //!
-//! It works on answers that are made already, so that those who want objects as they are pay nothing for it.
+//! The conversion works on finished answers, so that answers with whole objects cost nothing more.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::StreamExt as _;
@@ -20,11 +20,11 @@ use crate::state::ApiServer;
 use crate::store;
 use crate::store::encoded::encode;
 
-/// How the answer to a request is to be changed.
+/// How the answer to a request is converted.
 pub(crate) struct Shaping {
     server: ApiServer,
     into: Into,
-    /// What Go calls objects of the kind, which messages tell.
+    /// The name of the kind's Go type, which is part of messages.
     go_type: String,
 }
 
@@ -33,10 +33,10 @@ enum Into {
     Metadata { version: &'static str, list: bool },
 }
 
-/// What the answer to `call` is to be brought into; `None` where it stays as it is.
+/// The conversion of the answer to `call`; `None` where the answer stays as it is.
 ///
 /// # Errors
-/// A bad request where the query says nonsense of tables.
+/// A bad request where the parameter `includeObject` is wrong.
 pub(crate) fn shaping(call: &Call<'_>, form: Form) -> Result<Option<Shaping>, Failure> {
     let into = match form.shape {
         Shape::Whole => return Ok(None),
@@ -70,7 +70,7 @@ fn definition(server: &ApiServer, kind: &Kind) -> Option<Value> {
 }
 
 impl Shaping {
-    /// Brings an answer into the shape. Failures and other statuses stay as they are.
+    /// Converts an answer. Failures and other statuses stay as they are.
     pub(crate) fn apply(self, response: Response<ApiBody>) -> Response<ApiBody> {
         if !response.status().is_success() {
             return response;

@@ -1,4 +1,4 @@
-//! What a request asks for, read from its path, its query and its body.
+//! Reads the path and the query of a request.
 
 use std::borrow::Cow;
 use std::num::{IntErrorKind, ParseIntError};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::http::failure::{Cause, Failure};
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// `/api`, `/apis`, `/apis/{group}`, a group version, or anything else that is no resource.
@@ -109,10 +109,10 @@ impl Query {
         text.parse().map(Some).map_err(wrong)
     }
 
-    /// Whether the request is only a rehearsal.
+    /// Whether the request is a dry run.
     ///
     /// # Errors
-    /// Invalid where the parameter has a value other than `All`; `options` is the kind it is told of.
+    /// Invalid where the parameter has a value other than `All`; the message names the kind `options`.
     pub(crate) fn dry_run(&self, options: &str) -> Result<bool, Failure> {
         let values: Vec<&str> = self.all("dryRun").filter(|value| !value.is_empty()).collect();
         match values.as_slice() {

@@ -48,8 +48,8 @@ impl ApiService {
         Self { onlooks: true, ..self }
     }
 
-    /// The service as it is for those who come over a socket: where credentials are asked for, a request that brings
-    /// none is not taken for the administrator's, as one from inside the process is.
+    /// The service for requests that come over a socket. Where the server asks for credentials, a request without any is
+    /// refused; from inside the process, such a request is the administrator's.
     #[must_use]
     pub fn from_outside(self) -> Self {
         Self { outside: true, ..self }
@@ -105,7 +105,7 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
             return answer.unwrap_or_else(|| discovery::answer(server, parts, &segments));
         }
     };
-    // A Binding is no kind of its own: it is a part of the pod that it names.
+    // A Binding is a subresource of the pod that it names.
     let plural = if path.is_binding() { "pods" } else { &path.plural };
     let found = server.inner.state().kind(&path.group, &path.version, plural).cloned();
     let reviewed = if found.is_none() { access_review::kind(&path) } else { None };
@@ -166,7 +166,7 @@ async fn dispatch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         Method::PUT if !collection => change::update(call),
         Method::PATCH if !collection => change::patch(call),
         Method::DELETE if !collection => change::delete(call),
-        // Namespaces go one by one.
+        // Namespaces are not deleted as a collection.
         Method::DELETE if !homeless && !call.kind.is_core("namespaces") => change::delete_collection(call),
         _ => Err(Failure::method_not_allowed()),
     }

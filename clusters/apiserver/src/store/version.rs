@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::store::encoded::{Encoded, Part, encode};
 
-/// What parts the noted values of [`Version::field`]; it is in no name, address or reason.
+/// Separates the values of [`Version::field`]. No name, address or reason contains it.
 pub(crate) const SEPARATOR: &str = "\0";
 
 /// One version of one object. It never changes; readers share it.
@@ -133,12 +133,12 @@ impl Version {
         finalizers.iter().any(|finalizer| !finalizer.0.contains('/'))
     }
 
-    /// Whether the object may have this field somewhere: a look at the text, for those who would rather not read it.
+    /// Whether the object may have this field somewhere. This searches the text, which is quicker than to read it.
     pub(crate) fn may_have(&self, field: &str) -> bool {
         memmem::find(&self.encoded.bytes, field.as_bytes()).is_some()
     }
 
-    /// Whether the object may be on its way out, or say who owns its fields. This is asked at nearly every write.
+    /// Whether the object may be in deletion, or may have `managedFields`. Nearly every write asks this.
     pub(crate) fn may_be_going_or_managed(&self) -> bool {
         static MARKS: LazyLock<[memmem::Finder<'static>; 2]> =
             LazyLock::new(|| ["deletionTimestamp", "managedFields"].map(memmem::Finder::new));

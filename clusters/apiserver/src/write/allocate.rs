@@ -1,4 +1,4 @@
-//! The addresses and node ports of services: which are taken, and which a service is given.
+//! Allocates the addresses and node ports of services.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -15,10 +15,10 @@ use crate::kind::object::child;
 const NETWORK: u32 = u32::from_be_bytes([10, 96, 0, 0]);
 const ADDRESSES: u32 = 1 << 16;
 const PORTS: std::ops::RangeInclusive<u16> = 30_000..=32_767;
-/// How often chance is asked for something that is free, before what is free is looked for in order.
+/// How often a random number is tried before the first free number is taken.
 const ATTEMPTS: usize = 16;
 
-/// What the services of a server have.
+/// The addresses and node ports that are in use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allocated {
     addresses: BTreeSet<u32>,

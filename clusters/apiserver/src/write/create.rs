@@ -1,4 +1,4 @@
-//! Creating an object.
+//! Creates an object: admission, defaults, validation, storage.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ impl Writer<'_> {
     /// Creates an object.
     ///
     /// # Errors
-    /// Everything that a POST can be answered with.
+    /// Every failure with which a POST can be answered.
     pub(crate) fn create(&mut self, new: NewObject<'_>) -> Result<Written, Failure> {
         let NewObject { kind, namespace, name, mut object, dry_run, .. } = new;
         let owned = object["metadata"].get("managedFields").cloned();

@@ -1,4 +1,4 @@
-//! Deleting: preconditions, grace, propagation, and the finalizers that hold an object back.
+//! Deletes an object: preconditions, grace period, propagation policy, finalizers.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) struct DeleteOptions {
     pub dry_run: bool,
 }
 
-/// What becomes of the dependents.
+/// The propagation policy: what happens to dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Background,
@@ -32,7 +32,7 @@ pub(crate) enum Propagation {
     Orphan,
 }
 
-/// What a delete came to.
+/// The result of a delete.
 #[derive(Debug)]
 pub(crate) enum Deleted {
     /// The object is gone; this was its last state.
@@ -45,7 +45,7 @@ pub(crate) enum Deleted {
     WouldWait(Value),
 }
 
-/// What the grace period of an object makes of its delete.
+/// How the grace period of an object changes its delete.
 enum Grace {
     /// The kind knows none, or the period is over.
     None,
@@ -59,7 +59,7 @@ impl Writer<'_> {
     /// Deletes an object, or marks it where something holds it back.
     ///
     /// # Errors
-    /// Everything that a DELETE of one object can be answered with.
+    /// Every failure with which a DELETE of one object can be answered.
     pub(crate) fn delete(
         &mut self,
         kind: &Arc<Kind>,
@@ -122,7 +122,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Sets what tells that an object that knows no grace period is on its way out.
+    /// Marks an object without a grace period as being deleted.
     fn mark(&mut self, kind: &Kind, object: &mut Value) {
         let graceless = object["metadata"]["deletionGracePeriodSeconds"].is_null();
         let generation = object["metadata"]["generation"].as_i64().filter(|generation| *generation > 0);
@@ -169,7 +169,7 @@ pub(crate) fn check_preconditions(
 fn propagate(kind: &Kind, object: &mut Value, policy: Option<Propagation>) {
     let present = finalizers(object);
     let default = match (&*kind.group, &*kind.plural) {
-        // What events depend on, or what depends on them, is nobody's business.
+        // The garbage collector ignores events and their owners.
         (_, "events") if !kind.is_custom() => return,
         ("batch", "jobs") | ("", "replicationcontrollers") => Propagation::Orphan,
         _ => Propagation::Background,

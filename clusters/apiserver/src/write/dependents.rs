@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// Who depends on whom: by the owner's uid, the tables and keys of its dependents.
+/// The dependents of each owner: by the owner's UID, the tables and keys of its dependents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dependents(BTreeMap<String, BTreeSet<(Arc<str>, String)>>);
 

@@ -1,6 +1,6 @@
-//! Garbage collection: dependents follow their owners, by the propagation policy of the delete.
+//! Garbage collection: deletes or releases dependents by the propagation policy of the owner's delete.
 //!
-//! It acts at once, as an effect of the write that makes an owner go or leaves a dependent without one.
+//! The garbage collector acts at once, inside the write that removes an owner or an owner reference.
 
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ impl Writer<'_> {
         drop(self.delete(kind, meta(object, "namespace"), meta(object, "name"), &options));
     }
 
-    /// Lets go of the dependents of an owner that is deleted without them, and then of the owner.
+    /// Removes the owner references to an owner that is deleted without its dependents, and then the finalizer of the owner.
     fn orphan_dependents(&mut self, kind: &Arc<Kind>, owner: &Version) {
         let owned = owner.object();
         let uid = meta(&owned, "uid");
@@ -175,7 +175,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Takes one finalizer off an object as it is stored now.
+    /// Removes one finalizer from the stored object.
     pub(crate) fn release(&mut self, kind: &Arc<Kind>, version: &Version, finalizer: &str) {
         let held = version.object();
         let (namespace, name) = (meta(&held, "namespace"), meta(&held, "name"));

@@ -1,4 +1,4 @@
-//! The end of a namespace: everything in it is deleted, and once nothing is left, so is the namespace.
+//! The termination of a namespace: deletes its objects, and removes the namespace when it is empty.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Writer<'_> {
             return;
         }
         for (kind, namespace, name) in self.contents(name) {
-            // What is held by a finalizer or by its grace period goes later.
+            // An object with a finalizer or a grace period stays for now.
             drop(self.delete(&kind, &namespace, &name, &DeleteOptions::default()));
         }
         self.finalize_namespace(name);
@@ -45,7 +45,7 @@ impl Writer<'_> {
             let held = before["spec"]["finalizers"].as_array().into_iter().flatten();
             let others: Vec<_> = held.filter(|finalizer| *finalizer != FINALIZER).cloned().collect();
             namespace["spec"] = if others.is_empty() { json!({}) } else { json!({"finalizers": others}) };
-            // What others hold is theirs to let go.
+            // Other finalizers are removed by their owners.
             if others.is_empty() || namespace["spec"] != before["spec"] {
                 self.settle(namespaces(), &stored, namespace);
             }

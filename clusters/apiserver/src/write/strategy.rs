@@ -1,5 +1,4 @@
-//! What a create does to an object of a built-in kind beyond its defaults: what the admission plugins that are on in
-//! every cluster add, and what the strategy of the kind sets.
+//! Fills in new objects of built-in kinds beyond their defaults: default admission plugins, and the strategy of the kind.
 
 use serde_json::{Value, json};
 

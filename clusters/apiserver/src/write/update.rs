@@ -1,4 +1,4 @@
-//! Updating an object, by PUT or by patch, on its main endpoint or a subresource.
+//! Updates an object, by PUT or by patch, on its main endpoint or a subresource.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl Writer<'_> {
     /// Updates an object to what `compute` makes of the stored one.
     ///
     /// # Errors
-    /// Everything that a PUT can be answered with.
+    /// Every failure with which a PUT can be answered.
     pub(crate) fn update(
         &mut self,
         change: &Change<'_>,
@@ -103,7 +103,7 @@ impl Writer<'_> {
     }
 }
 
-/// Refuses an object that is not called as the path says.
+/// Refuses an object whose name is not that of the path.
 pub(crate) fn check_name(object: &Value, name: &str) -> Result<(), Failure> {
     match meta(object, "name") {
         given if given == name => Ok(()),
@@ -198,7 +198,7 @@ fn restore_all_but_status(kind: &Kind, old: &Value, object: &mut Value) {
     }
 }
 
-/// Mostly it is as it was.
+/// Puts back one field of the metadata. Mostly the field did not change.
 fn restore_meta(old: &Value, object: &mut Value, field: &str) {
     let kept = old["metadata"].get(field);
     if object["metadata"].get(field) != kept {
@@ -226,7 +226,7 @@ fn spec_changed(kind: &Kind, old: &Value, object: &Value) -> bool {
         fields.filter(|(field, _)| counts(field)).count()
     };
     let same = |(field, value): (&String, &Value)| !counts(field) || object.get(field) == Some(value);
-    // What is noted on a Deployment counts as well: rollouts go by it.
+    // The annotations of a Deployment count as well: its controller reads them.
     let noted = |value: &Value| value["metadata"].get("annotations").cloned();
     if kind.group == "apps" && kind.plural == "deployments" && noted(old) != noted(object) {
         return true;

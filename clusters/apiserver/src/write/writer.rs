@@ -1,4 +1,4 @@
-//! What all writes share: the locked state, admission, and what follows a write.
+//! The steps that all writes share: the locked state, admission, storage, and follow-up writes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,23 +24,23 @@ use crate::write::webhook::{Consultation, Subject, Webhooks};
 pub(crate) struct Writer<'a> {
     pub server: &'a Inner,
     pub state: &'a mut State,
-    /// Who writes, where that decides what may be written.
+    /// The user, where the user decides what may be written.
     pub user: Option<&'a User>,
-    /// What webhooks say of the write, where there are any to be asked.
+    /// The questions to webhooks and their answers, where webhooks are configured.
     pub consultation: Option<&'a mut Consultation>,
-    /// What the client is to be warned of.
+    /// The warnings for the client.
     pub warnings: Vec<String>,
     effects: VecDeque<Effect>,
 }
 
-/// A write from which more may follow.
+/// A write that may cause follow-up writes.
 struct Effect {
     kind: Arc<Kind>,
     version: Arc<Version>,
     removed: bool,
 }
 
-/// An object that is to be created.
+/// A new object, and how it is created.
 pub(crate) struct NewObject<'a> {
     pub kind: &'a Arc<Kind>,
     /// The namespace of the path.
@@ -52,7 +52,7 @@ pub(crate) struct NewObject<'a> {
     pub manager: Manager<'a>,
 }
 
-/// What is to be updated, and how.
+/// An update of one object.
 pub(crate) struct Change<'a> {
     pub kind: &'a Arc<Kind>,
     pub namespace: &'a str,
@@ -65,7 +65,7 @@ pub(crate) struct Change<'a> {
     pub manager: Manager<'a>,
 }
 
-/// Who writes.
+/// The field manager of a write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manager<'a> {
     /// The name that fields are owned under.
@@ -74,7 +74,7 @@ pub(crate) struct Manager<'a> {
     pub tracked: bool,
 }
 
-/// What a write came to.
+/// The result of a write.
 #[derive(Debug)]
 pub(crate) enum Written {
     /// This version is stored, by this write or, where it changed nothing, by an earlier one.
@@ -98,9 +98,9 @@ impl<'a> Writer<'a> {
         Self { server, state, user: None, consultation: None, warnings: Vec::new(), effects: VecDeque::new() }
     }
 
-    /// Does what follows from the writes so far, and from what that writes in turn.
+    /// Does the follow-up writes of all writes so far, and the follow-up writes of these.
     pub(crate) fn finish(&mut self) {
-        // What the server does by itself is not put before webhooks.
+        // The server does not ask webhooks about follow-up writes.
         self.consultation = None;
         while let Some(Effect { kind, version, removed }) = self.effects.pop_front() {
             let namespaces = kind.is_core("namespaces");
@@ -124,7 +124,7 @@ impl<'a> Writer<'a> {
         self.stored_at(kind, &store::key(namespace, name))
     }
 
-    /// Notes in a new object who set its fields.
+    /// Records the field manager in a new object.
     pub(crate) fn track_create(&self, kind: &Kind, manager: &Manager<'_>, object: &mut Value) {
         if self.server.tracks_updates {
             let now = object::time(self.now());
@@ -147,7 +147,7 @@ impl<'a> Writer<'a> {
         track(&tracking, old, object);
     }
 
-    /// Asks the admission function and the webhooks that may change an object; what they changed it to, if they did.
+    /// Asks the admission function and the mutating webhooks. Returns the object that they made, if they changed it.
     pub(crate) fn admit(&mut self, subject: Subject<'_>) -> Result<Option<Value>, Failure> {
         let admission = self.server.admission.as_ref().filter(|_| subject.subresource != "status");
         let Some(admission) = admission else {
@@ -160,7 +160,7 @@ impl<'a> Writer<'a> {
         Ok(patched.or(changed))
     }
 
-    /// What the rules of its kind say of an object; what they only warn of is noted.
+    /// Checks an object by the rules of its kind, and records the warnings.
     pub(crate) fn check_object(&mut self, kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<Cause> {
         let Some(schema) = &kind.schema else { return metadata::object(kind, object, old) };
         let found = custom::check_object(kind, schema, object, old);
@@ -187,7 +187,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Stores an object. What follows is done by [`Writer::finish`].
+    /// Stores an object. [`Writer::finish`] does the follow-up writes.
     pub(crate) fn put(&mut self, kind: &Arc<Kind>, object: Value) -> Arc<Version> {
         let object = kind.to_stored(object);
         let key = store::object_key(&object);
@@ -212,7 +212,7 @@ impl<'a> Writer<'a> {
         version
     }
 
-    /// Removes an object; its last state comes back. What follows is done by [`Writer::finish`].
+    /// Removes an object and returns its last state. [`Writer::finish`] does the follow-up writes.
     pub(crate) fn remove(&mut self, kind: &Arc<Kind>, namespace: &str, name: &str) -> Option<Arc<Version>> {
         let key = store::key(namespace, name);
         let version = self.state.store.remove(&kind.storage, &key)?;

@@ -1,7 +1,6 @@
-//! What a patch made of an object: whether it is still of its kind, and what its fields say.
+//! Checks the object that a patch made: its kind, and the types of its fields.
 //!
-//! What is wrong is told with the patch, not with the object: a strategic patch as Go prints a map, the others by the
-//! object that they came to.
+//! Messages show the patch: a strategic patch as Go prints a map, the others by the object that they made.
 
 use serde_json::Value;
 

@@ -1,8 +1,7 @@
-//! A patch of one part of an object, which leaves the rest of it alone: what controllers and kubelets say of a status, and
-//! the renewal of a Lease. These are nearly all writes that there are. Only the part is read and written; the rest of the
-//! object's text stays as it is.
+//! The quick way for a patch of one part of an object: a status, or the spec of a Lease. Nearly all writes are such patches.
+//! Only the part is read and written; the rest of the object's text stays as it is.
 //!
-//! It comes to the same as any patch. Whatever is not as simple as that, what is refused among it, is left to `update`.
+//! The result is that of any other patch. Patches that are not so simple, and patches that are refused, are left to `update`.
 
 use std::sync::Arc;
 
@@ -25,7 +24,8 @@ use crate::validation::metadata;
 use crate::write::writer::Change;
 use crate::write::writer::Writer;
 
-/// Patches the part; the version that is stored then. `None`: nothing is done yet, and it has to be looked at as a whole.
+/// Patches the part, and returns the version that is stored then. `None` where the patch needs the slow way; nothing is done
+/// then.
 pub(crate) fn part(writer: &mut Writer<'_>, change: &Change<'_>, patch: &Patch) -> Option<Arc<Version>> {
     let kind = change.kind;
     let part = part_of(kind, change.subresource).filter(|_| !change.dry_run)?;

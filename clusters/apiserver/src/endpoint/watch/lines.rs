@@ -1,4 +1,4 @@
-//! The lines of a watch: what is told of an event, of a bookmark, and of an error.
+//! The lines of a watch: events, bookmarks and errors as JSON text.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::kind::kinds::Kind;
 use crate::store::backup::RESTORED;
 use crate::store::{Event, Version};
 
-/// At most so many bytes are around an object in its line.
+/// The most bytes of a line that are not its object.
 pub(super) const AROUND: usize = 128;
 
-/// What is told of an event to a watch without a selector.
+/// The type of an event for a watch without a selector.
 pub(super) fn plain_type(event: &Event) -> &'static str {
     match (&event.before, event.deleted) {
         (_, true) => "DELETED",

@@ -1,4 +1,4 @@
-//! Watching a kind: where a watch starts, and what it tells from there on.
+//! Watches of a kind: where a watch starts, and the events that it sends.
 
 mod lines;
 mod start;

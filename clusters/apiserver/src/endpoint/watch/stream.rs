@@ -1,7 +1,7 @@
-//! Watching: the events of a kind from a revision on, as the selector of the watcher sees them.
+//! The stream of one watch: the events of a kind from a revision on, filtered by the selector.
 //!
-//! A watch reads the table's log itself and only remembers how far it has come, so a slow one costs writers nothing:
-//! one that has fallen behind the log is told so, and ends.
+//! A watch reads the log of the table itself and remembers only its position, so a slow watch costs writers nothing. A watch
+//! whose position is no longer in the log gets an error and ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,19 +43,19 @@ struct Watch {
     kind: Arc<Kind>,
     selector: Selector,
     scope: Scope,
-    /// What is notified of the writes that it may have to tell of.
+    /// Is notified of the writes that the watch may have to send.
     woken: Arc<Notify>,
     /// Everything up to this revision has been sent.
     seen: u64,
     /// The revision at which the watch was opened.
     opened: u64,
-    /// What was there at the start and has not been sent yet.
+    /// The objects that existed at the start and have not been sent yet.
     initial: Option<vec::IntoIter<(Arc<str>, Arc<Version>)>>,
     /// A bookmark says where the initial events end.
     tells_end: bool,
     /// The revision that the client knows to have seen everything up to, from where it began or the last bookmark.
     marked: Option<u64>,
-    /// How often the server had been restored when it was last asked, and of how often it has told.
+    /// How often the server had been restored when the watch last checked, and how many restores the watch has sent.
     restored: usize,
     rifts: usize,
     /// Whether it goes on when the server is restored.
@@ -71,9 +71,9 @@ enum Stage {
     Ahead { at_least: u64, until: Instant },
     /// Sends changes.
     Live,
-    /// Says why it ends.
+    /// Sends the reason of its end.
     Refused(Failure),
-    /// Has nothing more to say.
+    /// Sends nothing any more.
     Ended,
 }
 
