@@ -1,5 +1,4 @@
-//! What a server asks of those who send requests, and how a request is let in: authentication, impersonation,
-//! authorization, in that order.
+//! Lets requests in: authentication, then impersonation, then authorization.
 //!
 //! Where nothing is asked, a request costs a look at the names of its headers.
 

@@ -1,4 +1,4 @@
-//! Whose a service account's token is, and whether it still holds.
+//! Checks the token of a service account: whose it is, and whether it is still valid.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Cluster roles that are made of others: their rules are those of all roles that their selectors match.
+//! Aggregated cluster roles: their rules are those of all roles that their selectors match.
 //!
 //! What a controller does in a real cluster is done here inside the write that it follows from.
 

@@ -1,4 +1,4 @@
-//! What a request asks to do, in the terms of authorization, and how it is told that it may not.
+//! The attributes of a request for authorization, and the message of a refusal.
 
 use http::Method;
 use http::request::Parts;

@@ -1,4 +1,4 @@
-//! The cluster roles and bindings that every cluster with RBAC has and that people rely on.
+//! The cluster roles and bindings that exist from the start in every cluster with RBAC.
 //!
 //! The facts come from the bootstrap policy of Kubernetes. Those of its own controllers, of nodes and of certificate
 //! signers are not here: none of them runs.

@@ -1,4 +1,4 @@
-//! The user that a client certificate names: the common name, and the organisations as groups.
+//! The user of a client certificate: the common name, and the organisations as groups.
 
 use sha2::{Digest, Sha256};
 use x509_cert::Certificate;

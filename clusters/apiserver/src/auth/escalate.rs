@@ -1,5 +1,4 @@
-//! Nobody gives away more than they have: what a role or a binding that is written would grant is compared with what
-//! its writer may do.
+//! Refuses roles and bindings that grant more than their writer has.
 
 use std::collections::{BTreeMap, BTreeSet};
 

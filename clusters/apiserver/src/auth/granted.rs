@@ -1,4 +1,4 @@
-//! The grants of a cluster as they are now.
+//! The permissions of a cluster, read again after a role or a binding was written.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who has been given what: the bindings of a cluster, by their subjects.
+//! The permissions of users and groups, read from the bindings of a cluster.
 //!
 //! It is made from the stored roles and bindings when it is first asked after one of them was written.
 

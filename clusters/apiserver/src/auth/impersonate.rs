@@ -1,4 +1,4 @@
-//! Requests in somebody else's name: the `Impersonate-…` headers.
+//! Impersonation: the `Impersonate-…` headers of a request.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What those who check the tokens of service accounts themselves ask the server: discovery as in `OpenID` Connect.
+//! The endpoints of `OpenID` Connect, by which other programs check tokens of service accounts.
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Response, StatusCode};

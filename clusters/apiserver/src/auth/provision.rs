@@ -1,5 +1,4 @@
-//! What controllers do for service accounts in a real cluster, done here inside the write that it follows from: each
-//! namespace gets an account and the certificate of the server, each secret for an account its token.
+//! The objects that controllers make for service accounts in a real cluster.
 
 use std::sync::Arc;
 

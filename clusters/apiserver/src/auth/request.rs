@@ -1,4 +1,4 @@
-//! `TokenRequest`: a client asks for a token of a service account.
+//! `TokenRequest`: makes a token for a service account.
 
 use http::{Method, Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};

@@ -1,4 +1,4 @@
-//! A request for a certificate says who made it.
+//! Records the user in a request for a certificate.
 
 use serde_json::Value;
 

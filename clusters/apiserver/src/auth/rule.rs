@@ -1,4 +1,4 @@
-//! One rule of a role, and what it allows.
+//! One rule of a role, and the requests that it allows.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What a server asks of those who send requests, as it was set up.
+//! The settings of authentication and authorization.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! The tokens of service accounts: JSON web tokens, signed by a key of the server, and what is read from them.
+//! Tokens of service accounts: JSON web tokens that the server signs and reads.
 //!
 //! Whether what a token is bound to is still there is checked in `account.rs`.
 

@@ -1,4 +1,4 @@
-//! Who a request is from.
+//! The user who sends a request.
 
 use std::collections::BTreeMap;
 

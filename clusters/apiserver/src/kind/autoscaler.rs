@@ -1,4 +1,4 @@
-//! Autoscalers have two shapes, one a version, and one storage: they are kept as version 2.
+//! Converts autoscalers between their two versions. They are stored as version 2.
 //!
 //! Version 1 knows of one metric, the use of CPUs. What it has no fields for goes into annotations and comes back from
 //! them; their names are those of real servers, what they hold is as version 2 writes it.

@@ -1,4 +1,6 @@
-//! The table of built-in kinds, one row a kind, and its lookup. Shared by all servers of the process.
+//! The table of built-in kinds, shared by all servers of the process.
+//!
+//! Shared by all servers of the process.
 //!
 //! The facts come from the registry strategies of Kubernetes 1.36.
 

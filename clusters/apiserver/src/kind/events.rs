@@ -1,4 +1,4 @@
-//! Events have two shapes, one a group, and one storage: they are kept as the core group's.
+//! Converts events between their two API groups. They are stored as the core group has them.
 
 use serde_json::Value;
 

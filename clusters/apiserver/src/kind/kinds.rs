@@ -1,4 +1,4 @@
-//! What the server must know of a kind to serve it: data, the same for built-in and custom kinds.
+//! The description of a kind: data that is the same for built-in and custom kinds.
 //!
 //! The table of built-in kinds is in `builtin.rs`; custom kinds are made from their definitions in `crd/`.
 

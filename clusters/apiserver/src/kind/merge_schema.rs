@@ -1,4 +1,4 @@
-//! How the parts of an object are told apart: which lists have keys, which maps and lists are one whole.
+//! The merge rules of fields: which lists have keys, which maps and lists are replaced as a whole.
 //!
 //! Strategic merge patch and server-side apply both go by it. For custom kinds it is in the schema; for built-in ones in
 //! `topology_table.rs`. A list that neither names is one whole, and a map is not.

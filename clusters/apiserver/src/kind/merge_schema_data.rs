@@ -1,4 +1,4 @@
-//! The topology of built-in kinds, as data: only what is not a plain struct or a list that is replaced as a whole.
+//! The merge rules of built-in kinds, as data.
 
 /// The fields of a struct that the table has something to say of.
 #[derive(Debug)]

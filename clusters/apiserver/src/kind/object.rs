@@ -1,4 +1,4 @@
-//! Reading and writing the parts that every object has: its metadata.
+//! Reads and writes the metadata of objects, and checks the size of objects.
 
 use jiff::Timestamp;
 use rand::RngExt;

@@ -1,4 +1,4 @@
-//! Objects as JSON text: made once a version, and put into answers without being read again.
+//! Objects as JSON text, which is made once for each version and copied into answers.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The store: every object's present version, one revision sequence, and how many trees of objects are kept.
+//! The store: the present version of every object, and one sequence of revisions.
 //!
 //! It knows keys and versions only. What a write means, and whether it may happen, is decided by its callers.
 

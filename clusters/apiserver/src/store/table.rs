@@ -1,4 +1,4 @@
-//! The objects of one kind, and the bounded log of what was written to them.
+//! The objects of one kind, and the bounded log of their writes.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};

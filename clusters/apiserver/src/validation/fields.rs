@@ -1,4 +1,4 @@
-//! Fields that a kind does not have, and values of the wrong type, in what clients send.
+//! Field validation: unknown fields, and values of the wrong type.
 
 use serde_json::{Value, json};
 

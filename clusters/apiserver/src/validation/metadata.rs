@@ -1,4 +1,4 @@
-//! The rules that hold for the metadata of every kind, and where the rules of a kind are asked.
+//! Validates the metadata of objects, and calls the rules of their kind.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Aggregated discovery: everything of `/api` or `/apis` in one document, which clients may keep until it changes.
+//! Aggregated discovery: all of `/api` or `/apis` in one document.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

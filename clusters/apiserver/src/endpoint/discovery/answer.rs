@@ -1,4 +1,4 @@
-//! Requests for what is no resource: the lists of discovery, the version, and where the rest of them go.
+//! Answers paths that are no resource: discovery, the version, health, OpenAPI.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;

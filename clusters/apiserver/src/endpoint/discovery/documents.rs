@@ -1,4 +1,4 @@
-//! The documents of aggregated discovery, so long as the kinds stay as they are.
+//! The documents of aggregated discovery, kept until the kinds change.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! The groups that are served, with their versions, in the order in which clients are to prefer them.
+//! The groups that are served, with their versions, in the order of preference.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

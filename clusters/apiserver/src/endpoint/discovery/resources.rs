@@ -1,4 +1,4 @@
-//! What discovery tells of the resources of a group version, whatever form it is told in.
+//! The resources of a group version, for both forms of discovery.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

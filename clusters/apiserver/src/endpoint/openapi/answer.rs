@@ -1,4 +1,4 @@
-//! Requests for OpenAPI documents: which one, in which form, and how long it may be kept.
+//! Answers requests for OpenAPI documents.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! The schemas of custom kinds: what their definitions say, with the fields that every object has.
+//! The OpenAPI schemas of custom kinds.
 
 use serde_json::{Map, Value, json};
 

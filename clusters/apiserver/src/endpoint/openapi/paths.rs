@@ -1,4 +1,4 @@
-//! The paths of a group version, with the requests that they take, in the form of OpenAPI 3.
+//! The OpenAPI paths of a group version, with their requests.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! The schemas of built-in kinds, in the form of OpenAPI 3 but for references, which stand beside other fields.
+//! The OpenAPI schemas of built-in kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Marks the lists and maps of schemas with how they are merged, from the table that the server itself merges by.
+//! Marks the lists and maps of OpenAPI schemas with their merge rules.
 
 use std::collections::BTreeMap;
 

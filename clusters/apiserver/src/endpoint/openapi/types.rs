@@ -1,4 +1,4 @@
-//! The types that schemas are made of: every built-in kind, and what requests send and are answered with besides.
+//! The Rust types from which OpenAPI schemas are made.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! OpenAPI 2: one document for everything, for clients that are older than version 3.
+//! OpenAPI 2: one document for all kinds, for old clients.
 
 use serde_json::{Map, Value, json};
 

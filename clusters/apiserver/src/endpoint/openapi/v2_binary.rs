@@ -1,4 +1,4 @@
-//! OpenAPI 2 in the binary form that kubectl before 1.24 insists on: protobuf by gnostic's `OpenAPIv2.proto`.
+//! OpenAPI 2 as protobuf (`OpenAPIv2.proto` of gnostic), for kubectl before 1.24.
 //!
 //! Two such documents written one after the other are one with the paths and definitions of both.
 

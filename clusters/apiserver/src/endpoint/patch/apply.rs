@@ -1,4 +1,4 @@
-//! Server-side apply: a configuration whose fields a manager owns from then on.
+//! Server-side apply: the endpoint, and the checks of a configuration.
 
 use http::{Response, StatusCode};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Which patch a request carries, and its application to an object.
+//! Reads the patch of a request, and applies it to an object.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `/binding`: a scheduler tells a pod which node it goes to.
+//! `/binding`: assigns a pod to a node.
 
 use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `/eviction`: a delete that the disruption budgets of a pod have a say in.
+//! `/eviction`: deletes a pod, if the disruption budgets allow it.
 
 use std::sync::Arc;
 

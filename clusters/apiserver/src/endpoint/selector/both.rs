@@ -1,4 +1,4 @@
-//! Label and field selectors together: what a list or a watch is narrowed to.
+//! The label selector and the field selector of a list or a watch together.
 
 use super::fields::{FieldRequirement, parse_fields, resolve};
 use super::labels::{Requirement, parse_labels};

@@ -1,4 +1,4 @@
-//! Field selectors: their syntax, which fields of a kind can be selected by, and whether an object has the value.
+//! Field selectors: their syntax, and the fields of a kind that they can name.
 
 use std::borrow::Cow;
 

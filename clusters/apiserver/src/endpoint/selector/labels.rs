@@ -1,4 +1,4 @@
-//! Label selectors: their syntax, and what they select.
+//! Label selectors: their syntax, and matching.
 
 use std::collections::BTreeSet;
 

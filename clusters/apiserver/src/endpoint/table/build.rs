@@ -1,4 +1,4 @@
-//! Puts a table together: its columns, and a row for every object.
+//! Builds a table: the columns, and a row for every object.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

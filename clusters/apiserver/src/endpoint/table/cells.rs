@@ -1,4 +1,4 @@
-//! What cells have in common: ages, selectors, lists of things, values that are not set.
+//! Shared helpers for cells: ages, selectors, lists, values that are not set.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};

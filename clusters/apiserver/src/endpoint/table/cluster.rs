@@ -1,4 +1,4 @@
-//! The rows of what makes up a cluster: nodes, namespaces, events, leases.
+//! The rows of nodes, namespaces, events and leases.
 
 use jiff::Timestamp;
 use serde_json::Value;

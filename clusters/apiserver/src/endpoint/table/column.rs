@@ -1,4 +1,4 @@
-//! The columns of a table, and how a printer is written down.
+//! The definition of a column, and of the printer of a kind.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

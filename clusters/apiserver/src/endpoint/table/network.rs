@@ -1,4 +1,4 @@
-//! The rows of what leads to pods: services, endpoints, ingresses.
+//! The rows of services, endpoints and ingresses.
 
 use serde_json::Value;
 

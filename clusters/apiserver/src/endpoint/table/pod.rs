@@ -1,4 +1,4 @@
-//! A pod's row: what its containers add up to.
+//! The row of a pod, summed up from its containers.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

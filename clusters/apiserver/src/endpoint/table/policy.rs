@@ -1,4 +1,4 @@
-//! The rows of what allows and forbids: roles, budgets, webhooks, policies, requests for certificates.
+//! The rows of roles, budgets, webhooks, policies and requests for certificates.
 
 use jiff::SignedDuration;
 use serde_json::Value;

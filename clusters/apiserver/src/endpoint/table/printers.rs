@@ -1,4 +1,4 @@
-//! Which built-in kinds are shown how.
+//! Chooses the printer of a built-in kind.
 
 use super::column::{DEFAULT, Printer};
 use super::{cluster, network, pod, policy, storage, workload};

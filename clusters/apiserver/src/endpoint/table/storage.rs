@@ -1,4 +1,4 @@
-//! The rows of what stores data: volumes, claims, classes, drivers, and the objects that hold data themselves.
+//! The rows of volumes, claims, classes, drivers, config maps and secrets.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The rows of workloads: what they want and how far they have come.
+//! The rows of workloads.
 
 use jiff::Timestamp;
 use serde_json::Value;

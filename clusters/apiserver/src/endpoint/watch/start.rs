@@ -1,4 +1,4 @@
-//! Where a watch starts, by its query.
+//! Reads from the query where a watch starts.
 
 use crate::endpoint::list_options::{ListOptions, revision};
 use crate::http::failure::Failure;

@@ -1,4 +1,4 @@
-//! JSON read with an eye on what a map of it would hide: fields that are given twice.
+//! Finds fields that a JSON text has twice, and unknown fields.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

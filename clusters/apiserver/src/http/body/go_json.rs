@@ -1,4 +1,4 @@
-//! What Go says of text that is not JSON.
+//! The messages of Go about text that is not JSON.
 
 use serde_json::Error;
 

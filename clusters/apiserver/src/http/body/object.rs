@@ -1,4 +1,4 @@
-//! The object that a body carries, with the type that the endpoint serves.
+//! Reads the object of a body, and checks its type.
 
 use serde_json::{Value, json};
 

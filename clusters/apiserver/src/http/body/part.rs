@@ -1,4 +1,4 @@
-//! Bodies that have a type of their own: those of subresources and reviews, and the options of a delete.
+//! Reads bodies of subresources and reviews, and the options of a delete.
 
 use bytes::Bytes;
 use serde_json::{Value, json};

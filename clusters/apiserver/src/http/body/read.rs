@@ -1,4 +1,4 @@
-//! The text of a body as JSON, whatever it is written in.
+//! Reads the text of a body as JSON, from JSON, YAML or protobuf.
 
 use std::cell::Cell;
 

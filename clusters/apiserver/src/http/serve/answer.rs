@@ -1,4 +1,4 @@
-//! One request over a socket: what goes around the call of the service, and the body of the answer.
+//! One request over a socket: limits around the service, and the body of the answer.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;

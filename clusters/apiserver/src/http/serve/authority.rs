@@ -1,4 +1,4 @@
-//! The certificate authority of a server: made when it starts to listen, and forgotten with it.
+//! The certificate authority of a server that listens.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One connection: TLS, the protocol, and the end of it.
+//! One connection: the TLS handshake, the protocol, and the end.
 
 use std::convert::Infallible;
 use std::pin::{Pin, pin};

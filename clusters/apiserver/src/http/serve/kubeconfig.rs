@@ -1,4 +1,4 @@
-//! What a client has to know of a server: a kubeconfig, and the credentials in it.
+//! The kubeconfig of a server, and the credentials in it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

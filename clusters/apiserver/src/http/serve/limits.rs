@@ -1,4 +1,4 @@
-//! What clients may cost a server that listens on a socket.
+//! The limits of a server that listens on a socket.
 
 use std::time::Duration;
 

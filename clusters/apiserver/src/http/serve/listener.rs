@@ -1,4 +1,4 @@
-//! Listening on an address: accepting connections, and stopping without cutting off what is under way.
+//! Listens on an address: accepts connections, and stops without cutting off requests.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

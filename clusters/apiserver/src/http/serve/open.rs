@@ -1,4 +1,4 @@
-//! The requests that are under way on one connection: how many, and since when there is none.
+//! Counts the open requests of one connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! The way of a watch's events to a socket: at most a few are on it, and a reader that takes none is given up.
+//! Sends the events of a watch to a socket, and ends a watch that nobody reads.
 //!
 //! A connection asks for a frame when it has room for one. HTTP/2 may have room for all streams but one, whose reader
 //! has gone to sleep: so it is the single watch that is timed, not the connection.

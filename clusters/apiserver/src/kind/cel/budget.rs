@@ -1,4 +1,4 @@
-//! What the expressions of one request may cost together.
+//! The budget of the expressions of one request.
 
 /// What one evaluation may cost: `PerCallLimit` in `apiserver/pkg/apis/cel/config.go`.
 const ONE_CALL: u64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! Calls of functions: which functions exist, what a call costs, and what it comes to.
+//! Calls functions in expressions, and counts what the calls cost.
 //!
 //! The most used functions are here. The others are those of the crate `kube-cel`. Their arguments are checked before, as
 //! some of them panic or take all memory where an argument is missing or extreme.

@@ -1,4 +1,4 @@
-//! Compiling expressions and evaluating them, by the `cel` crate with the functions of Kubernetes.
+//! Compiles expressions, and evaluates them within a budget.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

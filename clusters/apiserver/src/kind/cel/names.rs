@@ -1,4 +1,4 @@
-//! Names of fields as expressions write them: what is no identifier in CEL is escaped.
+//! Escapes names of fields that are no identifiers in CEL.
 
 /// The words that mean something in CEL.
 const RESERVED: [&str; 21] = [

@@ -1,4 +1,4 @@
-//! The operators of expressions, on values.
+//! The operators of expressions.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The functions that expressions can call: the name, and the least and the most arguments.
+//! The table of functions: the name, and the least and the most arguments.
 
 /// Functions that are called by their name alone, or by that of their library.
 pub(super) const GLOBAL: &[(&str, usize, usize)] = &[

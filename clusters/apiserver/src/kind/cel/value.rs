@@ -1,4 +1,4 @@
-//! JSON as values that expressions can be evaluated on.
+//! Converts JSON into values of expressions.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Whether a definition in a group of the Kubernetes community says that it was approved.
+//! Checks the approval annotation of definitions in groups of the Kubernetes community.
 
 use serde_json::Value;
 

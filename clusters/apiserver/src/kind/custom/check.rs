@@ -1,4 +1,4 @@
-//! Everything that a custom object is checked for, in the order in which real servers tell it.
+//! All checks of a custom object, in the order of a real server.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The limits on what the rules of a schema may cost by their estimates, as in `apiextensions-apiserver`.
+//! The limits on the estimated costs of the rules of a schema.
 
 use crate::http::failure::Cause;
 

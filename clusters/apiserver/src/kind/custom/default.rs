@@ -1,4 +1,4 @@
-//! Defaulting: what the schema gives a field that is not set.
+//! Sets the defaults of a schema in an object.
 
 use serde_json::Value;
 

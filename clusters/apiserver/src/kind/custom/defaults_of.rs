@@ -1,4 +1,4 @@
-//! Whether the defaults of a schema are values of it.
+//! Checks that the defaults of a schema are valid by the schema.
 
 use serde_json::Value;
 

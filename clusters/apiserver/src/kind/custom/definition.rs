@@ -1,4 +1,4 @@
-//! The life of a definition: the kinds that it makes, when they are served, and how they go.
+//! The life of a definition: the kinds that it makes, when they are served, and its deletion.
 
 use std::sync::{Arc, OnceLock};
 

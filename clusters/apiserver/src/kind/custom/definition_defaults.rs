@@ -1,4 +1,4 @@
-//! What a definition leaves to the server.
+//! The defaults of a definition.
 
 use serde_json::{Value, json};
 

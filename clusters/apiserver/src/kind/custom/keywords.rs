@@ -1,4 +1,4 @@
-//! The keywords of a schema: which may not be used, and what the extensions of Kubernetes want of each other.
+//! Checks the keywords of a schema, and the extensions of Kubernetes among them.
 
 use std::collections::BTreeSet;
 

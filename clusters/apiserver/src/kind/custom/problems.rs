@@ -1,4 +1,4 @@
-//! What can be wrong with a definition as a whole: its names, its versions, its conversion, its approval.
+//! Checks a definition: names, versions, conversion, approval.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Pruning: fields that the schema does not know are dropped.
+//! Pruning: removes the fields that a schema does not have.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What can be wrong with the rules of a schema, found before there is any object to evaluate them on.
+//! Checks the rules of a schema before there is an object to evaluate them on.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The rules of a schema (`x-kubernetes-validations`), and which of them an object breaks.
+//! Evaluates the rules of a schema (`x-kubernetes-validations`) on an object.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! A structural schema, read once when its definition is stored, so that objects are handled quickly.
+//! A structural schema, read once when its definition is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Whether a schema is structural: every value has a type of its own, outside of what only restricts it.
+//! Checks that a schema is structural.
 
 use serde_json::{Map, Value, json};
 

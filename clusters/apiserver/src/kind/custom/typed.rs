@@ -1,4 +1,4 @@
-//! Objects as expressions see them: by their schema, which says what a number or a text is.
+//! Converts objects into values of expressions, by their schema.
 
 use kube_cel::cel::Value as Cel;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Validation of custom objects by the OpenAPI part of their schema.
+//! Validates custom objects by the OpenAPI part of their schema.
 
 use std::fmt::Write;
 

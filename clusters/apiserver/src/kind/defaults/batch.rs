@@ -1,4 +1,4 @@
-//! Jobs, cron jobs, claims and autoscalers.
+//! The defaults of jobs, cron jobs, claims and autoscalers.
 
 use serde_json::{Value, json};
 

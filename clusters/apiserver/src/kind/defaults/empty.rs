@@ -1,4 +1,4 @@
-//! The form that a built-in kind has before anything is set: what every object of it has, and nobody owns.
+//! The empty form of a built-in kind: the fields of every object, which no manager owns.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Defaults, kind by kind.
+//! The defaults of each built-in kind.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Pods, and the pod templates of workloads.
+//! The defaults of pods, and of the pod templates of workloads.
 
 use serde_json::{Value, json};
 

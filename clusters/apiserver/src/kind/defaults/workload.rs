@@ -1,4 +1,4 @@
-//! Workloads of `apps`, and replication controllers.
+//! The defaults of workloads of `apps`, and of replication controllers.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! JSON of a built-in kind, checked against its type and brought into the form that Go would write it in.
+//! Checks JSON of a built-in kind against its type, and converts it into the form that Go writes.
 
 use std::fmt;
 

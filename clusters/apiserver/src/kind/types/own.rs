@@ -1,4 +1,4 @@
-//! Types that read and write themselves: which JSON they take, and the form in which they are written again.
+//! Types that read and write themselves in Go, such as times and quantities.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Protobuf of built-in kinds, read into the JSON that Go would write for the same object.
+//! Reads protobuf of built-in kinds into JSON.
 //!
 //! Go writes a field that is no pointer whether it is set or not, and writes no lists and maps that are empty: so what
 //! is not there becomes the empty value of its type, which JSON then shows or leaves out as Go does.

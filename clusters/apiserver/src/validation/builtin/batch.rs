@@ -1,4 +1,4 @@
-//! Jobs and cron jobs, and what scales and protects workloads.
+//! Validates jobs, cron jobs, autoscalers and disruption budgets.
 
 use serde_json::Value;
 

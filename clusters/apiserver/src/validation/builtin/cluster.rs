@@ -1,4 +1,4 @@
-//! Nodes, data, storage, events, leases and access: kinds whose rules are short.
+//! Validates nodes, data, storage, events, leases and access: kinds whose rules are short.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Containers: names, images, ports, variables, mounts, probes, resources.
+//! Validates containers: names, images, ports, variables, mounts, probes, resources.
 
 use std::collections::BTreeSet;
 

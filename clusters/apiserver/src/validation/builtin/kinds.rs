@@ -1,4 +1,4 @@
-//! Which rules an object of a kind is held to.
+//! Chooses the rules of a built-in kind.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Labels, and the selectors that workloads and budgets carry in their specs.
+//! Validates labels, and the selectors of workloads and budgets.
 
 use serde_json::Value;
 

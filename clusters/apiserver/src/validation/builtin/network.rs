@@ -1,4 +1,4 @@
-//! Services, endpoints, ingresses and network policies.
+//! Validates services, endpoints, ingresses and network policies.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

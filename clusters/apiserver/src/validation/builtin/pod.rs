@@ -1,4 +1,4 @@
-//! Pods and the pod templates of workloads.
+//! Validates pods and the pod templates of workloads.
 
 use std::collections::BTreeSet;
 

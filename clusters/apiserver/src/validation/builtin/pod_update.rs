@@ -1,4 +1,4 @@
-//! What may change in a pod that is there: little, and each subresource its own part.
+//! Validates changes of a pod: the few fields that may change, and those of each subresource.
 
 use std::collections::{BTreeMap, BTreeSet};
 

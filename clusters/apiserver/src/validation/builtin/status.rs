@@ -1,4 +1,4 @@
-//! What the status of a workload may say: its counts are not negative, and no part is larger than the whole.
+//! Validates the status of a workload: no count is negative, and no part exceeds the whole.
 
 use serde_json::Value;
 

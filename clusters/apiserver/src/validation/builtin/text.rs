@@ -1,4 +1,4 @@
-//! The forms of names, labels, ports and the like, each with what clients are told where text is not of that form.
+//! Validates names, labels, ports and other texts, with the messages of a real server.
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
     '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \

@@ -1,4 +1,4 @@
-//! The volumes of a pod.
+//! Validates the volumes of a pod.
 
 use std::collections::BTreeSet;
 

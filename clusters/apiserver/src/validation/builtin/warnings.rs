@@ -1,4 +1,4 @@
-//! What clients are warned of in objects that are taken all the same.
+//! The warnings about objects that are valid.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Workloads of `apps`, and replication controllers.
+//! Validates workloads of `apps`, and replication controllers.
 
 use serde_json::Value;
 

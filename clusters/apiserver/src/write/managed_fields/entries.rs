@@ -1,4 +1,4 @@
-//! The entries of `metadata.managedFields`: read, changed, written back.
+//! Reads and writes the entries of `metadata.managedFields`.
 
 use serde_json::{Value, json};
 

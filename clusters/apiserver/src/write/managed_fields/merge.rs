@@ -1,4 +1,4 @@
-//! The merge of server-side apply, and the removal of what a manager gave up.
+//! The merge of server-side apply, and the removal of fields that a manager gave up.
 
 use std::collections::{BTreeMap, BTreeSet};
 

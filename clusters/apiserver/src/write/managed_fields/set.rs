@@ -1,4 +1,4 @@
-//! A set of field paths, in the form that `fieldsV1` writes it.
+//! A set of field paths, with the format of `fieldsV1`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How ownership follows from a write, and server-side apply.
+//! Records the owners of fields after a write, and does server-side apply.
 
 use serde_json::{Value, json};
 

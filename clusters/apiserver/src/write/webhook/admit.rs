@@ -1,4 +1,4 @@
-//! Putting a write before the webhooks that are for it.
+//! Asks the webhooks that match a write, and applies their answers.
 
 use std::sync::Arc;
 

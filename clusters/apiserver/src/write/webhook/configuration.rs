@@ -1,4 +1,4 @@
-//! The configurations of webhooks themselves: what the server fills in, and what can be wrong with them.
+//! Defaults and validation of webhook configurations.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! One write that waits for webhooks.
+//! The questions to webhooks and their answers during one write.
 //!
 //! A write runs with the state locked, and cannot wait there. So where a webhook is to be asked, the write stops with
 //! its questions, the lock is let go, the webhooks are asked, and the write runs again with their answers. An answer

@@ -1,4 +1,4 @@
-//! The webhooks that are configured, read once when a configuration is stored.
+//! The configured webhooks, read once when a configuration is stored.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

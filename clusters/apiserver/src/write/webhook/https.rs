@@ -1,4 +1,4 @@
-//! The transport of webhooks outside of simulations: HTTPS, checked against the bundle of the webhook alone.
+//! Calls webhooks over HTTPS.
 
 use std::io;
 use std::pin::Pin;

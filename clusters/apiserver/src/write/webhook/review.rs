@@ -1,4 +1,4 @@
-//! `AdmissionReview`: what webhooks are sent, and what they may answer.
+//! `AdmissionReview`: the request to a webhook, and the answer.
 
 use base64::Engine;
 use serde_json::{Value, json};

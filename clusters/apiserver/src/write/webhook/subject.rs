@@ -1,4 +1,4 @@
-//! What admission is asked about: one write, and whether a webhook is for it.
+//! One write as admission gets it, and whether a webhook matches it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How webhooks are reached: where their services listen, and what carries a request there.
+//! Chooses the way to a webhook: HTTPS, or a function of the process.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
