@@ -23,7 +23,7 @@ use crate::{
 type Run = fn(Arc<Context>) -> BoxFuture<'static, ()>;
 
 /// All controllers, by the names that `--controllers` takes, in the order in which they start.
-const TABLE: [(&str, Run); 25] = [
+const TABLE: [(&str, Run); 26] = [
     ("cluster-status", |context| cluster_status::run(context).boxed()),
     ("cluster", |context| cluster::run(context).boxed()),
     ("cluster-monitor", |context| cluster::run_monitor(context).boxed()),
@@ -48,6 +48,7 @@ const TABLE: [(&str, Run); 25] = [
         application_failover::run::<ClusterResourceBinding>(context).boxed()
     }),
     ("workload-rebalancer", |context| rebalance::run(context).boxed()),
+    ("hpa", |context| hpa::run_copier(context).boxed()),
     ("hpa-scale-target-marker", |context| hpa::run_marker(context).boxed()),
     ("deployment-replicas-syncer", |context| hpa::run_syncer(context).boxed()),
     ("service-export", |context| services::run_service_export(context).boxed()),
@@ -115,9 +116,11 @@ impl Running {
     }
 }
 
-/// Whether the controller is one of those that are asked for, and the gate that it needs is on.
-fn is_on(settings: &Settings, name: &str) -> bool {
+/// Whether the controller is one of those that are asked for, the release has it, and the gate that it needs is on.
+fn is_on(context: &Context, name: &str) -> bool {
+    let settings = &context.settings;
     let gate = match name {
+        "hpa" => context.rules.behaviour().copies_autoscalers,
         "cluster-taint-policy" => settings.gates.failover,
         "dependencies-distributor" => settings.gates.propagate_deps,
         _ => true,
@@ -132,7 +135,7 @@ pub(crate) async fn work(context: Context) {
     let mut tasks = JoinSet::new();
     for (name, run) in TABLE {
         let is_its = !context.is_agent() || OF_AGENT.contains(&name);
-        if is_its && is_on(&context.settings, name) {
+        if is_its && is_on(&context, name) {
             tasks.spawn(run(Arc::clone(&context)));
         }
     }

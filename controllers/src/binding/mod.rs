@@ -4,8 +4,10 @@ mod overrides;
 mod run;
 mod settled;
 mod status;
+mod unbound;
 mod works;
 
 pub(crate) use overrides::Overrides;
 pub(crate) use run::run;
-pub(crate) use works::work_id;
+pub(crate) use unbound::WorkWithoutBinding;
+pub(crate) use works::delete;

@@ -40,7 +40,7 @@ impl Named {
 }
 
 /// The permanent id of a Work; empty where there is no Work yet, or nobody has given it one.
-pub(crate) fn work_id(work: Option<&Work>) -> &str {
+pub(super) fn work_id(work: Option<&Work>) -> &str {
     work.and_then(|work| work.metadata.labels.as_ref()?.get(LABEL_WORK_ID)).map_or("", String::as_str)
 }
 
@@ -77,7 +77,7 @@ pub(super) async fn delete_orphans(
 }
 
 /// Deletes a Work, unless that has begun.
-pub(super) async fn delete(context: &Context, work: &Work) -> Result<(), Error> {
+pub(crate) async fn delete(context: &Context, work: &Work) -> Result<(), Error> {
     if work.metadata.deletion_timestamp.is_some() {
         return Ok(());
     }

@@ -1,23 +1,17 @@
 //! Writes a Work for each namespace and cluster, whatever the cluster's health. The Work belongs to the namespace, so
 //! that the garbage collector deletes it when the namespace is gone.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::PostParams;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Config;
 use kube::{Api, Resource, ResourceExt};
-use serde_json::{Map, json};
 
-use crate::api::{
-    Cluster, FINALIZER_CLUSTER, FINALIZER_WORK, Manifest, Work, execution_namespace, work_name,
-};
-use crate::binding::{Overrides, work_id};
-use crate::machinery::{Action, Context, Error, Informer, Queue, patch, refs, run as run_queue};
-use crate::rules::Delivery;
+use crate::api::{Cluster, FINALIZER_CLUSTER, work_name};
+use crate::binding::{Overrides, WorkWithoutBinding};
+use crate::machinery::{Action, Context, Error, Informer, Queue, refs, run as run_queue};
 
 /// Reconciles every namespace: when it changes, when a cluster joins, and when what is overridden everywhere does.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -59,52 +53,13 @@ async fn reconcile(context: Arc<Context>, namespace: Arc<Namespace>) -> Result<A
 
 /// Makes the Work of the namespace in the cluster say what it should.
 async fn ensure(context: &Context, namespace: &Namespace, cluster: &Cluster) -> Result<(), Error> {
-    let (name, execution) = (namespace.name_any(), execution_namespace(&cluster.name_any()));
     let object = serde_json::to_value(namespace)?;
-    let overrides = Overrides::of(context, &object, cluster);
-    let work_name = work_name(&Namespace::kind(&()), "", &name);
-    let present = context.works.get(&execution, &work_name);
-    let manifest = context.rules.manifest(&Delivery {
-        template: &object,
-        binding: None,
-        work_id: work_id(present.as_deref()),
+    let work = WorkWithoutBinding {
+        name: work_name(&Namespace::kind(&()), "", &namespace.name_any()),
         cluster: &cluster.name_any(),
-        replicas: None,
-        completions: None,
-        overriders: &overrides.overriders(),
-        state: &BTreeMap::new(),
-        conflicts: None,
-    });
-    let manifest = Manifest::of(&manifest.map_err(Error::NotYet)?)?;
-    let annotations = overrides.annotations()?.map(|(key, value)| (key.to_owned(), value));
-    let mut annotations = Map::from_iter(annotations);
-    let spec = json!({ "workload": { "manifests": [manifest] } });
-    let api = Api::<Work>::namespaced(context.client.clone(), &execution);
-    match present {
-        None => {
-            annotations.retain(|_, value| !value.is_null());
-            let work: Work = serde_json::from_value(json!({
-                "apiVersion": "work.karmada.io/v1alpha1",
-                "kind": "Work",
-                "metadata": {
-                    "name": work_name,
-                    "namespace": execution,
-                    "annotations": annotations,
-                    "finalizers": [FINALIZER_WORK],
-                    "ownerReferences": Vec::from_iter(namespace.controller_owner_ref(&())),
-                },
-                "spec": spec,
-            }))?;
-            api.create(&PostParams::default(), &work).await?;
-        }
-        Some(work) if work.metadata.deletion_timestamp.is_some() => {
-            return Err(Error::NotYet("its Work of an earlier namespace is being deleted".into()));
-        }
-        Some(work) if work.spec.workload.manifests == [manifest] => {}
-        Some(work) => {
-            let change = json!({ "metadata": { "annotations": annotations }, "spec": spec });
-            patch(&api, &*work, change).await?;
-        }
-    }
-    Ok(())
+        overrides: Overrides::of(context, &object, cluster),
+        object: &object,
+        owner: namespace.controller_owner_ref(&()),
+    };
+    work.ensure(context).await
 }

@@ -1,13 +1,22 @@
-//! How templates follow autoscalers that run in the members.
+//! Which members get an autoscaler, and how templates follow the autoscalers that run in the members.
 //!
-//! karmada-io/karmada v1.18.2 `pkg/controllers/hpascaletargetmarker`, `pkg/controllers/deploymentreplicassyncer`; as
-//! from 1.8 and 1.10.
+//! karmada-io/karmada v1.5.0 `pkg/controllers/hpa/hpa_controller.go`, until 1.6; v1.18.2
+//! `pkg/controllers/hpascaletargetmarker`, `pkg/controllers/deploymentreplicassyncer`, as from 1.8 and 1.10.
+
+use std::collections::BTreeSet;
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kube::ResourceExt;
 use serde_json::Value;
 
-use crate::api::{BindingStatus, LABEL_RETAIN_REPLICAS, ObjectReference, ResourceBindingSpec};
+use super::carriers;
+use crate::api::{
+    BindingStatus, LABEL_BINDING_ID, LABEL_BINDING_KEY, LABEL_RETAIN_REPLICAS, ObjectReference,
+    ResourceBindingSpec, Work, work_name,
+};
+
+/// The kind of autoscalers, as a manifest names it.
+const AUTOSCALER: &str = "HorizontalPodAutoscaler";
 
 /// Whether an autoscaler scales a template.
 #[must_use]
@@ -18,6 +27,40 @@ pub fn scales(autoscaler: &HorizontalPodAutoscaler, template: &ObjectReference) 
         && autoscaler.namespace().unwrap_or_default() == template.namespace
         && (&target.kind, &target.name) == (&template.kind, &template.name)
         && target.api_version.as_ref().is_none_or(same_version)
+}
+
+/// The clusters for which a Work with the autoscaler of a workload is written: those that the workload is placed on. A policy
+/// that has claimed the autoscaler gives it a binding and Works of its own.
+#[must_use]
+pub fn autoscaler_targets(claimed: bool, workload: Option<&ResourceBindingSpec>) -> BTreeSet<&str> {
+    let targets = workload.filter(|_| !claimed).into_iter().flat_map(|spec| &spec.clusters);
+    targets.map(|target| target.name.as_str()).collect()
+}
+
+/// Whether a Work with the autoscaler of a workload stays in a cluster: for as long as the autoscaler exists, no policy has
+/// claimed it, and the workload has not left the cluster.
+#[must_use]
+pub fn keeps_autoscaler(
+    exists: bool,
+    claimed: bool,
+    workload: Option<&ResourceBindingSpec>,
+    cluster: &str,
+) -> bool {
+    exists && !claimed && workload.is_some_and(|spec| carriers(spec).contains(cluster))
+}
+
+/// The namespace and the name of the autoscaler that a Work delivers without a binding. `None`: it delivers something else,
+/// or it belongs to a binding.
+#[must_use]
+pub fn delivered_autoscaler(work: &Work) -> Option<(&str, &str)> {
+    let [manifest] = work.spec.workload.manifests.as_slice() else { return None };
+    let object = manifest.identity();
+    let is_autoscaler = object.kind == AUTOSCALER && object.api_version.starts_with("autoscaling/");
+    let is_bound =
+        [LABEL_BINDING_ID, LABEL_BINDING_KEY].iter().any(|label| work.labels().contains_key(*label));
+    let name = work_name(AUTOSCALER, &object.namespace, &object.name);
+    let is_its = is_autoscaler && !is_bound && work.metadata.name == Some(name);
+    is_its.then_some((object.namespace.as_str(), object.name.as_str()))
 }
 
 /// The replicas that a divided Deployment is to ask for from now on, because autoscalers have made it so many: as soon as
@@ -86,6 +129,58 @@ mod tests {
                 expected,
                 "{target} {namespace}"
             );
+        }
+    }
+
+    #[test]
+    fn an_autoscaler_goes_where_its_workload_goes_and_leaves_with_it() {
+        let workload: ResourceBindingSpec = serde_json::from_value(json!({
+            "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "clusters": [{"name": "m1"}, {"name": "m2"}],
+            "gracefulEvictionTasks": [
+                {"fromCluster": "m3", "reason": "r", "producer": "p"},
+                {"fromCluster": "m4", "reason": "r", "producer": "p", "purgeMode": "Directly"},
+            ],
+        }))
+        .unwrap();
+        assert_eq!(autoscaler_targets(false, Some(&workload)), BTreeSet::from(["m1", "m2"]));
+        assert_eq!(autoscaler_targets(true, Some(&workload)), BTreeSet::new());
+        assert_eq!(autoscaler_targets(false, None), BTreeSet::new());
+        let cases = [
+            ("a target", true, false, "m1", true),
+            ("the old copy still runs there", true, false, "m3", true),
+            ("the old copy is purged there", true, false, "m4", false),
+            ("the workload is elsewhere", true, false, "m5", false),
+            ("the autoscaler is gone", false, false, "m1", false),
+            ("a policy has claimed it", true, true, "m1", false),
+        ];
+        for (about, exists, claimed, cluster, expected) in cases {
+            assert_eq!(keeps_autoscaler(exists, claimed, Some(&workload), cluster), expected, "{about}");
+        }
+        assert!(!keeps_autoscaler(true, false, None, "m1"));
+    }
+
+    #[test]
+    fn a_work_with_an_autoscaler_and_without_a_binding_is_recognised() {
+        let name = work_name(AUTOSCALER, "default", "web");
+        let work = |name: &str, labels: Value, kind: &str| -> Work {
+            serde_json::from_value(json!({
+                "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+                "metadata": {"name": name, "namespace": "karmada-es-m1", "labels": labels},
+                "spec": {"workload": {"manifests": [{"apiVersion": "autoscaling/v2", "kind": kind,
+                    "metadata": {"name": "web", "namespace": "default"}}]}}}))
+            .unwrap()
+        };
+        let cases = [
+            (work(&name, json!({}), AUTOSCALER), true),
+            (work(&name, json!({LABEL_BINDING_ID: "x"}), AUTOSCALER), false),
+            (work(&name, json!({LABEL_BINDING_KEY: "x"}), AUTOSCALER), false),
+            (work(&name, json!({}), "Deployment"), false),
+            (work("by-hand", json!({}), AUTOSCALER), false),
+        ];
+        for (work, expected) in cases {
+            let found = delivered_autoscaler(&work);
+            assert_eq!(found, expected.then_some(("default", "web")), "{:?}", work.metadata);
         }
     }
 

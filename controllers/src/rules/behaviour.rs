@@ -27,6 +27,9 @@ pub struct Behaviour {
     pub tells_generation: bool,
     /// Every Work tells whether it is held back; as from 1.11.
     pub tells_dispatching: bool,
+    /// The controller `hpa` copies autoscalers to the members of their workloads; until 1.6
+    /// (`pkg/controllers/hpa/hpa_controller.go`).
+    pub copies_autoscalers: bool,
     /// Policies say, and Works and copies with them, what becomes of an object that a member already has; as from 1.7
     /// (`conflictResolution`).
     pub resolves_conflicts: bool,
@@ -106,6 +109,7 @@ impl Behaviour {
             policies_part: release >= (1, 10),
             tells_generation: release >= (1, 10),
             tells_dispatching: release >= (1, 11),
+            copies_autoscalers: release < (1, 7),
             resolves_conflicts: release >= (1, 7),
             tells_reasons: release >= (1, 7),
             unserved_targets: match release {
@@ -145,6 +149,7 @@ mod tests {
             policies_part: false,
             tells_generation: false,
             tells_dispatching: false,
+            copies_autoscalers: true,
             resolves_conflicts: false,
             tells_reasons: false,
             taints_by_itself: true,
@@ -155,7 +160,8 @@ mod tests {
             unserved_targets: UnservedTargets::Stay,
         };
         let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
-        let telling = Behaviour { tells_reasons: true, resolves_conflicts: true, ..ranked };
+        let telling =
+            Behaviour { tells_reasons: true, resolves_conflicts: true, copies_autoscalers: false, ..ranked };
         let identified = Behaviour { permanent_ids: true, ..telling };
         let counted = Behaviour { tells_generation: true, policies_part: true, ..identified };
         let dispatching = Behaviour { tells_dispatching: true, ..counted };

@@ -103,10 +103,12 @@ pub enum Bug {
     FailedMendingUntold,
     /// The addresses of a member go as soon as it is not ready (#6258).
     NotReadyCutsServices,
+    /// An autoscaler stays in a member that its workload has left (until 1.6, `pkg/controllers/hpa/hpa_controller.go`).
+    AutoscalersStay,
 }
 
 /// Each bug with its name in profiles, and the first release without it, if there is one.
-const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 43] = [
+const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 44] = [
     (Bug::ChosenWhileLeaving, "chosen-while-leaving", Some((1, 6))),
     (Bug::TwoTasks, "two-tasks", Some((1, 6))),
     (Bug::TasksLost, "tasks-lost", Some((1, 18))),
@@ -150,6 +152,7 @@ const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 43] = [
     (Bug::FailedIsApplied, "failed-is-applied", Some((1, 7))),
     (Bug::FailedMendingUntold, "failed-mending-untold", Some((1, 9))),
     (Bug::NotReadyCutsServices, "not-ready-cuts-services", Some((1, 14))),
+    (Bug::AutoscalersStay, "autoscalers-stay", Some((1, 7))),
 ];
 
 impl Bug {

@@ -69,7 +69,7 @@ pub use application::{
 };
 pub use applied::{Done, applied_condition, dispatching_condition, holds_back};
 pub use assign::{assign, room_used, static_weights, still_assigned};
-pub use autoscale::{replicas_to_sync, scales};
+pub use autoscale::{autoscaler_targets, delivered_autoscaler, keeps_autoscaler, replicas_to_sync, scales};
 pub use behaviour::{Behaviour, Division, Grouping, Removal, UnservedTargets};
 pub use bugs::{Bug, UnknownBug};
 pub use capacity::{add_quantities, milli};

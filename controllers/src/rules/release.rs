@@ -351,6 +351,17 @@ impl Rules for Release {
         if unknown { Health::Unknown } else { super::health(object) }
     }
 
+    fn keeps_autoscaler(
+        &self,
+        exists: bool,
+        claimed: bool,
+        workload: Option<&ResourceBindingSpec>,
+        cluster: &str,
+    ) -> bool {
+        let stays = exists && self.has(Bug::AutoscalersStay);
+        stays || super::keeps_autoscaler(exists, claimed, workload, cluster)
+    }
+
     fn keeps_slices(&self, cluster: &Cluster) -> bool {
         !self.has(Bug::NotReadyCutsServices) && super::keeps_slices(cluster)
     }

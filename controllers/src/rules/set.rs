@@ -178,6 +178,13 @@ pub trait Rules: Send + Sync {
         fn snapshot(namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot;
         fn require(required_by: &[BindingSnapshot], by: BindingSnapshot) -> Vec<BindingSnapshot>;
         fn scales(autoscaler: &HorizontalPodAutoscaler, template: &ObjectReference) -> bool;
+        fn autoscaler_targets<'a>(
+            claimed: bool, workload: Option<&'a ResourceBindingSpec>,
+        ) -> BTreeSet<&'a str>;
+        fn keeps_autoscaler(
+            exists: bool, claimed: bool, workload: Option<&ResourceBindingSpec>, cluster: &str,
+        ) -> bool;
+        fn delivered_autoscaler<'a>(work: &'a Work) -> Option<(&'a str, &'a str)>;
         fn replicas_to_sync(
             template: &Value, generation: i64, binding: &ResourceBindingSpec, status: &BindingStatus,
         ) -> Option<i64>;

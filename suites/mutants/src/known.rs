@@ -8,7 +8,7 @@ use capsize_controllers::rules::{Bug, Release, Rules};
 use crate::Mutant;
 
 /// The scenario that notices, and the guarantee that names the cause.
-const NOTICED: [(Bug, &str, &str); 37] = [
+const NOTICED: [(Bug, &str, &str); 38] = [
     (Bug::ChosenWhileLeaving, "placement/not-chosen-while-leaving", "EVICTION-04"),
     (Bug::TasksLost, "eviction/two-members-at-once", "EVICTION-02"),
     (Bug::TaintsLost, "tainting/policy-beside-a-person", "TAINT-09"),
@@ -46,6 +46,7 @@ const NOTICED: [(Bug, &str, &str); 37] = [
     (Bug::FailedIsApplied, "delivery/conflict", "DELIVERY-06"),
     (Bug::FailedMendingUntold, "delivery/taken-over", "DELIVERY-04"),
     (Bug::NotReadyCutsServices, "services/addresses-are-withdrawn", "SERVICES-01"),
+    (Bug::AutoscalersStay, "autoscaling/follows-its-workload", "DELIVERY-16"),
 ];
 
 /// Those for which the reference has to be as a release that does what the bug spoils.

@@ -1,5 +1,6 @@
 //! Wrong rules about policies and namespaces, and about what goes along with a workload.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use capsize_controllers::api::{BindingSnapshot, ResourceBindingSpec, ResourceSelector};
@@ -36,6 +37,16 @@ mutants! {
     no_namespace_is_synced("namespaces/everywhere", "DELIVERY-12") {
         fn is_synced(&self, _: &Namespace, _: &[NamePattern]) -> bool {
             false
+        }
+    }
+
+    autoscalers_go_nowhere("autoscaling/follows-its-workload", "DELIVERY-16") {
+        fn autoscaler_targets<'a>(
+            &self,
+            _: bool,
+            _: Option<&'a ResourceBindingSpec>,
+        ) -> BTreeSet<&'a str> {
+            BTreeSet::new()
         }
     }
 

@@ -320,6 +320,7 @@ fn a_bug_changes_its_rule_and_no_other() {
         (Bug::FailedIsApplied, reports_failure_as_success, true),
         (Bug::FailedMendingUntold, tells_of_failed_mending, false),
         (Bug::NotReadyCutsServices, keeps_the_slices_of_an_outage, false),
+        (Bug::AutoscalersStay, takes_autoscalers_away, false),
     ];
     assert!(rows.iter().map(|(bug, ..)| *bug).eq(Bug::all()));
     // Of the reference only the division is as the releases before 1.16 have it.
@@ -334,6 +335,13 @@ fn a_bug_changes_its_rule_and_no_other() {
             assert_eq!(ask(&release), expected, "{}, {}", bug.name(), other.name());
         }
     }
+}
+
+/// Whether an autoscaler leaves a cluster that its workload has left.
+fn takes_autoscalers_away(rules: &dyn Rules) -> bool {
+    let elsewhere = spec(json!({"clusters": [{"name": "m2"}]}));
+    assert!(!rules.keeps_autoscaler(false, false, Some(&elsewhere), "m1"), "it stays without its autoscaler");
+    !rules.keeps_autoscaler(true, false, Some(&elsewhere), "m1")
 }
 
 /// Whether a member that is being removed is still one of those that its workload is on.

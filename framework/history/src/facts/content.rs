@@ -16,6 +16,8 @@ pub struct Content {
     pub data: Option<u64>,
     /// Kind and name of what its pods refer to, in the same namespace.
     pub refers_to: BTreeSet<(String, String)>,
+    /// Kind and name of the workload that an autoscaler scales, in the same namespace.
+    pub scales: Option<(String, String)>,
 }
 
 /// A template in the control plane.

@@ -6,10 +6,10 @@ use super::book::Book;
 use super::court::{About, Court, Guarantee, NEVER};
 use super::log::Log;
 use super::{
-    Outcome, Rule, Verdict, applied, by_hand, causes, choice, contents, copies, delivery, division,
-    everywhere, eviction, flapping, graceful, groups, health, liveness, members, namespaces, needs,
-    newcomers, nodes, passed_on, placement, policies, policy, purge, removal, replicas, required, services,
-    silence, spared, suspended, taint, tasks, toleration, weighted,
+    Outcome, Rule, Verdict, applied, autoscalers, by_hand, causes, choice, contents, copies,
+    delivery, division, everywhere, eviction, flapping, graceful, groups, health, liveness, members,
+    namespaces, needs, newcomers, nodes, passed_on, placement, policies, policy, purge, removal, replicas,
+    required, services, silence, spared, suspended, taint, tasks, toleration, weighted,
 };
 use crate::profile::{Feature, Profile};
 use capsize_history::dialect::Speaks;
@@ -136,6 +136,7 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(needs::Needed::default()),
         Box::new(suspended::HeldBack::default()),
         Box::new(by_hand::Left::default()),
+        Box::new(autoscalers::FollowWorkload::default()),
         Box::new(services::Addresses),
         Box::new(copies::Reached::cleaned()),
         Box::new(liveness::Scheduled::default()),

@@ -182,6 +182,7 @@ static COVERAGE: [Covered; 155] = [
     by("P6", "what is suspended is held back", &["DELIVERY-14", "PLACEMENT-13"]),
     by("P7", "what is left to members stays theirs", &["DELIVERY-15"]),
     by("P8", "the addresses of services outlast an outage", &["SERVICES-01"]),
+    by("P9", "autoscalers are where their workloads are", &["DELIVERY-16"]),
     by("I1", "unknown needs silence", &["NODE-01"]),
     by("I2", "a heartbeat protects", &["NODE-01"]),
     by("I3", "grace at start-up", &["NODE-09"]),

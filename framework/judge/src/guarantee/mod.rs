@@ -3,6 +3,7 @@
 //! How facts come about is left to the dialects, how verdicts are told to the reports.
 
 mod applied;
+mod autoscalers;
 mod away;
 mod book;
 mod bounds;

@@ -91,6 +91,8 @@ pub enum Feature {
     KeepsDependencies,
     /// Services of a member can be used in others.
     MultiClusterServices,
+    /// An autoscaler that no policy has claimed is in the members that its workload is in.
+    CopiesAutoscalers,
     /// Replicas that autoscalers in the members ask for stay, and are made the template's.
     FollowsAutoscalers,
     /// Members that are not ready get a `NoExecute` taint one after the other, zone by zone, as fast as the state of the

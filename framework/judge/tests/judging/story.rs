@@ -42,6 +42,7 @@ features:
   - NamespaceSync
   - MultiClusterServices
   - HandsOnState
+  - CopiesAutoscalers
   - RetainedReplicas
 timings:
   statusUpdateFrequency: 1s

@@ -11,7 +11,7 @@ use serde_saphyr::Spanned;
 use crate::scenario::{Field, Policy, Scheduling, Toleration, Workload};
 
 /// The API paths in the control plane that contain the objects of the dialect.
-pub const WATCHED_IN_CONTROL_PLANE: [&str; 15] = [
+pub const WATCHED_IN_CONTROL_PLANE: [&str; 16] = [
     "/apis/cluster.karmada.io/v1alpha1/clusters",
     "/apis/policy.karmada.io/v1alpha1/propagationpolicies",
     "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies",
@@ -23,6 +23,7 @@ pub const WATCHED_IN_CONTROL_PLANE: [&str; 15] = [
     "/api/v1/secrets",
     "/apis/batch/v1/jobs",
     "/apis/apps/v1/deployments",
+    "/apis/autoscaling/v2/horizontalpodautoscalers",
     "/apis/scheduling.k8s.io/v1/priorityclasses",
     "/apis/work.karmada.io/v1alpha2/resourcebindings",
     "/apis/work.karmada.io/v1alpha2/clusterresourcebindings",

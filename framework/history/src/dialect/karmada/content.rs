@@ -32,7 +32,15 @@ fn content(kind: &str, [spec, data, binary_data]: [&Tree<'_>; 3]) -> Content {
         images: containers.filter_map(|each| each["image"].as_str()).map(str::to_owned).collect(),
         data: has_data.then(|| data.map(digest).fold(0, u64::wrapping_add)),
         refers_to: BTreeSet::new(),
+        scales: if kind == "HorizontalPodAutoscaler" { scaled(&spec["scaleTargetRef"]) } else { None },
     }
+}
+
+/// The workload that an autoscaler scales. A target of another group than that of Deployments is not looked at.
+fn scaled(target: &Tree<'_>) -> Option<(String, String)> {
+    let is_known = matches!(target["apiVersion"].text(), "" | "apps/v1");
+    let kind_and_name = target["kind"].as_str().zip(target["name"].as_str()).filter(|_| is_known);
+    kind_and_name.map(|(kind, name)| (kind.to_owned(), name.to_owned()))
 }
 
 fn is_empty(value: &Tree<'_>) -> bool {
@@ -79,6 +87,22 @@ mod tests {
         let named = manifest(&Tree::read(&object.to_string())).refers_to;
         let named: Vec<_> = named.iter().map(|(kind, name)| format!("{kind} {name}")).collect();
         assert_eq!(named, ["ConfigMap one", "ConfigMap three", "Secret four", "Secret two"]);
+    }
+
+    #[test]
+    fn an_autoscaler_scales_its_target() {
+        let scales = |target: Value| {
+            let object = json!({"kind": "HorizontalPodAutoscaler", "spec": {"scaleTargetRef": target}});
+            manifest(&Tree::read(&object.to_string())).scales
+        };
+        let web = Some(("Deployment".to_owned(), "web".to_owned()));
+        assert_eq!(scales(json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"})), web);
+        assert_eq!(scales(json!({"kind": "Deployment", "name": "web"})), web);
+        assert_eq!(
+            scales(json!({"apiVersion": "example.org/v1", "kind": "Deployment", "name": "web"})),
+            None
+        );
+        assert_eq!(scales(json!({"kind": "Deployment"})), None);
     }
 
     #[test]

@@ -20,7 +20,9 @@ impl Templates {
     pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         match seen.witness.kind() {
             "Namespace" => namespace(world, seen),
-            "Deployment" | "StatefulSet" | "Job" | "ConfigMap" | "Secret" => self.template(world, seen),
+            "Deployment" | "StatefulSet" | "Job" | "ConfigMap" | "Secret" | "HorizontalPodAutoscaler" => {
+                self.template(world, seen)
+            }
             _ => Vec::new(),
         }
     }
