@@ -37,6 +37,6 @@ pub use agent::Agent;
 pub use machinery::{Pace, bounded, paced};
 pub use metrics::Metrics;
 pub use node_lifecycle::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
-pub use settings::Settings;
+pub use settings::{PublishedEvents, Settings};
 pub use start::{Controllers, MemberClients, Running};
 pub use webhook::{Identity, IdentityError, Webhooks, Write, admit, review};

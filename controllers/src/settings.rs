@@ -84,11 +84,24 @@ pub struct Settings {
     pub skipped_propagating_apis: String,
     /// The name of the scheduler; bindings that name another are not its own.
     pub scheduler_name: String,
+    /// The events that are published. The real controllers publish all.
+    pub published_events: PublishedEvents,
     /// What is switched on.
     pub gates: Gates,
     /// Controllers that are not started (`--controllers=*,-NAME`). Those of cluster-scoped bindings are called as the
     /// others with `cluster-` in front.
     pub disabled_controllers: BTreeSet<String>,
+}
+
+/// Which events the controllers publish.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PublishedEvents {
+    /// All of them.
+    #[default]
+    All,
+    /// Only those about evictions: where nobody but a judge reads events, writing the others would take most of the time.
+    Evictions,
 }
 
 impl Default for Settings {
@@ -118,6 +131,7 @@ impl Default for Settings {
             allow_no_execute_taint_policy: false,
             skipped_propagating_apis: String::new(),
             scheduler_name: DEFAULT_SCHEDULER.into(),
+            published_events: PublishedEvents::default(),
             gates: Gates::default(),
             disabled_controllers: BTreeSet::new(),
         }

@@ -8,7 +8,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use capsize_report::{self, Page, Report};
+use capsize_report as report;
+use capsize_report::{Page, Report};
 use capsize_runner::run::Outcome;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use terminal_size::terminal_size_of;

@@ -11,7 +11,7 @@ use capsize_clusters::{Admission, Fleet, SyncMode};
 use capsize_controllers::Write;
 use capsize_controllers::rules::{EvictsBy, Gates, Reference as ReferenceRules, Release, Rules, UnknownBug};
 use capsize_controllers::{
-    Agent, Controllers, MemberClients, Metrics, Pace, Settings, admit, api, bounded, paced,
+    Agent, Controllers, MemberClients, Metrics, Pace, PublishedEvents, Settings, admit, api, bounded, paced,
 };
 use capsize_judge::profile::{Feature, Profile, Timings};
 use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartError, Started};
@@ -23,6 +23,8 @@ use serde_json::Value;
 pub struct Reference {
     rules: Arc<dyn Rules>,
     disabled: BTreeSet<String>,
+    /// In a run nobody reads other events than those that are recorded.
+    published_events: PublishedEvents,
     /// Made once, whatever the number of cases: schemas take longer than many a case. Without descriptions.
     definitions: Vec<Value>,
 }
@@ -43,7 +45,7 @@ impl Reference {
 
     fn with_definitions(rules: Arc<dyn Rules>, mut definitions: Vec<Value>) -> Self {
         definitions.iter_mut().for_each(forget_prose);
-        Self { rules, disabled: BTreeSet::new(), definitions }
+        Self { rules, disabled: BTreeSet::new(), published_events: PublishedEvents::Evictions, definitions }
     }
 
     /// The definitions of the kinds that it works on, with what there is to say of each field.
@@ -63,7 +65,13 @@ impl Reference {
         Ok(Self::with_definitions(Arc::new(Release { bugs, ..release }), as_values(&definitions)))
     }
 
-    /// The arguments of [`Reference::without`]: the controllers, and the webhooks.
+    /// Publishes all events, for users who look at the control plane.
+    #[must_use]
+    pub fn publishing_all_events(self) -> Self {
+        Self { published_events: PublishedEvents::All, ..self }
+    }
+
+        /// The arguments of [`Reference::without`]: the controllers, and the webhooks.
     #[must_use]
     pub fn parts() -> BTreeSet<&'static str> {
         Controllers::names().into_iter().chain([WEBHOOKS]).collect()
@@ -135,6 +143,7 @@ impl Reference {
     fn start_at(&self, environment: &Environment<'_>) -> Started {
         let settings = Settings {
             disabled_controllers: self.disabled.clone(),
+            published_events: self.published_events,
             gates: gates(environment.off),
             ..settings(environment.timings)
         };

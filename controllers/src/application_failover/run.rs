@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::api::{PRODUCER_APPLICATION_FAILOVER, PRODUCER_CLUSTER_APPLICATION_FAILOVER, ResourceBindingSpec};
 use crate::machinery::{Action, Binding, Context, Error, Notes, Queue, patch, run as run_queue};
-use crate::rules::UnhealthySince;
+use crate::rules::{Happening, UnhealthySince};
 
 /// Since when workloads are unhealthy.
 type Memory = Notes<UnhealthySince>;
@@ -62,7 +62,7 @@ async fn reconcile<B: Binding>(
         if B::NAMESPACED { PRODUCER_APPLICATION_FAILOVER } else { PRODUCER_CLUSTER_APPLICATION_FAILOVER };
     let mut after: ResourceBindingSpec = spec.clone();
     let mut next: Option<Timestamp> = None;
-    let mut evicted = false;
+    let mut evicted = Vec::new();
     for (cluster, since) in &since {
         let end = context.rules.tolerated_until(failover, *since);
         if now <= end {
@@ -71,14 +71,20 @@ async fn reconcile<B: Binding>(
         }
         let report = reports.iter().find(|report| report.cluster_name == *cluster);
         let task = context.rules.application_task(failover, producer, spec, report);
-        evicted |= context.rules.evict(&mut after, cluster, task.map_err(Error::NotYet)?);
+        if context.rules.evict(&mut after, cluster, task.map_err(Error::NotYet)?) {
+            evicted.push(cluster);
+        }
     }
-    if evicted {
+    if !evicted.is_empty() {
         let clusters = (!after.clusters.is_empty()).then_some(&after.clusters);
         let change = json!({ "spec": {
             "clusters": clusters, "gracefulEvictionTasks": after.graceful_eviction_tasks,
         } });
-        patch(&binding.own_api(&context), &*binding, change).await?;
+        let written = patch(&binding.own_api(&context), &*binding, change).await;
+        for cluster in evicted.iter().filter(|_| written.is_err()) {
+            context.publish(producer, &Happening::NotEvicted(cluster), || binding.with_template());
+        }
+        written?;
     }
     // The time is over when it has passed, not when it comes: look just after.
     let wait = |end: Timestamp| Duration::try_from(end.duration_since(now)).unwrap_or_default();

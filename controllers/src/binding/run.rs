@@ -16,8 +16,9 @@ use crate::api::{
     ClusterOverridePolicy, OverridePolicy, OverridePolicySpec, ResourceBindingSpec, ResourceSelector, Work,
 };
 use crate::machinery::{
-    Action, Binding, Context, Error, Notes, Queue, patch, patch_status, refs, run as run_queue,
+    Action, Binding, Context, Error, Involved, Notes, Queue, patch, patch_status, refs, run as run_queue,
 };
+use crate::rules::Happening;
 
 /// Reconciles every binding: when it changes, when a Work of it does, and when its template does.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -114,7 +115,12 @@ async fn reconcile<B: Binding>(
         remove(&context, &*binding, &works).await?;
         return Ok(Action::await_change());
     }
-    delete_orphans(&context, &*binding, &works).await?;
+    let deleted = delete_orphans(&context, &*binding, &works).await;
+    if let Err(error) = &deleted {
+        let happening = Happening::WorksNotDeleted(&error.to_string());
+        context.publish(B::CONTROLLER, &happening, || [Involved::object(&*binding)]);
+    }
+    deleted?;
     // Without the template there is nothing to deliver; the garbage collector will take the binding.
     let Ok(Some((kind, template))) = context.templates.get(&binding.spec().resource) else {
         return Ok(Action::await_change());
@@ -133,20 +139,58 @@ async fn reconcile<B: Binding>(
     let start = context.clock.elapsed();
     let ensured = if is_settled { Ok(true) } else { ensure(&context, &*binding, &works, &tree).await };
     context.metrics.works_synced(ensured.is_ok(), context.clock.elapsed().saturating_sub(start));
+    publish_works(&context, &*binding, &ensured);
     if let (true, Some(settled)) = (ensured?, settled) {
         found.works.set(&*binding, settled);
     }
     if let Some(change) = &change {
-        patch_status(&binding.own_api(&context), &*binding, change).await?;
+        let written = patch_status(&binding.own_api(&context), &*binding, change).await;
+        publish_status(&context, &*binding, &written);
+        written?;
     }
     if !is_told {
         // What fails begins anew.
         found.sums.forget(&*binding);
-        if report_on_template(&context, &kind, &tree, &sums.1).await? {
+        let reported = report_on_template(&context, &kind, &tree, &sums.1).await;
+        publish_template_status(&context, &*binding, &reported);
+        if reported? {
             found.sums.set(&*binding, sums);
         }
     }
     Ok(Action::await_change())
+}
+
+/// Publishes that Works were written, or could not be.
+fn publish_works<B: Binding>(context: &Context, binding: &B, ensured: &Result<bool, Error>) {
+    let failure = match ensured {
+        Ok(true) => return,
+        Ok(false) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    let kind = B::kind(&());
+    let written = Happening::WorksWritten(binding.named(&kind));
+    let happening = failure.as_deref().map_or(written, Happening::WorksNotWritten);
+    context.publish(B::CONTROLLER, &happening, || binding.with_template());
+}
+
+/// Publishes that the status of a binding was written, or could not be.
+fn publish_status<B: Binding>(context: &Context, binding: &B, written: &Result<(), Error>) {
+    let failure = written.as_ref().err().map(ToString::to_string);
+    let kind = B::kind(&());
+    let added = Happening::StatusAdded(binding.named(&kind));
+    let happening = failure.as_deref().map_or(added, Happening::StatusNotAdded);
+    context.publish(B::STATUS_CONTROLLER, &happening, || [Involved::object(binding)]);
+}
+
+/// Publishes that the status of a template was written, or could not be.
+fn publish_template_status<B: Binding>(context: &Context, binding: &B, reported: &Result<bool, Error>) {
+    let failure = match reported {
+        Ok(true) => return,
+        Ok(false) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    let happening = failure.as_deref().map_or(Happening::TemplateStatusAdded, Happening::StatusNotAdded);
+    context.publish(B::STATUS_CONTROLLER, &happening, || [Involved::from(&binding.spec().resource)]);
 }
 
 /// Takes all Works down, and lets the binding go when the last is gone.

@@ -9,7 +9,10 @@ use serde_json::json;
 
 use super::taint::set_taints;
 use crate::api::{Cluster, FINALIZER_CLUSTER, FINALIZER_WORK, Work, execution_namespace};
-use crate::machinery::{Action, BY_NAMESPACE, Context, Error, Queue, patch, refs, run as run_queue};
+use crate::machinery::{
+    Action, BY_NAMESPACE, Context, Error, Involved, Queue, patch, refs, run as run_queue,
+};
+use crate::rules::Happening;
 
 /// Reconciles every Cluster.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -27,7 +30,16 @@ async fn reconcile(context: Arc<Context>, cluster: Arc<Cluster>) -> Result<Actio
     if cluster.metadata.deletion_timestamp.is_some() {
         return remove(&context, &cluster).await;
     }
-    ensure_namespace(&context, &cluster.name_any()).await?;
+    let created = ensure_namespace(&context, &cluster.name_any()).await;
+    let namespace = execution_namespace(&cluster.name_any());
+    match &created {
+        Ok(false) => {}
+        Ok(true) => {
+            publish(&context, &cluster, &Happening::NamespaceCreated(&namespace, &cluster.name_any()))
+        }
+        Err(error) => publish(&context, &cluster, &Happening::NamespaceNotCreated(&error.to_string())),
+    }
+    created?;
     if !cluster.finalizers().iter().any(|finalizer| finalizer == FINALIZER_CLUSTER) {
         let mut finalizers = cluster.finalizers().to_vec();
         finalizers.push(FINALIZER_CLUSTER.into());
@@ -42,16 +54,21 @@ async fn reconcile(context: Arc<Context>, cluster: Arc<Cluster>) -> Result<Actio
     Ok(Action::await_change())
 }
 
-async fn ensure_namespace(context: &Context, cluster: &str) -> Result<(), Error> {
+fn publish(context: &Context, cluster: &Cluster, happening: &Happening<'_>) {
+    context.publish("cluster-controller", happening, || [Involved::object(cluster)]);
+}
+
+/// Answers whether the namespace had to be created.
+async fn ensure_namespace(context: &Context, cluster: &str) -> Result<bool, Error> {
     let api = Api::<Namespace>::all(context.client.clone());
     let name = execution_namespace(cluster);
     if api.get_opt(&name).await?.is_some() {
-        return Ok(());
+        return Ok(false);
     }
     let namespace = serde_json::from_value(json!({ "metadata": { "name": name } }))?;
     match api.create(&PostParams::default(), &namespace).await {
-        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
-        outcome => Ok(outcome.map(drop)?),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(false),
+        outcome => Ok(outcome.map(|_| true)?),
     }
 }
 
@@ -70,7 +87,12 @@ async fn remove(context: &Context, cluster: &Cluster) -> Result<Action, Error> {
     let namespaces = Api::<Namespace>::all(context.client.clone());
     if let Some(namespace) = namespaces.get_opt(&execution_namespace(&name)).await? {
         if namespace.metadata.deletion_timestamp.is_none() {
-            namespaces.delete(&namespace.name_any(), &DeleteParams::default()).await?;
+            let deleted = namespaces.delete(&namespace.name_any(), &DeleteParams::default()).await;
+            match &deleted {
+                Ok(_) => publish(context, cluster, &Happening::NamespaceRemoved(&name)),
+                Err(error) => publish(context, cluster, &Happening::NamespaceNotRemoved(&error.to_string())),
+            }
+            deleted?;
         }
         if context.rules.abandons_works(cluster) {
             abandon_works(context, &name).await?;

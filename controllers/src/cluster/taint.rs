@@ -5,7 +5,8 @@ use kube::Api;
 use serde_json::json;
 
 use crate::api::Cluster;
-use crate::machinery::{Context, Error, patch_guarded};
+use crate::machinery::{Context, Error, Involved, patch_guarded};
+use crate::rules::Happening;
 
 /// Writes the taints, if they are others than before. Returns whether it did.
 pub(crate) async fn set_taints(
@@ -13,12 +14,13 @@ pub(crate) async fn set_taints(
     cluster: &Cluster,
     taints: &[Taint],
 ) -> Result<bool, Error> {
-    put_taints(context, cluster, taints, true).await
+    put_taints(context, "cluster-controller", cluster, taints, true).await
 }
 
-/// As [`set_taints`], but where it is not `guarded`, whoever has changed the Cluster since.
+/// As [`set_taints`], by this component. Where it is not `guarded`, it overwrites what others have changed since.
 pub(crate) async fn put_taints(
     context: &Context,
+    component: &'static str,
     cluster: &Cluster,
     taints: &[Taint],
     guarded: bool,
@@ -27,6 +29,15 @@ pub(crate) async fn put_taints(
         return Ok(false);
     }
     let api = Api::<Cluster>::all(context.client.clone());
-    patch_guarded(&api, cluster, json!({ "spec": { "taints": taints } }), guarded).await?;
-    Ok(true)
+    let change = json!({ "spec": { "taints": taints } });
+    let written = patch_guarded(&api, cluster, change, guarded).await.map(drop);
+    let failure = written.as_ref().err().map(ToString::to_string);
+    let is_leaving = cluster.metadata.deletion_timestamp.is_some();
+    let happening = match &failure {
+        None => Happening::Tainted(taints),
+        Some(error) if is_leaving => Happening::RemovalNotTainted(error),
+        Some(error) => Happening::NotTainted(error),
+    };
+    context.publish(component, &happening, || [Involved::object(cluster)]);
+    written.map(|()| true)
 }

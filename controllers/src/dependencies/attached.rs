@@ -11,20 +11,23 @@ use crate::api::{
 };
 use crate::machinery::{Binding, Context, Error, patch};
 
-/// Makes the binding of `object` go where `by` goes.
+/// Makes the binding of `object` go where `by` goes. Answers whether anything had to be written.
 pub(super) async fn attach(
     context: &Context,
     by: &ResourceBinding,
     dependency: &ResourceSelector,
     object: &RawObject,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let namespace = by.namespace().unwrap_or_default();
     let snapshot = context.rules.snapshot(&namespace, &by.name_any(), &by.spec);
     let name = binding_name(&dependency.kind, &object.name_any());
     let Some(present) = context.bindings.get(&namespace, &name) else {
         // What has not been scheduled yet has nowhere to take it.
         let anywhere = !snapshot.clusters.is_empty() && object.metadata.deletion_timestamp.is_none();
-        return if anywhere { create(context, &name, dependency, object, snapshot).await } else { Ok(()) };
+        if anywhere {
+            create(context, &name, dependency, object, snapshot).await?;
+        }
+        return Ok(anywhere);
     };
     if Some(&present.spec.resource.uid) != object.metadata.uid.as_ref()
         || present.metadata.deletion_timestamp.is_some()
@@ -34,12 +37,12 @@ pub(super) async fn attach(
     }
     let (label, value) = depended_by_label(&namespace, &by.name_any());
     if present.spec.required_by.contains(&snapshot) && present.labels().get(&label) == Some(&value) {
-        return Ok(());
+        return Ok(false);
     }
     let required_by = context.rules.require(&present.spec.required_by, snapshot);
     let change = json!({ "metadata": { "labels": { label: value } }, "spec": { "requiredBy": required_by } });
     patch(&present.own_api(context), &*present, change).await?;
-    Ok(())
+    Ok(true)
 }
 
 async fn create(

@@ -10,8 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::attached::{attach, release};
 use crate::api::{ANNOTATION_DEPENDENCIES, RawObject, ResourceBinding, ResourceSelector, binding_name};
-use crate::machinery::{Action, Binding, Context, Error, Queue, erase, patch_guarded, run as run_queue};
-use crate::rules::Write;
+use crate::machinery::{
+    Action, Binding, Context, Error, Involved, Queue, erase, patch_guarded, run as run_queue,
+};
+use crate::rules::{Happening, Write};
+
+/// The name of the controller, as its events carry it.
+const COMPONENT: &str = "dependencies-distributor";
 
 /// Reconciles every namespaced binding: when it changes, when one that it requires or is required by does, and when its
 /// template or something that this depends on does.
@@ -121,16 +126,35 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
     let dependencies = context.rules.dependencies(&kind.kind, &template.tree()?);
     if dependencies != said(&binding) {
         tell(&context, &binding, &dependencies).await?;
+        let happening = Happening::DependenciesFound(&dependencies);
+        context.publish(COMPONENT, &happening, || [Involved::template(&kind, &template)]);
         // The change of it comes back here.
         return Ok(Action::await_change());
     }
-    for dependency in &dependencies {
+    let attached = attach_all(&context, &binding, &dependencies).await;
+    let failure = attached.as_ref().err().map(ToString::to_string);
+    let happening =
+        failure.as_deref().map_or(Happening::DependenciesPlaced, Happening::DependenciesNotPlaced);
+    if !matches!(attached, Ok(false)) {
+        context.publish(COMPONENT, &happening, || [Involved::object(&*binding)]);
+    }
+    attached.map(|_| Action::await_change())
+}
+
+/// Makes the bindings of all dependencies go where the binding goes. Answers whether anything had to be written.
+async fn attach_all(
+    context: &Context,
+    binding: &ResourceBinding,
+    dependencies: &[ResourceSelector],
+) -> Result<bool, Error> {
+    let mut wrote = false;
+    for dependency in dependencies {
         context.templates.ask_for((dependency.api_version.clone(), dependency.kind.clone()));
-        for object in meant(&context, dependency) {
-            attach(&context, &binding, dependency, &object).await?;
+        for object in meant(context, dependency) {
+            wrote |= attach(context, binding, dependency, &object).await?;
         }
     }
-    Ok(Action::await_change())
+    Ok(wrote)
 }
 
 /// Says on the binding what its template depends on. All annotations are written, as they were read, and so only where

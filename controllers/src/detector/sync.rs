@@ -13,8 +13,11 @@ use crate::api::{
     ClusterResourceBinding, DispatchSuspension, ObjectReference, PropagationPolicySpec, RawObject,
     ResourceBinding, ResourceBindingSpec, Suspension, binding_name,
 };
-use crate::machinery::{Action, Binding, Context, Error, dynamic_api, erase, patch};
-use crate::rules::Owner;
+use crate::machinery::{Action, Binding, Context, Error, Involved, dynamic_api, erase, patch};
+use crate::rules::{Happening, Named, Owner};
+
+/// The name of the detector, as its events carry it.
+const COMPONENT: &str = "resource-detector";
 
 pub(super) async fn reconcile(
     context: Arc<Context>,
@@ -80,8 +83,9 @@ async fn apply<B: Binding>(
         // The change of it comes back here.
         let marked = mark(context, kind, template, &marks).await;
         let before = context.rules.claimed_by(template.labels(), template.annotations());
-        if before.is_some_and(|before| before != (owner.namespace.is_some(), &owner.name)) {
+        if let Some(before) = before.filter(|before| *before != (owner.namespace.is_some(), &owner.name)) {
             context.metrics.preempted(marked.is_ok());
+            publish_preemption(context, kind, template, &owner, before, &marked);
         }
         return marked;
     }
@@ -107,12 +111,59 @@ async fn apply<B: Binding>(
         resource,
         ..ResourceBindingSpec::default()
     };
-    match present {
-        None => create::<B>(context, &namespace, &name, wanted, marks).await?,
-        Some(binding) => update(context, &*binding, wanted, &marks).await?,
-    }
+    let written = match present {
+        None => create::<B>(context, &namespace, &name, wanted, marks).await.map(|()| true),
+        Some(binding) => update(context, &*binding, wanted, &marks).await,
+    };
+    publish(context, kind, template, &owner, &written);
+    written?;
     kind.settle(&namespace, &template_name);
     Ok(())
+}
+
+/// Publishes that a policy was applied to a template, if anything was written, or that it could not be.
+fn publish(
+    context: &Context,
+    kind: &Kind,
+    template: &RawObject,
+    owner: &Owner,
+    written: &Result<bool, Error>,
+) {
+    let failure = match written {
+        Ok(false) => return,
+        Ok(true) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    let policy = named(owner.namespace.as_deref(), &owner.name);
+    let happening = match &failure {
+        None => Happening::PolicyApplied(policy),
+        Some(error) => Happening::PolicyNotApplied(policy, error),
+    };
+    context.publish(COMPONENT, &happening, || [Involved::template(&kind.resource, template)]);
+}
+
+/// Publishes that a policy took a template from another, or could not.
+fn publish_preemption(
+    context: &Context,
+    kind: &Kind,
+    template: &RawObject,
+    owner: &Owner,
+    (namespaced, before): (bool, &str),
+    marked: &Result<(), Error>,
+) {
+    let failure = marked.as_ref().err().map(ToString::to_string);
+    let namespace = template.namespace().filter(|_| namespaced);
+    let (by, of) = (named(owner.namespace.as_deref(), &owner.name), named(namespace.as_deref(), before));
+    let happening = match &failure {
+        None => Happening::Preempted(by, of),
+        Some(error) => Happening::NotPreempted(by, of, error),
+    };
+    context.publish(COMPONENT, &happening, || [Involved::template(&kind.resource, template)]);
+}
+
+/// A policy, as messages name it.
+fn named<'a>(namespace: Option<&'a str>, name: &'a str) -> Named<'a> {
+    Named { kind: "", namespace: namespace.unwrap_or_default(), name }
 }
 
 /// The policy is gone, or means the template no more: the marks go, and what is placed stays.
@@ -182,13 +233,13 @@ async fn create<B: Binding>(
 }
 
 /// Brings the binding in line with template and policy. Where it is placed, and what it is leaving, is not the
-/// detector's business.
+/// detector's business. Answers whether anything had to be written.
 async fn update<B: Binding>(
     context: &Context,
     binding: &B,
     wanted: ResourceBindingSpec,
     marks: &Value,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let present = binding.spec();
     if present.resource.uid != wanted.resource.uid || binding.meta().deletion_timestamp.is_some() {
         // The template was deleted and made again: the binding of the first has to go before.
@@ -196,13 +247,13 @@ async fn update<B: Binding>(
     }
     let (before, mut after) = (own_fields(present)?, own_fields(&wanted)?);
     if before == after && context.rules.covers(&marks_of(binding), marks) {
-        return Ok(());
+        return Ok(false);
     }
     erase(&before, &mut after);
     after.insert("resource".into(), serde_json::to_value(&wanted.resource)?);
     let change = json!({ "metadata": marks, "spec": after });
     patch(&binding.own_api(context), binding, change).await?;
-    Ok(())
+    Ok(true)
 }
 
 /// What the detector writes into a binding, beside the template that it is for.

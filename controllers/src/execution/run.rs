@@ -16,9 +16,12 @@ use crate::api::{
     execution_namespace, is_true, set_condition,
 };
 use crate::machinery::{
-    Action, BY_NAMESPACE, Context, Error, Notes, Queue, patch, put_status, run as run_queue,
+    Action, BY_NAMESPACE, Context, Error, Involved, Notes, Queue, patch, put_status, run as run_queue,
 };
-use crate::rules::{Done, LastCopy, may_serve_more};
+use crate::rules::{Done, Happening, LastCopy, Named, may_serve_more};
+
+/// The name of the controller, as its events carry it.
+const COMPONENT: &str = "execution-controller";
 
 /// Reconciles every Work: when what it says changes, when it is told not to be applied and is, when its member becomes ready or
 /// goes, and when the work status controller finds the member different from what the Work says.
@@ -80,7 +83,9 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
     let now = context.clock.now_in_seconds();
     let told = condition(&conditions, CONDITION_DISPATCHING).is_some();
     let said = context.rules.dispatching_condition(told, work.spec.suspend_dispatching);
+    let mut changes_dispatching = false;
     if let Some((holds, reason, message)) = said {
+        changes_dispatching = !told || is_true(&conditions, CONDITION_DISPATCHING) != holds;
         set_condition(&mut conditions, CONDITION_DISPATCHING, holds, reason, message, now);
     }
     let mending = context.astray.is(&work);
@@ -96,6 +101,7 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
         } else {
             written.forget(&*work);
         }
+        publish(&context, &work, &cluster.name_any(), &outcome);
         let was_applied = is_true(&conditions, CONDITION_APPLIED);
         let told = outcome.as_ref().copied().map_err(ToString::to_string);
         let told = told.as_ref().copied().map_err(String::as_str);
@@ -108,8 +114,38 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
     if work.status.as_ref().is_none_or(|status| status.conditions != conditions) && !conditions.is_empty() {
         let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
         put_status(&api, &work.name_any(), &json!({ "conditions": conditions })).await?;
+        if let Some((_, _, message)) = said.filter(|_| changes_dispatching) {
+            let happening = Happening::Dispatching(message);
+            context.publish(COMPONENT, &happening, || [Involved::object(&*work)]);
+        }
     }
     outcome.map(|_| Action::await_change())
+}
+
+/// Publishes that a Work was brought to its member, if anything was written there, or that it could not be.
+fn publish(context: &Context, work: &Work, cluster: &str, outcome: &Result<Done, Error>) {
+    let failure = match outcome {
+        Ok(Done::Nothing) => return,
+        Ok(_) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    let (namespace, name) = (work.namespace().unwrap_or_default(), work.name_any());
+    let named = Named { kind: "Work", namespace: &namespace, name: &name };
+    let happening = match &failure {
+        None => Happening::WorkApplied(named, cluster),
+        Some(error) => Happening::WorkNotApplied(named, cluster, error),
+    };
+    context.publish(COMPONENT, &happening, || [Involved::object(work)]);
+    let Some(manifest) = work.spec.workload.manifests.first() else { return };
+    let object = manifest.identity();
+    let named = Named { kind: &object.kind, namespace: &object.namespace, name: &object.name };
+    let happening = match &failure {
+        None => Happening::ManifestApplied(named, cluster),
+        Some(error) => Happening::ManifestNotApplied(named, cluster, error),
+    };
+    if let Some(template) = Involved::template_of(manifest) {
+        context.publish(COMPONENT, &happening, || [template]);
+    }
 }
 
 async fn write(context: &Context, work: &Work, cluster: &Cluster, new: bool) -> Result<Done, Error> {

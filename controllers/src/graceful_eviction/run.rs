@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::api::GracefulEvictionTask;
 use crate::machinery::{Action, Binding, Context, Error, Queue, patch_guarded, refs, run as run_queue};
-use crate::rules::{TaskFate, Write};
+use crate::rules::{Happening, TaskFate, Write};
 
 /// Reconciles every binding whenever it changes, and when a task of it gets too old.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -47,10 +47,10 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
         .rules
         .task_timeouts(&spec.graceful_eviction_tasks, context.settings.graceful_eviction_timeout);
     let mut next: Option<Timestamp> = None;
-    let mut tasks: Vec<GracefulEvictionTask> = Vec::new();
+    let (mut tasks, mut ended): (Vec<GracefulEvictionTask>, _) = (Vec::new(), Vec::new());
     for (task, timeout) in spec.graceful_eviction_tasks.iter().zip(timeouts) {
         match context.rules.task_fate(task, replaced, timeout, now) {
-            TaskFate::End => {}
+            TaskFate::End => ended.push(&task.from_cluster),
             TaskFate::Keep => tasks.push(task.clone()),
             TaskFate::Stamp => tasks.push(GracefulEvictionTask {
                 creation_timestamp: Some(Time(context.clock.now_in_seconds())),
@@ -67,6 +67,10 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
         let change = json!({ "spec": { "gracefulEvictionTasks": tasks } });
         let guarded = context.guards(Write::Tasks).await;
         patch_guarded(&binding.own_api(&context), &*binding, change, guarded).await?;
+        for cluster in ended {
+            let happening = Happening::Evicted(cluster);
+            context.publish(B::GRACEFUL_EVICTION, &happening, || binding.with_template());
+        }
         // The change of it comes back here.
         return Ok(Action::await_change());
     }

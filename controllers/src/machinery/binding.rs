@@ -6,11 +6,12 @@ use kube::{Api, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Context, Informer};
+use super::{Context, Informer, Involved};
 use crate::api::{
     BindingStatus, ClusterResourceBinding, FINALIZER_BINDING, FINALIZER_CLUSTER_BINDING, ResourceBinding,
     ResourceBindingSpec,
 };
+use crate::rules::Named;
 
 /// A binding of either kind.
 pub(crate) trait Binding:
@@ -20,6 +21,12 @@ pub(crate) trait Binding:
     const FINALIZER: &'static str;
     /// Whether it has a namespace.
     const NAMESPACED: bool;
+    /// The name of the controller that ends its evictions.
+    const GRACEFUL_EVICTION: &'static str;
+    /// The name of the controller that writes its Works.
+    const CONTROLLER: &'static str;
+    /// The name of the controller that adds up its status.
+    const STATUS_CONTROLLER: &'static str;
     /// What is to be placed, and where.
     fn spec(&self) -> &ResourceBindingSpec;
     /// What became of it.
@@ -28,6 +35,18 @@ pub(crate) trait Binding:
     fn all(context: &Context) -> &Informer<Self>;
     /// Where they are written. The namespace is empty for cluster-scoped ones.
     fn api(context: &Context, namespace: &str) -> Api<Self>;
+
+    /// The binding and its template, as events are about them.
+    fn with_template(&self) -> [Involved; 2] {
+        [Involved::object(self), Involved::from(&self.spec().resource)]
+    }
+
+    /// The binding, as messages name it.
+    fn named<'a>(&'a self, kind: &'a str) -> Named<'a> {
+        let meta = self.meta();
+        let text = |text: &'a Option<String>| text.as_deref().unwrap_or_default();
+        Named { kind, namespace: text(&meta.namespace), name: text(&meta.name) }
+    }
 
     /// Where it is written.
     fn own_api(&self, context: &Context) -> Api<Self> {
@@ -38,6 +57,9 @@ pub(crate) trait Binding:
 impl Binding for ResourceBinding {
     const FINALIZER: &'static str = FINALIZER_BINDING;
     const NAMESPACED: bool = true;
+    const GRACEFUL_EVICTION: &'static str = "resource-binding-graceful-eviction-controller";
+    const CONTROLLER: &'static str = "binding-controller";
+    const STATUS_CONTROLLER: &'static str = "resource-binding-status-controller";
 
     fn spec(&self) -> &ResourceBindingSpec {
         &self.spec
@@ -59,6 +81,9 @@ impl Binding for ResourceBinding {
 impl Binding for ClusterResourceBinding {
     const FINALIZER: &'static str = FINALIZER_CLUSTER_BINDING;
     const NAMESPACED: bool = false;
+    const GRACEFUL_EVICTION: &'static str = "cluster-resource-binding-graceful-eviction-controller";
+    const CONTROLLER: &'static str = "cluster-resource-binding-controller";
+    const STATUS_CONTROLLER: &'static str = "cluster-resource-binding-status-controller";
 
     fn spec(&self) -> &ResourceBindingSpec {
         &self.spec.binding

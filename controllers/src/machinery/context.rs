@@ -1,5 +1,6 @@
 //! What every controller is given: clients, the clock, the rules, and the stores of the control plane.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, ResourceExt};
 
-use super::{Astray, Binding, Copies, Informer, Retries, bounded};
+use super::{Astray, Binding, Copies, EventRecorder, Informer, Involved, Retries, bounded};
 use crate::api::{
     Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, LABEL_BINDING_ID,
     LABEL_BINDING_KEY, LABEL_CLUSTER_BINDING_ID, LABEL_CLUSTER_BINDING_KEY, NAMESPACE_CLUSTER_LEASES,
@@ -17,8 +18,8 @@ use crate::api::{
 };
 use crate::dependencies::{BY_DEPENDENCY, dependencies_of};
 use crate::detector::Templates;
-use crate::rules::{Rules, Write};
-use crate::{Agent, Controllers, MemberClients, Metrics, Settings};
+use crate::rules::{Happening, Rules, Write};
+use crate::{Agent, Controllers, MemberClients, Metrics, PublishedEvents, Settings};
 
 /// What every controller is given.
 pub(crate) struct Context {
@@ -41,6 +42,7 @@ pub(crate) struct Context {
     /// The Works whose object in the member is not as they say.
     pub astray: Astray,
     pub copies: Copies,
+    events: EventRecorder,
     members: Arc<dyn MemberClients>,
     /// The one cluster that these controllers are the agent of.
     agent_of: Option<String>,
@@ -66,6 +68,7 @@ impl Context {
             templates: Templates::default(),
             astray: Astray::default(),
             copies: Copies::default(),
+            events: EventRecorder::start(client.clone(), clock),
             client,
             clock,
             settings,
@@ -96,6 +99,7 @@ impl Context {
             templates: Templates::default(),
             astray: Astray::default(),
             copies: Copies::default(),
+            events: EventRecorder::start(client.clone(), clock),
             client,
             clock,
             settings,
@@ -138,6 +142,23 @@ impl Context {
         let Some(lag) = self.rules.unguarded(write) else { return true };
         self.clock.sleep(lag).await;
         false
+    }
+
+    /// Publishes what happened to objects, as this component, where the release has an event for it.
+    pub(crate) fn publish<const N: usize>(
+        &self,
+        component: impl Into<Cow<'static, str>>,
+        happening: &Happening<'_>,
+        about: impl FnOnce() -> [Involved; N],
+    ) {
+        if self.settings.published_events == PublishedEvents::Evictions && !happening.is_eviction() {
+            return;
+        }
+        let Some(event) = self.rules.event(happening) else { return };
+        let component = component.into();
+        for involved in about() {
+            self.events.publish(component.clone(), involved, event.clone());
+        }
     }
 
     /// What every binding says, of either kind, but for those that are being deleted: their Works go, each in its own time.

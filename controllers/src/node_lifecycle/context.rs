@@ -10,12 +10,13 @@ use indexmap::IndexMap;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::runtime::watcher::Config;
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 use tokio::sync::Notify;
 
 use super::seen::Seen;
 use super::{NodeControllers, NodeMetrics, NodeSettings};
-use crate::machinery::{Informer, Retries};
+use crate::machinery::{EventRecorder, Informer, Involved, Retries};
+use crate::rules::Event;
 use crate::rules::node::{NodeHealth, NodeRules, WaitingNodes, ZoneState};
 
 /// Where kubelets renew their Leases.
@@ -31,6 +32,7 @@ pub(crate) struct NodeContext {
     pub settings: NodeSettings,
     pub rules: Arc<dyn NodeRules>,
     pub metrics: NodeMetrics,
+    events: EventRecorder,
     pub nodes: Informer<Node>,
     pub pods: Informer<Seen<Pod>>,
     pub leases: Informer<Seen<Lease>>,
@@ -69,6 +71,7 @@ impl NodeContext {
             leases: Informer::start(Api::namespaced(client.clone(), LEASE_NAMESPACE), Config::default()),
             waiting: Notify::new(),
             memory: Mutex::default(),
+            events: EventRecorder::start(client.clone(), clock),
             client,
             clock,
             settings,
@@ -82,6 +85,16 @@ impl NodeContext {
         self.nodes.ready().await;
         self.pods.ready().await;
         self.leases.ready().await;
+    }
+
+    /// Publishes an event about an object.
+    pub(crate) fn publish<K: Resource<DynamicType = ()>>(
+        &self,
+        component: &'static str,
+        object: &K,
+        event: Event,
+    ) {
+        self.events.publish(component, Involved::object(object), event);
     }
 
     /// What is remembered. Not to be held while anything is waited for.

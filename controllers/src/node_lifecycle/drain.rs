@@ -8,7 +8,8 @@ use serde_json::json;
 use super::NodeContext;
 use super::context::{BY_NODE, Memory};
 use super::monitor::COMPONENT;
-use crate::machinery::{Error, Said, is_absent, patch_status, record};
+use crate::machinery::{Error, is_absent, patch_status};
+use crate::rules::Event;
 use crate::rules::node::{Draining, Place};
 
 /// Puts a node that has been ill for too long among those that wait for their turn, once; takes one that is well away from
@@ -35,8 +36,7 @@ pub(super) async fn drain(context: &NodeContext, node: &Node) -> Result<(), Erro
     let pods = context.pods.by(BY_NODE, &name);
     if !pods.is_empty() {
         let message = format!("Node {name} event: Deleting all Pods from Node {name}.");
-        let said = Said { component: COMPONENT, warns: false, reason: "DeletingAllPods", message };
-        record(&context.client, &context.clock, node, said).await;
+        context.publish(COMPONENT, node, Event { warns: false, reason: "DeletingAllPods", message });
     }
     // One that cannot be deleted keeps none of the others.
     let mut failed = None;
@@ -60,8 +60,7 @@ async fn give_up(context: &NodeContext, node: &str, pod: &Pod) -> Result<(), Err
     }
     let name = pod.name_any();
     let message = format!("Marking for deletion Pod {name} from Node {node}");
-    let said = Said { component: COMPONENT, warns: false, reason: "NodeControllerEviction", message };
-    record(&context.client, &context.clock, pod, said).await;
+    context.publish(COMPONENT, pod, Event { warns: false, reason: "NodeControllerEviction", message });
     let uid = pod.uid().filter(|_| context.rules.deletes_by_uid());
     let preconditions = uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None });
     api.delete(&name, &DeleteParams { preconditions, ..DeleteParams::default() }).await?;

@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::monitor::COMPONENT;
 use super::{NodeContext, drain, mark, taints};
-use crate::machinery::{Said, patched_status, record};
+use crate::machinery::patched_status;
+use crate::rules::Event;
 use crate::rules::node::{NodeHealth, Tainting, ready_of};
 
 /// How often a node is tried that cannot be written.
@@ -151,8 +152,7 @@ async fn mark_pods(context: &NodeContext, node: &Node, read: &str, written: Opti
     let failed = context.memory().unmarked.remove(name);
     if now {
         let message = format!("Node {name} status is now: NodeNotReady");
-        let said = Said { component: COMPONENT, warns: false, reason: "NodeNotReady", message };
-        Box::pin(record(&context.client, &context.clock, node, said)).await;
+        context.publish(COMPONENT, node, Event { warns: false, reason: "NodeNotReady", message });
     }
     if now || context.rules.marks_again(failed, Some(read)) {
         Box::pin(mark::mark_all(context, name)).await;

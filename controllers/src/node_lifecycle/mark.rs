@@ -11,7 +11,8 @@ use super::context::node_of;
 use super::look::conditions;
 use super::monitor::COMPONENT;
 use super::{BY_NODE, NodeContext};
-use crate::machinery::{Error, Said, is_absent, patch_status, record};
+use crate::machinery::{Error, is_absent, patch_status};
+use crate::rules::Event;
 use crate::rules::node::ready_of;
 
 /// Marks the pods that come to nodes that are not ready, for ever.
@@ -53,8 +54,7 @@ async fn mark(context: &NodeContext, node: &str, pod: &Pod) {
     match patch_status(&api, pod, &json!({ "conditions": marked })).await {
         Ok(_) => {
             let message = "Node is not ready".to_owned();
-            let said = Said { component: COMPONENT, warns: true, reason: "NodeNotReady", message };
-            record(&context.client, &context.clock, pod, said).await;
+            context.publish(COMPONENT, pod, Event { warns: true, reason: "NodeNotReady", message });
         }
         Err(Error::Request(error)) if is_absent(&error) => {}
         Err(error) => {

@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use super::look::{Placed, look, name};
 use super::zones::{ensure_zone, settle};
 use super::{NodeContext, taints};
-use crate::machinery::{Said, record};
+use crate::rules::Event;
 
 /// Who the events of the node lifecycle are from.
 pub(super) const COMPONENT: &str = "node-controller";
@@ -76,7 +76,7 @@ async fn come_and_go(context: &NodeContext, nodes: &[Placed], known: &mut BTreeS
     let there: BTreeSet<String> = names().map(str::to_owned).collect();
     let nodes = nodes.iter().map(|placed| &*placed.node);
     for node in nodes.filter(|node| !known.contains(name(node))) {
-        tell(context, node, "RegisteredNode", |name| format!("Registered Node {name} in Controller")).await;
+        publish(context, node, "RegisteredNode", |name| format!("Registered Node {name} in Controller"));
         if context.rules.clears_newcomers() {
             taints::clear(context, node).await;
         }
@@ -84,7 +84,7 @@ async fn come_and_go(context: &NodeContext, nodes: &[Placed], known: &mut BTreeS
     for name in known.difference(&there) {
         let mut gone = Node::default();
         gone.metadata.name = Some(name.clone());
-        tell(context, &gone, "RemovingNode", |name| format!("Removing Node {name} from Controller")).await;
+        publish(context, &gone, "RemovingNode", |name| format!("Removing Node {name} from Controller"));
         let mut memory = context.memory();
         memory.health.swap_remove(name);
         memory.unmarked.remove(name);
@@ -93,14 +93,8 @@ async fn come_and_go(context: &NodeContext, nodes: &[Placed], known: &mut BTreeS
     *known = there;
 }
 
-async fn tell(context: &NodeContext, node: &Node, reason: &str, what: impl Fn(&str) -> String) {
+fn publish(context: &NodeContext, node: &Node, reason: &'static str, what: impl Fn(&str) -> String) {
     let name = node.name_any();
     let message = format!("Node {name} event: {}", what(&name));
-    record(
-        &context.client,
-        &context.clock,
-        node,
-        Said { component: COMPONENT, warns: false, reason, message },
-    )
-    .await;
+    context.publish(COMPONENT, node, Event { warns: false, reason, message });
 }

@@ -19,6 +19,7 @@ mod delivery;
 mod dependencies;
 mod divide;
 mod estimate;
+mod events;
 mod eviction;
 mod filter;
 mod gates;
@@ -79,6 +80,7 @@ pub use delivery::{Delivery, covers, is_as_said, manifest, template_replicas};
 pub use dependencies::{dependencies, is_meant};
 pub use divide::{divide, divide_by_largest_weight, divide_by_seats};
 pub use estimate::{free_replicas, pod_requests, replica_requirements};
+pub use events::{Event, Happening, Named, event};
 pub use eviction::{
     TaskFate, evict, is_replaced, sees_to_tasks, stands_in, taint_task, task_fate, task_timeouts,
     wakes_for_tasks,

@@ -33,6 +33,10 @@ pub trait Rules: Send + Sync {
         Behaviour::default()
     }
 
+    fn event(&self, happening: &Happening<'_>) -> Option<Event> {
+        super::event(self.behaviour(), happening)
+    }
+
     // Clusters: readiness, taints, what they say of themselves.
 
     functions! {

@@ -16,8 +16,8 @@ use crate::machinery::{
     Action, Binding, Change, Context, Error, Queue, patch_guarded, patch_status, refs, run as run_queue,
 };
 use crate::rules::{
-    Lost, Neighbours, Scene, Schedule, ScheduleError, Write, asked_anew, begins_to_serve, neighbours,
-    scales_only,
+    Happening, Lost, Neighbours, Scene, Schedule, ScheduleError, Write, asked_anew, begins_to_serve,
+    neighbours, scales_only,
 };
 
 /// Reconciles every binding: when it changes, and when a cluster that it may mean does.
@@ -110,9 +110,11 @@ async fn settle<B: Binding>(
         Err(error) => (None, Some(error)),
     };
     let placed = match &targets {
-        Some(schedule) => place(context, binding, &schedule.targets, applied).await?,
-        None => None,
+        Some(schedule) => place(context, binding, &schedule.targets, applied).await,
+        None => Ok(None),
     };
+    publish(context, binding, targets.as_ref(), error.as_ref(), &placed);
+    let placed = placed?;
     let found = binding.meta().generation.unwrap_or_default();
     let binding = placed.as_ref().unwrap_or(binding);
     let mut after = binding.status().cloned().unwrap_or_default();
@@ -130,6 +132,25 @@ async fn settle<B: Binding>(
     }
     write(context, binding, after).await?;
     Ok(error)
+}
+
+/// Publishes the outcome, if it is an error or something was written.
+fn publish<B: Binding>(
+    context: &Context,
+    binding: &B,
+    schedule: Option<&Schedule>,
+    error: Option<&ScheduleError>,
+    placed: &Result<Option<B>, Error>,
+) {
+    let failure = match (error, placed) {
+        (Some(error), _) => Some(error.to_string()),
+        (None, Err(error)) => Some(error.to_string()),
+        (None, Ok(None)) => return,
+        (None, Ok(Some(_))) => None,
+    };
+    let targets = schedule.map(|schedule| schedule.targets.as_slice()).unwrap_or_default();
+    let happening = failure.as_deref().map_or(Happening::Scheduled(targets), Happening::NotScheduled);
+    context.publish(context.settings.scheduler_name.clone(), &happening, || binding.with_template());
 }
 
 /// Where the others of the workload's groups are.

@@ -6,10 +6,13 @@ use k8s_openapi::api::core::v1::Service;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::runtime::watcher::Config;
 use kube::{Api, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::api::ServiceImport;
-use crate::machinery::{Action, Context, Error, Informer, Queue, patch_status, refs, run as run_queue};
+use crate::machinery::{
+    Action, Context, Error, Informer, Involved, Queue, patch_status, refs, run as run_queue,
+};
+use crate::rules::Happening;
 
 /// Reconciles every `ServiceImport`, when it changes.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -25,19 +28,31 @@ pub(crate) async fn run(context: Arc<Context>) {
 }
 
 async fn reconcile(context: Arc<Context>, import: Arc<ServiceImport>) -> Result<Action, Error> {
-    let Some(mut wanted) = context.rules.derived_service(&import) else {
+    let Some(wanted) = context.rules.derived_service(&import) else {
         return Ok(Action::await_change());
     };
+    let derived = derive(&context, &import, wanted).await;
+    let failure = derived.as_ref().err().map(ToString::to_string);
+    let name = import.name_any();
+    let happening = failure.as_deref().map_or(Happening::ServiceDerived(&name), Happening::ServiceNotDerived);
+    if !matches!(derived, Ok(false)) {
+        context.publish("service-import-controller", &happening, || [Involved::object(&*import)]);
+    }
+    derived.map(|_| Action::await_change())
+}
+
+/// Writes the Service. Answers whether it had to be written.
+async fn derive(context: &Context, import: &ServiceImport, mut wanted: Value) -> Result<bool, Error> {
     wanted["metadata"]["ownerReferences"] = json!([{
         "apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ServiceImport", "name": import.name_any(),
         "uid": import.uid(), "controller": true, "blockOwnerDeletion": true,
     }]);
     let name = wanted["metadata"]["name"].as_str().unwrap_or_default();
     let api = Api::<Service>::namespaced(context.client.clone(), &import.namespace().unwrap_or_default());
-    let service = match api.get_opt(name).await? {
-        None => api.create(&PostParams::default(), &serde_json::from_value(wanted.clone())?).await?,
-        Some(present) if context.rules.covers(&serde_json::to_value(&present)?, &wanted) => present,
-        Some(_) => api.patch(name, &PatchParams::default(), &Patch::Merge(&wanted)).await?,
+    let (service, wrote) = match api.get_opt(name).await? {
+        None => (api.create(&PostParams::default(), &serde_json::from_value(wanted.clone())?).await?, true),
+        Some(present) if context.rules.covers(&serde_json::to_value(&present)?, &wanted) => (present, false),
+        Some(_) => (api.patch(name, &PatchParams::default(), &Patch::Merge(&wanted)).await?, true),
     };
     let addresses: Vec<_> = import.spec.ips.iter().map(|ip| json!({ "ip": ip })).collect();
     let status = json!({ "loadBalancer": { "ingress": addresses } });
@@ -45,5 +60,5 @@ async fn reconcile(context: Arc<Context>, import: Arc<ServiceImport>) -> Result<
     if !import.spec.ips.is_empty() && !context.rules.covers(&said, &status) {
         patch_status(&api, &service, &status).await?;
     }
-    Ok(Action::await_change())
+    Ok(wrote)
 }

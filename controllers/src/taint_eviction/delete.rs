@@ -6,13 +6,14 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::agenda::{Doomed, Key};
-use crate::machinery::{Error, Said, is_absent, patch_status, record};
+use crate::machinery::{Error, is_absent, patch_status};
 use crate::node_lifecycle::NodeContext;
+use crate::rules::Event;
 
 /// Deletes a pod, if it is still the one. Whether there is nothing more to do.
 pub(super) async fn delete(context: &NodeContext, doomed: &Doomed) -> bool {
     if doomed.failures == 0 {
-        tell(context, &doomed.key, "Marking for deletion Pod").await;
+        publish(context, &doomed.key, "Marking for deletion Pod");
     }
     match try_to_delete(context, doomed).await {
         Ok(()) => true,
@@ -42,13 +43,12 @@ async fn try_to_delete(context: &NodeContext, doomed: &Doomed) -> Result<(), Err
     Ok(())
 }
 
-/// Tells of a pod what is done about it.
-pub(super) async fn tell(context: &NodeContext, key: &Key, what: &str) {
+/// Publishes an event about what is done with a pod.
+pub(super) fn publish(context: &NodeContext, key: &Key, what: &str) {
     let (namespace, name) = key;
     let mut pod = Pod::default();
     (pod.metadata.namespace, pod.metadata.name) = (Some(namespace.clone()), Some(name.clone()));
     let message = format!("{what} {namespace}/{name}");
-    let component = "taint-eviction-controller";
-    let said = Said { component, warns: false, reason: "TaintManagerEviction", message };
-    record(&context.client, &context.clock, &pod, said).await;
+    let event = Event { warns: false, reason: "TaintManagerEviction", message };
+    context.publish("taint-eviction-controller", &pod, event);
 }

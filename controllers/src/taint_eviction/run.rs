@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use tokio::task::JoinSet;
 
 use super::agenda::{Agenda, Doomed, Key};
-use super::delete::{delete, tell};
+use super::delete::{delete, publish};
 use crate::api::NO_EXECUTE;
 use crate::machinery::Change;
 use crate::node_lifecycle::{BY_NODE, NodeContext, Seen, node_of};
@@ -115,11 +115,7 @@ impl Evictions {
 
     fn cancel(&mut self, key: &Key) {
         if self.agenda.cancel(key) {
-            let (context, key) = (Arc::clone(&self.context), key.clone());
-            self.under_way.spawn(async move {
-                tell(&context, &key, "Cancelling deletion of Pod").await;
-                None
-            });
+            publish(&self.context, key, "Cancelling deletion of Pod");
         }
     }
 

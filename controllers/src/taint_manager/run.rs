@@ -12,9 +12,9 @@ use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
-use crate::api::{ANNOTATION_APPLIED_PLACEMENT, Placement};
+use crate::api::{ANNOTATION_APPLIED_PLACEMENT, Placement, ResourceBindingSpec};
 use crate::machinery::{Action, BY_TARGET, Binding, Context, Error, Queue, patch, refs, run_with};
-use crate::rules::Due;
+use crate::rules::{Due, Happening};
 
 /// How many bindings the real taint manager looks at at once, of each kind.
 const WORKERS: usize = 3;
@@ -60,7 +60,7 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     let reports = binding.status().map(|status| status.aggregated_status.as_slice()).unwrap_or_default();
     let mut spec = binding.spec().clone();
     let mut next: Option<Timestamp> = None;
-    let (mut evicted, mut looked_at, mut held_up) = (false, false, None);
+    let (mut evicted, mut looked_at, mut held_up) = (Vec::new(), false, None);
     for target in &binding.spec().clusters {
         let Some(cluster) = context.clusters.get("", &target.name) else { continue };
         let due = context.rules.eviction_due(&cluster.spec.taints, &placement.cluster_tolerations);
@@ -71,16 +71,22 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
             Due::AtOnce | Due::At(_) => {
                 let report = reports.iter().find(|report| report.cluster_name == target.name);
                 match context.rules.taint_task(binding.spec(), due, flag, report) {
-                    Ok(task) => evicted |= context.rules.leave(gates, &mut spec, &target.name, task),
+                    Ok(task) => {
+                        if context.rules.leave(gates, &mut spec, &target.name, task) {
+                            evicted.push(target.name.as_str());
+                        }
+                    }
                     Err(reason) => held_up = Some(Error::NotYet(reason)),
                 }
             }
         }
     }
-    if evicted {
+    if !evicted.is_empty() {
         let clusters = (!spec.clusters.is_empty()).then_some(&spec.clusters);
         let change = json!({ "spec": { "clusters": clusters, "gracefulEvictionTasks": spec.graceful_eviction_tasks } });
-        patch(&binding.own_api(&context), &*binding, change).await?;
+        let written = patch(&binding.own_api(&context), &*binding, change).await;
+        publish(&context, &*binding, &spec, &evicted, written.is_ok());
+        written?;
     }
     if let Some(error) = held_up {
         return Err(error);
@@ -92,4 +98,21 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     let now = context.clock.now();
     let wait = |end: Timestamp| Duration::try_from(end.duration_since(now)).unwrap_or_default();
     Ok(next.map_or_else(Action::await_change, |end| Action::requeue(wait(end))))
+}
+
+/// Publishes evictions that failed, and those that left no task: the end of a task is published by another controller.
+fn publish<B: Binding>(
+    context: &Context,
+    binding: &B,
+    after: &ResourceBindingSpec,
+    evicted: &[&str],
+    written: bool,
+) {
+    for cluster in evicted {
+        let goes_on = after.graceful_eviction_tasks.iter().any(|task| task.from_cluster == **cluster);
+        let happening = if written { Happening::Evicted(cluster) } else { Happening::NotEvicted(cluster) };
+        if !(written && goes_on) {
+            context.publish("taint-manager", &happening, || binding.with_template());
+        }
+    }
 }

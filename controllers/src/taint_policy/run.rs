@@ -51,7 +51,7 @@ async fn reconcile(
     let taints = context.rules.taints_by_policies(&policies, &cluster, context.clock.now_in_seconds());
     if taints != cluster.spec.taints {
         let guarded = context.guards(Write::PolicyTaints).await;
-        put_taints(&context, &cluster, &taints, guarded).await?;
+        put_taints(&context, "cluster-taint-policy-controller", &cluster, &taints, guarded).await?;
     }
     Ok(Action::await_change())
 }

@@ -10,13 +10,17 @@ use serde_json::{Value, json};
 
 use super::watches::Watches;
 use crate::api::{
-    CONDITION_APPLIED, Cluster, Identity, Manifest, ManifestIdentifier, ManifestStatus, RawObject, Work,
-    cluster_of, execution_namespace, is_true,
+    CONDITION_APPLIED, Cluster, Health, Identity, Manifest, ManifestIdentifier, ManifestStatus, RawObject,
+    Work, cluster_of, execution_namespace, is_true,
 };
 use crate::execution::manifest_kind;
 use crate::machinery::{
-    Action, BY_NAMESPACE, Context, Error, Notes, Queue, put_status, refs, run as run_queue,
+    Action, BY_NAMESPACE, Context, Error, Involved, Notes, Queue, put_status, refs, run as run_queue,
 };
+use crate::rules::{Happening, Named};
+
+/// The name of the controller, as its events carry it.
+const COMPONENT: &str = "work-status-controller";
 
 /// Reconciles every Work: when it changes, when its object in the member does, and when the member becomes ready.
 /// The execution controller is told of the Works whose object is not as they say.
@@ -103,12 +107,25 @@ async fn reconcile(
             // Nobody else writes it.
             let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
             put_status(&api, &work.name_any(), &json!({ "manifestStatuses": [status] })).await?;
+            publish(&context, &work, &status);
         }
         if let Some(version) = version.filter(|_| as_it_says) {
             told.set(&*work, (work.metadata.generation, version, status));
         }
     }
     Ok(Action::await_change())
+}
+
+/// Publishes what was written to a Work about its object.
+fn publish(context: &Context, work: &Work, status: &ManifestStatus) {
+    let ManifestIdentifier { group, version, kind, namespace, name, .. } = &status.identifier;
+    let named = Named { kind, namespace, name };
+    context.publish(COMPONENT, &Happening::StatusReflected(named), || [Involved::object(work)]);
+    let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
+    if context.rules.has_health(&api_version, kind) {
+        let happening = Happening::HealthJudged(named, status.health == Health::Healthy);
+        context.publish(COMPONENT, &happening, || [Involved::object(work)]);
+    }
 }
 
 /// What was found of the object of a Work.

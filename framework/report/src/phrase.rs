@@ -60,6 +60,7 @@ pub(super) fn phrase(news: &News) -> String {
         News::EvictionStamped { task, .. } => format!("task {} is stamped", task.member),
         News::EvictionChanged { task, .. } => format!("task {} changes", task.member),
         News::EvictionEnded { task, .. } => format!("task {} ends", task.member),
+        News::EvictionAnnounced { member, .. } => format!("an event says that {member} is evicted from"),
         News::InstanceHealth { member, .. } => format!("health on {member} changes"),
         News::Delivered { member, .. } => format!("copy for {member} written"),
         News::Rewritten { member, .. } => format!("copy for {member} rewritten"),

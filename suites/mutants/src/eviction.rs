@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_controllers::api::{AggregatedStatus, GracefulEvictionTask, ResourceBindingSpec, TargetCluster};
-use capsize_controllers::rules::{Due, Rules, TaskFate, evict, eviction_due, is_replaced, task_fate};
+use capsize_controllers::rules::{
+    Due, Event, Happening, Rules, TaskFate, event, evict, eviction_due, is_replaced, task_fate,
+};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 
@@ -15,6 +17,12 @@ mutants! {
                 Due::At(end) => Due::At(end + jiff::SignedDuration::from_secs(30)),
                 due => due,
             }
+        }
+    }
+
+    the_end_of_an_eviction_is_not_announced("eviction/the-end-is-announced", "EVICTION-16") {
+        fn event(&self, happening: &Happening<'_>) -> Option<Event> {
+            event(self.behaviour(), happening).filter(|_| !happening.is_eviction())
         }
     }
 

@@ -39,7 +39,7 @@ impl Plan {
         nth(self.listen, self.members)?;
         let names = (1..=self.members).map(|number| format!("member{number}"));
         let spec = FleetSpec { members: names.map(MemberSpec::named).collect() };
-        let reference = Reference::default();
+        let reference = Reference::default().publishing_all_events();
         let profile = targets::find("reference").map_err(Trouble::input)?;
         let admission = self.reference.then(|| reference.admission(&profile.timings, run.seed)).flatten();
         // As real servers do, since they are looked at from outside.

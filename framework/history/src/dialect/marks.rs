@@ -61,6 +61,7 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
                 let names = names.iter().filter_map(Value::as_str).map(str::to_owned);
                 world.schedulers = Some(names.collect());
             }
+            world.eviction_events |= mark.get("evictionEvents") == Some(&Value::Bool(true));
             News::Step(mark.clone())
         }
     }

@@ -209,6 +209,13 @@ pub enum News {
         /// The task as it was.
         task: Box<EvictionTask>,
     },
+    /// An event says that the eviction of a workload from a member has ended.
+    EvictionAnnounced {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The member.
+        member: String,
+    },
     /// The health that the control plane tells of a workload in a member changed.
     InstanceHealth {
         /// The workload.
@@ -295,6 +302,7 @@ impl News {
             | Self::EvictionStamped { workload, .. }
             | Self::EvictionChanged { workload, .. }
             | Self::EvictionEnded { workload, .. }
+            | Self::EvictionAnnounced { workload, .. }
             | Self::InstanceHealth { workload, .. }
             | Self::Delivered { workload, .. }
             | Self::Rewritten { workload, .. }
@@ -327,6 +335,7 @@ impl News {
             | Self::Access(member)
             | Self::MemberLeaving(member)
             | Self::MemberGone(member)
+            | Self::EvictionAnnounced { member, .. }
             | Self::InstanceHealth { member, .. }
             | Self::Delivered { member, .. }
             | Self::Rewritten { member, .. }

@@ -30,7 +30,7 @@ topics! {
     Health TaintAdded TaintRemoved MemberChanged MemberTold Conditions SignOfLife Access MemberLeaving MemberGone
     Policy Overrides Template Namespace TaintPolicy
     Claimed HeldBack Recorded Required Wanted Assigned WorkloadGone
-    EvictionBegan EvictionStamped EvictionChanged EvictionEnded InstanceHealth
+    EvictionBegan EvictionStamped EvictionChanged EvictionEnded EvictionAnnounced InstanceHealth
     Delivered Rewritten DeliveryTold DeliveredTwice Recalled DeliveryGone Running RunningGone
 }
 

@@ -122,6 +122,8 @@ pub struct Workload {
     pub assignment: Assignment,
     /// Members being evicted from. More than one for a member is a defect that is kept here.
     pub evictions: Vec<EvictionTask>,
+    /// When an event last announced the end of an eviction from each member.
+    pub announced: BTreeMap<String, Duration>,
     /// Whether the scheduler has seen the latest version of the record.
     pub scheduled: bool,
     /// What the control plane tells about it in each member.

@@ -61,6 +61,8 @@ pub struct World {
     pub closed: BTreeMap<String, Duration>,
     /// Until when those may wait before they look again for whom a member was closed.
     pub reopened: BTreeMap<String, Duration>,
+    /// Whether the recorder watches the events about the ends of evictions.
+    pub eviction_events: bool,
     /// When a person last did something that is marked, other than to a taint.
     pub acted: Duration,
     /// Kinds of which the members' own APIs have shown a copy; of others the history may not tell.

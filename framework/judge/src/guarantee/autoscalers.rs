@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
-use crate::facts::{Fact, News, WorkloadKey};
-use crate::target::Feature;
+use capsize_history::facts::{Fact, News, WorkloadKey};
+use crate::profile::Feature;
 
 static FOLLOWS: Rule = Rule {
     id: "DELIVERY-16",

@@ -6,7 +6,7 @@ use super::book::Book;
 use super::court::{About, Court, Guarantee, NEVER};
 use super::log::Log;
 use super::{
-    Outcome, Rule, Verdict, applied, autoscalers, by_hand, causes, choice, contents, copies,
+    Outcome, Rule, Verdict, announced, applied, autoscalers, by_hand, causes, choice, contents, copies,
     delivery, division, everywhere, eviction, flapping, graceful, groups, health, liveness, members,
     namespaces, needs, newcomers, nodes, passed_on, placement, policies, policy, purge, removal, replicas,
     required, services, silence, spared, suspended, taint, tasks, toleration, weighted,
@@ -78,6 +78,7 @@ fn of_evictions() -> Vec<Box<dyn Guarantee>> {
         Box::new(causes::Paced::default()),
         Box::new(passed_on::AsAsked),
         Box::new(passed_on::HandedOn::default()),
+        Box::new(announced::EndIsAnnounced::default()),
     ]
 }
 

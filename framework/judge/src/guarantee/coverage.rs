@@ -183,6 +183,7 @@ static COVERAGE: [Covered; 155] = [
     by("P7", "what is left to members stays theirs", &["DELIVERY-15"]),
     by("P8", "the addresses of services outlast an outage", &["SERVICES-01"]),
     by("P9", "autoscalers are where their workloads are", &["DELIVERY-16"]),
+    by("P10", "the end of an eviction is announced", &["EVICTION-16"]),
     by("I1", "unknown needs silence", &["NODE-01"]),
     by("I2", "a heartbeat protects", &["NODE-01"]),
     by("I3", "grace at start-up", &["NODE-09"]),

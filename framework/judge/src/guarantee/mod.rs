@@ -2,6 +2,7 @@
 //!
 //! How facts come about is left to the dialects, how verdicts are told to the reports.
 
+mod announced;
 mod applied;
 mod autoscalers;
 mod away;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod arbitrary_clocks;
+mod announced;
 mod autoscalers;
 mod cases;
 mod clocks;

@@ -30,6 +30,13 @@ pub const WATCHED_IN_CONTROL_PLANE: [&str; 16] = [
     "/apis/work.karmada.io/v1alpha1/works",
 ];
 
+/// The API paths of the events about ended evictions. They select the kind of the record, so that no other event makes a history
+/// longer.
+pub const WATCHED_EVENTS: [&str; 2] = [
+    "/api/v1/events?fieldSelector=reason%3DEvictWorkloadFromClusterSucceed%2CinvolvedObject.kind%3DResourceBinding",
+    "/api/v1/events?fieldSelector=reason%3DEvictWorkloadFromClusterSucceed%2CinvolvedObject.kind%3DClusterResourceBinding",
+];
+
 /// The API paths in a member that contain the copies that really run.
 pub const WATCHED_IN_MEMBERS: [&str; 3] =
     ["/apis/apps/v1/deployments", "/api/v1/configmaps", "/apis/scheduling.k8s.io/v1/priorityclasses"];

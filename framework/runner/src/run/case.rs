@@ -273,6 +273,7 @@ fn header(case: &Case, profile: &Profile) -> Mark {
         "automaticNoExecute": profile.has(Feature::AutomaticNoExecute),
         "clusterTaintPolicies": profile.has(Feature::ClusterTaintPolicies),
         "schedulers": ["default-scheduler"],
+        "evictionEvents": profile.dialect == Speaks::Karmada,
     });
     let mut header = header.as_object().cloned().unwrap_or_default();
     if !case.scenario.off.is_empty() {

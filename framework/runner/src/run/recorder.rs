@@ -43,7 +43,11 @@ impl Recorder {
             Speaks::Karmada => &objects::WATCHED_IN_CONTROL_PLANE,
             Speaks::Nodes => &node_objects::WATCHED,
         };
-        for path in watched {
+        let events: &[&str] = match speaks {
+            Speaks::Karmada => &objects::WATCHED_EVENTS,
+            Speaks::Nodes => &[],
+        };
+        for path in watched.iter().chain(events) {
             streams
                 .extend(watch(fleet.control_plane().client(), path, (0, &sources[0])).await.map_err(text)?);
         }
@@ -142,7 +146,9 @@ async fn watch(
     path: &str,
     (source, on): (usize, &Arc<str>),
 ) -> Result<Option<Watch>, kube::Error> {
-    let request = http::Request::get(format!("{path}?watch=true&resourceVersion=0&timeoutSeconds={WATCH_S}"));
+    let joint = if path.contains('?') { '&' } else { '?' };
+    let uri = format!("{path}{joint}watch=true&resourceVersion=0&timeoutSeconds={WATCH_S}");
+    let request = http::Request::get(uri);
     let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
     let lines = match client.request_stream(request).await {
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),

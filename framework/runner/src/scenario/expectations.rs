@@ -214,6 +214,9 @@ pub struct TaskEnded {
     /// The shortest time that the eviction must have lasted. Timestamps have whole seconds, so one second less is
     /// accepted.
     pub not_before: Option<Length>,
+    /// Whether an event must announce the end of the eviction.
+    #[serde(default)]
+    pub announced: bool,
     /// How long to wait.
     #[serde(default)]
     pub within: Within,

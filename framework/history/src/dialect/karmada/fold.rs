@@ -2,7 +2,7 @@
 
 use super::seen::{Seen, text};
 use super::stamps::Stamps;
-use super::{binding, cluster, copies, taint_policy, templates, wishes, works};
+use super::{binding, cluster, copies, events, taint_policy, templates, wishes, works};
 use crate::dialect::marks;
 use crate::facts::{Fact, News, World};
 use crate::format::{CONTROL_PLANE, Entry, Kind};
@@ -66,6 +66,7 @@ impl Karmada {
                 wishes::override_policy(world, seen)
             }
             (CONTROL_PLANE, "work.karmada.io", "Work") => self.works.observe(world, seen),
+            (CONTROL_PLANE, _, "Event") => events::observe(world, seen),
             (CONTROL_PLANE, ..) => self.templates.observe(world, seen),
             (member, ..) => self.copies.observe(world, member, seen),
         }

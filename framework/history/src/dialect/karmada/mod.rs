@@ -5,6 +5,7 @@ mod cluster;
 mod content;
 mod copies;
 mod digest;
+mod events;
 mod fold;
 mod placement;
 mod quantity;

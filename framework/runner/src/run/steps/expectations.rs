@@ -194,6 +194,13 @@ impl Driver<'_> {
             latest(evictions).is_some_and(|it| it.ended.is_some())
         })
         .await?;
+        if task.announced {
+            let what = format!("an event announces the end of the eviction of {name} from {from}");
+            let announced = |world: &World, _: &[Eviction]| {
+                world.workload(&name).is_some_and(|workload| workload.announced.contains_key(&from))
+            };
+            self.until(what, Subject::Workload(name.clone()), within, announced).await?;
+        }
         let Some(not_before) = &task.not_before else { return Ok(()) };
         let least = self.length(not_before)?;
         let lasted =

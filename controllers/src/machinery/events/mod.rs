@@ -1,0 +1,8 @@
+//! Events about objects, as client-go publishes them: asynchronously, aggregated, and rate-limited.
+
+mod correlator;
+mod involved;
+mod recorder;
+
+pub(crate) use involved::Involved;
+pub(crate) use recorder::EventRecorder;

@@ -1,0 +1,135 @@
+//! The recorder of events: it takes them without waiting, and writes them one after another.
+//!
+//! client-go `tools/record/event.go`. An event that the API server refuses is lost; one that does not get through is tried again.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use capsize_clock::Clock;
+use futures::StreamExt;
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use k8s_openapi::api::core::v1::Event as EventObject;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::Involved;
+use super::correlator::{Correlator, Fate, Occurrence};
+use crate::rules::Event;
+
+/// How often an event that does not get through is tried (`maxTriesPerEvent`).
+const TRIES: u32 = 12;
+
+/// The pause between two tries (`defaultSleepDuration`).
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Publishes events. Clones share one memory; what was not written by the end of the last of them is lost.
+#[derive(Clone, Debug)]
+pub(crate) struct EventRecorder {
+    sender: UnboundedSender<Occurrence>,
+    _writer: Arc<JoinSet<()>>,
+}
+
+impl EventRecorder {
+    /// Starts to write what will be published.
+    pub(crate) fn start(client: Client, clock: Clock) -> Self {
+        let (sender, receiver) = unbounded();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(write_all(client, clock, receiver));
+        Self { sender, _writer: Arc::new(tasks) }
+    }
+
+    /// Publishes an event about an object, as this component.
+    pub(crate) fn publish(&self, component: impl Into<Cow<'static, str>>, involved: Involved, event: Event) {
+        // It can only fail when everything ends.
+        let occurrence = Occurrence { component: component.into(), involved, event };
+        drop(self.sender.unbounded_send(occurrence));
+    }
+}
+
+async fn write_all(client: Client, clock: Clock, mut occurrences: UnboundedReceiver<Occurrence>) {
+    let mut correlator = Correlator::default();
+    while let Some(occurrence) = occurrences.next().await {
+        let fate = correlator.correlate(&occurrence, clock.steady());
+        if fate == Fate::Dropped {
+            continue;
+        }
+        for _ in 0..TRIES {
+            match write(&client, &clock, &occurrence, &fate).await {
+                Ok(()) => break,
+                Err(kube::Error::Api(status)) => {
+                    tracing::debug!(reason = occurrence.event.reason, %status, "an event was refused");
+                    break;
+                }
+                Err(error) => {
+                    tracing::debug!(reason = occurrence.event.reason, %error, "an event is tried again");
+                    clock.sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+async fn write(
+    client: &Client,
+    clock: &Clock,
+    occurrence: &Occurrence,
+    fate: &Fate,
+) -> Result<(), kube::Error> {
+    // Events of cluster-scoped objects are in the namespace `default`.
+    let namespace = match occurrence.involved.namespace.as_str() {
+        "" => "default",
+        namespace => namespace,
+    };
+    let api = Api::<EventObject>::namespaced(client.clone(), namespace);
+    let now = clock.now_in_seconds();
+    let create = |name: &str, message: &str, count: u32, first: Value| {
+        let event = object(occurrence, (namespace, name), message, (count, first, json!(now)));
+        serde_json::from_value(event).map_err(kube::Error::SerdeError)
+    };
+    match fate {
+        Fate::Dropped => Ok(()),
+        Fate::Created { name, message } => {
+            api.create(&PostParams::default(), &create(name, message, 1, json!(now))?).await.map(drop)
+        }
+        Fate::Counted { name, message, count, first } => {
+            let change = json!({ "count": count, "lastTimestamp": now, "message": message });
+            match api.patch(name, &PatchParams::default(), &Patch::Strategic(&change)).await {
+                // It has expired.
+                Err(kube::Error::Api(status)) if status.is_not_found() => {
+                    let first = json!(clock.shown_at(*first));
+                    let event = create(name, message, *count, first)?;
+                    api.create(&PostParams::default(), &event).await.map(drop)
+                }
+                outcome => outcome.map(drop),
+            }
+        }
+    }
+}
+
+fn object(
+    occurrence: &Occurrence,
+    (namespace, name): (&str, &str),
+    message: &str,
+    (count, first, last): (u32, Value, Value),
+) -> Value {
+    let Occurrence { component, involved, event } = occurrence;
+    let own = (!involved.namespace.is_empty()).then_some(&involved.namespace);
+    json!({
+        "metadata": { "namespace": namespace, "name": name },
+        "involvedObject": {
+            "apiVersion": involved.api_version, "kind": involved.kind, "namespace": own,
+            "name": involved.name, "uid": involved.uid,
+        },
+        "type": if event.warns { "Warning" } else { "Normal" },
+        "reason": event.reason,
+        "message": message,
+        "source": { "component": component },
+        "reportingComponent": component,
+        "firstTimestamp": first,
+        "lastTimestamp": last,
+        "count": count,
+    })
+}

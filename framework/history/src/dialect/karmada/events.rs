@@ -1,0 +1,37 @@
+//! Events about bindings: the end of an eviction is announced by one.
+
+use super::seen::{Seen, text, value};
+use crate::facts::{News, World};
+
+/// The reason of events about evictions. The controllers that begin evictions publish events with it, too.
+const EVICTED: &str = "EvictWorkloadFromClusterSucceed";
+
+/// The part of the names of the controllers that end evictions.
+const ENDS: &str = "graceful-eviction";
+
+/// What this version of an event announces. An event that repeats is a new version.
+pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+    if seen.gone || text(seen.object.whole("reason")) != EVICTED {
+        return Vec::new();
+    }
+    let source = value(seen.object.whole("source"));
+    let reporter = text(seen.object.whole("reportingComponent"));
+    if ![&*reporter, source["component"].text()].iter().any(|component| component.contains(ENDS)) {
+        return Vec::new();
+    }
+    let about = value(seen.object.whole("involvedObject"));
+    let name = match about["namespace"].text() {
+        "" => about["name"].text().to_owned(),
+        namespace => format!("{namespace}/{}", about["name"].text()),
+    };
+    let is_binding = matches!(about["kind"].text(), "ResourceBinding" | "ClusterResourceBinding");
+    let message = text(seen.object.whole("message"));
+    let member = message.rsplit_once("from cluster ").and_then(|(_, rest)| rest.strip_suffix(" succeed."));
+    let Some((workload, member)) = world.records.get(&name).cloned().zip(member).filter(|_| is_binding)
+    else {
+        return Vec::new();
+    };
+    let now = world.now;
+    world.workloads.entry(workload.clone()).or_default().announced.insert(member.to_owned(), now);
+    vec![News::EvictionAnnounced { workload, member: member.to_owned() }]
+}

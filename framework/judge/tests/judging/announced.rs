@@ -1,0 +1,75 @@
+//! The end of an eviction is announced by an event. The smallest history that breaks the guarantee and nothing else, and some
+//! that it holds on.
+
+use capsize_judge::guarantee::Outcome;
+use serde_json::{Value, json};
+
+use crate::examples::shows;
+use crate::outcomes::{holds, ids};
+use crate::story::Story;
+
+/// An event about the story's binding, by this component.
+fn event(component: &str, message: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "web-deployment.1", "namespace": "default"},
+        "involvedObject": {"kind": "ResourceBinding", "namespace": "default", "name": "web-deployment"},
+        "reason": "EvictWorkloadFromClusterSucceed", "message": message, "type": "Normal",
+        "reportingComponent": component, "source": {"component": component},
+    })
+}
+
+const ENDS: &str = "resource-binding-graceful-eviction-controller";
+
+/// The workload is evicted from m1, and the eviction ends at 20.5 s. The events about evictions are recorded.
+fn ended() -> Story {
+    let story = Story::new().mark(json!({"evictionEvents": true})).at(20.0);
+    let story = story.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1");
+    story.at(20.3).assign(&["m2", "m3"]).runs("m3", 2).healthy("m3").at(20.5).end("m1")
+}
+
+fn is_broken(story: Story, until: f64) -> bool {
+    ids(&story.until(until), Outcome::is_violated).contains(&"EVICTION-16")
+}
+
+#[test]
+fn the_end_of_an_eviction_is_announced() {
+    holds("EVICTION-16", &ended().object(event(ENDS, "Evict from cluster m1 succeed.")).until(22.0));
+    shows("EVICTION-16", &ended().until(21.6));
+    let combined = event(ENDS, "(combined from similar events): Evict from cluster m1 succeed.");
+    holds("EVICTION-16", &ended().object(combined).until(22.0));
+    // One watch may be ahead of another.
+    let early = |at: f64| {
+        let story = Story::new().mark(json!({"evictionEvents": true})).at(20.0);
+        let story = story.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1").at(20.3);
+        let story = story.assign(&["m2", "m3"]).runs("m3", 2).healthy("m3").at(at);
+        story.object(event(ENDS, "Evict from cluster m1 succeed.")).at(20.5).end("m1")
+    };
+    assert!(!is_broken(early(20.45), 22.0));
+    assert!(is_broken(early(20.35), 22.0));
+}
+
+#[test]
+fn an_event_about_something_else_announces_nothing() {
+    let table = [
+        event(ENDS, "Evict from cluster m2 succeed."),
+        event("taint-manager", "Evict from cluster m1 succeed."),
+        event(ENDS, "Evict from cluster m1 failed."),
+    ];
+    for other in table {
+        assert!(is_broken(ended().object(other.clone()), 22.0), "{other}");
+    }
+}
+
+#[test]
+fn nothing_is_asked_where_events_may_be_lost_or_are_not_recorded() {
+    assert!(!is_broken(ended().mark(json!({"fault": "kill", "state": "begin"})), 30.0));
+    let without =
+        Story::new().at(20.0).taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1");
+    let without = without.at(20.3).assign(&["m2", "m3"]).runs("m3", 2).healthy("m3").at(20.5).end("m1");
+    assert!(!is_broken(without, 22.0));
+    let failing =
+        Story::new().mark(json!({"evictionEvents": true, "fault": "fail", "state": "begin"})).at(20.0);
+    let failing = failing.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1").at(20.3);
+    let failing = failing.assign(&["m2", "m3"]).runs("m3", 2).healthy("m3").at(20.5).end("m1");
+    assert!(!is_broken(failing, 22.0));
+}
