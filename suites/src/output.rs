@@ -8,7 +8,6 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use capsize_report as report;
 use capsize_report::{Page, Report};
 use capsize_runner::run::Outcome;
 use miette::{IntoDiagnostic, WrapErr, miette};

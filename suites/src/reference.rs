@@ -71,7 +71,7 @@ impl Reference {
         Self { published_events: PublishedEvents::All, ..self }
     }
 
-        /// The arguments of [`Reference::without`]: the controllers, and the webhooks.
+    /// The arguments of [`Reference::without`]: the controllers, and the webhooks.
     #[must_use]
     pub fn parts() -> BTreeSet<&'static str> {
         Controllers::names().into_iter().chain([WEBHOOKS]).collect()

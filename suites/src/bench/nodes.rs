@@ -5,8 +5,7 @@
 use std::fmt::Write;
 
 use capsize_clock::Seed;
-use capsize_report as report;
-use capsize_report::{Status};
+use capsize_report::Status;
 use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario::Case;
 use miette::miette;

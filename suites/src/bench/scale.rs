@@ -6,8 +6,7 @@ use std::fmt::Write;
 
 use capsize_clock::Seed;
 use capsize_judge::guarantee::{Outcome, Verdict};
-use capsize_report as report;
-use capsize_report::{Status};
+use capsize_report::Status;
 use capsize_runner::run::{Outcome as Ran, Target, run_case};
 use capsize_runner::scenario::Case;
 use miette::miette;

@@ -276,7 +276,7 @@ fn keeps_the_slices_of_an_outage(rules: &dyn Rules) -> bool {
 #[test]
 fn a_bug_changes_its_rule_and_no_other() {
     type Ask = fn(&dyn Rules) -> bool;
-    let rows: [(Bug, Ask, bool); 43] = [
+    let rows: [(Bug, Ask, bool); 44] = [
         (Bug::ChosenWhileLeaving, is_chosen, true),
         (Bug::TwoTasks, leaves_two_tasks, true),
         (Bug::TasksLost, guards_tasks, false),

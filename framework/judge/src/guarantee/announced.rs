@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
-use capsize_history::facts::{Fact, News, WorkloadKey};
-use crate::text::clock;
 use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::facts::{Fact, News, WorkloadKey};
 
 static ANNOUNCED: Rule = Rule {
     id: "EVICTION-16",

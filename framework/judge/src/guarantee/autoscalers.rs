@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
-use capsize_history::facts::{Fact, News, WorkloadKey};
 use crate::profile::Feature;
+use capsize_history::facts::{Fact, News, WorkloadKey};
 
 static FOLLOWS: Rule = Rule {
     id: "DELIVERY-16",
@@ -111,7 +111,10 @@ impl FollowWorkload {
             let subject = Subject::on(key, member);
             let stays = world.members.get(member).is_some_and(|member| !member.leaving);
             let delivery = deliveries.and_then(|all| all.get(member));
-            if !stays || !world.manifests_shown || delivery.is_some_and(|it| it.leaving || it.placed) {
+            if !stays
+                || !world.manifests_shown
+                || delivery.is_some_and(|it| it.leaving.is_some() || it.placed)
+            {
                 self.waits.cancel(&subject);
                 continue;
             }

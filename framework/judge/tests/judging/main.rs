@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
-mod arbitrary_clocks;
 mod announced;
+mod arbitrary_clocks;
 mod autoscalers;
 mod cases;
 mod clocks;
