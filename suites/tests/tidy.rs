@@ -176,7 +176,7 @@ const PLAIN: &[&str] = &[
     "docs/simulator.md",
     "docs/targets.md",
     "docs/writing-scenarios.md",
-    "framework/src/report",
+    "framework/report/src",
     "suites/src",
     "suites/tests/cli",
 ];

@@ -47,10 +47,10 @@ const ALL: usize = 2 << 30;
 const ROUNDS: usize = 3;
 
 fn added() -> Result<String, Trouble> {
-    measured(|server, door| async move {
+    measured(|server, proxy| async move {
         let mut best = Duration::MAX;
         for _ in 0..ROUNDS {
-            let (direct, through) = (median_at(server).await?, median_at(door).await?);
+            let (direct, through) = (median_at(server).await?, median_at(proxy).await?);
             best = best.min(through.saturating_sub(direct));
         }
         Ok(in_ms(best))
@@ -58,10 +58,10 @@ fn added() -> Result<String, Trouble> {
 }
 
 fn passed() -> Result<String, Trouble> {
-    measured(|_, door| async move {
+    measured(|_, proxy| async move {
         let mut best = 0.0_f64;
         for _ in 0..ROUNDS {
-            best = best.max(rate(door).await?);
+            best = best.max(rate(proxy).await?);
         }
         Ok(format!("{:.2} GB/s", best / 1e9))
     })
@@ -110,8 +110,8 @@ where
                 tokio::spawn(serve(stream));
             }
         });
-        let door = TcpLinkProxy::open(Link::new(run.clock, run.seed.stream("link")), server).await?;
-        measure(server, door.address()).await
+        let proxy = TcpLinkProxy::open(Link::new(run.clock, run.seed.stream("link")), server).await?;
+        measure(server, proxy.address()).await
     });
     measured.flatten().map_err(|error| Trouble::Environment(miette!("cannot measure a link proxy: {error}")))
 }
@@ -164,7 +164,7 @@ async fn median_at(address: SocketAddr) -> io::Result<Duration> {
 /// How many bytes a second get there.
 async fn rate(address: SocketAddr) -> io::Result<f64> {
     let mut stream = TcpStream::connect(address).await?;
-    // What is measured is not how the machine paces whoever sends.
+    // The pacing of the sender is no part of the figure.
     disable_pacing(&stream);
     let chunk = vec![7; CHUNK];
     let start = now();

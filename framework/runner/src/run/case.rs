@@ -26,7 +26,7 @@ use capsize_judge::judge::Judgement;
 use capsize_judge::profile::{Feature, Profile, ProfileError, Zones};
 use capsize_report::{Failure, Status};
 
-/// What a run tests: an implementation and the profile with its promises.
+/// The subject of a run: an implementation and the profile with its promises.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     /// The promises of the implementation: features, timings and zones.
@@ -126,7 +126,7 @@ fn with_settings_of<'a>(case: &Case, profile: &'a Profile) -> Cow<'a, Profile> {
     profile
 }
 
-/// What a run returns.
+/// The result of a run.
 struct RunResult {
     judgement: Option<Judgement>,
     history: Option<Vec<u8>>,

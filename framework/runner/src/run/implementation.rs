@@ -1,4 +1,4 @@
-//! What a run needs from the implementation under test. The program that knows both provides it.
+//! The interface of the implementation under test. The program that knows both provides it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub trait Implementation: Send + Sync {
     /// The admission webhooks of the implementation, if it has any. Their random numbers come from `seed`.
     fn admission(&self, timings: &Timings, seed: Seed) -> Option<Admission>;
 
-    /// What must be known of the implementation before it is started.
+    /// The facts about the implementation that a run needs before the start.
     fn info(&self) -> ImplementationInfo {
         ImplementationInfo::default()
     }
@@ -34,7 +34,7 @@ pub trait Implementation: Send + Sync {
     ) -> LocalBoxFuture<'a, Result<Started, StartError>>;
 }
 
-/// What must be known of an implementation and of the fleet that it needs. By default, all of it runs in this process.
+/// The facts about an implementation and about the fleet that it needs. By default, all of it runs in this process.
 #[derive(Clone, Default)]
 pub struct ImplementationInfo {
     /// The implementation runs outside of this process, and needs a fleet with sockets.

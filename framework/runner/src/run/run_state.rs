@@ -11,7 +11,7 @@ use capsize_history::{Entry, Kind, Recall, Writer};
 use capsize_judge::judge::{Judge, Judgement};
 use capsize_judge::profile::Profile;
 
-/// What is known after an input was added.
+/// The result of an added input.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PushResult {
     /// There are too many entries at this instant.

@@ -6,7 +6,7 @@ use super::pod_counts::PodCounts;
 use super::steps::quiescence::{Unsettled, first_unsettled};
 use capsize_history::facts::{InstanceHealth, Workload, World};
 
-/// What an expectation is about. It is described when the expectation is not met.
+/// The subject of an expectation. It is described when the expectation is not met.
 pub(super) enum Subject {
     Workload(String),
     Member(String),

@@ -13,7 +13,7 @@ use crate::scenario::{Trigger, Window};
 use capsize_history::facts::World;
 use capsize_judge::text::span;
 
-/// What happens when. At one instant, ends come before beginnings.
+/// The order of the changes. At one instant, ends come before beginnings.
 type Agenda = BTreeSet<(Instant, Edge, usize)>;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
