@@ -8,6 +8,7 @@ use capsize_runner::scenario::Case;
 use miette::miette;
 
 use crate::exit::Trouble;
+use crate::output;
 
 /// For fleets, and for clusters with nodes.
 const TEXTS: [(&str, &str); 2] = [
@@ -41,7 +42,9 @@ pub fn run(target: Target<'_>, seed: Seed, judged: impl Fn(Report) -> bool) -> R
         let help = "a failure would go unnoticed: do not trust that the other cases pass";
         return Err(Trouble::Environment(miette!(help = help, "the canary passed, which it must not")));
     }
-    Ok(format!("canary: failed, as it must ({})\n", failures.join("; ")))
+    let mut page = output::page();
+    page.line(&format!("canary: failed, as it must ({})", failures.join("; ")));
+    Ok(page.finish())
 }
 
 #[cfg(test)]

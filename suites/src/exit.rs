@@ -41,16 +41,19 @@ impl Trouble {
     }
 }
 
+/// The beginning of an error.
+const ERROR: &str = "Error: ";
+
 /// Makes errors fit the width of stderr, without dividing ids, paths and flags.
 pub fn lay_out_errors() {
-    let columns = output::columns_of(io::stderr());
-    let set = miette::set_hook(Box::new(move |_| {
+    // The first line begins with this.
+    let columns = output::columns_of(io::stderr()).saturating_sub(ERROR.len());
+    // The hook is only refused where another one is there already.
+    let _ = miette::set_hook(Box::new(move |_| {
         let options = MietteHandlerOpts::new().width(columns).break_words(false);
         let options = options.word_separator(WordSeparator::AsciiSpace);
         Box::new(options.word_splitter(WordSplitter::NoHyphenation).build())
     }));
-    // It is only refused where another handler is there already.
-    drop(set);
 }
 
 /// The exit code of a command. An error is printed to stderr.
@@ -63,7 +66,7 @@ pub fn code(result: Result<Verdict, Trouble>) -> ExitCode {
         Err(Trouble::Environment(report)) => (report, 3),
         Err(Trouble::Interrupted(asked)) => (miette!("ended by {}", asked.name()), asked.exit_code()),
     };
-    output::warn(&format!("Error: {report:?}\n"));
+    output::warn(&format!("{ERROR}{report:?}\n"));
     ExitCode::from(code)
 }
 

@@ -1,6 +1,6 @@
 //! The process: from the flags to the end.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
@@ -59,7 +59,8 @@ pub fn exit_code(outcome: Result<(), Trouble>) -> ExitCode {
 /// Writes the log of the controllers to stderr.
 pub fn log_to_stderr() {
     // By default the logger panics when stderr is full.
-    tracing_subscriber::fmt().with_writer(io::stderr).log_internal_errors(false).init();
+    let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
+    log.log_internal_errors(false).init();
 }
 
 /// Runs the controllers until a signal asks to stop, or the lead is lost.
@@ -141,8 +142,11 @@ pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> 
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     let config = match kubeconfig {
         Some(path) => {
-            let kubeconfig = Kubeconfig::read_from(path).into_diagnostic();
-            let kubeconfig = kubeconfig.wrap_err_with(|| format!("{} cannot be read", path.display()))?;
+            let there = std::fs::metadata(path).into_diagnostic();
+            there.wrap_err_with(|| format!("{} cannot be read", path.display()))?;
+            // The message of the reader may quote the file, in which there are keys.
+            let kubeconfig = Kubeconfig::read_from(path);
+            let kubeconfig = kubeconfig.map_err(|_| miette!("{} is not a kubeconfig", path.display()))?;
             config_of(kubeconfig, context).await
         }
         None if context.is_some() => Config::from_kubeconfig(&options).await.into_diagnostic(),

@@ -143,7 +143,7 @@ pub fn listing(rows: impl Iterator<Item = (String, String)>, columns: usize) -> 
 #[must_use]
 pub fn checked(report: &Report, columns: usize) -> String {
     let mut page = Page::new(columns);
-    for case in report.cases.iter() {
+    for case in &report.cases {
         if let Some(judgement) = &case.judgement {
             verdicts(&mut page, case, judgement);
             page.blank();

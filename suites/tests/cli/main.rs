@@ -113,7 +113,7 @@ fn what_is_not_there_is_reported_once() {
 }
 
 #[test]
-fn what_does_not_settle_exits_with_one_and_and_reports_what_it_waited_for() {
+fn what_does_not_settle_exits_with_one_and_reports_what_it_waited_for() {
     let folder = TempDir::new().unwrap();
     let scenario =
         "scenario: hopeless\nabout: replicas that never become ready\nfleet: {members: 2, startUp: never}

@@ -92,6 +92,18 @@ fn control_characters_of_an_input_do_not_reach_a_terminal_or_a_pipe() {
     std::fs::write(&history, format!("{header}\n")).unwrap();
     let output = capsize(&["check", history.to_str().unwrap()]).output().unwrap();
     let printed = [output.stdout, output.stderr].concat();
-    let control = printed.iter().find(|byte| (**byte < b' ' && **byte != b'\n') || **byte == 0x7f);
-    assert_eq!(control, None, "{}", text(&printed));
+    let is_control = |byte: &&u8| (**byte < b' ' && **byte != b'\n') || **byte == 0x7f;
+    assert_eq!(printed.iter().find(is_control), None, "{}", text(&printed));
+    let kubeconfig = folder.path().join("kubeconfig");
+    let clusters = "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]";
+    let contexts = "contexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c";
+    let users = "users: [{name: u, user: {token: hunter2}}]";
+    std::fs::write(&kubeconfig, format!("{clusters}\n{contexts}\n{users}\n")).unwrap();
+    let output = capsize(&["controllers", "--kubeconfig", kubeconfig.to_str().unwrap()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(output.stderr.iter().find(is_control), None, "{}", text(&output.stderr));
+    std::fs::write(&kubeconfig, "users: [[{user: {token: hunter2}}]]").unwrap();
+    let output = capsize(&["controllers", "--kubeconfig", kubeconfig.to_str().unwrap()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(!text(&output.stderr).contains("hunter2"), "{}", text(&output.stderr));
 }
