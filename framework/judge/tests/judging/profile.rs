@@ -16,11 +16,11 @@ fn mark(value: Value) -> Mark {
 #[test]
 fn a_mistake_in_a_profile_is_told_with_its_line_and_column() {
     let cases = [
-        (PROFILE.replace("  skew: 100ms", "  skew: soon"), "48:9"),
-        (PROFILE.replace("skew", "shew"), "48:3"),
+        (PROFILE.replace("  skew: 100ms", "  skew: soon"), "49:9"),
+        (PROFILE.replace("skew", "shew"), "49:3"),
         (PROFILE.replace("HealthProbes", "Telepathy"), "8:5"),
         (PROFILE.replace("start: external", "start: tomorrow"), "6:8"),
-        (PROFILE.replace("  latency: 1s\n", ""), "47:3"),
+        (PROFILE.replace("  latency: 1s\n", ""), "48:3"),
     ];
     for (text, place) in cases {
         let error = Profile::parse("mine.yaml", &text).unwrap_err().to_string();

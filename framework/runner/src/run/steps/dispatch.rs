@@ -1,17 +1,9 @@
-//! The steps of a scenario, and which function performs each of them.
-
-pub(in crate::run) mod actions;
-pub(in crate::run) mod expectations;
-pub(in crate::run) mod member_faults;
-pub(in crate::run) mod nodes;
-pub(in crate::run) mod objects;
-pub(in crate::run) mod placement;
-pub(in crate::run) mod quiescence;
+//! Selects the function that performs a step of a scenario.
 
 use capsize_clusters::NodeFault;
 
-use self::objects::FIELD_MANAGER;
-use super::driver::{Driver, StepError};
+use super::super::driver::{Driver, StepError};
+use super::objects::FIELD_MANAGER;
 use crate::nemesis::Fault;
 use crate::scenario::Step;
 
