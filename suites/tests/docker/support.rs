@@ -16,7 +16,11 @@ pub(crate) fn away() -> Option<String> {
 }
 
 pub(crate) fn build_image() {
-    let built = Command::new(env!("CARGO_BIN_EXE_capsize")).args(["images", "build"]).output().unwrap();
+    let built = Command::new(env!("CARGO_BIN_EXE_capsize"))
+        .env("COLUMNS", "1000")
+        .args(["images", "build"])
+        .output()
+        .unwrap();
     assert!(built.status.success(), "{built:?}");
 }
 

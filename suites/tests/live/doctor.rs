@@ -15,6 +15,7 @@ fn doctor(folder: &Path, docker: &str, arguments: &[&str]) -> Output {
 
 fn capsize(folder: &Path, docker: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+    command.env("COLUMNS", "1000");
     command.env("CAPSIZE_STATE", folder.join("state")).env("DOCKER_HOST", docker);
     command.args(arguments).output().unwrap()
 }

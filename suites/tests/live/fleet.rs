@@ -22,6 +22,7 @@ pub(crate) struct Up {
 impl Up {
     pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+        command.env("COLUMNS", "1000");
         let mut process = command.arg("up").args(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(process.stdout.take().unwrap());
         let mut told = String::new();

@@ -27,6 +27,7 @@ fn a_run_that_a_signal_ends_reports_each_case_that_had_ended_and_exits_by_the_si
         let folder = TempDir::new().unwrap();
         write_cases(&folder);
         let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+        command.env("COLUMNS", "1000");
         command.args(["run", "cases", "--target", "capsize-controllers", "--jobs", "1", "--report", "out"]);
         // The program of the target is part of this one.
         command.current_dir(folder.path()).env("PATH", "").env("CAPSIZE_STATE", folder.path().join("state"));

@@ -15,6 +15,7 @@ const TOKENS: [&str; 4] = ["cb77964f5bd9", "3f6478b2779d", "b9483b0d01de", "hunt
 
 fn record(kubeconfig: &Path, folder: &TempDir) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+    command.env("COLUMNS", "1000");
     command.arg("record").arg("--kubeconfig").arg(kubeconfig).arg("--out").arg(folder.path().join("h.jsonl"));
     command.output().unwrap()
 }
@@ -24,6 +25,7 @@ fn run(kubeconfig: &Path, folder: &TempDir, context: &str) -> Output {
     write_target(&path("target.yaml"));
     fs::write(path("case.yaml"), format!("scenario: moves\nabout: A try.\n{MOVES}")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+    command.env("COLUMNS", "1000");
     command.env("CAPSIZE_STATE", path("state")).args(["run", "--provider", "kubeconfig", "--kubeconfig"]);
     command.arg(kubeconfig).arg("--target").arg(path("target.yaml")).arg(path("case.yaml"));
     command.args(["--allow", &format!("{context}=0a1b"), "--allow", "member1=0a1b"]).output().unwrap()

@@ -118,6 +118,7 @@ async fn run(folder: &Path, case: &str, allow: [String; 2]) -> Output {
     write_target(&path("target.yaml"));
     fs::write(path("case.yaml"), format!("scenario: paths\nabout: A try.\n{case}")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+    command.env("COLUMNS", "1000");
     command.env("CAPSIZE_STATE", path("state")).args(["run", "--provider", "kubeconfig", "--max-down", "2"]);
     command.arg("--kubeconfig").arg(path("kubeconfig")).arg("--target").arg(path("target.yaml"));
     for allow in allow {
@@ -130,13 +131,14 @@ async fn run(folder: &Path, case: &str, allow: [String; 2]) -> Output {
 /// A workload that is placed on a member whose API server fails every third request, and is slow to list.
 const GATED: &str = "
 fleet: {members: 2}
-faults:
-  - {for: 4s, fault: {disturb: {cluster: m1, by: {fail: {with: ServiceUnavailable, every: 3}}}}}
-  - {for: 4s, fault: {disturb: {cluster: m2, by: {slow: {by: 100ms, verb: list}}}}}
 given:
+  - disturb: {cluster: m1, by: {fail: {with: ServiceUnavailable, every: 3}}}
+  - disturb: {cluster: m2, by: {slow: {by: 100ms, verb: list}}}
   - workload: {name: web, replicas: 2, policy: {scheduling: Duplicated}}
 then:
-  - wait: 5s
+  - wait: 4s
+  - heal: m1
+  - heal: m2
   - settled: web
 ";
 

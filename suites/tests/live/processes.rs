@@ -30,6 +30,7 @@ fn run(folder: &Path, profile: &str) -> Output {
     let about = "A member is refused, and its workload goes to another.";
     fs::write(&case, format!("scenario: moves\nabout: {about}\n{MOVES}")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+    command.env("COLUMNS", "1000");
     command.arg("run").arg(&case).arg("--target").arg(&profile_file).output().unwrap()
 }
 

@@ -84,7 +84,12 @@ fn what_is_in_the_way_is_told_once() {
         (&["--controllers", "all"], 2, "invalid value 'all'"),
     ];
     for (arguments, code, says) in cases {
-        let output = Command::new(env!("CARGO_BIN_EXE_capsize")).arg("up").args(arguments).output().unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_capsize"))
+            .env("COLUMNS", "1000")
+            .arg("up")
+            .args(arguments)
+            .output()
+            .unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
         assert!(told.replace("\n  │ ", " ").contains(says), "{arguments:?}: {told}");
