@@ -95,7 +95,7 @@ fn what_is_not_there_is_reported_once() {
     fs::write(folder.path().join("file"), "").unwrap();
     let cases: [(&[&str], i32, &str); 12] = [
         (&["run", "missing.yaml"], 2, "missing.yaml: No such file"),
-        (&["run", "empty"], 2, "empty: no scenario in this directory"),
+        (&["run", "empty"], 2, "empty: neither this directory nor its subdirectories contain"),
         (&["run", "--filter", "no-such-case"], 2, "no case has `no-such-case` in its name"),
         (&["run", "--target", "nobody"], 2, "there is no target `nobody`"),
         (&["run", "--target", "karmada-1.18"], 2, "cannot start the target karmada-1.18"),
