@@ -35,7 +35,7 @@ async fn reconcile(context: Arc<Context>, cluster: Arc<Cluster>) -> Result<Actio
     match &created {
         Ok(false) => {}
         Ok(true) => {
-            publish(&context, &cluster, &Happening::NamespaceCreated(&namespace, &cluster.name_any()))
+            publish(&context, &cluster, &Happening::NamespaceCreated(&namespace, &cluster.name_any()));
         }
         Err(error) => publish(&context, &cluster, &Happening::NamespaceNotCreated(&error.to_string())),
     }

@@ -59,6 +59,6 @@ fn cases_that_are_skipped_are_counted_by_what_the_target_lacks() {
     let output = capsize(folder.path(), &["run", "--target", "reference-nodes", "--filter", "told"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let printed = text(&output.stdout);
-    let reason = "  skipped   2: the target lacks fleets: its members are nodes\n";
+    let reason = "  skipped   2: the target lacks fleets, because its members are nodes\n";
     assert!(printed.contains(reason), "{printed}");
 }
