@@ -208,7 +208,7 @@ fn changes(
     if was.is_some_and(|was| told(was) != told(now)) {
         news.push(News::DeliveryTold { workload: workload.clone(), member: member.clone() });
     }
-    if (seen.leaving || seen.gone) && !was.is_some_and(|was| was.leaving.is_some()) {
+    if (seen.leaving || seen.gone) && was.is_none_or(|was| was.leaving.is_none()) {
         news.push(News::Recalled { workload, member });
     }
     news
