@@ -69,7 +69,7 @@ async fn clean_up_by(folder: &Path, docker: &str, clock: Clock) -> io::Result<Cl
                 sweep.run(clock).await?;
             }
             Err(error) => {
-                report.failed.extend(left.into_iter().map(|(_, resource)| (resource, error.to_string())))
+                report.failed.extend(left.into_iter().map(|(_, resource)| (resource, error.to_string())));
             }
         }
     }

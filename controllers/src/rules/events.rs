@@ -298,6 +298,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one table has a row for each event")]
     fn events_have_the_reasons_and_messages_of_the_real_controllers() {
         let binding = Named { kind: "ResourceBinding", namespace: "default", name: "web-deployment" };
         let work = Named { kind: "Work", namespace: "karmada-es-m1", name: "web-1" };

@@ -58,10 +58,10 @@ impl Guarantee for FollowWorkload {
             News::Template(key)
             | News::Delivered { workload: key, .. }
             | News::Recalled { workload: key, .. }
-            | News::DeliveryGone { workload: key, .. } => {
-                if key.kind() == "HorizontalPodAutoscaler" {
-                    self.look(key, fact, court);
-                }
+            | News::DeliveryGone { workload: key, .. }
+                if key.kind() == "HorizontalPodAutoscaler" =>
+            {
+                self.look(key, fact, court);
             }
             News::Assigned { workload: key, .. }
             | News::Required(key)

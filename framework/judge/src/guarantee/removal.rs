@@ -55,7 +55,7 @@ impl Guarantee for Abandoned {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::Recalled { workload, member } | News::DeliveryTold { workload, member } => {
-                self.look(workload, member, fact, court)
+                self.look(workload, member, fact, court);
             }
             News::DeliveryGone { workload, member } => {
                 if let Some(left) = self.waits.met(&Subject::on(workload, member), fact) {
