@@ -91,7 +91,7 @@ impl Up {
     fn directions(&self, upright: &Upright, files: &Files) -> Page {
         let mut page = output::page();
         for server in &upright.servers {
-            page.wrapped(&format!("{:<16} ", server.name()), &server.url());
+            page.wrapped(&format!("{:<16} ", server.name()), server.url());
         }
         let fate = match files {
             Files::Kept(_) => "kept",

@@ -59,7 +59,7 @@ fn application_failover(rng: &mut Stream, draw: &mut Draw<'_>) -> Value {
     failover
 }
 
-/// A ConfigMap that the workload needs, and that is propagated with it.
+/// A `ConfigMap` that the workload needs, and that is propagated with it.
 fn dependency(name: &str) -> [Value; 2] {
     let needed = format!("{name}-needs");
     let object = json!({
