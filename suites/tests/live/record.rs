@@ -56,7 +56,8 @@ async fn what_a_fleet_does_is_recorded_and_conforms() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let up = Up::start(&["--members", "2", "--kubeconfigs", &path("")]);
     let (kubeconfig, history) = (path("all.yaml"), path("h.jsonl"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize")).env("COLUMNS", "1000");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+    command.env("COLUMNS", "1000");
     command.args(["record", "--kubeconfig", &kubeconfig, "--out", &history, "--target", "reference"]);
     let mut recorder = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(recorder.stdout.take().unwrap());
