@@ -2,6 +2,8 @@
 
 use capsize_history::facts::{Assignment, Fact, FaultInForce, News, SKEW};
 use capsize_judge::text::clock;
+use super::text::clock;
+use capsize_history::FaultKind;
 
 /// `08:42.0 task m1 begins`.
 pub(super) fn moment(fact: &Fact) -> String {
@@ -23,15 +25,15 @@ pub(super) fn source(fact: &Fact) -> String {
 }
 
 pub(super) fn phrase(news: &News) -> String {
-    let hit = |fault: &str, member: &Option<String>| match member {
+    let hit = |fault: &FaultKind, member: &Option<String>| match member {
         Some(member) => format!("{fault} {member}"),
-        None => fault.to_owned(),
+        None => fault.to_string(),
     };
     match news {
         News::FaultBegan { fault, member } => format!("{} begins", hit(fault, member)),
         News::FaultEnded { fault, member } => format!("{} ends", hit(fault, member)),
-        News::ClockWrong { member } => format!("{} begins", hit(SKEW, member)),
-        News::ClockRight { member } => format!("{} ends", hit(SKEW, member)),
+        News::ClockWrong { member, .. } => format!("{} begins", hit(&FaultKind::Skew, member)),
+        News::ClockRight { member, .. } => format!("{} ends", hit(&FaultKind::Skew, member)),
         News::Step(mark) => match mark.get("step").and_then(|step| step.as_str()) {
             Some(step) => format!("step {step}"),
             None => "a mark".to_owned(),

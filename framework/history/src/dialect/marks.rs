@@ -5,30 +5,38 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::facts::{FaultInForce, News, SKEW, World, is_loss};
-use crate::format::{CONTROL_PLANE, FOREVER, Mark};
+use crate::format::{CONTROL_PLANE, FOREVER, FaultKind, Mark};
 
 /// The longest that a queue waits until it tries again what failed.
 pub(super) const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
+
+/// A history that begins so late was cut out of a longer one.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// A mark: a fault that begins or ends, or anything else. The member that it is about is called `cluster` or `node`.
 pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
     let text = |key: &str| mark.get(key).and_then(Value::as_str).map(str::to_owned);
     let member = text("cluster").or_else(|| text("node")).filter(|name| name != CONTROL_PLANE);
-    if let (Some(fault), Some(member)) = (text("fault"), &member)
-        && is_loss(&fault)
+    // Whoever reads a history refuses a kind that there is not.
+    let fault = mark.get("fault").and_then(Value::as_str).and_then(FaultKind::named);
+    if let (Some(fault), Some(member)) = (fault, &member)
+        && fault.loses_data()
     {
         world.lost.insert(member.clone(), world.now);
     }
     world.faults_are_marked |= mark.contains_key("fault") || mark.contains_key("scenario");
-    match (text("fault"), text("state").as_deref()) {
+    if mark.contains_key("history") && world.now > AT_ONCE {
+        world.unknown_past = Some(world.now);
+    }
+    match (fault, text("state").as_deref()) {
         (Some(fault), Some("begin")) => {
             let (since, direction) = (world.now, text("direction"));
             let late = seconds(mark).unwrap_or_default();
-            let begun = FaultInForce { fault: fault.clone(), member: member.clone(), direction, late, since };
+            let begun = FaultInForce { fault, member: member.clone(), direction, late, since };
             if begun.is_of_a_clock() {
                 set_clock(world, mark, member.is_none());
                 world.faults.push(begun);
-                return News::ClockWrong { member };
+                return News::ClockWrong { member, by: seconds(mark).unwrap_or(FOREVER) };
             }
             if begun.hinders() && !world.is_hindered(world.now) {
                 world.blind_since = world.now;
@@ -49,9 +57,16 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
                     let waits = lasted.max(over.late);
                     world.hindered = world.hindered.max(world.now.saturating_add(waits));
                 }
+            } else {
+                world.unknown_past = Some(world.now);
             }
-            match fault.as_str() {
-                SKEW => News::ClockRight { member },
+            match fault {
+                FaultKind::Skew => {
+                    if member.is_none() {
+                        world.clock_right = Some(world.now);
+                    }
+                    News::ClockRight { member, by: seconds(mark).unwrap_or(FOREVER) }
+                }
                 _ => News::FaultEnded { fault, member },
             }
         }
@@ -71,6 +86,7 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
 fn set_clock(world: &mut World, mark: &Mark, control_plane: bool) {
     world.stamps_are_off |= !mark.contains_key("node");
     if control_plane {
+        world.clock_right = None;
         world.clock_set = world.clock_set.saturating_add(seconds(mark).unwrap_or(FOREVER));
     }
 }
@@ -94,6 +110,7 @@ fn by_hand(world: &mut World, step: Option<&str>, member: Option<String>, object
         }
         Some("apply" | "delete") => {
             world.acted = now;
+            world.access_touched |= object.starts_with("Secret ");
             for (name, member) in &mut world.members {
                 if object.starts_with("Cluster ") && object.split([' ', '/']).any(|word| word == name) {
                     member.untainted_by_hand = Some(now);

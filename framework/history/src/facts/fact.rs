@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::names::Names;
 use super::{Assignment, EvictionTask, Health, Taint, Width, WorkloadKey};
-use crate::format::Mark;
+use crate::format::{FaultKind, Mark};
 
 /// Something that changed, and who says so.
 #[derive(Clone, Debug)]
@@ -72,15 +72,15 @@ impl fmt::Display for ObjectVersion {
 pub enum News {
     /// A fault began: its kind, and the member that it hits, if it hits one.
     FaultBegan {
-        /// `refuse`, `partition`, `controller-down` and the like.
-        fault: String,
+        /// Its kind.
+        fault: FaultKind,
         /// The member hit.
         member: Option<String>,
     },
     /// A fault ended.
     FaultEnded {
         /// The same as when it began.
-        fault: String,
+        fault: FaultKind,
         /// The same as when it began.
         member: Option<String>,
     },
@@ -88,11 +88,15 @@ pub enum News {
     ClockWrong {
         /// Whose.
         member: Option<String>,
+        /// By how much, either way.
+        by: Duration,
     },
     /// A clock was set right.
     ClockRight {
         /// The same as when it was set wrong.
         member: Option<String>,
+        /// The same as when it was set wrong.
+        by: Duration,
     },
     /// Any other mark: a step of the scenario.
     Step(Mark),
@@ -323,8 +327,8 @@ impl News {
         match self {
             Self::FaultBegan { member, .. }
             | Self::FaultEnded { member, .. }
-            | Self::ClockWrong { member }
-            | Self::ClockRight { member } => member.as_deref(),
+            | Self::ClockWrong { member, .. }
+            | Self::ClockRight { member, .. } => member.as_deref(),
             Self::Health { member, .. }
             | Self::TaintAdded { member, .. }
             | Self::TaintRemoved { member, .. }

@@ -26,4 +26,4 @@ pub use wishes::{HeldBack, Override, OverridePolicy, Policy};
 pub use workload::{
     Assignment, Delivery, EvictionTask, Instance, InstanceHealth, Running, Workload, WorkloadKey, sum,
 };
-pub use world::{FaultInForce, SKEW, World, fails_requests, is_loss};
+pub use world::{FaultInForce, World};

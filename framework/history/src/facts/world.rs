@@ -10,6 +10,7 @@ use super::{
     WorkloadKey, Zone,
 };
 use crate::format::digest::Table;
+use crate::format::FaultKind;
 
 /// Everything known now.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +44,11 @@ pub struct World {
     pub stamps_are_off: bool,
     /// How exactly each cluster is observed.
     pub observers: Observers,
+    /// When the history began, or the latest fault ended that was there before it, where something was under way before: nobody
+    /// knows what.
+    pub unknown_past: Option<Duration>,
+    /// Since when no clock of the control plane is wrong any more, where one was.
+    pub clock_right: Option<Duration>,
     /// Whether faults are marked in the history: it was made by a scenario, or one was marked already.
     pub faults_are_marked: bool,
     /// What users want members tainted for, by name.
@@ -63,6 +69,8 @@ pub struct World {
     pub reopened: BTreeMap<String, Duration>,
     /// Whether the recorder watches the events about the ends of evictions.
     pub eviction_events: bool,
+    /// Whether a person did something that is marked to what members are reached by.
+    pub access_touched: bool,
     /// When a person last did something that is marked, other than to a taint.
     pub acted: Duration,
     /// Kinds of which the members' own APIs have shown a copy; of others the history may not tell.
@@ -82,8 +90,8 @@ pub struct World {
 /// A fault that has not ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultInForce {
-    /// `refuse`, `partition`, `controller-down` and the like.
-    pub fault: String,
+    /// Its kind.
+    pub fault: FaultKind,
     /// The member hit, if it hits one.
     pub member: Option<String>,
     /// `toMember` or `fromMember` where it hits only what goes that way.
@@ -94,42 +102,17 @@ pub struct FaultInForce {
     pub since: Duration,
 }
 
-/// Faults of the control plane under which controllers go on, with what fails tried again at ever longer intervals. Those
-/// that are killed begin anew.
-const HINDERING: [&str; 8] = ["fail", "conflict", "slow", "lag", "cut", "repeat", "stale", "rival"];
-
-/// Faults of members that cost them what they hold: they come back with what they held once, or with nothing.
-const LOSSES: [&str; 2] = ["restore", "wipe"];
-
-/// Whether faults called `fault` cost members what they hold.
-#[must_use]
-pub fn is_loss(fault: &str) -> bool {
-    LOSSES.contains(&fault)
-}
-
-/// What histories call a clock that is wrong.
-pub const SKEW: &str = "skew";
-
-/// Faults of the control plane under which requests fail that would not otherwise.
-const FAILING: [&str; 2] = ["fail", "conflict"];
-
-/// Whether requests fail under faults called `fault`, of the control plane.
-#[must_use]
-pub fn fails_requests(fault: &str) -> bool {
-    FAILING.contains(&fault)
-}
-
 impl FaultInForce {
     /// Whether it is a clock that is wrong: of that nobody is away, and nobody hindered.
     #[must_use]
     pub fn is_of_a_clock(&self) -> bool {
-        self.fault == SKEW
+        self.fault == FaultKind::Skew
     }
 
     /// Whether it is one of the control plane under which controllers go on.
     #[must_use]
     pub fn hinders(&self) -> bool {
-        self.member.is_none() && HINDERING.contains(&&*self.fault)
+        self.member.is_none() && self.fault.hinders_controllers()
     }
 }
 
@@ -161,8 +144,19 @@ impl World {
     /// Whether `member` has lost what it held at `now`, or had not long before: no longer than `recent`.
     #[must_use]
     pub fn has_lost(&self, member: &str, now: Duration, recent: Duration) -> bool {
-        let loses = |fault: &FaultInForce| fault.member.as_deref() == Some(member) && is_loss(&fault.fault);
+        let loses =
+            |fault: &FaultInForce| fault.member.as_deref() == Some(member) && fault.fault.loses_data();
         self.lost.get(member).is_some_and(|lost| now <= *lost + recent) || self.faults.iter().any(loses)
+    }
+
+    /// Whether something is there that may have been stamped while a clock of the control plane was wrong.
+    #[must_use]
+    pub fn is_stamped_wrongly(&self) -> bool {
+        let Some(right) = self.clock_right else { return true };
+        let tainted = |member: &Member| member.evicting_taints().any(|taint| taint.seen <= right);
+        let evicted = |workload: &Workload| workload.evictions.iter().any(|task| task.seen <= right);
+        self.members.values().any(|member| tainted(member) || member.health.is_none())
+            || self.workloads.values().any(evicted)
     }
 
     /// The workloads that are assigned to `member`.

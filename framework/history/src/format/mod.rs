@@ -6,6 +6,8 @@ mod cursor;
 pub mod digest;
 mod entry;
 mod error;
+mod fault;
+mod mark;
 mod object;
 mod observer;
 mod read;
@@ -16,6 +18,8 @@ mod write;
 
 pub use entry::{CONTROL_PLANE, Entry, EventType, Kind, Mark};
 pub use error::HistoryError;
+pub use fault::{FaultKind, ProbeFailure};
+pub(crate) use mark::misspelt;
 pub use object::{Field, Object};
 pub use observer::Observer;
 pub use read::{FOREVER, LONGEST, Reader, VERSION, read};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::recall::Recall;
-use super::{Entry, EventType, Field, HistoryError, Kind, Mark, Object, Observer};
+use super::{Entry, EventType, Field, HistoryError, Kind, Mark, Object, Observer, mark};
 
 /// The version that is read and written.
 pub const VERSION: &str = "v1";
@@ -174,6 +174,7 @@ impl<R: BufRead> Reader<R> {
             self.error(1, format!("`at` is {at}"), help)
         })?;
         if let Some(mark) = line.mark {
+            mark::check(&mark).map_err(|(what, help)| self.error(1, what, help))?;
             let help = r#"how exactly a cluster is observed: {"observer":{"on":"m1","latency":0.1,"clockOffset":0.02}}"#;
             Observer::of(&mark).map_err(|what| self.error(1, what, help))?;
             return Ok(Entry::mark(at, mark));

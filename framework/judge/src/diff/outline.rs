@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::profile::{Profile, Timings};
 use capsize_history::dialect::Dialect;
 use capsize_history::facts::{Fact, Health, News, SKEW, Taint, WorkloadKey};
-use capsize_history::{Entry, Kind, Mark};
+use capsize_history::{Entry, FaultKind, Kind, Mark};
 
 /// What things happen to: a member, or a workload in it; with neither, all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -276,8 +276,8 @@ fn disturbance(news: &News) -> Option<(Option<String>, String)> {
     match news {
         News::FaultBegan { fault, member } => Some((member.clone(), format!("{fault} begins"))),
         News::FaultEnded { fault, member } => Some((member.clone(), format!("{fault} ends"))),
-        News::ClockWrong { member } => Some((member.clone(), format!("{SKEW} begins"))),
-        News::ClockRight { member } => Some((member.clone(), format!("{SKEW} ends"))),
+        News::ClockWrong { member, .. } => Some((member.clone(), format!("{} begins", FaultKind::Skew))),
+        News::ClockRight { member, .. } => Some((member.clone(), format!("{} ends", FaultKind::Skew))),
         News::Step(mark) => step(mark),
         _ => None,
     }

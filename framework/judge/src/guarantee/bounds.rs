@@ -10,6 +10,7 @@ use super::transition;
 use crate::profile::Timings;
 use capsize_history::FOREVER;
 use capsize_history::facts::FaultInForce;
+pub(super) use capsize_history::ProbeFailure as Failing;
 
 /// What cutting a time stamp to whole seconds takes off at most.
 pub(super) const STAMP: Duration = Duration::from_secs(1);
@@ -17,30 +18,9 @@ pub(super) const STAMP: Duration = Duration::from_secs(1);
 pub(super) const NOT_READY: &str = "from the beginning of the fault, by its kind; never before failureThreshold. Where probes are \
      refused for a while of a silence, statusUpdateFrequency + silentProbe + failureThreshold + latency after the first that fails";
 
-/// How the probes of a member fail, by the kind of fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Failing {
-    /// At once, or nearly so.
-    Refused,
-    /// After a timeout.
-    Silent,
-}
-
 /// How probes fail under `fault`; `None` where they may as well succeed.
 pub(super) fn failing(fault: &FaultInForce) -> Option<Failing> {
-    failing_by(&fault.fault)
-}
-
-/// How probes fail under faults of the kind called `fault`.
-pub(super) fn failing_by(fault: &str) -> Option<Failing> {
-    match fault {
-        "refuse" | "reset" | "power-off" | "restore" | "wipe" => Some(Failing::Refused),
-        // An address where no machine is any more answers nothing either, and who is told to come back later may ask until
-        // its time is over. What is asked to end answers until it has ended.
-        "fail-all" | "partition" | "black-hole" | "silent" | "pause" | "disconnect" | "stop" | "crash"
-        | "api-server" => Some(Failing::Silent),
-        _ => None,
-    }
+    fault.fault.hits_probes()
 }
 
 /// The longest that a probe takes that fails like this; `None` where nothing ends it.
@@ -74,6 +54,20 @@ pub(super) fn repeated(length: Duration, times: u32) -> Duration {
 /// The value of a formula that names nothing that a target may lack.
 fn limited(formula: &Formula, timings: &Timings) -> Duration {
     formula.of(timings).expect("only a silent probe may have no limit")
+}
+
+/// The longest that something goes on that was under way when a history began: a whole failover, tried again after the longest wait.
+pub(super) fn longest_under_way(timings: &Timings) -> Duration {
+    let toleration = timings.not_ready_toleration_seconds.max(timings.unreachable_toleration_seconds);
+    let probe = timings.silent_probe.unwrap_or_default();
+    timings.failure_threshold
+        + timings.success_threshold
+        + timings.monitor_grace_period
+        + timings.failover_eviction_timeout
+        + toleration
+        + timings.graceful_eviction_timeout
+        + probe * 2
+        + LONGEST_BACK_OFF
 }
 
 pub(super) const SILENCE: &str = "only after a fault that cuts its agent off, from its beginning; of nodes, also from when some is ready again where none was";
@@ -259,6 +253,21 @@ pub(super) const TOLD: &str = "at most latency after the change";
 /// From a change to what is told of it, at most.
 pub(super) fn told(timings: &Timings) -> Duration {
     timings.latency
+}
+
+pub(super) const REPORTED: &str = "at most 2 x latency after the change, as it takes two writes; after an outage of the member, as long as \
+     those who wait for it take to look again";
+
+/// From a change in a member to what is reported of it, at most.
+pub(super) fn reported(timings: &Timings) -> Duration {
+    timings.latency * 2
+}
+
+pub(super) const OUTLIVED: &str = "at most 2 x latency after its template is gone";
+
+/// From the end of a template to the end of its record, at most: the garbage collector takes one write for it.
+pub(super) fn outlived(timings: &Timings) -> Duration {
+    timings.latency * 2
 }
 
 pub(super) const NEEDED: &str = "at most latency after the change; for a member that was removed and made anew, \

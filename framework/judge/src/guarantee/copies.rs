@@ -1,5 +1,6 @@
 //! What the members hold of what was written for them: DELIVERY and RECOVERY.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use super::bounds::{self, Failing};
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
 use capsize_history::digest::Table;
-use capsize_history::facts::{Fact, Health, News, Workload, WorkloadKey, World, is_loss};
+use capsize_history::facts::{Content, Delivery, Fact, Health, News, Running, Workload, WorkloadKey, World, is_loss};
+use capsize_history::FaultKind;
 
 static APPLIED: Rule = Rule {
     id: "DELIVERY-04",
@@ -104,16 +106,33 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
         None if is_closed(key.namespace(), member, world) => return None,
         None => format!("{member} has no copy of it"),
         Some(running) if !running.managed => format!("what {member} has is its own"),
-        Some(running) if running.replicas != delivery.replicas && !retained => {
+        Some(running)
+            if running.replicas != delivery.replicas && !retained && !is_hidden(delivery, running) =>
+        {
             format!("{member} has it with {} replicas", running.replicas)
         }
-        Some(running) => format!("{member} has it with {}", delivery.asks.difference(&running.asks)?.0),
+        Some(running) => {
+            format!("{member} has it with {}", copied(&delivery.asks).difference(&running.asks)?.0)
+        }
     };
     let because = match delivery.replicas {
         0 => format!("{key} is written for {member}"),
         replicas => format!("{key} is written for {member} with {replicas} replicas"),
     };
     Some(Reason { because, missing })
+}
+
+/// What a copy must have of what its manifest asks for: of kinds that are not Kubernetes' own the member may add what is not said.
+fn copied(asks: &Content) -> Cow<'_, Content> {
+    match asks.custom {
+        None => Cow::Borrowed(asks),
+        Some(_) => Cow::Owned(Content { custom: None, ..asks.clone() }),
+    }
+}
+
+/// Whether the history leaves out what one of the two asks for.
+fn is_hidden(delivery: &Delivery, running: &Running) -> bool {
+    delivery.asks.hidden || running.asks.hidden
 }
 
 /// Whether `member` is deleting the namespace of this name.
@@ -162,7 +181,7 @@ impl Guarantee for Reached {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
-            News::FaultEnded { fault, member: Some(member) } => self.asked(fault, member, fact, court),
+            News::FaultEnded { fault, member: Some(member) } => self.asked(*fault, member, fact, court),
             News::Delivered { workload, member, .. }
             | News::Rewritten { workload, member }
             | News::Recalled { workload, member }
@@ -183,7 +202,7 @@ impl Guarantee for Reached {
                 self.look(workload, member, Duration::ZERO, fact, court);
             }
             News::FaultBegan { member: Some(member), fault } => {
-                self.lost.extend(is_loss(fault).then(|| member.clone()));
+                self.lost.extend(fault.loses_data().then(|| member.clone()));
                 self.hit.entry(member.clone()).or_insert(fact.at);
                 self.set_aside(member);
             }
@@ -233,10 +252,9 @@ impl Reached {
     }
 
     /// Who asked the member something while a fault kept the answer back waits for it first, and does nothing else for the copy.
-    fn asked(&mut self, fault: &str, member: &str, fact: &Fact, court: &Court<'_>) {
+    fn asked(&mut self, fault: FaultKind, member: &str, fact: &Fact, court: &Court<'_>) {
         let asked = self.asked.swap_remove(member).unwrap_or_default();
-        let Some(since) =
-            self.hit.get(member).filter(|_| bounds::failing_by(fault) != Some(Failing::Refused))
+        let Some(since) = self.hit.get(member).filter(|_| fault.hits_probes() != Some(Failing::Refused))
         else {
             return;
         };

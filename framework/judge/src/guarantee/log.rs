@@ -36,8 +36,8 @@ impl Log {
         let recent = match &fact.news {
             News::FaultBegan { member: Some(member), .. }
             | News::FaultEnded { member: Some(member), .. }
-            | News::ClockWrong { member: Some(member) }
-            | News::ClockRight { member: Some(member) }
+            | News::ClockWrong { member: Some(member), .. }
+            | News::ClockRight { member: Some(member), .. }
             | News::Health { member, first: false, .. }
             | News::TaintAdded { member, first: false, .. }
             | News::TaintRemoved { member, .. }

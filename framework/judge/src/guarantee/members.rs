@@ -12,6 +12,7 @@ use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};
 use capsize_history::digest::Table;
 use capsize_history::facts::{Fact, Health, News};
+use capsize_history::FaultKind;
 
 static PROBED: Rule = Rule {
     id: "HEALTH-03",
@@ -125,7 +126,7 @@ impl Guarantee for Recovered {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
-            News::FaultEnded { member: Some(member), fault } => self.ended(member, fault, fact, court),
+            News::FaultEnded { member: Some(member), fault } => self.ended(member, *fault, fact, court),
             News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
             News::Health { member, was: Some(Health::NotReady), now: Some(Health::Ready), .. } => {
                 self.otherwise.remove(member);
@@ -176,9 +177,9 @@ impl Recovered {
         !how.is_empty()
     }
 
-    fn ended(&mut self, member: &str, fault: &str, fact: &Fact, court: &Court<'_>) {
+    fn ended(&mut self, member: &str, fault: FaultKind, fact: &Fact, court: &Court<'_>) {
         let Some(known) = court.member(member).filter(|known| !known.pulls) else { return };
-        if bounds::failing_by(fault).is_some() && !self.turn(member, fact, court) {
+        if fault.hits_probes().is_some() && !self.turn(member, fact, court) {
             let fails = self.failing.swap_remove(member).unwrap_or_default();
             let before = fails.before.filter(|_| fails.may_be_unmet(fact.at, court.timings()));
             let slowness = self.failed.get(member).copied().unwrap_or(Failing::Silent);
@@ -258,7 +259,9 @@ impl Guarantee for Silent {
             News::Health { was, now: Some(Health::Ready), .. } if not_ready(*was) => court.book.held(),
             News::MemberTold { member, was } => {
                 let now = court.member(member).and_then(|member| member.health);
-                if not_ready(*was) && not_ready(now) {
+                // The version that reports the outage changes nothing else either; a list after a gap may show two changes in one.
+                let turns = *was == Some(Health::Ready) && court.disorder() <= court.timings().latency;
+                if (not_ready(*was) || turns) && not_ready(now) {
                     let because = format!("{member} is not Ready");
                     let seen = "something else is told of it than before".to_owned();
                     court.violated(Charge::by(fact, Subject::member(member), Bound::Never, because, seen));

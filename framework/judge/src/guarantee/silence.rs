@@ -1,6 +1,6 @@
 //! A member that pulls falls silent when its agent is cut off: HEALTH.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::away::in_force;
@@ -11,6 +11,7 @@ use super::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::facts::{Fact, FaultInForce, Health, News};
+use capsize_history::FaultKind;
 
 /// T2: a member is Unknown in time once its agent is cut off, and not otherwise; where connections are lost by chance, its
 /// renewals may be among them or not.
@@ -21,8 +22,8 @@ use capsize_history::facts::{Fact, FaultInForce, Health, News};
 pub(super) struct Silence {
     /// The members whose agent need not be heard of, or needed not until that time.
     cut: BTreeMap<String, Option<Duration>>,
-    /// Those whose clock was set: while it is behind what they said before, what they say is nothing new.
-    turned_back: BTreeSet<String>,
+    /// Until when the clock of a member may be behind what it reported before it was set: what it reports until then is nothing new.
+    turned_back: BTreeMap<String, Duration>,
     /// Of nodes, whether any that counts is ready.
     nobody: Cut,
     waits: Waits,
@@ -54,10 +55,12 @@ impl Guarantee for Silence {
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
             News::FaultEnded { member: Some(member), .. } => self.ended(member, fact, court),
-            News::ClockWrong { member: Some(member) } | News::ClockRight { member: Some(member) } => {
-                self.turned_back.insert(member.clone());
+            News::ClockWrong { member: Some(member), by } | News::ClockRight { member: Some(member), by } => {
+                let until = fact.at + *by;
+                let latest = self.turned_back.entry(member.clone()).or_default();
+                *latest = until.max(*latest);
             }
-            News::FaultEnded { member: None, fault } if fault == "kill" => self.begun_anew(court),
+            News::FaultEnded { member: None, fault: FaultKind::Kill } => self.begun_anew(court),
             News::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 self.unknown(member, fact, court);
             }
@@ -91,7 +94,7 @@ impl Guarantee for Silence {
 /// errors, its renewals do.
 pub(super) fn is_cut(member: &str, court: &Court<'_>) -> bool {
     let cuts = |fault: &FaultInForce| {
-        let one_way = is_one_way(fault) || fault.fault == "fail-all";
+        let one_way = is_one_way(fault) || fault.fault == FaultKind::FailAll;
         bounds::failing(fault).is_some() && !one_way
     };
     in_force(member, court).any(cuts)
@@ -108,7 +111,7 @@ fn is_one_way(fault: &FaultInForce) -> bool {
 
 /// Whether what the agent says arrives by chance, if at all.
 pub(super) fn is_lossy(member: &str, court: &Court<'_>) -> bool {
-    is_cut(member, court) || in_force(member, court).any(|fault| fault.fault == "lose")
+    is_cut(member, court) || in_force(member, court).any(|fault| fault.fault == FaultKind::Lose)
 }
 
 /// Whether nothing new was heard of `member` for the grace period, as far as the history tells.
@@ -180,7 +183,16 @@ impl Silence {
         if self.cut.contains_key(member) {
             return court.book.held_by(left.unwrap_or_default());
         }
-        if self.turned_back.contains(member) && is_silent(member, fact, court) {
+        let behind = self.turned_back.get(member).is_some_and(|until| {
+            // It is Unknown as late after the last that was new as any silence makes it.
+            fact.at <= *until + bounds::silence(court.timings())
+        });
+        if behind && is_silent(member, fact, court) {
+            return;
+        }
+        // A node of which nothing was heard since the history began was silent before.
+        let known = court.member(member);
+        if court.world.heartbeats_shown && known.is_some_and(|known| known.sign_of_life.is_none()) {
             return;
         }
         if !court.world.faults_are_marked || court.controllers_are_hindered(fact.at) {

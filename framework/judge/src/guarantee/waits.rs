@@ -146,7 +146,7 @@ impl Waits {
         if let News::FaultEnded { fault, member: None } = &fact.news {
             self.hindered = fact.at.max(court.world.hindered) + court.timings().takeover;
             let retried =
-                if fails_requests(fault) { fact.at + bounds::LONGEST_BACK_OFF } else { Duration::ZERO };
+                if fault.fails_requests() { fact.at + bounds::LONGEST_BACK_OFF } else { Duration::ZERO };
             for wait in self.waits.values_mut() {
                 wait.until = wait.until.max(self.hindered.max(retried) + wait.allowed);
             }
@@ -168,6 +168,13 @@ impl Waits {
             let Wait { since, width, until, because, missing, .. } = wait;
             let (bound, witness, cause) = (Bound::NotAfter(until), court.record(&subject), Some(width));
             let width = court.exactness(&subject);
+            if !court.world.faults_are_marked {
+                // Whoever should have done it may have been down.
+                let because = format!("{because}; the history marks no faults");
+                let doubt = Doubt { subject, bound, because, at: now, width: Width::UNKNOWN };
+                court.book.undecided(doubt);
+                continue;
+            }
             let since = Some(since);
             court.violated(Charge {
                 subject,

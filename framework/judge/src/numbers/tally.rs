@@ -10,9 +10,6 @@ use capsize_history::facts::{
     Fact, Health, News, Scheduling, TaintEffect, Workload, WorkloadKey, World, sum,
 };
 
-/// The fault that only makes a member slow is no outage.
-const SLOW: &str = "delay";
-
 /// So many outages are told one by one; more are only in the sheet.
 const TOLD: usize = 100;
 
@@ -52,10 +49,10 @@ impl Tally {
     /// Takes the next fact. `world` is the state after it.
     pub fn observe(&mut self, fact: &Fact, world: &World) {
         match &fact.news {
-            News::FaultBegan { fault, member: Some(member) } if fault != SLOW => {
-                self.began(fault, member, fact.at, world);
+            News::FaultBegan { fault, member: Some(member) } if !fault.only_slows() => {
+                self.began(fault.name(), member, fact.at, world);
             }
-            News::FaultEnded { fault, member: Some(member) } if fault != SLOW => {
+            News::FaultEnded { fault, member: Some(member) } if !fault.only_slows() => {
                 self.ended(member, fact.at, world);
             }
             News::Health { member, now, .. } if *now != Some(Health::Ready) => {

@@ -10,7 +10,8 @@ use thiserror::Error;
 use super::{Program, Timings, Zones};
 use crate::YamlError;
 use capsize_history::dialect::Speaks;
-use capsize_history::{LONGEST, Mark};
+use capsize_history::{LONGEST, Mark, misspelt};
+use capsize_runner::scenario::ScenarioError;
 
 /// Something that not every implementation does; a guarantee that needs it is skipped where it is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -194,6 +195,16 @@ pub enum ProfileError {
         /// What there is.
         known: String,
     },
+    /// The header of a history gives a timing that there is not.
+    #[error("`seconds.{name}` of the header is no timing: did you mean `{meant}`? There are {known}")]
+    Timing {
+        /// As the header says.
+        name: String,
+        /// What it is likely to stand for.
+        meant: &'static str,
+        /// What there is.
+        known: String,
+    },
     /// The header of a history has a field that is not what it should be.
     #[error("`{field}` of the header is {found}: it should be {wanted}")]
     Header {
@@ -204,6 +215,26 @@ pub enum ProfileError {
         /// What should be.
         wanted: &'static str,
     },
+}
+
+impl ProfileError {
+    /// What is wrong with a timing that there is not; `None` where it looks like no other: recorders may give some of their own.
+    fn timing(name: &str) -> Option<Self> {
+        let known: Vec<&'static str> =
+            Timings::NAMES.into_iter().chain(Timings::ALSO).chain(Zones::FLAGS).collect();
+        let meant = misspelt(name, &known)?;
+        Some(Self::Timing { name: name.to_owned(), meant, known: known.join(", ") })
+    }
+}
+
+/// What recorders tell of what they recorded, and no guarantee asks for.
+const PASSED_OVER: [&str; 4] =
+    ["healthCheckPeriod", "leaseDurationSeconds", "statusSyncInterval", "tolerationSeconds"];
+
+/// Whether the header of a history may give a timing of this name, though nothing follows from it: the flags that are about zones
+/// count where there are zones.
+fn is_passed_over(name: &str) -> bool {
+    PASSED_OVER.contains(&name) || Zones::FLAGS.contains(&name)
 }
 
 impl Profile {
@@ -241,8 +272,8 @@ impl Profile {
                     wrong(&format!("seconds.{name}"), value, "a number of seconds, zero or more")
                 })?;
                 let of_zones = self.zones.as_mut().is_some_and(|zones| zones.set(name, value));
-                if !of_zones {
-                    self.timings.set(name, seconds);
+                if !of_zones && !self.timings.set(name, seconds) && !is_passed_over(name) {
+                    ProfileError::timing(name).map_or(Ok(()), Err)?;
                 }
             }
         }
@@ -295,13 +326,16 @@ impl Profiles {
     }
 
     /// The profile for the implementation and release that `header`, the first mark of a history, names: the one
-    /// that holds from the latest release not after it.
+    /// that holds from the latest release not after it; or the one that it names as its target.
     ///
     /// # Errors
     /// [`ProfileError::Unnamed`] and [`ProfileError::NoneFor`].
     pub fn of(&self, header: &Mark) -> Result<&Profile, ProfileError> {
         let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
         let (implementation, version) = (text("implementation"), text("version"));
+        if let Ok(named) = self.named(text("target")) {
+            return Ok(named);
+        }
         if implementation.is_empty() {
             return Err(ProfileError::Unnamed { known: self.names() });
         }

@@ -26,6 +26,15 @@ impl Timings {
         "skew",
     ];
 
+    /// Other names of some of them, by which the flags of Kubernetes' own controllers are known.
+    pub const ALSO: [&str; 5] = [
+        "leaseRenewInterval",
+        "nodeMonitorPeriod",
+        "nodeMonitorGracePeriod",
+        "nodeStartupGracePeriod",
+        "podEvictionTimeout",
+    ];
+
     /// Each timing that there is, in seconds, as the header of a history has them.
     #[must_use]
     pub fn seconds(&self) -> Map<String, Value> {

@@ -76,6 +76,19 @@ fn a_header_sets_times_and_switches() {
 }
 
 #[test]
+fn a_misspelt_timing_of_a_header_is_refused_with_what_was_meant() {
+    for (name, meant) in [
+        ("failureTreshold", "failureThreshold"),
+        ("graceful_eviction_timeout", "gracefulEvictionTimeout"),
+        ("nodeMonitorperiod", "nodeMonitorPeriod"),
+    ] {
+        let header = json!({"seconds": {name: 1}});
+        let error = of("karmada", "1.13").overlaid(&mark(header)).unwrap_err().to_string();
+        assert!(error.contains(&format!("did you mean `{meant}`?")), "{error}");
+    }
+}
+
+#[test]
 fn a_header_with_a_setting_of_another_type_is_refused() {
     let cases = [
         (json!({"seconds": 3}), "`seconds` of the header is 3: it should be an object of numbers"),

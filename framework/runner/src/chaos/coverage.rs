@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use capsize_history::facts::{Fact, News, SKEW, Scheduling, Taint, TaintEffect, Workload, World};
+use capsize_history::FaultKind;
 
 /// How often each fault struck in each situation.
 #[derive(Clone, Debug, Default)]
@@ -106,8 +107,8 @@ impl Coverage {
 /// The fault that begins with this fact, and how many entries it has in the list of faults in force.
 fn strike(news: &News) -> Option<(&str, usize)> {
     match news {
-        News::FaultBegan { fault, .. } => Some((fault, 1)),
-        News::ClockWrong { .. } => Some((SKEW, 1)),
+        News::FaultBegan { fault, .. } => Some((fault.name(), 1)),
+        News::ClockWrong { .. } => Some((FaultKind::Skew.name(), 1)),
         News::Step(mark) => {
             let step = mark.get("step").and_then(Value::as_str);
             step.filter(|step| DISTURBING.contains(step)).map(|step| (step, 0))
@@ -216,8 +217,8 @@ mod tests {
         workload.assignment.insert("m1".into(), 1);
         world.workloads.insert(WorkloadKey::default(), workload);
         let mut strike = |world: &mut World| {
-            world.faults.push(FaultInForce { fault: "silence".into(), ..FaultInForce::default() });
-            coverage.observe(&fact(1, News::FaultBegan { fault: "silence".into(), member: None }), world);
+            world.faults.push(FaultInForce { fault: FaultKind::Silent, ..FaultInForce::default() });
+            coverage.observe(&fact(1, News::FaultBegan { fault: FaultKind::Silent, member: None }), world);
         };
         strike(&mut world);
         strike(&mut world);
@@ -225,7 +226,7 @@ mod tests {
         let evicted = vec![EvictionTask::default()];
         world.workloads.values_mut().for_each(|workload| workload.evictions = evicted.clone());
         coverage.observe(&fact(1, News::MemberChanged("m1".into())), &world);
-        coverage.observe(&fact(1, News::FaultBegan { fault: "silence".into(), member: None }), &world);
+        coverage.observe(&fact(1, News::FaultBegan { fault: FaultKind::Silent, member: None }), &world);
         let counted: Vec<_> = coverage.cells().map(|(cell, times)| (cell.phase, times)).collect();
         assert_eq!(counted, [(Phase::Calm, 1), (Phase::Outage, 2), (Phase::Evicting, 1)]);
     }

@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 use super::{FaultGuard, fault_mark};
-use capsize_history::Mark;
+use capsize_history::{FaultKind, Mark};
 use capsize_history::facts::SKEW;
 
 /// Sets `clock` wrong until the guard is dropped. It is the clock of `member`, or of the control plane if `member` is
@@ -17,7 +17,7 @@ pub fn set_off(
     record: impl Fn(Mark) + Send + 'static,
 ) -> FaultGuard {
     let mark = |state: &str| {
-        let mut mark = fault_mark(SKEW, member.map(|member| ("cluster", member)), state);
+        let mut mark = fault_mark(FaultKind::Skew, member.map(|member| ("cluster", member)), state);
         mark.insert("seconds".into(), json!(by.as_secs_f64()));
         mark
     };

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::fault_mark;
 use super::trouble::describe;
-use capsize_history::Mark;
+use capsize_history::{FaultKind, Mark};
 
 /// A fault between the control plane and a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,23 +83,23 @@ enum Blow {
 impl Fault {
     /// The name of the kind in histories.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> FaultKind {
         match self {
-            Self::Refuse => "refuse",
-            Self::Partition { .. } => "partition",
-            Self::Delay { .. } => "delay",
-            Self::Jitter { .. } => "jitter",
-            Self::Bandwidth { .. } => "bandwidth",
-            Self::Cut => "cut",
-            Self::Lose { .. } => "lose",
-            Self::RefuseNew => "refuse-new",
-            Self::DropNew => "drop-new",
-            Self::HalfOpen => "half-open",
-            // A member that answers no request has a kind of its own.
-            Self::Fail { every: 1, .. } => "fail-all",
-            Self::Fail { .. } => "fail",
-            Self::Slow { .. } => "slow",
-            Self::CutWatches { .. } => "cut-watches",
+            Self::Refuse => FaultKind::Refuse,
+            Self::Partition { .. } => FaultKind::Partition,
+            Self::Delay { .. } => FaultKind::Delay,
+            Self::Jitter { .. } => FaultKind::Jitter,
+            Self::Bandwidth { .. } => FaultKind::Bandwidth,
+            Self::Cut => FaultKind::Cut,
+            Self::Lose { .. } => FaultKind::Lose,
+            Self::RefuseNew => FaultKind::RefuseNew,
+            Self::DropNew => FaultKind::DropNew,
+            Self::HalfOpen => FaultKind::HalfOpen,
+            // A member of which nothing can be had is another matter.
+            Self::Fail { every: 1, .. } => FaultKind::FailAll,
+            Self::Fail { .. } => FaultKind::Fail,
+            Self::Slow { .. } => FaultKind::Slow,
+            Self::CutWatches { .. } => FaultKind::CutWatches,
         }
     }
 

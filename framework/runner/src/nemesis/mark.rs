@@ -3,20 +3,36 @@
 use capsize_clusters::Breakdown;
 use serde_json::{Map, Value, json};
 
-use capsize_history::Mark;
+use capsize_history::{FaultKind, Mark};
 
 /// The mark of a fault in this `state`. `victim` contains the field for the victim (`cluster`, `node`) and its name, if
 /// there is one.
 #[must_use]
-pub fn fault_mark(kind: &str, victim: Option<(&str, &str)>, state: &str) -> Mark {
-    let said = [Some(("fault", kind)), victim, Some(("state", state))];
+pub fn fault_mark(kind: FaultKind, victim: Option<(&str, &str)>, state: &str) -> Mark {
+    let said = [Some(("fault", kind.name())), victim, Some(("state", state))];
     Map::from_iter(said.into_iter().flatten().map(|(key, value)| (key.to_owned(), Value::from(value))))
+}
+
+/// The kind of fault of a breakdown.
+fn kind_of(how: Breakdown) -> FaultKind {
+    match how {
+        Breakdown::Pause => FaultKind::Pause,
+        Breakdown::Disconnect => FaultKind::Disconnect,
+        Breakdown::Stop => FaultKind::Stop,
+        Breakdown::Crash => FaultKind::Crash,
+        Breakdown::ApiServer => FaultKind::ApiServer,
+        Breakdown::Kubelet => FaultKind::Kubelet,
+        Breakdown::Etcd => FaultKind::Etcd,
+        Breakdown::Vanish(_) => FaultKind::BlackHole,
+        Breakdown::LosePackets(_) => FaultKind::LosePackets,
+        Breakdown::LatePackets(_) => FaultKind::LatePackets,
+    }
 }
 
 /// The mark of a broken machine of `member` in this `state`.
 #[must_use]
 pub fn breakdown_mark(how: Breakdown, member: &str, state: &str) -> Mark {
-    let mut mark = fault_mark(how.name(), Some(("cluster", member)), state);
+    let mut mark = fault_mark(kind_of(how), Some(("cluster", member)), state);
     let said = match how {
         Breakdown::Vanish(direction) => Some(("direction", json!(direction))),
         Breakdown::LosePackets(percent) => Some(("percent", json!(percent))),

@@ -4,13 +4,13 @@ use capsize_clusters::{Kubelet, NodeFault};
 use serde_json::json;
 
 use super::{FaultGuard, fault_mark};
-use capsize_history::Mark;
+use capsize_history::{FaultKind, Mark};
 
 /// Begins `fault` on a node. It ends when the guard is dropped. `record` receives a mark of this `kind` now, and
 /// another one at the end.
 pub fn break_node(
     (node, kubelet): (&str, &Kubelet),
-    (kind, fault): (&str, NodeFault),
+    (kind, fault): (FaultKind, NodeFault),
     record: impl Fn(Mark) + Send + 'static,
 ) -> FaultGuard {
     let mark = |state: &str| {

@@ -4,13 +4,13 @@ use capsize_clusters::{ApiFaults, ServerFault};
 use serde_json::{Value, json};
 
 use super::{FaultGuard, fault_mark};
-use capsize_history::Mark;
+use capsize_history::{FaultKind, Mark};
 
 /// Begins `fault` for the clients behind `gate`. It ends when the guard is dropped. `record` receives a mark of this
 /// `kind` now, and another one at the end.
 pub fn trouble(
     api_faults: &ApiFaults,
-    kind: &str,
+    kind: FaultKind,
     fault: ServerFault,
     record: impl Fn(Mark) + Send + 'static,
 ) -> FaultGuard {
@@ -19,7 +19,7 @@ pub fn trouble(
     FaultGuard::new(api_faults.apply(fault), mark("end"), record)
 }
 
-fn mark(kind: &str, fault: ServerFault, state: &str) -> Mark {
+fn mark(kind: FaultKind, fault: ServerFault, state: &str) -> Mark {
     let mut mark = fault_mark(kind, None, state);
     describe(&mut mark, fault);
     mark

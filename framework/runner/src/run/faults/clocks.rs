@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use crate::nemesis::{FaultGuard, set_off};
 use crate::run::driver::{Driver, StepError};
 use crate::scenario::{ClockOwner, ClockSkew, Length};
-use capsize_history::facts::SKEW;
+use capsize_history::FaultKind;
 
 impl Driver<'_> {
     /// Sets clocks wrong. Returns `None` if no member matches the selector now.
@@ -21,7 +21,7 @@ impl Driver<'_> {
             Some(ClockOwner::Members(cluster)) => &cluster.value,
             Some(ClockOwner::Nodes(node)) => {
                 let Some(nodes) = self.victims_now(&node.value) else { return Ok(None) };
-                let guards = nodes.iter().map(|node| self.break_node(node, SKEW, &NodeFault::Skew(by)));
+                let guards = nodes.iter().map(|node| self.break_node(node, FaultKind::Skew, &NodeFault::Skew(by)));
                 return guards.collect::<Result<_, StepError>>().map(Some);
             }
             _ => {

@@ -1,5 +1,6 @@
 //! Faults of the control plane: failing API requests, controllers that crash at a write, two leaders.
 
+use capsize_history::FaultKind;
 use capsize_clusters::{ApiFaultGuard, ServerFault};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
@@ -15,14 +16,14 @@ impl Driver<'_> {
         &mut self,
         fault: &Disturbance,
     ) -> Result<Option<FaultGuard>, StepError> {
-        let strikes = match fault {
-            Disturbance::Fail(it) => ServerFault::Fail { status: it.with, every: it.every.value },
-            Disturbance::Conflict(it) => ServerFault::Conflict { every: it.every.value },
-            Disturbance::Slow(it) => ServerFault::Slow { by: self.length(&it.by)?, verb: it.verb },
-            Disturbance::Lag(it) => ServerFault::Lag(self.length(&it.by)?),
-            Disturbance::Cut(it) => ServerFault::Cut { every: it.every.value },
-            Disturbance::Repeat(it) => ServerFault::Repeat { every: it.every.value },
-            Disturbance::Stale(_) => ServerFault::Stale { revision: self.revision().await? },
+        let (kind, strikes) = match fault {
+            Disturbance::Fail(it) => (FaultKind::Fail, ServerFault::Fail { status: it.with, every: it.every.value }),
+            Disturbance::Conflict(it) => (FaultKind::Conflict, ServerFault::Conflict { every: it.every.value }),
+            Disturbance::Slow(it) => (FaultKind::Slow, ServerFault::Slow { by: self.length(&it.by)?, verb: it.verb }),
+            Disturbance::Lag(it) => (FaultKind::Lag, ServerFault::Lag(self.length(&it.by)?)),
+            Disturbance::Cut(it) => (FaultKind::Cut, ServerFault::Cut { every: it.every.value }),
+            Disturbance::Repeat(it) => (FaultKind::Repeat, ServerFault::Repeat { every: it.every.value }),
+            Disturbance::Stale(_) => (FaultKind::Stale, ServerFault::Stale { revision: self.revision().await? }),
             _ => return Ok(None),
         };
         self.is_inside(fault)?;
@@ -31,7 +32,7 @@ impl Driver<'_> {
             self.leftovers_allowed.extend(self.scenario.members());
         }
         let log = self.log.clone();
-        let begun = trouble(self.fleet.api_faults(), fault.kind(), strikes, move |mark| log.mark(mark));
+        let begun = trouble(self.fleet.api_faults(), kind, strikes, move |mark| log.mark(mark));
         Ok(Some(begun))
     }
 
@@ -64,7 +65,7 @@ impl Driver<'_> {
         self.is_inside(fault)?;
         let started = self.controllers.start_rival().await;
         if started.map_err(|error| StepError::Broken(error.to_string()))? {
-            self.log.mark(fault_mark("rival", None, "begin"));
+            self.log.mark(fault_mark(FaultKind::Rival, None, "begin"));
             self.leftovers_allowed.extend(self.scenario.members());
         }
         Ok(())
@@ -72,7 +73,7 @@ impl Driver<'_> {
 
     pub(in crate::run) fn end_rival(&mut self) {
         if self.controllers.end_rival() {
-            self.log.mark(fault_mark("rival", None, "end"));
+            self.log.mark(fault_mark(FaultKind::Rival, None, "end"));
         }
     }
 

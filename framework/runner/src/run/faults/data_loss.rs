@@ -1,5 +1,6 @@
 //! Faults that cost members their data: a restore from an older backup, or a new start with nothing.
 
+use capsize_history::FaultKind;
 use capsize_clusters::{Backup, Member};
 
 use crate::nemesis::{FaultGuard, shut_off};
@@ -35,7 +36,7 @@ impl Driver<'_> {
                 .map(ActiveDataLoss::Backups);
         }
         let guards = members.iter().map(|name| {
-            let guard = self.shut_off(name, fault.kind())?;
+            let guard = self.shut_off(name, FaultKind::Wipe)?;
             self.embedded(name)?.lose_all();
             Ok(guard)
         });
@@ -78,7 +79,7 @@ impl Driver<'_> {
             if self.powered_off.contains(&name) {
                 continue;
             }
-            off.push(self.shut_off(&name, "restore")?);
+            off.push(self.shut_off(&name, FaultKind::Restore)?);
             self.embedded(&name)?.restore(&backup);
             // A restored copy without a Work is never removed by the control plane.
             self.leftovers_allowed.insert(name);
@@ -86,7 +87,7 @@ impl Driver<'_> {
         Ok(off)
     }
 
-    fn shut_off(&self, name: &str, kind: &str) -> Result<FaultGuard, StepError> {
+    fn shut_off(&self, name: &str, kind: FaultKind) -> Result<FaultGuard, StepError> {
         let log = self.log.clone();
         Ok(shut_off(self.embedded(name)?, kind, move |mark| log.mark(mark)))
     }

@@ -1,5 +1,6 @@
 //! Begins and ends one fault of the step `faults`.
 
+use capsize_history::FaultKind;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -42,7 +43,7 @@ pub(super) type SharedChanges = BTreeMap<String, (usize, Undo)>;
 /// A fault of a member: of its connection, or of the node itself.
 enum MemberFault {
     Link(Fault),
-    Node(&'static str, NodeFault),
+    Node(FaultKind, NodeFault),
 }
 
 /// The name of the shared change that kills the controllers.
@@ -75,7 +76,7 @@ impl Driver<'_> {
             self.ask_permission(&members).await?;
             let guards = members.iter().map(|member| match &fault {
                 MemberFault::Link(fault) => self.break_link(member, *fault),
-                MemberFault::Node(kind, fault) => self.break_node(member, kind, fault),
+                MemberFault::Node(kind, fault) => self.break_node(member, *kind, fault),
             });
             return Ok(Some(InForce::Guards { _guards: guards.collect::<Result<_, StepError>>()? }));
         }
@@ -105,7 +106,7 @@ impl Driver<'_> {
         Ok(Some(match fault {
             Disturbance::Refuse(refuse) => (&refuse.cluster.value, MemberFault::Link(Fault::Refuse)),
             Disturbance::Partition(it) if self.cluster.is_some() => {
-                (&it.cluster.value, MemberFault::Node("partition", NodeFault::Silent))
+                (&it.cluster.value, MemberFault::Node(FaultKind::Partition, NodeFault::Silent))
             }
             Disturbance::Partition(it) => {
                 (&it.cluster.value, MemberFault::Link(Fault::Partition { direction: it.direction }))
@@ -116,7 +117,7 @@ impl Driver<'_> {
             Disturbance::Disturb(it) => {
                 (&it.cluster.value, MemberFault::Link(self.connection_fault(&it.by.value)?))
             }
-            Disturbance::Silence(it) => (&it.node.value, MemberFault::Node("silent", NodeFault::Silent)),
+            Disturbance::Silence(it) => (&it.node.value, MemberFault::Node(FaultKind::Silent, NodeFault::Silent)),
             Disturbance::Condition(it) => {
                 let (kind, fault) = fault_of_problem(it.is);
                 (&it.node.value, MemberFault::Node(kind, fault))

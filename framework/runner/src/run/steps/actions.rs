@@ -1,5 +1,6 @@
 //! The steps that change workloads, taints, members and controllers.
 
+use capsize_history::FaultKind;
 use capsize_clusters::StartUp;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
@@ -113,13 +114,13 @@ impl Driver<'_> {
     pub(in crate::run) fn kill(&mut self) {
         self.end_rival();
         if self.controllers.kill() {
-            self.log.mark(fault_mark("kill", None, "begin"));
+            self.log.mark(fault_mark(FaultKind::Kill, None, "begin"));
         }
     }
 
     pub(in crate::run) async fn start(&mut self) -> Result<(), StepError> {
         self.controllers.start().await.map_err(|error| StepError::Broken(error.to_string()))?;
-        self.log.mark(fault_mark("kill", None, "end"));
+        self.log.mark(fault_mark(FaultKind::Kill, None, "end"));
         Ok(())
     }
 

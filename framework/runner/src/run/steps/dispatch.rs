@@ -6,6 +6,7 @@ use super::super::driver::{Driver, StepError};
 use super::objects::FIELD_MANAGER;
 use crate::nemesis::Fault;
 use crate::scenario::Step;
+use capsize_history::FaultKind;
 
 impl Driver<'_> {
     /// Performs a step.
@@ -22,7 +23,7 @@ impl Driver<'_> {
             Step::Partition(partition) => {
                 let members = self.resolve_victims(&partition.cluster.value, partition.alias.as_ref())?;
                 if self.cluster.is_some() {
-                    return self.strike_nodes(&members, "partition", &NodeFault::Silent).await;
+                    return self.strike_nodes(&members, FaultKind::Partition, &NodeFault::Silent).await;
                 }
                 self.strike(&members, Fault::Partition { direction: partition.direction }).await
             }
@@ -71,7 +72,7 @@ impl Driver<'_> {
             Step::Pods(pods) => self.pods(pods).await,
             Step::Silence(silence) => {
                 let nodes = self.resolve_victims(&silence.node.value, silence.alias.as_ref())?;
-                self.strike_nodes(&nodes, "silent", &NodeFault::Silent).await
+                self.strike_nodes(&nodes, FaultKind::Silent, &NodeFault::Silent).await
             }
             Step::Condition(condition) => self.condition(condition).await,
             Step::Skew(skew) => self.skew(skew).await,

@@ -1,5 +1,6 @@
 //! The steps that break members and the connections to them, and the step `heal` that repairs them.
 
+use capsize_history::FaultKind;
 use capsize_clusters::{Machine, NodeFault};
 use serde_saphyr::Spanned;
 use tokio::task::JoinSet;
@@ -120,7 +121,7 @@ impl Driver<'_> {
         {
             Some(kubelet) => {
                 let kubelet = kubelet.clone();
-                let silent = ("silent", NodeFault::Silent);
+                let silent = (FaultKind::Silent, NodeFault::Silent);
                 Box::new(move |log| {
                     break_node((&member, &kubelet), silent.clone(), move |mark| log.mark(mark))
                 })

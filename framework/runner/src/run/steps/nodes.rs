@@ -16,14 +16,15 @@ use crate::scenario::{
     Condition, Departure, Instance, NodeProblem, Placed, PodOwner, Pods, Settled, Skew, Stay, Step,
     TaintedNodes,
 };
-use capsize_history::facts::{SKEW, Taint, World};
+use capsize_history::FaultKind;
+use capsize_history::facts::{Taint, World};
 use capsize_judge::text::span;
 
 /// The fault behind a node condition, with its name in histories.
-pub(in crate::run) fn fault_of_problem(problem: NodeProblem) -> (&'static str, NodeFault) {
-    let pressure = |condition: &str| ("pressure", NodeFault::Pressure(condition.into()));
+pub(in crate::run) fn fault_of_problem(problem: NodeProblem) -> (FaultKind, NodeFault) {
+    let pressure = |condition: &str| (FaultKind::Pressure, NodeFault::Pressure(condition.into()));
     match problem {
-        NodeProblem::NotReady => ("not-ready", NodeFault::NotReady),
+        NodeProblem::NotReady => (FaultKind::NotReady, NodeFault::NotReady),
         NodeProblem::MemoryPressure => pressure("MemoryPressure"),
         NodeProblem::DiskPressure => pressure("DiskPressure"),
         NodeProblem::PidPressure => pressure("PIDPressure"),
@@ -64,7 +65,7 @@ impl Driver<'_> {
     pub(in crate::run) async fn strike_nodes(
         &mut self,
         nodes: &[String],
-        kind: &'static str,
+        kind: FaultKind,
         fault: &NodeFault,
     ) -> Result<(), StepError> {
         self.wait_for_random_phase().await;
@@ -79,7 +80,7 @@ impl Driver<'_> {
     pub(in crate::run) fn break_node(
         &self,
         node: &str,
-        kind: &str,
+        kind: FaultKind,
         fault: &NodeFault,
     ) -> Result<FaultGuard, StepError> {
         let kubelet = self.cluster()?.kubelet(node);
@@ -97,7 +98,7 @@ impl Driver<'_> {
     pub(in crate::run) async fn skew(&mut self, step: &Skew) -> Result<(), StepError> {
         let nodes = self.resolve_victims(&step.node.value, step.alias.as_ref())?;
         let by = self.clock_offset(step.ahead.as_ref(), step.behind.as_ref())?;
-        self.strike_nodes(&nodes, SKEW, &NodeFault::Skew(by)).await
+        self.strike_nodes(&nodes, FaultKind::Skew, &NodeFault::Skew(by)).await
     }
 
     pub(in crate::run) async fn expect_on_nodes(&self, step: &Step) -> Result<(), StepError> {
