@@ -47,14 +47,17 @@ impl Check {
     /// When one of them, or the target, cannot be read: then nothing is reported of the others. When nothing was tested.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let target = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
-        let judged = |path: &PathBuf| Ok::<_, CheckError>(case(path, check(path, target.as_ref())?));
-        let report = Report {
-            command: "check".to_owned(),
-            about: Vec::new(),
-            target: self.target.clone().unwrap_or_default(),
-            cases: self.histories.iter().map(judged).collect::<Result<_, _>>().map_err(Trouble::input)?,
-            wall: None,
+        let own = self.target.as_deref().is_some_and(targets::is_file);
+        let mut about = Vec::new();
+        let mut judged = |path: &PathBuf| {
+            let (judgement, notes) = check_by(path, target.as_ref(), own)?;
+            about.extend(notes);
+            Ok::<_, CheckError>(case(path, judgement))
         };
+        let cases =
+            self.histories.iter().map(&mut judged).collect::<Result<_, _>>().map_err(Trouble::input)?;
+        let target = self.target.clone().unwrap_or_default();
+        let report = Report { command: "check".to_owned(), about, target, cases, wall: None };
         let text = match self.format {
             Format::Text => capsize_report::checked(&report, output::columns()),
             Format::Json => capsize_report::json(&report) + "\n",
@@ -87,28 +90,63 @@ pub enum CheckError {
 /// # Errors
 /// When it cannot be read, or no profile is known for it.
 pub fn check(path: &Path, target: Option<&Profile>) -> Result<Judgement, CheckError> {
+    check_by(path, target, false).map(|(judgement, _)| judgement)
+}
+
+/// The same; where the target is the user's `own`, its timings count, and the notes say which of the header do not.
+fn check_by(
+    path: &Path,
+    target: Option<&Profile>,
+    own: bool,
+) -> Result<(Judgement, Option<String>), CheckError> {
     if path == Path::new("-") {
-        return judged(Path::new("stdin"), Reader::new("stdin", io::stdin().lock()), target);
+        return judged(Path::new("stdin"), Reader::new("stdin", io::stdin().lock()), target, own);
     }
-    judged(path, capsize_history::read(path)?, target)
+    judged(path, capsize_history::read(path)?, target, own)
 }
 
 fn judged<R: BufRead>(
     path: &Path,
     mut entries: Reader<R>,
     target: Option<&Profile>,
-) -> Result<Judgement, CheckError> {
-    let mut judge = None;
+    own: bool,
+) -> Result<(Judgement, Option<String>), CheckError> {
+    let (mut judge, mut note) = (None, None);
     for entry in entries.by_ref() {
         let entry = entry?;
         if let (None, Kind::Mark(header)) = (&judge, &entry.kind) {
-            judge = Some(Judge::new(profile(path, header, target)?));
+            let mut by = profile(path, header, target)?;
+            if let Some(target) = target.filter(|_| own) {
+                note = overruled(path, target, &by);
+                (by.timings, by.zones) = (target.timings.clone(), target.zones.clone());
+            }
+            judge = Some(Judge::new(by));
         }
         if let Some(judge) = &mut judge {
             judge.push(&entry);
         }
     }
-    Ok(judge.expect("the reader refuses a history without header").finish())
+    Ok((judge.expect("the reader refuses a history without header").finish(), note))
+}
+
+/// Says which timings of `target` count, and not those that the header of the history at `path` gives.
+fn overruled(path: &Path, target: &Profile, by_header: &Profile) -> Option<String> {
+    let seconds = |profile: &Profile| {
+        let flags = profile.zones.iter().flat_map(|zones| zones.flags()).collect::<Mark>();
+        profile.timings.seconds().into_iter().chain(flags).collect::<Mark>()
+    };
+    let (ours, theirs) = (seconds(target), seconds(by_header));
+    let differs = theirs.iter().filter(|(name, value)| ours.get(*name) != Some(*value));
+    let differs: Vec<String> = differs
+        .map(|(name, value)| {
+            let own = ours.get(name).map_or("none".to_owned(), ToString::to_string);
+            format!("{name} {own}, not {value}")
+        })
+        .collect();
+    let path = path.display();
+    (!differs.is_empty()).then(|| {
+        format!("the timings of the target count, not those in the header of {path}: {}", differs.join("; "))
+    })
 }
 
 /// The header of the history at `path`.

@@ -15,7 +15,7 @@ use capsize_manager::config_of;
 use capsize_real::{read_kubeconfig, server_url};
 use capsize_report::Page;
 use capsize_runner::objects::karmada as objects;
-use capsize_runner::record::{self, Pace, Record, RecordError, Recorded, Source, Tidings};
+use capsize_runner::record::{Pace, Record, RecordError, Recorded, Source, Tidings, self};
 use capsize_runner::scenario::Length;
 use clap::Args;
 use kube::api::ListParams;
@@ -141,7 +141,11 @@ impl RecordCommand {
 
     fn summed_up(&self, recorded: Recorded) -> Page {
         let Recorded { events, span: lasted } = recorded;
-        let target = if self.target.is_some() { "" } else { " --target TARGET" };
+        let target = match self.target.as_deref() {
+            Some(shipped) if !targets::is_file(shipped) => String::new(),
+            Some(file) => format!(" --target {file}"),
+            None => " --target TARGET".to_owned(),
+        };
         let mut page = output::page();
         page.line(&format!(
             "recorded {events} events in {}. Next:",
@@ -261,22 +265,14 @@ async fn pace(clock: Clock, sources: &[Source], page: &mut Page) -> Result<Pace,
     Ok(Pace::at_speed(clock, speed, time.date.unwrap_or_else(|| clock.now())))
 }
 
-/// The part of the header that describes the implementation.
+/// The part of the header that describes the implementation, as the user names it. Nobody has observed its settings, so `check` uses
+/// those of the profile.
 fn header(profile: &Profile) -> Mark {
-    let mut header = Map::from_iter([
+    Map::from_iter([
         ("implementation".to_owned(), json!(profile.implementation)),
         ("version".to_owned(), json!(profile.version)),
-        ("seconds".to_owned(), json!(profile.timings.seconds())),
-    ]);
-    if profile.dialect == Speaks::Karmada {
-        for (name, feature) in [
-            ("automaticNoExecute", Feature::AutomaticNoExecute),
-            ("clusterTaintPolicies", Feature::ClusterTaintPolicies),
-        ] {
-            header.insert(name.to_owned(), json!(profile.has(feature)));
-        }
-    }
-    header
+        ("target".to_owned(), json!(profile.name)),
+    ])
 }
 
 /// Prints a message about the recording while it goes on.

@@ -34,12 +34,18 @@ pub fn shipped() -> Profiles {
     Profiles::new(SHIPPED.into_iter().map(parse).collect())
 }
 
+/// Whether `--target` names a file of the user's own, rather than a shipped profile.
+#[must_use]
+pub fn is_file(target: &str) -> bool {
+    Path::new(target).extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
 /// The profile that `--target` asks for: the name of a shipped one, or the path of a YAML file.
 ///
 /// # Errors
 /// When there is no such profile, or it is wrong.
 pub fn find(target: &str) -> Result<Profile, ProfileError> {
-    if Path::new(target).extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+    if is_file(target) {
         let text = std::fs::read_to_string(target).map_err(|error| ProfileError::Unreadable {
             file: target.to_owned(),
             reason: error.to_string(),

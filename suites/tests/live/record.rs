@@ -50,30 +50,83 @@ async fn place_a_workload(kubeconfig: &Path) {
     }
 }
 
+/// `capsize record`, at work.
+struct Recorder {
+    process: std::process::Child,
+    stdout: BufReader<std::process::ChildStdout>,
+    /// What it said so far.
+    said: String,
+}
+
+impl Recorder {
+    /// Records by the kubeconfig into `history` until it is stopped; it has listed all that there is.
+    fn start(kubeconfig: &str, history: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+        command.env("COLUMNS", "1000");
+        command.args(["record", "--kubeconfig", kubeconfig, "--out", history, "--target", "reference"]);
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(process.stdout.take().unwrap());
+        let mut said = String::new();
+        while !said.ends_with("Ctrl-C ends the recording\n") {
+            assert_ne!(stdout.read_line(&mut said).unwrap(), 0, "it ended: {said}");
+        }
+        Self { process, stdout, said }
+    }
+
+    /// Ends the recording; what it said in all.
+    fn stop(mut self) -> String {
+        let pid = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        self.stdout.read_to_string(&mut self.said).unwrap();
+        assert_eq!(self.process.wait().unwrap().code(), Some(0), "{}", self.said);
+        self.said
+    }
+}
+
+#[tokio::test]
+async fn a_fleet_at_a_speed_of_its_own_is_recorded_by_its_clock_and_conforms() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let up = Up::start(&["--members", "2", "--speed", "60", "--kubeconfigs", &path("")]);
+    let (kubeconfig, history) = (path("all.yaml"), path("h.jsonl"));
+    let recorder = Recorder::start(&kubeconfig, &history);
+    place_a_workload(Path::new(&kubeconfig)).await;
+    let said = recorder.stop();
+    up.stop("-TERM");
+    assert!(said.contains("60 times the speed"), "{said}");
+
+    // A minute of the fleet passes in a second: what stamps and the times of the entries say agrees.
+    let text = fs::read_to_string(&history).unwrap();
+    let entries: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ready = |entry: &&Value| entry["on"] == "member1" && entry["object"]["status"]["readyReplicas"] == 2;
+    let made = |entry: &&Value| entry["on"] == "member1" && entry["object"]["metadata"]["name"] == "web";
+    let [made, ready] =
+        [entries.iter().find(made), entries.iter().find(ready)].map(|it| it.unwrap()["at"].as_f64().unwrap());
+    assert!(ready - made >= 1.0, "a copy needs some seconds to become ready, and took {made} to {ready}");
+    let offset =
+        |entry: &&Value| entry["mark"]["observer"]["clockOffset"].as_f64().is_some_and(|off| off > 30.0);
+    assert_eq!(entries.iter().find(offset), None, "the clock of the recording is not that of the fleet");
+    let checked = capsize(&["check", &history]);
+    assert_eq!(checked.status.code(), Some(0), "{}", String::from_utf8_lossy(&checked.stdout));
+}
+
 #[tokio::test]
 async fn what_a_fleet_does_is_recorded_and_conforms() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let up = Up::start(&["--members", "2", "--kubeconfigs", &path("")]);
     let (kubeconfig, history) = (path("all.yaml"), path("h.jsonl"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-    command.env("COLUMNS", "1000");
-    command.args(["record", "--kubeconfig", &kubeconfig, "--out", &history, "--target", "reference"]);
-    let mut recorder = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut stdout = BufReader::new(recorder.stdout.take().unwrap());
-    let mut said = String::new();
-    while !said.ends_with("Ctrl-C ends the recording\n") {
-        assert_ne!(stdout.read_line(&mut said).unwrap(), 0, "it ended: {said}");
-    }
-    assert!(said.contains("recording control-plane, member1, member2 into"), "{said}");
+    let recorder = Recorder::start(&kubeconfig, &history);
+    assert!(recorder.said.contains("recording control-plane, member1, member2 into"), "{}", recorder.said);
     place_a_workload(Path::new(&kubeconfig)).await;
-    assert!(Command::new("kill").args(["-INT", &recorder.id().to_string()]).status().unwrap().success());
-    stdout.read_to_string(&mut said).unwrap();
-    assert_eq!(recorder.wait().unwrap().code(), Some(0), "{said}");
+    let said = recorder.stop();
     assert!(said.contains(&format!("capsize check {history}")), "{said}");
     up.stop("-TERM");
 
     let text = fs::read_to_string(&history).unwrap();
+    let header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(header["mark"]["target"], "reference");
+    assert!(header["mark"].get("seconds").is_none(), "nobody has observed the timings: {header}");
     assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg=="));
     assert!(text.contains(r#""password":"redacted""#));
     for on in ["control-plane", "member1", "member2"] {
