@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 
 use super::court::Left;
 use super::{Doubt, Evidence, Outcome};
+use capsize_history::facts::Width;
 
 /// Evidence is kept of so many violations; more are only counted.
 const EVIDENCE_KEPT: usize = 5;
@@ -49,6 +50,16 @@ impl Book {
         self.violated += 1;
         if self.evidence.len() < EVIDENCE_KEPT {
             self.evidence.push(evidence);
+        }
+    }
+
+    /// Whatever did not hold so far may have had a reason that came to light only now.
+    pub(super) fn doubt_all(&mut self) {
+        self.undecided += std::mem::take(&mut self.violated);
+        for Evidence { subject, bound, because, at, .. } in self.evidence.drain(..) {
+            if self.doubts.len() < EVIDENCE_KEPT {
+                self.doubts.push(Doubt { subject, bound, because, at, width: Width::UNKNOWN });
+            }
         }
     }
 

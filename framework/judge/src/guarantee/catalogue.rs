@@ -8,8 +8,8 @@ use super::log::Log;
 use super::{
     Outcome, Rule, Verdict, announced, applied, autoscalers, by_hand, causes, choice, contents, copies,
     delivery, division, everywhere, eviction, flapping, graceful, groups, health, liveness, members,
-    namespaces, needs, newcomers, nodes, passed_on, placement, policies, policy, purge, removal, replicas,
-    required, services, silence, spared, suspended, taint, tasks, toleration, weighted,
+    namespaces, needs, newcomers, nodes, outlived, passed_on, placement, policies, policy, purge, removal, replicas,
+    required, services, silence, spared, status, suspended, taint, tasks, toleration, weighted, written_over,
 };
 use crate::profile::{Feature, Profile};
 use capsize_history::dialect::Speaks;
@@ -22,6 +22,8 @@ pub struct Catalogue {
     guarantees: Vec<Party>,
     /// The places of those that look at each topic.
     by_topic: Vec<Vec<usize>>,
+    /// The end of the unknown past, as it was known last.
+    unknown_past: Option<Duration>,
 }
 
 /// A guarantee and its account.
@@ -46,6 +48,7 @@ fn of_members() -> Vec<Box<dyn Guarantee>> {
         Box::new(members::Recovered::default()),
         Box::new(members::Silent),
         Box::new(policies::NeverHeard::default()),
+        Box::new(written_over::Remedies::default()),
         Box::new(taint::NoSchedule::default()),
         Box::new(taint::NoExecute::default()),
         Box::new(taint::Untainted::new(TaintEffect::NoSchedule)),
@@ -55,6 +58,7 @@ fn of_members() -> Vec<Box<dyn Guarantee>> {
         Box::new(policies::Unreachable::default()),
         Box::new(policies::ByPolicy::default()),
         Box::new(by_hand::Stays::default()),
+        Box::new(taint::Lasting),
     ]
 }
 
@@ -116,6 +120,7 @@ fn of_placements() -> Vec<Box<dyn Guarantee>> {
         Box::new(policy::Followed::default()),
         Box::new(policy::Stays::default()),
         Box::new(policy::Lazy::default()),
+        Box::new(written_over::Suspension::default()),
     ]
 }
 
@@ -146,6 +151,10 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(liveness::Forgotten::default()),
         Box::new(removal::Abandoned::default()),
         Box::new(removal::Stateless::default()),
+        Box::new(outlived::Outlived::default()),
+        Box::new(status::Reported::healthy()),
+        Box::new(status::Reported::left()),
+        Box::new(status::Summed::default()),
     ]
 }
 
@@ -186,7 +195,7 @@ fn of_nodes() -> Vec<Box<dyn Guarantee>> {
 /// How far what `guarantee` judges may be off, for the control plane's clock.
 fn stamps_off(guarantee: &dyn Guarantee, world: &World) -> Duration {
     // Seldom is a clock off: then nobody need be asked.
-    if !world.clock_set.is_zero() && guarantee.counts_from_stamps() {
+    if !world.clock_set.is_zero() && guarantee.counts_from_stamps() && world.is_stamped_wrongly() {
         world.clock_set
     } else {
         Duration::ZERO
@@ -217,7 +226,7 @@ impl Catalogue {
             parties.filter(|(_, party)| party.guarantee.topics().has(topic)).map(|(place, _)| place).collect()
         };
         let by_topic = Topic::ALL.iter().map(|topic| looks_at(*topic)).collect();
-        Self { profile, log: Log::default(), guarantees, by_topic }
+        Self { profile, log: Log::default(), guarantees, by_topic, unknown_past: None }
     }
 
     /// Whose promises these are.
@@ -235,6 +244,11 @@ impl Catalogue {
     /// Puts a fact to all that look at its topic. `world` is the state after it.
     pub fn observe(&mut self, fact: &Fact, world: &World) {
         self.log.note(fact, world);
+        if world.unknown_past != self.unknown_past {
+            // A fault was in force all the while.
+            self.unknown_past = world.unknown_past;
+            self.guarantees.iter_mut().for_each(|party| party.book.doubt_all());
+        }
         let (profile, log) = (&self.profile, &self.log);
         let about = About::of(&fact.news, world);
         if matches!(fact.news, News::FaultEnded { member: None, .. }) {

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::book::Book;
+use super::bounds;
 use super::log::Log;
 pub(super) use super::waits::{Left, Reason, Waits};
 use super::{Bound, Doubt, Evidence, Rule, Subject};
@@ -138,6 +139,10 @@ impl<'a> Court<'a> {
     pub(super) fn violated(&mut self, charge: Charge) {
         let Charge { subject, bound, because, at, width, cause, seen, witness, since } = charge;
         let width = width.and(cause.unwrap_or_else(|| self.exactness(&subject)));
+        if self.past_may_explain(at) {
+            let because = format!("{because}; what was under way when the history began may explain it");
+            return self.book.undecided(Doubt { subject, bound, because, at, width: Width::UNKNOWN });
+        }
         if is_doubtful(bound, at, width) {
             return self.book.undecided(Doubt { subject, bound, because, at, width });
         }
@@ -182,6 +187,12 @@ impl<'a> Court<'a> {
         }
         let late = fact.at.saturating_sub(earliest).saturating_sub(width.early);
         self.book.held_by(left.map_or(late.into(), |left| left.or_less(late)));
+    }
+
+    /// Whether something may be the work of what was under way before the history began.
+    fn past_may_explain(&self, at: Duration) -> bool {
+        let began = self.world.unknown_past;
+        began.is_some_and(|began| at <= began + bounds::longest_under_way(self.timings()))
     }
 
     /// How exactly moments are known of what happens to `subject`: as those that tell of it are observed.

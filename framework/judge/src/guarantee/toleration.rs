@@ -7,11 +7,11 @@ use std::time::Duration;
 use super::bounds;
 use super::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use super::tolerates::{Tolerates, is_fresh, tolerates, written_late};
-use super::{Bound, Rule, Subject};
+use super::{Bound, Doubt, Rule, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::dialect::Speaks;
-use capsize_history::facts::{Fact, News, Taint, WorkloadKey, World};
+use capsize_history::facts::{Fact, News, Taint, Width, WorkloadKey, World};
 
 /// What [`queued`] says, worked out at most once for a fact: it looks at all that is to leave.
 type Queue = OnceCell<(usize, u32)>;
@@ -40,6 +40,16 @@ fn tolerates_all(world: &World, subject: &Subject) -> bool {
         let tolerated = |taint: &Taint| workload.tolerations.iter().any(|each| each.tolerates(taint));
         member.evicting_taints().all(tolerated)
     })
+}
+
+/// Whether a taint of the member has no time, and is tolerated for a while only.
+fn is_undated(key: &WorkloadKey, member: &str, court: &Court<'_>) -> bool {
+    let Some((workload, member)) = court.workload(key).zip(court.member(member)) else { return false };
+    let limited = |taint: &Taint| {
+        let tolerated = workload.tolerations.iter().find(|each| each.tolerates(taint));
+        tolerated.is_some_and(|toleration| toleration.lasts.is_some())
+    };
+    member.evicting_taints().any(|taint| !taint.ages && limited(taint))
 }
 
 static DEADLINE: Rule = Rule {
@@ -211,6 +221,12 @@ impl Deadline {
             Tolerates::Until(until, taint) => (until, taint),
             // Who acts may not have seen yet that what was to be tolerated no longer is gone.
             Tolerates::Forever if eased.is_some_and(|eased| eased >= court.seen_until(fact.at)) => return,
+            // One without a time may have been there for as long as it is tolerated.
+            Tolerates::Forever if is_undated(key, member, court) => {
+                let because = "a NoExecute taint has no time from which its toleration counts".to_owned();
+                let (bound, width) = (Bound::Never, Width::UNKNOWN);
+                return court.book.undecided(Doubt { subject, bound, because, at: fact.at, width });
+            }
             Tolerates::Forever => {
                 let because = "every NoExecute taint is tolerated for ever".to_owned();
                 return court.violated(Charge::by(fact, subject, Bound::Never, because, seen));

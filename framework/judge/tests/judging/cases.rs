@@ -155,7 +155,8 @@ fn a_toleration_that_is_over_evicts() {
 fn a_toleration_without_seconds_never_evicts() {
     let patient =
         || Story::new().patient().assign(&["m1", "m2"]).taint("m1", "maintenance", "NoExecute").at(900.0);
-    holds("TOLERATION-01", &patient().untaint("m1", "NoExecute").until(901.0));
+    let by_hand = |story: Story| story.mark(json!({"step": "untaint", "cluster": "m1"}));
+    holds("TOLERATION-01", &by_hand(patient()).untaint("m1", "NoExecute").until(901.0));
     breaks("TOLERATION-01", &patient().evict("m1").until(901.0));
 }
 

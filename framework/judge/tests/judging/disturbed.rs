@@ -245,7 +245,7 @@ fn a_copy_that_somebody_made_his_own_does_not_go_with_its_manifest() {
         let taken =
             story.at(12.0).in_member("m1", owned(name)).mark(json!({"step": "taint", "cluster": "m1"}));
         let evicted = taken.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
-        evicted.at(20.5).end("m1").at(20.6).work_gone("m1")
+        evicted.at(20.5).end("m1").at(20.6).work_gone("m1").forget("m1")
     };
     breaks_nothing(left("of-somebody-else"), 30.0);
     breaks("DELIVERY-05", &left("web-1").until(22.0));
@@ -260,7 +260,14 @@ fn a_workload_that_left_for_another_taint_may_come_back_while_it_tolerates_this_
         let story =
             story.mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", "not-ready", "NoExecute");
         let story = story.taint("m1", "maintenance", "NoExecute").at(14.2);
-        story.evict("m1").stamp("m1").at(14.4).end("m1").at(15.0).untaint_key("m1", "maintenance")
+        story
+            .evict("m1")
+            .stamp("m1")
+            .at(14.4)
+            .end("m1")
+            .at(15.0)
+            .mark(json!({"step": "untaint", "cluster": "m1"}))
+            .untaint_key("m1", "maintenance")
     };
     breaks_nothing(left().at(15.2).assign(&["m1", "m2", "m3"]), 16.0);
 }

@@ -12,7 +12,7 @@ const DELETED: &str = "2030-01-01T00:00:20Z";
 fn left() -> Story {
     let story = Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
     let story = story.at(20.0).taint("m1", "maintenance", "NoExecute").evict("m1").stamp("m1");
-    story.end("m1").untaint("m1", "NoExecute")
+    story.end("m1").mark(json!({"step": "untaint", "cluster": "m1"})).untaint("m1", "NoExecute").forget("m1")
 }
 
 /// The metadata of something that is being deleted and has these finalizers.

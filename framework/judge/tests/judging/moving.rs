@@ -241,7 +241,7 @@ fn a_copy_that_goes_directly_goes_before_there_is_another() {
 #[test]
 fn the_manifest_of_a_member_that_is_being_left_is_frozen() {
     holds("DELIVERY-08", &leaving(delivered()).at(20.5).end("m1").until(21.0));
-    let never_done = leaving(delivered()).health("m2", "Unknown").at(22.0);
+    let never_done = leaving(delivered()).sick("m2").health("m2", "Unknown").at(22.0);
     shows("DELIVERY-08", &never_done.work("m1", &json!({"spec": {"workload": {"manifests": [
         {"kind": "Deployment", "metadata": {"name": "web", "namespace": "default", "labels": {"a": "b"}}, "spec": {"replicas": 2}},
     ]}}})).until(22.5));

@@ -13,6 +13,11 @@ fn one_of(names: &[&str]) -> Value {
     json!({"clusterAffinity": {"clusterNames": names}, "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]})
 }
 
+/// A person takes the taint of m3 away.
+fn uncordoned(story: Story) -> Story {
+    story.mark(json!({"step": "untaint", "cluster": "m3"})).untaint("m3", "NoSchedule")
+}
+
 /// The member that has it goes, and another is chosen.
 fn replaced(story: Story, by: &[&str]) -> Story {
     story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").at(20.4).assign(by)
@@ -23,7 +28,7 @@ fn a_tainted_member_is_not_chosen_and_one_that_has_it_may_keep_it() {
     let cordoned =
         || Story::new().taint("m3", "unschedulable", "NoSchedule").taint("m2", "unschedulable", "NoSchedule");
     shows("PLACEMENT-03", &replaced(cordoned(), &["m2", "m3"]).until(21.0));
-    holds("PLACEMENT-03", &replaced(cordoned().untaint("m3", "NoSchedule"), &["m2", "m3"]).until(21.0));
+    holds("PLACEMENT-03", &replaced(uncordoned(cordoned()), &["m2", "m3"]).until(21.0));
     // The scheduler's caches may lag.
     let late =
         replaced(Story::new(), &["m2"]).taint("m3", "unschedulable", "NoSchedule").assign(&["m2", "m3"]);
@@ -124,7 +129,7 @@ fn weighted() -> Story {
 #[test]
 fn a_divided_workload_that_is_whole_stays() {
     let whole = || weighted().divide(&[("m1", 2), ("m2", 1)]).at(20.0);
-    let recovered = whole().taint("m3", "unschedulable", "NoSchedule").at(21.0).untaint("m3", "NoSchedule");
+    let recovered = uncordoned(whole().taint("m3", "unschedulable", "NoSchedule").at(21.0));
     holds("PLACEMENT-11", &recovered.until(22.0));
     shows(
         "PLACEMENT-11",

@@ -112,6 +112,15 @@ impl Story {
 
     /// The same, of an implementation with this profile.
     pub(crate) fn by(profile: &str) -> Self {
+        Self::begun(profile, json!({"history": "v1", "scenario": "story"}))
+    }
+
+    /// The same, of a history that marks no faults.
+    pub(crate) fn unmarked() -> Self {
+        Self::begun(PROFILE, json!({"history": "v1"}))
+    }
+
+    fn begun(profile: &str, header: Value) -> Self {
         let lasts = |key: &str| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5});
         let mut story = Self {
             now: 0.0,
@@ -135,6 +144,8 @@ impl Story {
             spec: json!({}),
             marks: json!({}),
         };
+        // Of a history without a scenario nobody knows what was broken.
+        story = story.mark(header);
         for name in ["m1", "m2", "m3"] {
             story = story.ready(name, "True");
         }
@@ -274,20 +285,25 @@ impl Story {
 
     /// The copy that a member was given: two replicas, all ready.
     pub(crate) fn copy(self, member: &str) -> Self {
-        self.copied(member, EventType::Modified)
+        self.copied(member, EventType::Modified, 2)
+    }
+
+    /// The copy that a member was given, of which no replica is ready.
+    pub(crate) fn sick(self, member: &str) -> Self {
+        self.copied(member, EventType::Modified, 0)
     }
 
     /// The copy that a member was given is gone.
     pub(crate) fn copy_gone(self, member: &str) -> Self {
-        self.copied(member, EventType::Deleted)
+        self.copied(member, EventType::Deleted, 0)
     }
 
-    fn copied(self, member: &str, event: EventType) -> Self {
+    fn copied(self, member: &str, event: EventType, ready: u64) -> Self {
         let object = json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": "web", "namespace": "default", "generation": 1, "annotations": {"work.karmada.io/name": "web-1"}},
             "spec": {"replicas": 2},
-            "status": {"observedGeneration": 1, "replicas": 2, "readyReplicas": 2},
+            "status": {"observedGeneration": 1, "replicas": 2, "readyReplicas": ready},
         });
         self.event(member, event, object)
     }
@@ -317,6 +333,13 @@ impl Story {
         merge(&mut member.spec, &fields["spec"]);
         merge(&mut member.status, &fields["status"]);
         self.cluster(name)
+    }
+
+    /// The same, but not before the next version of the member.
+    pub(crate) fn also(mut self, name: &str, fields: Value) -> Self {
+        let member = self.members.get_mut(name).unwrap();
+        merge(&mut member.status, &fields["status"]);
+        self
     }
 
     /// The scheduler's word, with replicas.
@@ -421,6 +444,12 @@ impl Story {
 
     pub(crate) fn healthy(mut self, member: &str) -> Self {
         self.health.insert(member.into(), "Healthy");
+        self.binding()
+    }
+
+    /// Nothing is reported of the copy in a member any more.
+    pub(crate) fn forget(mut self, member: &str) -> Self {
+        self.health.remove(member);
         self.binding()
     }
 

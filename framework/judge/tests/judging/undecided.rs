@@ -98,8 +98,25 @@ fn an_entry_a_little_out_of_order_is_taken_to_be_as_old_as_it_may_be() {
 }
 
 #[test]
+fn nothing_is_late_where_faults_are_not_marked() {
+    let failed = |story: Story| story.at(20.0).ready("m1", "False").until(40.0);
+    undecided("TAINT-01", &failed(Story::unmarked()));
+    assert!(ids(&failed(Story::new()), Outcome::is_violated).contains(&"TAINT-01"));
+}
+
+#[test]
+fn what_was_under_way_when_a_history_began_is_left_alone() {
+    let failed = |story: Story| story.at(20.0).ready("m1", "False").until(40.0);
+    // The end of a fault whose beginning is not there.
+    let before = failed(Story::new().fault("refuse", "m2", "end"));
+    assert_eq!(ids(&before, Outcome::is_violated), [""; 0]);
+    let after = Story::new().at(20.0).ready("m1", "False").at(40.0).fault("refuse", "m2", "end").until(41.0);
+    assert_eq!(ids(&after, Outcome::is_violated), [""; 0]);
+}
+
+#[test]
 fn nobody_is_accused_of_silence_where_faults_are_not_marked() {
-    let unmarked = Story::new().pulls("m1").at(12.0).ready("m1", "Unknown");
+    let unmarked = Story::unmarked().pulls("m1").at(12.0).ready("m1", "Unknown");
     let unmarked = unmarked.taint("m1", "unreachable", "NoSchedule").until(13.0);
     assert!(ids(&unmarked, Outcome::is_violated).is_empty());
     let marked = Story::new().fault("refuse", "m2", "begin").fault("refuse", "m2", "end").pulls("m1");

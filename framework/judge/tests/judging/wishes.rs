@@ -496,8 +496,8 @@ fn what_is_written_for_a_member_that_is_removed_while_away_goes() {
     holds("LIVENESS-05", &vanished().at(67.9).work_gone("m3").leaves("m3").until(69.0));
     breaks("LIVENESS-05", &vanished().until(68.1));
     // A removal waits for the workloads of the member: one is being evicted from it until 30 s.
-    let evicting = || removed(others(), "refuse").health("m2", "Unknown").task("m3").stamp("m3");
-    let evicted = || evicting().at(30.0).health("m2", "Healthy").end("m3");
+    let evicting = || removed(others(), "refuse").sick("m2").health("m2", "Unknown").task("m3").stamp("m3");
+    let evicted = || evicting().at(30.0).copy("m2").health("m2", "Healthy").end("m3");
     holds("LIVENESS-05", &evicted().at(50.4).work_gone("m3").leaves("m3").until(50.5));
     breaks("LIVENESS-05", &evicted().until(51.1));
 }

@@ -28,6 +28,7 @@ struct Said {
     labels: Last,
     status: Last,
     conditions: Last,
+    remedies: Last,
     enablements: Last,
     resources: Last,
 }
@@ -64,7 +65,8 @@ impl Clusters {
             news.push(News::Health { member: name.to_owned(), was, now: member.health, first });
         }
         let mut moved = false;
-        if last.spec.differs(seen.object.whole("spec")) {
+        let respecified = last.spec.differs(seen.object.whole("spec"));
+        if respecified {
             moved |= replace(&mut member.fields, fields(seen));
             member.pulls = text(seen.spec("syncMode")) == "Pull";
             if replace(&mut member.access, access(seen)) && !first {
@@ -85,6 +87,16 @@ impl Clusters {
             news.push(News::Conditions(name.to_owned()));
         }
         let digest = if told { self.told.digest(seen) } else { member.told };
+        let reported = respecified || told_otherwise || member.health != was || member.told != digest;
+        if told && last.remedies.differs(seen.status("remedyActions")) {
+            let remedies = list(seen.status("remedyActions"));
+            let remedies: BTreeSet<String> =
+                remedies.iter().filter_map(Tree::as_str).map(str::to_owned).collect();
+            if reported && !member.remedies.is_subset(&remedies) {
+                member.remedies_lost = Some(now);
+            }
+            member.remedies = remedies;
+        }
         if std::mem::replace(&mut member.told, digest) != digest && !first {
             news.push(News::MemberTold { member: name.to_owned(), was });
         }

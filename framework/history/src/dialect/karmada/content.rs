@@ -1,38 +1,72 @@
 //! What an object asks for: a template, a manifest or a copy.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::digest::digest;
-use super::seen::{Seen, value};
+use super::quantity::quantities;
+use super::seen::{Seen, text, value};
 use crate::facts::Content;
 use crate::format::Tree;
+use crate::format::digest::digest as bytes;
 
 /// Where an object says what it asks for.
 pub(super) const PARTS: [&str; 3] = ["spec", "data", "binaryData"];
 
+/// Kinds whose objects always have a `spec`.
+const SPECIFIED: [&str; 5] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"];
+
 /// What of `manifest` is looked at.
 pub(super) fn manifest(manifest: &Tree<'_>) -> Content {
-    let asked = content(manifest["kind"].text(), PARTS.map(|part| &manifest[part]));
-    Content { refers_to: refers_to(manifest), ..asked }
+    let kind = (manifest["apiVersion"].text(), manifest["kind"].text());
+    let asked = content(kind, PARTS.map(|part| &manifest[part]));
+    let labels = labels(&manifest["metadata"]["labels"]);
+    Content { refers_to: refers_to(manifest), labels, ..asked }
+}
+
+/// The labels of an object, but for those that are Karmada's own.
+fn labels(labels: &Tree<'_>) -> BTreeMap<String, String> {
+    let own = |key: &str| key.split_once('/').is_some_and(|(domain, _)| domain.ends_with("karmada.io"));
+    let labels = labels.fields().iter().filter(|(key, _)| !own(key));
+    labels.map(|(key, value)| (key.to_string(), value.text().to_owned())).collect()
+}
+
+/// Whether objects of this API version are of a kind that is neither Kubernetes' own nor Karmada's.
+pub(super) fn is_custom(api_version: &str) -> bool {
+    let Some((group, _)) = api_version.split_once('/') else { return false };
+    group.contains('.') && !group.ends_with("k8s.io") && !group.ends_with("karmada.io")
 }
 
 /// What of an object is looked at, beside what it refers to.
 pub(super) fn object(seen: &Seen<'_>) -> Content {
-    content(seen.witness.kind(), PARTS.map(|part| value(seen.object.whole(part))).each_ref())
+    let version = text(seen.object.whole("apiVersion"));
+    let parts = PARTS.map(|part| value(seen.object.whole(part)));
+    let asked = content((&version, seen.witness.kind()), parts.each_ref());
+    Content { labels: labels(&value(seen.metadata("labels"))), ..asked }
 }
 
-fn content(kind: &str, [spec, data, binary_data]: [&Tree<'_>; 3]) -> Content {
+fn content((version, kind): (&str, &str), [spec, data, binary_data]: [&Tree<'_>; 3]) -> Content {
     let is_job = kind == "Job";
     let has_data = matches!(kind, "ConfigMap" | "Secret");
     let data = [data, binary_data].into_iter().filter(|data| !is_empty(data));
-    let containers = spec["template"]["spec"]["containers"].items().iter();
+    let pod = &spec["template"]["spec"];
+    let (main, init) = (pod["containers"].items(), pod["initContainers"].items());
+    let images =
+        |all: &[Tree<'_>]| all.iter().filter_map(|each| each["image"].as_str()).map(str::to_owned).collect();
+    let of_all = |fields: &[&str]| of_containers(main.iter().chain(init), fields);
     Content {
+        hidden: spec.is_null() && SPECIFIED.contains(&kind),
         replicas: spec[if is_job { "parallelism" } else { "replicas" }].as_u64(),
         completions: spec["completions"].as_u64().filter(|_| is_job),
-        images: containers.filter_map(|each| each["image"].as_str()).map(str::to_owned).collect(),
+        images: images(main),
+        init_images: images(init),
+        environment: of_all(&["env", "envFrom"]),
+        commands: of_all(&["command", "args"]),
+        resources: resources(main.iter().chain(init)),
+        service: (kind == "Service" && !spec.is_null()).then(|| service(spec)),
+        custom: (is_custom(version) && !spec.is_null()).then(|| custom(spec)),
         data: has_data.then(|| data.map(digest).fold(0, u64::wrapping_add)),
-        refers_to: BTreeSet::new(),
         scales: if kind == "HorizontalPodAutoscaler" { scaled(&spec["scaleTargetRef"]) } else { None },
+        ..Content::default()
     }
 }
 
@@ -43,8 +77,52 @@ fn scaled(target: &Tree<'_>) -> Option<(String, String)> {
     kind_and_name.map(|(kind, name)| (kind.to_owned(), name.to_owned()))
 }
 
+/// Stands for these fields of all containers; absent where no container has any of them.
+fn of_containers<'a>(containers: impl Iterator<Item = &'a Tree<'a>>, fields: &[&str]) -> Option<u64> {
+    let named = containers.flat_map(|container| {
+        let name = digest(&container["name"]);
+        let there = fields.iter().filter(|field| !is_empty(&container[**field]));
+        there.map(move |field| digest(&container[*field]) ^ name.rotate_left(field.len() as u32))
+    });
+    named.reduce(u64::wrapping_add)
+}
+
+/// Stands for the requests and limits of all containers, however their quantities are written.
+fn resources<'a>(containers: impl Iterator<Item = &'a Tree<'a>>) -> Option<u64> {
+    let each = containers.flat_map(|container| {
+        let name = digest(&container["name"]);
+        ["limits", "requests"].into_iter().flat_map(move |kind| {
+            let amounts = quantities(&container["resources"][kind]);
+            amounts.into_iter().map(move |(resource, amount)| {
+                let resource = bytes(bytes(name, kind.as_bytes()), resource.as_bytes());
+                bytes(resource, &amount.to_le_bytes())
+            })
+        })
+    });
+    each.reduce(u64::wrapping_add)
+}
+
+/// Stands for what a Service asks for: addresses and ports of nodes are the cluster's own.
+fn service(spec: &Tree<'_>) -> u64 {
+    let ports = spec["ports"].items().iter().map(|port| {
+        ["name", "port", "targetPort"]
+            .iter()
+            .fold(0, |sum: u64, field| sum.rotate_left(7) ^ digest(&port[*field]))
+    });
+    ports.fold(digest(&spec["selector"]), |sum, port| sum.rotate_left(9).wrapping_add(port))
+}
+
+/// Stands for all of a specification but its replicas.
+fn custom(spec: &Tree<'_>) -> u64 {
+    let fields = spec.fields().iter().filter(|(name, _)| name != "replicas");
+    fields.fold(0, |sum, (name, field)| {
+        sum.wrapping_add(digest(field).wrapping_mul(digest(&Tree::Text(name.clone())) | 1))
+    })
+}
+
 fn is_empty(value: &Tree<'_>) -> bool {
-    value.is_null() || matches!(value, Tree::Fields(fields) if fields.is_empty())
+    let no_items = value.is_list() && value.items().is_empty();
+    value.is_null() || no_items || matches!(value, Tree::Fields(fields) if fields.is_empty())
 }
 
 /// Kind and name of the `ConfigMap`s and Secrets that the pods of `object` use.

@@ -19,7 +19,7 @@ struct Said {
     annotations: Last,
     labels: Last,
     marked: [Option<String>; 2],
-    asked: [Last; 3],
+    asked: [Last; 4],
     asks: Arc<Content>,
 }
 
@@ -53,8 +53,9 @@ impl Copies {
         let entry = world.workloads.entry(workload.clone()).or_default();
         let member = member.to_owned();
         if seen.gone {
-            let known = entry.running.remove(&member).is_some();
-            let since = now.leaving.unwrap_or(world.now);
+            let was = entry.running.remove(&member);
+            let known = was.is_some();
+            let since = was.and_then(|was| was.leaving).or(now.leaving).unwrap_or(world.now);
             retry(entry, &member, since, world.now);
             forget(world, &workload);
             return known.then_some(News::RunningGone { workload, member }).into_iter().collect();
@@ -82,7 +83,8 @@ impl Said {
 
     /// What it asks for.
     fn asks(&mut self, seen: &Seen<'_>) -> Arc<Content> {
-        let parts = PARTS.map(|part| seen.object.whole(part));
+        let labels = seen.metadata("labels");
+        let parts = PARTS.map(|part| seen.object.whole(part)).into_iter().chain([labels]);
         // All of them are to be looked at.
         let differs =
             self.asked.iter_mut().zip(parts).fold(false, |any, (last, part)| last.differs(part) || any);

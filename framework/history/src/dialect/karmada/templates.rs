@@ -1,28 +1,31 @@
 //! What the control plane shows beside Karmada's own objects: templates, and namespaces.
 
 use super::content::{self, PARTS};
-use super::seen::{Last, Seen, value};
+use super::seen::{Last, Seen, text, value};
 use super::wishes;
 use super::works::EXECUTION_NAMESPACE;
 use crate::dialect::marks::LONGEST_BACK_OFF;
 use crate::facts::{News, Template, WorkloadKey, World};
 use crate::format::digest::Table;
+use crate::format::Field;
 
 /// The label of a namespace that members are not to get.
 const KEPT_BACK: &str = "namespace.karmada.io/skip-auto-propagation";
 
 /// What each template said last: what it asks for, and whose it is.
 #[derive(Debug, Default)]
-pub(super) struct Templates(Table<WorkloadKey, ([Last; 3], [Last; 2])>);
+pub(super) struct Templates(Table<WorkloadKey, ([Last; 4], [Last; 2])>);
 
 impl Templates {
     /// What this version of an object changes, if it is of a kind that is looked at.
     pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         match seen.witness.kind() {
             "Namespace" => namespace(world, seen),
-            "Deployment" | "StatefulSet" | "Job" | "ConfigMap" | "Secret" | "HorizontalPodAutoscaler" => {
+            "Deployment" | "StatefulSet" | "DaemonSet" | "Job" | "ConfigMap" | "Secret" | "Service"
+            | "HorizontalPodAutoscaler" => {
                 self.template(world, seen)
             }
+            _ if content::is_custom(&text(seen.object.whole("apiVersion"))) => self.template(world, seen),
             _ => Vec::new(),
         }
     }
@@ -35,13 +38,17 @@ impl Templates {
         }
         let first = !self.0.contains_key(&key);
         let (last, [annotations, labels]) = self.0.entry(key.clone()).or_default();
-        let parts = PARTS.map(|part| seen.object.whole(part));
+        let parts = PARTS.map(|part| seen.object.whole(part)).into_iter().chain([seen.metadata("labels")]);
         // All of them are to be looked at.
         let differs = last.iter_mut().zip(parts).fold(false, |any, (last, part)| last.differs(part) || any);
         let known = world.templates.entry(key.clone()).or_default();
-        let mut now = Template { leaving: seen.leaving, ..known.clone() };
+        let number = |name: &str| seen.status(name).and_then(Field::number);
+        // Zero is left out.
+        let ready = number("readyReplicas").or(number("replicas").map(|_| 0));
+        let mut now = Template { leaving: seen.leaving, ready, ..known.clone() };
         if differs {
             now.content = content::object(seen);
+            now.content.drops_labels_of(&known.content);
         }
         let marks = ["annotations", "labels"].map(|place| seen.metadata(place));
         if annotations.differs(marks[0]) | labels.differs(marks[1]) {

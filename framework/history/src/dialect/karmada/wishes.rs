@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::digest::digest;
 use super::placement::{self, RawAffinity, affinity};
 use super::seen::{Seen, list, text, value};
-use crate::facts::{HeldBack, News, Override, OverridePolicy, Policy, World};
+use crate::facts::{HeldBack, News, Override, OverridePolicy, Policy, WorkloadKey, World};
 use crate::format::{Field, Tree};
 
 /// What this version of a policy on placement changes.
@@ -25,6 +25,7 @@ pub(super) fn policy(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         priority: value(seen.spec("priority")).as_i64().unwrap_or_default(),
         everywhere: seen.namespace.is_empty(),
         by_labels: selectors.iter().any(|selector| !selector["labelSelector"].is_null()),
+        names: selectors.iter().filter_map(|selector| named(selector, seen)).collect(),
         selectors: digest(&value(seen.spec("resourceSelectors"))),
         changed: world.now,
     };
@@ -36,6 +37,13 @@ pub(super) fn policy(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     }
     world.policies.insert(name.clone(), now);
     vec![News::Policy(name)]
+}
+
+/// What a selector means, if it means one object by its name.
+fn named(selector: &Tree<'_>, seen: &Seen<'_>) -> Option<WorkloadKey> {
+    let text = |field: &str| selector[field].text();
+    let namespace = if text("namespace").is_empty() { &*seen.namespace } else { text("namespace") };
+    (!text("name").is_empty()).then(|| WorkloadKey::new(text("kind"), namespace, text("name")))
 }
 
 /// What this version of a policy on differences changes.

@@ -65,7 +65,14 @@ impl Said {
     fn read(&mut self, seen: &Seen<'_>) {
         if self.workload.differs(seen.spec("workload")) {
             let workload = value(seen.spec("workload"));
-            self.manifests = workload["manifests"].items().iter().map(Manifest::read).collect();
+            let mut manifests: Vec<_> = workload["manifests"].items().iter().map(Manifest::read).collect();
+            for now in &mut manifests {
+                let was = self.manifests.iter().find(|was| was.workload == now.workload);
+                if let Some(was) = was {
+                    Arc::make_mut(&mut now.asks).drops_labels_of(&was.asks);
+                }
+            }
+            self.manifests = manifests;
         }
         if self.annotations.differs(seen.metadata("annotations")) {
             let placed = ["resourcebinding.karmada.io/name", "clusterresourcebinding.karmada.io/name"];
@@ -102,8 +109,8 @@ impl Said {
         }
         let mut news = changes(&workload, &member, was, &now, seen);
         if seen.gone {
-            let since = now.leaving.unwrap_or(world.now);
-            entry.deliveries.remove(&member);
+            let was = entry.deliveries.remove(&member);
+            let since = was.and_then(|was| was.leaving).or(now.leaving).unwrap_or(world.now);
             retry(entry, &member, since, world.now);
             forget(world, &workload);
             news.push(News::DeliveryGone { workload, member });
