@@ -150,7 +150,7 @@ async fn mark_pods(context: &NodeContext, node: &Node, read: &str, written: Opti
     let name = name(node);
     let now = context.rules.marks_pods(Some(read), written);
     let failed = context.memory().unmarked.remove(name);
-    if now {
+    if now && read == "True" {
         let message = format!("Node {name} status is now: NodeNotReady");
         context.publish(COMPONENT, node, Event { warns: false, reason: "NodeNotReady", message });
     }

@@ -11,10 +11,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::names::READY;
 
 /// Whether the pods of a node are marked: if this very look has turned its readiness from what was `read` into something
-/// else. A kubelet that says itself that its node is not ready marks nothing (until 1.36, #112733).
+/// else. A kubelet that reports itself that its node is not ready marks nothing (until 1.36, #112733); once it falls silent, its pods are
+/// marked all the same, which real releases leave out (#109998).
 #[must_use]
 pub fn marks_pods(read: Option<&str>, written: Option<&str>) -> bool {
-    read == Some("True") && written != Some("True")
+    match read {
+        Some("True") => written != Some("True"),
+        Some("False") => written == Some("Unknown"),
+        _ => false,
+    }
 }
 
 /// Whether the pods of a node are marked again, after some could not be.
@@ -50,7 +55,8 @@ mod tests {
         let cases = [
             (Some("True"), Some("Unknown"), true),
             (Some("True"), Some("True"), false),
-            (Some("False"), Some("Unknown"), false),
+            (Some("False"), Some("Unknown"), true),
+            (Some("Unknown"), Some("Unknown"), false),
             (Some("False"), Some("False"), false),
             (None, Some("Unknown"), false),
         ];
