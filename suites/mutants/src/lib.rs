@@ -53,6 +53,7 @@ mod placement;
 mod policies;
 mod releases;
 mod replicas;
+mod reports;
 mod tasks;
 
 /// A wrong implementation.
@@ -123,6 +124,7 @@ pub fn all() -> Vec<Mutant> {
         tasks::all(),
         placement::all(),
         replicas::all(),
+        reports::all(),
         delivery::all(),
         policies::all(),
         releases::all(),

@@ -111,6 +111,25 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
+    only_readiness_becomes_unknown("nodes/unreachable", "NODE-10") {
+        fn silent_conditions(
+            &self,
+            health: &NodeHealth,
+            conditions: &[NodeCondition],
+            created: Timestamp,
+            graces: (Duration, Duration),
+            now: Timestamp,
+        ) -> Option<Vec<NodeCondition>> {
+            let mut after = silent_conditions(health, conditions, created, graces, now)?;
+            for each in after.iter_mut().filter(|each| each.type_ != "Ready") {
+                if let Some(before) = conditions.iter().find(|before| before.type_ == each.type_) {
+                    *each = before.clone();
+                }
+            }
+            Some(after)
+        }
+    }
+
     whoever_is_silent_never_said_anything("nodes/unreachable", "NODE-11") {
         fn silent_conditions(
             &self,

@@ -52,6 +52,10 @@ pub struct Member {
     pub tainted_by_hand: Option<Duration>,
     /// The same of taking one away, or of writing its record.
     pub untainted_by_hand: Option<Duration>,
+    /// The remedies that its status asks for.
+    pub remedies: BTreeSet<String>,
+    /// When the latest version was seen that lost some of them and reported something else besides.
+    pub remedies_lost: Option<Duration>,
     /// Stands for how it is reached.
     pub access: u64,
     /// When its last `NoExecute` taint went.

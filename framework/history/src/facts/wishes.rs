@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{Affinity, Placement};
+use super::{Affinity, Placement, WorkloadKey};
 
 /// A policy that places templates.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +20,8 @@ pub struct Policy {
     pub everywhere: bool,
     /// Whether it means templates by their labels.
     pub by_labels: bool,
+    /// What it means by name.
+    pub names: BTreeSet<WorkloadKey>,
     /// Stands for what it means.
     pub selectors: u64,
     /// When that last changed.

@@ -124,7 +124,10 @@ fn unfaithful(
         return Some(wrong);
     }
     let images = template.content.images.iter().map(|image| tagged(image, &overrides)).collect();
-    let wanted = Content { images, completions: None, ..template.content.clone() };
+    let init = template.content.init_images.iter().map(|image| tagged(image, &overrides)).collect();
+    // What an interpreter makes of the shares of a kind that is not Kubernetes' own is not looked at.
+    let custom = template.content.custom.filter(|_| whole);
+    let wanted = Content { images, init_images: init, custom, completions: None, ..template.content.clone() };
     let (is, should) = wanted.difference(&delivery.asks)?;
     Some((format!("the manifest for {member} should have {should}"), format!("it has {is}")))
 }

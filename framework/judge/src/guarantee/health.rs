@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::away::{in_force, is_hit};
 use super::bounds::{self, Failing};
-use super::court::{Court, Guarantee, NEVER, Reason, Topics, Waits, topics};
-use super::{Rule, Subject};
+use super::court::{Charge, Court, Guarantee, NEVER, Reason, Topics, Waits, topics};
+use super::{Bound, Rule, Subject};
 use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};
 use capsize_history::facts::{Fact, Health, News};
@@ -25,6 +25,8 @@ pub(super) struct NotReady {
     waits: Waits,
     /// When the controllers last came back, whose first probe has no threshold.
     back: Option<Duration>,
+    /// When a fault of each member last ended, after which a connection that it spoilt may still fail.
+    mended: BTreeMap<String, Duration>,
 }
 
 /// A time in which probes may have failed.
@@ -227,15 +229,44 @@ impl NotReady {
         if failing_now(member, court).is_none() {
             self.waits.cancel(&Subject::member(member));
         }
+        self.mended.insert(member.to_owned(), fact.at);
         if let (false, Some(outage)) = (is_hit(member, court), self.outages.get_mut(member)) {
             outage.ended = (!outage.otherwise).then_some(fact.at);
         }
     }
 
+    /// A member that is probed is reported to be NotReady, though no fault has hit it.
+    fn failed_for_nothing(&self, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let (timings, world) = (court.timings(), court.world);
+        let known = court.member(member);
+        let by_hand = known.is_none_or(|known| known.untainted_by_hand.is_some() || known.leaving);
+        if known.is_some_and(|known| known.pulls)
+            || !world.faults_are_marked
+            || world.access_touched
+            || by_hand
+            || court.controllers_are_hindered(fact.at)
+        {
+            return;
+        }
+        // A probe that began under a fault may end after it, and its failure count for as long as the threshold.
+        let settled =
+            settled_after(timings, Some(Failing::Silent)).unwrap_or(NEVER) + timings.failure_threshold;
+        let lately = [self.mended.get(member).copied(), self.back];
+        if lately.into_iter().flatten().any(|then| fact.at <= then + settled + timings.takeover) {
+            return;
+        }
+        let because =
+            format!("no fault has hit {member}, and NotReady takes failures for the failure threshold");
+        let seen = format!("{member} is NotReady");
+        court.violated(Charge::by(fact, Subject::member(member), Bound::Never, because, seen));
+    }
+
     fn told(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::member(member);
         let left = self.waits.met(&subject, fact);
-        let Some(outage) = self.outages.get_mut(member) else { return };
+        let Some(outage) = self.outages.get_mut(member) else {
+            return self.failed_for_nothing(member, fact, court);
+        };
         outage.told = true;
         let timings = court.timings();
         let settled = settled_after(timings, outage.failing).unwrap_or(NEVER);

@@ -11,6 +11,7 @@ use super::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
 use capsize_history::facts::{Assignment, Fact, News, Scheduling, Workload, WorkloadKey};
+use capsize_history::digest::Table;
 
 static NOT_BOTH: Rule = Rule {
     id: "EVICTION-04",
@@ -87,6 +88,8 @@ pub(super) struct Kept {
     suspects: BTreeMap<Subject, Fact>,
     /// When each member came.
     came: BTreeMap<String, Duration>,
+    /// The replicas wanted of each workload, as they were seen last.
+    wanted: Table<WorkloadKey, u64>,
 }
 
 impl Guarantee for Kept {
@@ -104,16 +107,19 @@ impl Guarantee for Kept {
                 self.came.insert(member.clone(), fact.at);
             }
             News::Wanted(key) => {
-                // Of what is duplicated, another number of replicas moves none.
+                // Of what is duplicated, another number of replicas moves none; of what is divided, a larger one.
+                let before = self.wanted.insert(key.clone(), court.workload(key).map_or(0, |it| it.replicas));
                 let Some(workload) = court.workload(key) else { return };
                 let duplicated = workload.placement.scheduling == Scheduling::Duplicated;
                 let anew = workload.asked_anew || !workload.placeable;
-                if !duplicated || anew || workload.placed_since == fact.at {
+                let grows = before.is_some_and(|before| workload.replicas > before);
+                if !(duplicated || grows) || anew || workload.placed_since == fact.at {
                     self.changed.insert(key.clone());
                 }
             }
             News::WorkloadGone(key) => {
                 self.changed.remove(key);
+                self.wanted.swap_remove(key);
                 self.suspects.retain(|subject, _| !subject.is_of(key));
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {

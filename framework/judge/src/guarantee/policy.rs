@@ -11,7 +11,7 @@ use capsize_history::facts::{Fact, News, Policy, Workload, WorkloadKey};
 
 static FOLLOWED: Rule = Rule {
     id: "POLICY-01",
-    sentence: "a workload is to be placed as its policy says, unless that is lazy",
+    sentence: "a template that a policy means belongs to one, and is to be placed as that says, unless it is lazy",
     features: &[],
     formula: bounds::TOLD,
     releases: "all; Karmada dropped changes of policies until 1.15 (#6674)",
@@ -43,9 +43,12 @@ impl Guarantee for Followed {
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
             News::Wanted(key) | News::Claimed { workload: key, .. } => self.look(key, fact, court),
-            News::Template(key) if self.0.has(&Subject::workload(key)) => self.look(key, fact, court),
+            News::Template(key) => self.look(key, fact, court),
             News::Policy(name) => {
                 let world = court.world;
+                for key in world.policies.get(name).into_iter().flat_map(|policy| &policy.names) {
+                    self.look(key, fact, court);
+                }
                 let its = world.workloads.iter().filter(|(_, workload)| workload.policy == *name);
                 for (key, _) in its {
                     self.look(key, fact, court);
@@ -57,10 +60,27 @@ impl Guarantee for Followed {
     }
 }
 
+/// A template that a policy means by its name, and that belongs to none.
+fn unclaimed(key: &WorkloadKey, court: &Court<'_>) -> Option<Reason> {
+    let template = court.world.templates.get(key)?;
+    if template.leaving || !template.policy.is_empty() {
+        return None;
+    }
+    let means = |policy: &Policy| policy.names.contains(key) && !policy.lazy;
+    let (name, _) = court.world.policies.iter().find(|(_, policy)| means(policy))?;
+    Some(Reason {
+        because: format!("the policy {name} means {key}"),
+        missing: "it belongs to no policy".to_owned(),
+    })
+}
+
 impl Followed {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.workload(key) else { return };
         let subject = Subject::workload(key);
+        if let Some(reason) = unclaimed(key, court) {
+            return self.0.start(subject, fact, bounds::told(court.timings()), reason);
+        }
+        let Some(workload) = court.workload(key) else { return self.0.cancel(&subject) };
         // What a lazy policy has taken over keeps the record of the policy before, until the template changes.
         let policies = &court.world.policies;
         let claimed = court.world.templates.get(key).and_then(|template| policies.get(&template.policy));

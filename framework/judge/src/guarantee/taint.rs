@@ -193,7 +193,7 @@ impl Guarantee for Untainted {
     }
 
     fn topics(&self) -> Topics {
-        topics![Health, TaintRemoved, MemberLeaving, MemberGone]
+        topics![Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone]
     }
 
     fn waits(&mut self) -> Option<&mut Waits> {
@@ -204,6 +204,10 @@ impl Guarantee for Untainted {
         let (name, turned) = match &fact.news {
             News::Health { member, first: false, .. } => (member, true),
             News::TaintRemoved { member, .. } => (member, false),
+            // One that a person sets is that person's.
+            News::TaintAdded { member, taint, first: false } if tells(taint, self.effect) => {
+                (member, court.member(member).is_some_and(|known| known.tainted_by_hand.is_none()))
+            }
             News::MemberGone(member) => return self.waits.cancel(&Subject::member(member)),
             News::MemberLeaving(member) => (member, false),
             _ => return,
@@ -230,6 +234,48 @@ impl Guarantee for Untainted {
             };
             self.waits.start(subject, fact, limit, reason);
         }
+    }
+}
+
+static LASTING: Rule = Rule {
+    id: "TAINT-10",
+    sentence: "a NoExecute health taint stays as it is as long as the member is what it says",
+    features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
+    formula: "from latency after the change of the member's health",
+    releases: "1.13 and older",
+    source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
+};
+
+/// H4: a taint that goes and comes again lets every toleration begin anew.
+pub(super) struct Lasting;
+
+impl Guarantee for Lasting {
+    fn rule(&self) -> &'static Rule {
+        &LASTING
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintRemoved]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let News::TaintRemoved { member: name, taint } = &fact.news else { return };
+        let Some(member) = court.member(name).filter(|_| tells(taint, TaintEffect::NoExecute)) else {
+            return;
+        };
+        if member.health != taint.tells {
+            return court.book.held();
+        }
+        let by_hand = member.tainted_by_hand.is_some() || member.untainted_by_hand.is_some();
+        let just_so = fact.at <= member.health_since + court.timings().latency;
+        let knows = court.world.faults_are_marked && !court.world.is_hindered(fact.at);
+        if by_hand || just_so || member.leaving || !knows {
+            return;
+        }
+        let health = member.health.map(|health| health.to_string()).unwrap_or_default();
+        let because = format!("{name} is {health} since {}", clock(member.health_since));
+        let seen = format!("{name} loses {taint}");
+        court.violated(Charge::by(fact, Subject::member(name), Bound::Never, because, seen));
     }
 }
 

@@ -100,10 +100,11 @@ fn candidates(
         if !workload.placement.admits(name, member) {
             continue;
         }
-        if !is_settled(member, fact.at, court) {
+        let stays = was.contains_key(name) && may_stay(workload, name, court.world);
+        // What is new of a member that keeps its place does not matter.
+        if !stays && !is_settled(member, fact.at, court) {
             return None;
         }
-        let stays = was.contains_key(name) && may_stay(workload, name, court.world);
         if stays || is_free_choice(workload, name, member) {
             fit.push((name, member));
         } else if repelled(workload, member).is_none() && !member.leaving {

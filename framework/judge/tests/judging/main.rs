@@ -17,6 +17,7 @@ mod meanwhile;
 mod moving;
 mod nodes;
 mod nodes_drained;
+mod noticed;
 mod numbers;
 mod outcomes;
 mod partial;

@@ -12,11 +12,11 @@ static MARKED: Rule = Rule {
     sentence: "the pods of a node that becomes Unknown are not ready",
     features: &[Feature::PullMembers],
     formula: bounds::MARKED,
-    releases: "Kubernetes, all",
+    releases: "the target for all; Kubernetes leaves them ready where the node was not Ready before (#109998)",
     source: "Kubernetes pkg/controller/util/node/controller_utils.go, MarkPodsNotReady",
 };
 
-/// I35: every pod that was ready on it, when its node turns from ready to unknown.
+/// I35: every pod that counts as ready on it when its node becomes unknown, whatever the node was before.
 #[derive(Default)]
 pub(in super::super) struct Marked(Waits);
 
@@ -35,7 +35,7 @@ impl Guarantee for Marked {
 
     fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
         match &fact.news {
-            News::Health { member, was: Some(Health::Ready), now: Some(Health::Unknown), .. } => {
+            News::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 let limit = bounds::marked(court.timings());
                 let on_it = court.world.assigned_to(member).filter(|(_, workload)| {
                     workload.instances.get(member).is_some_and(|told| told.health == InstanceHealth::Healthy)

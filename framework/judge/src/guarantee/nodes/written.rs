@@ -113,7 +113,7 @@ fn began(member: &str, court: &Court<'_>) -> Option<(Duration, Duration)> {
 
 static ITS_OWN: Rule = Rule {
     id: "NODE-10",
-    sentence: "what others say of a node stays as it is when its kubelet falls silent",
+    sentence: "when a kubelet falls silent, all that it reports of its node becomes Unknown, and nothing else changes",
     features: &[Feature::PullMembers],
     formula: bounds::WITH_IT,
     releases: "Kubernetes, all",
@@ -141,7 +141,7 @@ pub(in super::super) struct Written {
 }
 
 impl Written {
-    /// That no other condition changes.
+    /// That all of its conditions change, and no other.
     pub(in super::super) fn nothing_else() -> Self {
         Self { rule: &ITS_OWN, wrong: changed_else, before: BTreeMap::new() }
     }
@@ -187,6 +187,13 @@ impl Guarantee for Written {
 }
 
 fn changed_else(before: &BTreeMap<String, String>, member: &Member) -> Option<String> {
+    let stays = TOLD.iter().find(|kind| {
+        let status = member.conditions.get(**kind).map(String::as_str);
+        before.contains_key(**kind) && status.is_some_and(|status| status != "Unknown")
+    });
+    if let Some(kind) = stays {
+        return Some(format!("still has {kind} {}", member.conditions[*kind]));
+    }
     let others = before.keys().chain(member.conditions.keys()).filter(|kind| !TOLD.contains(&kind.as_str()));
     let mut changed = others.filter(|kind| before.get(*kind) != member.conditions.get(*kind));
     changed.next().map(|kind| format!("has another {kind} than before"))
