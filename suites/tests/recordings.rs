@@ -9,12 +9,16 @@ use capsize_judge::guarantee::Outcome;
 use capsize_judge::judge::Judgement;
 
 /// What is violated in a recording, rightly; `docs/real-systems.md` says why. In all others nothing is.
-const VIOLATED: [(&str, &str); 6] = [
+const VIOLATED: [(&str, &str); 10] = [
     ("karmada-1.13.10/divided-weighted", "EVICTION-03"),
+    ("karmada-1.13.10/replacement-never-ready", "STATUS-01"),
     ("karmada-1.18.2/divided-weighted", "EVICTION-03"),
+    ("karmada-1.18.2/tolerates-forever", "STATUS-01"),
+    ("karmada-1.18.2/user-taint", "STATUS-01"),
     ("karmada-1.5.0/divided-weighted", "EVICTION-02"),
     ("karmada-1.5.0/divided-weighted", "EVICTION-08"),
     ("karmada-1.5.0/divided-weighted", "LIVENESS-01"),
+    ("karmada-1.5.0/tolerates-forever", "STATUS-01"),
     ("nodes-1.36/freeze-then-one-node-at-rate-one", "NODE-02"),
 ];
 

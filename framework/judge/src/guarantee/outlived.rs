@@ -3,7 +3,7 @@
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
-use crate::facts::{Fact, News, WorkloadKey};
+use capsize_history::facts::{Fact, News, WorkloadKey};
 
 static OUTLIVED: Rule = Rule {
     id: "LIVENESS-07",

@@ -7,8 +7,8 @@ use super::away::{Away, is_hit};
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
-use crate::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey, World};
-use crate::target::Feature;
+use capsize_history::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey, World};
+use crate::profile::Feature;
 
 static HEALTHY: Rule = Rule {
     id: "STATUS-01",
@@ -236,7 +236,7 @@ impl Guarantee for Summed {
         if !self.known.contains(key) {
             return;
         }
-        let ready = |told: &crate::facts::Instance| told.ready.unwrap_or_default();
+        let ready = |told: &capsize_history::facts::Instance| told.ready.unwrap_or_default();
         let reported = workload.instances.values().fold(0, |sum: u64, told| sum.saturating_add(ready(told)));
         let shown = template.ready.unwrap_or_default();
         let wrong = (shown != reported).then(|| Reason {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::{Bound, Rule, Subject};
-use crate::facts::{Fact, News, WorkloadKey};
-use crate::report::text::clock;
-use crate::target::Feature;
+use capsize_history::facts::{Fact, News, WorkloadKey};
+use crate::text::clock;
+use crate::profile::Feature;
 
 static REMEDIES: Rule = Rule {
     id: "HEALTH-07",

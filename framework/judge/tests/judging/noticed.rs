@@ -1,6 +1,6 @@
 //! What real systems did and no guarantee noticed once.
 
-use capsize_framework::guarantee::Outcome;
+use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::examples::shows;
