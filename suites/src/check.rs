@@ -132,7 +132,7 @@ fn judged<R: BufRead>(
 /// Says which timings of `target` count, and not those that the header of the history at `path` gives.
 fn overruled(path: &Path, target: &Profile, by_header: &Profile) -> Option<String> {
     let seconds = |profile: &Profile| {
-        let flags = profile.zones.iter().flat_map(|zones| zones.flags()).collect::<Mark>();
+        let flags = profile.zones.iter().flat_map(capsize_judge::profile::Zones::flags).collect::<Mark>();
         profile.timings.seconds().into_iter().chain(flags).collect::<Mark>()
     };
     let (ours, theirs) = (seconds(target), seconds(by_header));

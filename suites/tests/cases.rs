@@ -99,7 +99,7 @@ fn played(
         return Err(broken.into());
     }
     if passes && outcome.case.status != Status::Passed {
-        return Err(capsize_report::failure(&outcome.case).into());
+        return Err(capsize_report::failure(&outcome.case, capsize_report::COLUMNS).into());
     }
     let judgement = outcome.case.judgement;
     judgement.map(|judgement| judgement.verdicts).ok_or_else(|| "nothing was judged".into())

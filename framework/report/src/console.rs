@@ -143,6 +143,10 @@ pub fn listing(rows: impl Iterator<Item = (String, String)>, columns: usize) -> 
 #[must_use]
 pub fn checked(report: &Report, columns: usize) -> String {
     let mut page = Page::new(columns);
+    for note in &report.about {
+        page.wrapped("note: ", note);
+        page.blank();
+    }
     for case in &report.cases {
         if let Some(judgement) = &case.judgement {
             verdicts(&mut page, case, judgement);

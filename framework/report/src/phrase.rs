@@ -1,9 +1,8 @@
 //! A fact in a few words, for time lines.
 
-use capsize_history::facts::{Assignment, Fact, FaultInForce, News, SKEW};
-use capsize_judge::text::clock;
-use super::text::clock;
 use capsize_history::FaultKind;
+use capsize_history::facts::{Assignment, Fact, FaultInForce, News};
+use capsize_judge::text::clock;
 
 /// `08:42.0 task m1 begins`.
 pub(super) fn moment(fact: &Fact) -> String {

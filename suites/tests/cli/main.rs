@@ -81,6 +81,25 @@ fn bad_input_is_reported_once_with_file_line_and_column() {
         ("not-json.jsonl", format!("{header}\nhello\n"), "not-json.jsonl:2:1: "),
         ("future.jsonl", header.replace("v1\"", "v9\""), "future.jsonl:1:"),
         ("empty.jsonl", String::new(), "empty.jsonl:1:1: "),
+        (
+            "misspelt-timing.jsonl",
+            header.replace("\"v1.18.2\"", "\"v1.18.2\",\"seconds\":{\"failureTreshold\":3}"),
+            "misspelt-timing.jsonl:1:1: `seconds.failureTreshold` of the header is no timing: did you mean `failureThreshold`?",
+        ),
+        (
+            "misspelt-fault.jsonl",
+            format!(
+                "{header}\n{{\"at\":1.0,\"mark\":{{\"fault\":\"refusee\",\"cluster\":\"m1\",\"state\":\"begin\"}}}}\n"
+            ),
+            "misspelt-fault.jsonl:2:1: there is no kind of fault `refusee`",
+        ),
+        (
+            "misspelt-field.jsonl",
+            format!(
+                "{header}\n{{\"at\":1.0,\"mark\":{{\"fault\":\"refuse\",\"clutser\":\"m1\",\"state\":\"begin\"}}}}\n"
+            ),
+            "misspelt-field.jsonl:2:1: there is no field of a fault `clutser`",
+        ),
     ];
     for (name, contents, expected) in &histories {
         fs::write(folder.path().join(name), contents).unwrap();
@@ -161,6 +180,24 @@ fn a_history_comes_by_stdin_or_as_one_of_many_files() {
         event["witness"]["on"] == "control-plane" && event["witness"]["version"].is_string()
     };
     assert!(events.iter().any(|event| shown(&event)), "{events:?}");
+}
+
+#[test]
+fn the_timings_of_a_target_of_ones_own_count_and_the_report_says_so() {
+    let suites = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = TempDir::new().unwrap();
+    let profile = fs::read_to_string(suites.join("targets/karmada-1.18.yaml")).unwrap();
+    let mine = profile.replace("failureThreshold: 30s", "failureThreshold: 4s");
+    fs::write(folder.path().join("mine.yaml"), mine).unwrap();
+    let history = suites.join("recordings/karmada-1.18.2/duplicated-refused.jsonl");
+    let history = history.to_str().unwrap();
+    let own = text(&capsize(folder.path(), &["check", "--target", "mine.yaml", history]).stdout);
+    let own = own.replace("\n      ", " ");
+    assert!(own.starts_with("note: the timings of the target count"), "{own}");
+    assert!(own.contains("failureThreshold 4.0, not 3.0"), "{own}");
+    assert!(own.contains("HEALTH-01      VIOLATED"), "{own}");
+    let shipped = text(&capsize(folder.path(), &["check", "--target", "karmada-1.18", history]).stdout);
+    assert!(!shipped.contains("note:") && !shipped.contains("HEALTH-01      VIOLATED"), "{shipped}");
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn run(kubeconfig: &Path, folder: &TempDir, context: &str) -> Output {
 fn is_clear(output: &Output, code: i32, says: &str) {
     let said = String::from_utf8([&*output.stdout, &*output.stderr].concat()).unwrap();
     let line = said.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+    let line = line.replace(" ╰─▶ ", ": ");
     assert_eq!(output.status.code(), Some(code), "{said}");
     assert!(line.contains(says), "{says}: {said}");
     assert_eq!(said.matches("Error:").count() + usize::from(said.starts_with("error: ")), 1, "{said}");
@@ -84,7 +85,7 @@ fn a_server_without_the_form_of_a_url_is_named_with_the_right_form() {
         (json!("ftp://h"), "has a scheme that is neither http nor https"),
         (json!("https://u:hunter2@h"), "has a user in its URL"),
         (json!("https://h?a=b"), "has more after its path"),
-        (json!("https://h:99999"), "is no URL"),
+        (json!("https://h:99999"), "has a port that is no number from 1 to 65535"),
         (Value::Null, "its cluster has no server"),
         (json!(""), "its cluster has no server"),
     ] {

@@ -163,13 +163,13 @@ fn what_cannot_be_recorded_is_told_once_and_nothing_is_written() {
         let odd = kubeconfig(1).to_string().replace("http://127.0.0.1:1", server);
         fs::write(path(&format!("odd-{number}.yaml")), odd).unwrap();
     }
-    let odd = "is not the URL of an API server";
+    let odd = "is no URL with a scheme and a host";
     let cases: [(&[&str], i32, &str); 11] = [
         (&["--kubeconfig", &path("odd-0.yaml")], 2, odd),
         (&["--kubeconfig", &path("odd-1.yaml")], 2, odd),
         (&["--kubeconfig", &path("odd-2.yaml")], 2, odd),
-        (&["--kubeconfig", &path("odd-3.yaml")], 2, odd),
-        (&["--kubeconfig", &path("odd-4.yaml")], 2, odd),
+        (&["--kubeconfig", &path("odd-3.yaml")], 2, "has a scheme that is neither http nor https"),
+        (&["--kubeconfig", &path("odd-4.yaml")], 2, "has a port that is no number from 1 to 65535"),
         (&["--kubeconfig", &path("none.yaml")], 2, "No such file"),
         (&["--kubeconfig", &path("wrong.yaml")], 2, "this is not a kubeconfig"),
         (&["--kubeconfig", &path("closed.yaml"), "--control-plane", "d"], 2, "has no context `d`; it has c"),

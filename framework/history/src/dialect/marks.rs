@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::facts::{FaultInForce, News, SKEW, World, is_loss};
+use crate::facts::{FaultInForce, News, World};
 use crate::format::{CONTROL_PLANE, FOREVER, FaultKind, Mark};
 
 /// The longest that a queue waits until it tries again what failed.

@@ -9,8 +9,8 @@ use super::{
     Assignment, Census, Health, Member, Observers, OverridePolicy, Policy, TaintPolicy, Template, Workload,
     WorkloadKey, Zone,
 };
-use crate::format::digest::Table;
 use crate::format::FaultKind;
+use crate::format::digest::Table;
 
 /// Everything known now.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use super::{FaultKind, Mark};
 const SORTS: [&str; 4] = ["history", "fault", "step", "observer"];
 
 /// The fields of the header that count.
-const HEADER: [&str; 9] = [
+const HEADER: [&str; 10] = [
     "history",
     "implementation",
     "version",
@@ -16,6 +16,7 @@ const HEADER: [&str; 9] = [
     "clusterTaintPolicies",
     "off",
     "schedulers",
+    "evictionEvents",
 ];
 
 /// All fields of a mark of a fault.
@@ -60,7 +61,7 @@ const ALIKE_STEPS: f32 = 0.85;
 type Wrong = (String, String);
 
 /// The word of `known` that `word` is likely to stand for.
-pub(crate) fn misspelt<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn misspelt<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     like(word, known, ALIKE)
 }
 

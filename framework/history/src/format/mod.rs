@@ -19,7 +19,7 @@ mod write;
 pub use entry::{CONTROL_PLANE, Entry, EventType, Kind, Mark};
 pub use error::HistoryError;
 pub use fault::{FaultKind, ProbeFailure};
-pub(crate) use mark::misspelt;
+pub use mark::misspelt;
 pub use object::{Field, Object};
 pub use observer::Observer;
 pub use read::{FOREVER, LONGEST, Reader, VERSION, read};

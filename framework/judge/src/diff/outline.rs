@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::profile::{Profile, Timings};
 use capsize_history::dialect::Dialect;
-use capsize_history::facts::{Fact, Health, News, SKEW, Taint, WorkloadKey};
+use capsize_history::facts::{Fact, Health, News, Taint, WorkloadKey};
 use capsize_history::{Entry, FaultKind, Kind, Mark};
 
 /// What things happen to: a member, or a workload in it; with neither, all of them.

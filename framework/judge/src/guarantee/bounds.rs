@@ -9,8 +9,8 @@ use super::formula::{Formula, Given};
 use super::transition;
 use crate::profile::Timings;
 use capsize_history::FOREVER;
-use capsize_history::facts::FaultInForce;
 pub(super) use capsize_history::ProbeFailure as Failing;
+use capsize_history::facts::FaultInForce;
 
 /// What cutting a time stamp to whole seconds takes off at most.
 pub(super) const STAMP: Duration = Duration::from_secs(1);

@@ -8,8 +8,9 @@ use super::log::Log;
 use super::{
     Outcome, Rule, Verdict, announced, applied, autoscalers, by_hand, causes, choice, contents, copies,
     delivery, division, everywhere, eviction, flapping, graceful, groups, health, liveness, members,
-    namespaces, needs, newcomers, nodes, outlived, passed_on, placement, policies, policy, purge, removal, replicas,
-    required, services, silence, spared, status, suspended, taint, tasks, toleration, weighted, written_over,
+    namespaces, needs, newcomers, nodes, outlived, passed_on, placement, policies, policy, purge, removal,
+    replicas, required, services, silence, spared, status, suspended, taint, tasks, toleration, weighted,
+    written_over,
 };
 use crate::profile::{Feature, Profile};
 use capsize_history::dialect::Speaks;

@@ -8,9 +8,9 @@ use super::away::is_hit;
 use super::bounds::{self, Failing};
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
-use capsize_history::digest::Table;
-use capsize_history::facts::{Content, Delivery, Fact, Health, News, Running, Workload, WorkloadKey, World, is_loss};
 use capsize_history::FaultKind;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Content, Delivery, Fact, Health, News, Running, Workload, WorkloadKey, World};
 
 static APPLIED: Rule = Rule {
     id: "DELIVERY-04",

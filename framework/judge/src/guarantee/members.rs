@@ -10,9 +10,9 @@ use super::health::settled_after;
 use super::{Bound, Rule, Subject};
 use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};
+use capsize_history::FaultKind;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Fact, Health, News};
-use capsize_history::FaultKind;
 
 static PROBED: Rule = Rule {
     id: "HEALTH-03",

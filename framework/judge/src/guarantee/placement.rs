@@ -10,8 +10,8 @@ use super::weighted::divisions;
 use super::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
-use capsize_history::facts::{Assignment, Fact, News, Scheduling, Workload, WorkloadKey};
 use capsize_history::digest::Table;
+use capsize_history::facts::{Assignment, Fact, News, Scheduling, Workload, WorkloadKey};
 
 static NOT_BOTH: Rule = Rule {
     id: "EVICTION-04",

@@ -10,8 +10,8 @@ use super::nodes::Cut;
 use super::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::facts::{Fact, FaultInForce, Health, News};
 use capsize_history::FaultKind;
+use capsize_history::facts::{Fact, FaultInForce, Health, News};
 
 /// T2: a member is Unknown in time once its agent is cut off, and not otherwise; where connections are lost by chance, its
 /// renewals may be among them or not.

@@ -7,8 +7,8 @@ use super::away::{Away, is_hit};
 use super::bounds;
 use super::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use super::{Rule, Subject};
-use capsize_history::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey, World};
 use crate::profile::Feature;
+use capsize_history::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey, World};
 
 static HEALTHY: Rule = Rule {
     id: "STATUS-01",
@@ -110,14 +110,13 @@ impl Reported {
         if wrong.is_none() && !self.waits.has(&subject) {
             return court.book.held();
         }
-        let waited = workload.retried_after(member, fact.at);
-        let late = if in_reach && self.rule.id != LEFT.id {
+        let late = if self.rule.id == LEFT.id {
+            Duration::ZERO
+        } else {
             let away = known.map(|known| known.away).unwrap_or_default();
             let back = known.map(|known| known.health_since + bounds::seen_again(court.timings(), away));
             let unseen = back.unwrap_or_default().saturating_sub(fact.at);
-            waited.max(self.away.left(member, fact.at)).max(unseen)
-        } else {
-            waited
+            unseen.max(self.away.left(member, fact.at)).max(workload.retried_after(member, fact.at))
         };
         let allowed = bounds::reported(court.timings()) + late;
         self.waits.heal(subject, fact, allowed, wrong, court);

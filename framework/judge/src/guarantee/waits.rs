@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::bounds;
 use super::court::{Charge, Court, NEVER};
 use super::{Bound, Doubt, Subject};
-use capsize_history::facts::{Fact, News, Width, WorkloadKey, fails_requests};
+use capsize_history::facts::{Fact, News, Width, WorkloadKey};
 
 /// Something that must come within a time.
 #[derive(Debug)]

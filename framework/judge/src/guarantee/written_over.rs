@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::court::{Charge, Court, Guarantee, Topics, topics};
 use super::{Bound, Rule, Subject};
-use capsize_history::facts::{Fact, News, WorkloadKey};
-use crate::text::clock;
 use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::facts::{Fact, News, WorkloadKey};
 
 static REMEDIES: Rule = Rule {
     id: "HEALTH-07",

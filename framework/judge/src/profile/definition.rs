@@ -11,7 +11,6 @@ use super::{Program, Timings, Zones};
 use crate::YamlError;
 use capsize_history::dialect::Speaks;
 use capsize_history::{LONGEST, Mark, misspelt};
-use capsize_runner::scenario::ScenarioError;
 
 /// Something that not every implementation does; a guarantee that needs it is skipped where it is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

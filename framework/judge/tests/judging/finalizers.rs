@@ -51,7 +51,7 @@ fn a_manifest_is_not_late_while_its_copy_is_kept_in_the_member() {
     breaks("RECOVERY-01", &recalled().until(90.0));
     // Once the copy is let go of, whoever looks at ever longer intervals is as late as it took.
     let gone = || kept_copy(recalled(), "example.com/backup").at(30.0).copy_gone("m1");
-    holds("RECOVERY-01", &gone().at(39.5).work_gone("m1").until(90.0));
+    holds("RECOVERY-01", &gone().at(40.0).work_gone("m1").until(90.0));
     breaks("RECOVERY-01", &gone().until(90.0));
 }
 

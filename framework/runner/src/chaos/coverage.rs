@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use capsize_history::facts::{Fact, News, SKEW, Scheduling, Taint, TaintEffect, Workload, World};
 use capsize_history::FaultKind;
+use capsize_history::facts::{Fact, News, Scheduling, Taint, TaintEffect, Workload, World};
 
 /// How often each fault struck in each situation.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::{FaultGuard, fault_mark};
 use capsize_history::{FaultKind, Mark};
-use capsize_history::facts::SKEW;
 
 /// Sets `clock` wrong until the guard is dropped. It is the clock of `member`, or of the control plane if `member` is
 /// `None`. `record` receives a mark now, and another one at the end.

@@ -89,13 +89,7 @@ impl Clusters {
         let digest = if told { self.told.digest(seen) } else { member.told };
         let reported = respecified || told_otherwise || member.health != was || member.told != digest;
         if told && last.remedies.differs(seen.status("remedyActions")) {
-            let remedies = list(seen.status("remedyActions"));
-            let remedies: BTreeSet<String> =
-                remedies.iter().filter_map(Tree::as_str).map(str::to_owned).collect();
-            if reported && !member.remedies.is_subset(&remedies) {
-                member.remedies_lost = Some(now);
-            }
-            member.remedies = remedies;
+            read_remedies(member, seen, reported.then_some(now));
         }
         if std::mem::replace(&mut member.told, digest) != digest && !first {
             news.push(News::MemberTold { member: name.to_owned(), was });
@@ -105,9 +99,7 @@ impl Clusters {
         }
         let mut measured = false;
         if told && last.resources.differs(seen.status("resourceSummary")) {
-            let summary = seen.status("resourceSummary").map(Field::tree);
-            measured = replace(&mut member.free, summary.as_ref().map(free));
-            member.modelled = summary.is_some_and(|summary| summary["allocatableModelings"].is_list());
+            measured = read_room(member, seen);
         }
         if last.labels.differs(seen.metadata("labels")) {
             moved |= replace(&mut member.labels, labels(seen));
@@ -123,6 +115,23 @@ impl Clusters {
         }
         news
     }
+}
+
+/// Reads the remedy actions. `reported` is the time of a report that may not drop earlier actions.
+fn read_remedies(member: &mut Member, seen: &Seen<'_>, reported: Option<Duration>) {
+    let remedies = list(seen.status("remedyActions"));
+    let remedies: BTreeSet<String> = remedies.iter().filter_map(Tree::as_str).map(str::to_owned).collect();
+    if reported.is_some() && !member.remedies.is_subset(&remedies) {
+        member.remedies_lost = reported;
+    }
+    member.remedies = remedies;
+}
+
+/// Reads the free resources, and returns whether they have changed.
+fn read_room(member: &mut Member, seen: &Seen<'_>) -> bool {
+    let summary = seen.status("resourceSummary").map(Field::tree);
+    member.modelled = summary.as_ref().is_some_and(|summary| summary["allocatableModelings"].is_list());
+    replace(&mut member.free, summary.as_ref().map(free))
 }
 
 impl Said {

@@ -6,8 +6,8 @@ use super::wishes;
 use super::works::EXECUTION_NAMESPACE;
 use crate::dialect::marks::LONGEST_BACK_OFF;
 use crate::facts::{News, Template, WorkloadKey, World};
-use crate::format::digest::Table;
 use crate::format::Field;
+use crate::format::digest::Table;
 
 /// The label of a namespace that members are not to get.
 const KEPT_BACK: &str = "namespace.karmada.io/skip-auto-propagation";
@@ -21,10 +21,14 @@ impl Templates {
     pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         match seen.witness.kind() {
             "Namespace" => namespace(world, seen),
-            "Deployment" | "StatefulSet" | "DaemonSet" | "Job" | "ConfigMap" | "Secret" | "Service"
-            | "HorizontalPodAutoscaler" => {
-                self.template(world, seen)
-            }
+            "Deployment"
+            | "StatefulSet"
+            | "DaemonSet"
+            | "Job"
+            | "ConfigMap"
+            | "Secret"
+            | "Service"
+            | "HorizontalPodAutoscaler" => self.template(world, seen),
             _ if content::is_custom(&text(seen.object.whole("apiVersion"))) => self.template(world, seen),
             _ => Vec::new(),
         }

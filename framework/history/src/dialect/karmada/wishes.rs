@@ -1,6 +1,8 @@
 //! `PropagationPolicy` and `OverridePolicy`, and those that belong to no namespace: what users want placed where, and how
 //! copies are to differ.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::digest::digest;
@@ -25,7 +27,12 @@ pub(super) fn policy(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         priority: value(seen.spec("priority")).as_i64().unwrap_or_default(),
         everywhere: seen.namespace.is_empty(),
         by_labels: selectors.iter().any(|selector| !selector["labelSelector"].is_null()),
-        names: selectors.iter().filter_map(|selector| named(selector, seen)).collect(),
+        // One that waits for override policies claims nothing before they are there.
+        names: if list(seen.spec("dependentOverrides")).is_empty() {
+            selectors.iter().filter_map(|selector| named(selector, seen)).collect()
+        } else {
+            BTreeSet::new()
+        },
         selectors: digest(&value(seen.spec("resourceSelectors"))),
         changed: world.now,
     };

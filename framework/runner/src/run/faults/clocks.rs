@@ -21,7 +21,8 @@ impl Driver<'_> {
             Some(ClockOwner::Members(cluster)) => &cluster.value,
             Some(ClockOwner::Nodes(node)) => {
                 let Some(nodes) = self.victims_now(&node.value) else { return Ok(None) };
-                let guards = nodes.iter().map(|node| self.break_node(node, FaultKind::Skew, &NodeFault::Skew(by)));
+                let guards =
+                    nodes.iter().map(|node| self.break_node(node, FaultKind::Skew, &NodeFault::Skew(by)));
                 return guards.collect::<Result<_, StepError>>().map(Some);
             }
             _ => {

@@ -1,7 +1,7 @@
 //! Faults of the control plane: failing API requests, controllers that crash at a write, two leaders.
 
-use capsize_history::FaultKind;
 use capsize_clusters::{ApiFaultGuard, ServerFault};
+use capsize_history::FaultKind;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::ListParams;
@@ -17,13 +17,21 @@ impl Driver<'_> {
         fault: &Disturbance,
     ) -> Result<Option<FaultGuard>, StepError> {
         let (kind, strikes) = match fault {
-            Disturbance::Fail(it) => (FaultKind::Fail, ServerFault::Fail { status: it.with, every: it.every.value }),
-            Disturbance::Conflict(it) => (FaultKind::Conflict, ServerFault::Conflict { every: it.every.value }),
-            Disturbance::Slow(it) => (FaultKind::Slow, ServerFault::Slow { by: self.length(&it.by)?, verb: it.verb }),
+            Disturbance::Fail(it) => {
+                (FaultKind::Fail, ServerFault::Fail { status: it.with, every: it.every.value })
+            }
+            Disturbance::Conflict(it) => {
+                (FaultKind::Conflict, ServerFault::Conflict { every: it.every.value })
+            }
+            Disturbance::Slow(it) => {
+                (FaultKind::Slow, ServerFault::Slow { by: self.length(&it.by)?, verb: it.verb })
+            }
             Disturbance::Lag(it) => (FaultKind::Lag, ServerFault::Lag(self.length(&it.by)?)),
             Disturbance::Cut(it) => (FaultKind::Cut, ServerFault::Cut { every: it.every.value }),
             Disturbance::Repeat(it) => (FaultKind::Repeat, ServerFault::Repeat { every: it.every.value }),
-            Disturbance::Stale(_) => (FaultKind::Stale, ServerFault::Stale { revision: self.revision().await? }),
+            Disturbance::Stale(_) => {
+                (FaultKind::Stale, ServerFault::Stale { revision: self.revision().await? })
+            }
             _ => return Ok(None),
         };
         self.is_inside(fault)?;

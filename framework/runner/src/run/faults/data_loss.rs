@@ -1,7 +1,7 @@
 //! Faults that cost members their data: a restore from an older backup, or a new start with nothing.
 
-use capsize_history::FaultKind;
 use capsize_clusters::{Backup, Member};
+use capsize_history::FaultKind;
 
 use crate::nemesis::{FaultGuard, shut_off};
 use crate::run::driver::{Driver, StepError};

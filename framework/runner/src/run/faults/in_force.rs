@@ -117,7 +117,9 @@ impl Driver<'_> {
             Disturbance::Disturb(it) => {
                 (&it.cluster.value, MemberFault::Link(self.connection_fault(&it.by.value)?))
             }
-            Disturbance::Silence(it) => (&it.node.value, MemberFault::Node(FaultKind::Silent, NodeFault::Silent)),
+            Disturbance::Silence(it) => {
+                (&it.node.value, MemberFault::Node(FaultKind::Silent, NodeFault::Silent))
+            }
             Disturbance::Condition(it) => {
                 let (kind, fault) = fault_of_problem(it.is);
                 (&it.node.value, MemberFault::Node(kind, fault))

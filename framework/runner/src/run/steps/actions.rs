@@ -1,7 +1,7 @@
 //! The steps that change workloads, taints, members and controllers.
 
-use capsize_history::FaultKind;
 use capsize_clusters::StartUp;
+use capsize_history::FaultKind;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::{Api, ResourceExt};

@@ -1,7 +1,7 @@
 //! The steps that break members and the connections to them, and the step `heal` that repairs them.
 
-use capsize_history::FaultKind;
 use capsize_clusters::{Machine, NodeFault};
+use capsize_history::FaultKind;
 use serde_saphyr::Spanned;
 use tokio::task::JoinSet;
 
