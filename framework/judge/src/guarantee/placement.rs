@@ -107,12 +107,13 @@ impl Guarantee for Kept {
                 self.came.insert(member.clone(), fact.at);
             }
             News::Wanted(key) => {
-                // Of what is duplicated, another number of replicas moves none; of what is divided, a larger one.
+                // Another number of replicas moves no duplicated workload, and a larger number moves no divided one. Without
+                // replicas a workload may be assigned to any members, which need not get a share later.
                 let before = self.wanted.insert(key.clone(), court.workload(key).map_or(0, |it| it.replicas));
                 let Some(workload) = court.workload(key) else { return };
                 let duplicated = workload.placement.scheduling == Scheduling::Duplicated;
                 let anew = workload.asked_anew || !workload.placeable;
-                let grows = before.is_some_and(|before| workload.replicas > before);
+                let grows = before.is_some_and(|before| before > 0 && workload.replicas > before);
                 if !(duplicated || grows) || anew || workload.placed_since == fact.at {
                     self.changed.insert(key.clone());
                 }
