@@ -174,7 +174,7 @@ fn what_cannot_be_recorded_is_told_once_and_nothing_is_written() {
         (&["--kubeconfig", &path("wrong.yaml")], 2, "this is not a kubeconfig"),
         (&["--kubeconfig", &path("closed.yaml"), "--control-plane", "d"], 2, "has no context `d`; it has c"),
         (&["--kubeconfig", &path("closed.yaml")], 3, "does not answer"),
-        (&["--kubeconfig", &path("closed.yaml"), "--for", "1 week"], 2, "no length of time"),
+        (&["--kubeconfig", &path("closed.yaml"), "--for", "1 week"], 2, "is not a length of time"),
         (&["--kubeconfig", &path("closed.yaml"), "--also", "things"], 2, "/apis/example.com/v1/things"),
     ];
     for (arguments, code, says) in cases {

@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn the_page_on_histories_lists_every_kind() {
-        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/histories.md");
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/histories.md");
         let page = std::fs::read_to_string(page).unwrap();
         let lacking = FaultKind::ALL.iter().find(|kind| !page.contains(&format!("`{kind}`")));
         assert_eq!(lacking, None);

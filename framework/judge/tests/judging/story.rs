@@ -299,12 +299,8 @@ impl Story {
     }
 
     fn copied(self, member: &str, event: EventType, ready: u64) -> Self {
-        let object = json!({
-            "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": "web", "namespace": "default", "generation": 1, "annotations": {"work.karmada.io/name": "web-1"}},
-            "spec": {"replicas": 2},
-            "status": {"observedGeneration": 1, "replicas": 2, "readyReplicas": ready},
-        });
+        let mut object = running(ready);
+        object["metadata"]["annotations"] = json!({"work.karmada.io/name": "web-1"});
         self.event(member, event, object)
     }
 
@@ -501,13 +497,7 @@ impl Story {
 
     /// The member's own word: so many of two replicas are ready.
     pub(crate) fn runs(self, member: &str, ready: u64) -> Self {
-        let object = json!({
-            "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": "web", "namespace": "default", "generation": 1},
-            "spec": {"replicas": 2},
-            "status": {"observedGeneration": 1, "replicas": 2, "readyReplicas": ready},
-        });
-        self.event(member, EventType::Modified, object)
+        self.event(member, EventType::Modified, running(ready))
     }
 
     /// The member's own word: it has the workload no more.
@@ -597,5 +587,15 @@ pub(crate) fn needed(health: &str) -> Value {
             "requiredBy": [{"namespace": "default", "name": "web-deployment", "clusters": [{"name": "m1"}, {"name": "m2"}]}],
         },
         "status": {"aggregatedStatus": [{"clusterName": "m1", "applied": true, "health": health}]},
+    })
+}
+
+/// A Deployment in a member, of whose two replicas this many are ready.
+fn running(ready: u64) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default", "generation": 1},
+        "spec": {"replicas": 2},
+        "status": {"observedGeneration": 1, "replicas": 2, "readyReplicas": ready},
     })
 }
