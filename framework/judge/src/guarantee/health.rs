@@ -244,6 +244,7 @@ impl NotReady {
             || !world.faults_are_marked
             || world.access_touched
             || by_hand
+            || is_hit(member, court)
             || court.controllers_are_hindered(fact.at)
         {
             return;

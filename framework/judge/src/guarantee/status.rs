@@ -1,6 +1,6 @@
 //! That what is reported of a workload is what its copies report: STATUS.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::away::{Away, is_hit};
@@ -53,12 +53,22 @@ pub(super) struct Reported {
     away: Away,
     /// The manifests that were there and are gone.
     gone: BTreeSet<Subject>,
+    retries: BTreeMap<WorkloadKey, Retries>,
     waits: Waits,
+}
+
+/// The time in which controllers try a workload in vain, since one of its members is being removed.
+#[derive(Clone, Copy)]
+struct Retries {
+    since: Duration,
+    /// The next try after the removal comes at this time at the latest; `None` while the member is away.
+    until: Option<Duration>,
 }
 
 impl Reported {
     fn new(rule: &'static Rule, judges: Judges) -> Self {
-        Self { rule, judges, away: Away::default(), gone: BTreeSet::new(), waits: Waits::default() }
+        let (gone, retries) = (BTreeSet::new(), BTreeMap::new());
+        Self { rule, judges, away: Away::default(), gone, retries, waits: Waits::default() }
     }
 
     /// T11: an eviction waits for the report that the new copy is healthy.
@@ -92,8 +102,27 @@ impl Reported {
         })
     }
 
+    /// How late the next try may be; `None` while a member of the workload is away or is being removed. Each failed try doubles
+    /// the time until the next one, so the last wait is at most as long as all tries before it.
+    fn retried(&mut self, key: &WorkloadKey, fact: &Fact, court: &Court<'_>) -> Option<Duration> {
+        let workload = court.workload(key)?;
+        let stays = |member: &String| court.member(member).is_some_and(|known| !known.leaving);
+        if !workload.assignment.keys().all(stays) {
+            let since = self.retries.get(key).filter(|it| it.until.is_none()).map_or(fact.at, |it| it.since);
+            self.retries.insert(key.clone(), Retries { since, until: None });
+            return None;
+        }
+        let Some(retries) = self.retries.get_mut(key) else { return Some(Duration::ZERO) };
+        let until =
+            *retries.until.get_or_insert(fact.at.saturating_add(fact.at.saturating_sub(retries.since)));
+        Some(until.saturating_sub(fact.at))
+    }
+
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::on(key, member);
+        let Some(retried) = self.retried(key, fact, court) else {
+            return self.waits.cancel_of(key, |_| true);
+        };
         let known =
             court.member(member).filter(|known| known.health == Some(Health::Ready) && !known.leaving);
         // That a manifest is gone nobody has to ask the member.
@@ -118,7 +147,7 @@ impl Reported {
             let unseen = back.unwrap_or_default().saturating_sub(fact.at);
             unseen.max(self.away.left(member, fact.at)).max(workload.retried_after(member, fact.at))
         };
-        let allowed = bounds::reported(court.timings()) + late;
+        let allowed = bounds::reported(court.timings()) + late.max(retried);
         self.waits.heal(subject, fact, allowed, wrong, court);
     }
 
@@ -166,7 +195,10 @@ impl Guarantee for Reported {
             News::Delivered { workload, member, .. } => {
                 self.gone.remove(&Subject::on(workload, member));
             }
-            News::WorkloadGone(key) => self.gone.retain(|subject| !subject.is_of(key)),
+            News::WorkloadGone(key) => {
+                self.gone.retain(|subject| !subject.is_of(key));
+                self.retries.remove(key);
+            }
             _ => {}
         }
         match &fact.news {
@@ -184,6 +216,7 @@ impl Guarantee for Reported {
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.waits.cancel_all(|subject| subject.is_on(member));
+                self.look_at_member(member, fact, court);
             }
             News::WorkloadGone(key) => self.waits.cancel_of(key, |_| true),
             _ => {}

@@ -11,56 +11,7 @@ use capsize_judge::judge::{Judge, Judgement};
 use capsize_judge::profile::Profile;
 use serde_json::{Map, Value, json};
 
-pub(crate) const PROFILE: &str = "
-name: test
-implementation: karmada
-version: '1.13'
-from: '1.13'
-start: external
-features:
-  - HealthProbes
-  - NoExecuteTaints
-  - AutomaticNoExecute
-  - GracefulEviction
-  - EvictedNotRechosen
-  - SpreadConstraints
-  - SpreadOverRegions
-  - AffinityGroups
-  - StaticWeights
-  - WeightsByRoom
-  - NewcomersByName
-  - LeavesOutEmptyShares
-  - PullMembers
-  - ClusterTaintPolicies
-  - ApplicationFailover
-  - PurgeModes
-  - PreservedState
-  - PropagatesDependencies
-  - PolicyPreemption
-  - LazyActivation
-  - SuspendedDispatching
-  - NamespaceSync
-  - MultiClusterServices
-  - HandsOnState
-  - CopiesAutoscalers
-  - RetainedReplicas
-timings:
-  statusUpdateFrequency: 1s
-  failureThreshold: 3s
-  successThreshold: 3s
-  monitorPeriod: 1s
-  monitorGracePeriod: 8s
-  failoverEvictionTimeout: 6s
-  gracefulEvictionTimeout: 20s
-  notReadyTolerationSeconds: 5s
-  unreachableTolerationSeconds: 5s
-  refusedProbe: 1s
-  silentProbe: 32s
-  recheck: 10s
-  takeover: 2s
-  latency: 1s
-  skew: 100ms
-";
+pub(crate) const PROFILE: &str = include_str!("story.yaml");
 
 /// Told step by step; each step writes the object that it changes.
 pub(crate) struct Story {
