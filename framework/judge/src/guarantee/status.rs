@@ -107,7 +107,7 @@ impl Reported {
     fn retried(&mut self, key: &WorkloadKey, fact: &Fact, court: &Court<'_>) -> Option<Duration> {
         let workload = court.workload(key)?;
         let stays = |member: &String| court.member(member).is_some_and(|known| !known.leaving);
-        if !workload.assignment.keys().all(stays) {
+        if !workload.targets().all(stays) {
             let since = self.retries.get(key).filter(|it| it.until.is_none()).map_or(fact.at, |it| it.since);
             self.retries.insert(key.clone(), Retries { since, until: None });
             return None;
