@@ -16,8 +16,8 @@ use tower::Service;
 
 use super::listener::Shared;
 use super::open::OpenRequest;
-use super::pump::{Pumped, Stalled};
-use super::{gzip, pump};
+use super::watch_frames::{Pumped, Stalled};
+use super::{gzip, watch_frames};
 use crate::http::failure::Failure;
 use crate::http::respond::{self, ApiBody};
 use crate::kind::object;
@@ -89,7 +89,7 @@ fn bounded(shared: &Arc<Shared>, response: Response<ApiBody>) -> Response<Way> {
         refused.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
         return refused.map(Way::Direct);
     };
-    response.map(|body| Way::Pumped(pump::start(body, permit, shared.limits.stalled, shared.stop.clone())))
+    response.map(|body| Way::Pumped(watch_frames::start(body, permit, shared.limits.stalled, shared.stop.clone())))
 }
 
 /// The id by which the request is known: the client's own, or a new one.

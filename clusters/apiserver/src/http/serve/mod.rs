@@ -10,7 +10,7 @@ mod kubeconfig;
 mod limits;
 mod listener;
 mod open;
-mod pump;
+mod watch_frames;
 
 pub use authority::{Authority, Identity};
 pub use kubeconfig::Keys;
