@@ -41,8 +41,8 @@ pub(crate) fn request_token(call: &Call<'_>) -> Result<Response<ApiBody>, Failur
     }
     let kind = TOKEN_REQUEST.clone();
     let (path, query, body) = (call.path.clone(), call.query.clone(), call.body.clone());
-    let aside = std::sync::Mutex::default();
-    let call = Call { server: call.server, kind, path, query, parts: call.parts, body, aside };
+    let side_results = std::sync::Mutex::default();
+    let call = Call { server: call.server, kind, path, query, parts: call.parts, body, side_results };
     let (mut request, warnings) = body::decode(&call, "CreateOptions")?;
     call.query.dry_run("CreateOptions")?;
     object::tidy_metadata(&mut request);

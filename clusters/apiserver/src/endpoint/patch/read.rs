@@ -33,7 +33,7 @@ pub(crate) fn read(call: &Call<'_>) -> Result<Patch, Failure> {
         "application/strategic-merge-patch+json" => Err(Failure::media_type(
             "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
         )),
-        _ => Err(Failure::no_patch()),
+        _ => Err(Failure::unsupported_patch_type()),
     }
 }
 

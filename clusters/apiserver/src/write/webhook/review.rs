@@ -120,7 +120,7 @@ fn denial(name: &str, status: &Value) -> Failure {
     if !status["metadata"].is_object() {
         status["metadata"] = json!({});
     }
-    Failure::told(u16::try_from(code).unwrap_or(400), message, status)
+    Failure::webhook_denial(u16::try_from(code).unwrap_or(400), message, status)
 }
 
 #[cfg(test)]
