@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::account::stored;
 use super::user::account_name;
-use crate::endpoint::access_review::{TOKEN_REQUEST, noted};
+use crate::endpoint::access_review::{TOKEN_REQUEST, with_managed_fields};
 use crate::http::body;
 use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};
@@ -55,7 +55,7 @@ pub(crate) fn request_token(call: &Call<'_>) -> Result<Response<ApiBody>, Failur
     if spec["expirationSeconds"].is_null() {
         spec["expirationSeconds"] = DEFAULT_SECONDS.into();
     }
-    noted(&call, "token", &json!({"metadata": {}, "spec": {}}), &mut request)?;
+    with_managed_fields(&call, "token", &json!({"metadata": {}, "spec": {}}), &mut request)?;
     let mut state = call.server.inner.state();
     issue(&call.server.inner, &mut state, &call.path.namespace, &call.path.name, &mut request)?;
     Ok(respond::with_warnings(respond::json(StatusCode::CREATED, &request), &warnings))

@@ -40,7 +40,7 @@ fn port(port: &Value) -> String {
     }
 }
 
-/// The addresses of a load balancer, in order.
+/// The sorted addresses of a load balancer.
 fn balancer(status: &Value) -> Vec<String> {
     let mut addresses: Vec<String> = items(&status["ingress"])
         .map(|ingress| or(&ingress["ip"], str_of(&ingress["hostname"])).to_owned())
