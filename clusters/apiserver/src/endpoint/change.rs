@@ -125,11 +125,11 @@ pub(crate) fn delete(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     };
     Ok(match deleted {
         Deleted::Pending(version) => respond::version(waiting, kind, &version),
-        Deleted::WouldWait(object) => respond::json(waiting, &kind.presented(&object, true)),
-        Deleted::Gone(version) => {
+        Deleted::DryRunPending(object) => respond::json(waiting, &kind.presented(&object, true)),
+        Deleted::Removed(version) => {
             gone(&version.object()).unwrap_or_else(|| respond::version(StatusCode::OK, kind, &version))
         }
-        Deleted::WouldGo(object) => {
+        Deleted::DryRunRemoved(object) => {
             gone(&object).unwrap_or_else(|| respond::json(StatusCode::OK, &kind.presented(&object, true)))
         }
     })

@@ -246,7 +246,7 @@ impl Writer<'_> {
             .map(Value::from)
             .collect();
         set_meta(&mut definition, "finalizers", (!kept.is_empty()).then_some(Value::Array(kept)));
-        self.settle(definitions, &stored, definition);
+        self.put_or_remove(definitions, &stored, definition);
     }
 
     /// After an object is gone: a definition's kinds are no longer served; the last object of one that is going
