@@ -177,7 +177,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_missing_is_what_no_held_rule_covers() {
+    fn a_missing_rule_is_one_that_no_held_rule_covers() {
         let rule = |verbs: &[&str], resources: &[&str], names: &[&str]| {
             Rule::read(
                 &json!({"verbs": verbs, "apiGroups": [""], "resources": resources, "resourceNames": names}),

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_read_by_its_issuer_and_not_once_it_was_changed() {
+    fn only_the_issuer_accepts_a_token_and_only_unchanged() {
         let claims = json!({"iss": "https://a", "sub": "x"});
         let token = issuer(1).sign(&claims);
         assert_eq!(issuer(1).verify(&token), Ok(Some(claims)));

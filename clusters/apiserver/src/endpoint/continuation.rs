@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_nobody_is_a_bad_request() {
+    fn a_token_from_another_source_is_a_bad_request() {
         let error_of = |token: &str| {
             let message = Continuation::parse(token).unwrap_err().message;
             message.strip_prefix("invalid continue token: continue key is not valid: ").unwrap().to_owned()

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_show_the_state_that_the_table_says() {
+    fn lists_show_the_requested_state() {
         let table = [
             ("", RequestedState::NotOlderThan(0)),
             ("limit=2", RequestedState::NotOlderThan(0)),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_before_what_does_not_go_together() {
+    fn unreadable_parameters_are_reported_before_contradictory_ones() {
         let table = [
             ("limit=a&labelSelector=%3D", "strconv.ParseInt: parsing \"a\": invalid syntax"),
             ("timeoutSeconds=", "strconv.ParseInt: parsing \"\": invalid syntax"),

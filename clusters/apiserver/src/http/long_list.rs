@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pieces_make_up_the_list_and_are_as_long_as_said() {
+    fn the_pieces_form_the_list_and_have_the_announced_length() {
         for count in [0, 1, 2, 63, 64, 65, 200] {
             let rewritten = TypeFields::Rewritten { kind: "Other".into(), api_version: "b/v2".into() };
             for (types, api_version) in [

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_versions_that_were_replaced_or_deleted() {
+    fn replaced_and_deleted_versions_leave_the_cache() {
         simulate(Seed(1), |run| async move {
             let (mut store, table) = (Store::new(run.clock, 10), Arc::from("a"));
             for _ in 0..100 {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_trees_of_those_that_were_written_longest_ago_go_first() {
+    fn the_trees_of_the_oldest_versions_are_dropped_first() {
         simulate(Seed(1), |run| async move {
             let (mut store, table) = (Store::new(run.clock, 1), Arc::from("a"));
             for name in ["a", "b", "c"] {

@@ -160,7 +160,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn labels_and_fields_need_no_tree() {
+    fn labels_and_fields_are_read_without_a_tree() {
         let object =
             json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"labels": {"a/b": "1", "é": "\"q\""}}});
         let version = Version::new(object, 7, "n1\0\0Running".into());
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uid_is_known_with_and_without_a_tree() {
+    fn a_uid_is_found_with_and_without_a_tree() {
         let object = json!({"kind": "A", "metadata": {"name": "x", "uid": "1-2"}, "spec": {"uid": "3"}});
         let version = Version::new(object, 7, "".into());
         for _ in 0..2 {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_is_not_kept_is_read_again() {
+    fn a_tree_that_is_not_cached_is_parsed_again() {
         let version = Version::new(json!({"kind": "A", "metadata": {"name": "x"}}), 7, "".into());
         let before = version.object();
         version.drop_tree();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_leaves_with_the_revision_of_its_delete() {
+    fn a_deleted_object_has_the_revision_of_its_delete() {
         let leaving = Version::new(json!({"kind": "A", "metadata": {"name": "x"}}), 7, "".into()).leaving(12);
         let tree = leaving.object();
         leaving.drop_tree();

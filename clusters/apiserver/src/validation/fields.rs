@@ -144,7 +144,7 @@ mod tests {
     use crate::kind::builtin::builtin;
 
     #[test]
-    fn unknown_fields_of_built_in_kinds_are_dropped_and_told() {
+    fn unknown_fields_of_built_in_kinds_are_dropped_and_reported() {
         let kind = builtin("apps", "v1", "deployments");
         let mut object = json!({"spec": {"replicas": 1, "junk": 2, "template": {"spec": {"containers":
             [{"name": "a", "imagee": "x"}]}}}});

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_prefix_of_a_name_is_told_beside_the_name_made_from_it() {
+    fn a_bad_name_prefix_is_reported_together_with_the_generated_name() {
         let kind = crate::kind::builtin::builtin("", "v1", "configmaps");
         let told = |prefix: &str| {
             let object = json!({"metadata": {"generateName": prefix, "name": format!("{prefix}x")}});
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_that_is_told_twice_is_kept_once_with_a_warning() {
+    fn a_duplicate_owner_is_kept_once_with_a_warning() {
         let kind = crate::kind::builtin::builtin("", "v1", "configmaps");
         let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1"});
         let mut object = json!({"metadata": {"ownerReferences": [owner, owner]}});

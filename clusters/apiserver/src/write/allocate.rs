@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_given_what_is_free_and_what_it_leaves_is_free_again() {
+    fn a_service_gets_free_values_and_releases_them() {
         let (mut allocated, mut chance) = (Allocated::default(), Seed(1).stream("ip"));
         let mut first = service(json!({"type": "NodePort", "ports": [{"port": 80}]}));
         allocated.assign(&mut first, None, &mut chance).unwrap();

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_of_a_storage_is_that_of_real_servers() {
+    fn the_storage_hash_equals_that_of_real_servers() {
         let hash = |group, plural| storage_hash(builtin(group, "v1", plural));
         assert_eq!(hash("", "pods"), "xPOwRZ+Yhw8=");
         assert_eq!(hash("", "events"), "r2yiGXH7wu8=");

@@ -62,7 +62,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn names_of_properties_and_defaults_are_not_taken_for_schemas() {
+    fn names_of_properties_and_defaults_are_not_visited_as_schemas() {
         let inner = json!({"seen": "b"});
         let mut schema = json!({"seen": "a", "default": {"seen": "x"}, "enum": [{"seen": "x"}],
             "properties": {"oneOf": inner, "$ref": inner, "properties": {"properties": {"not": inner}}},

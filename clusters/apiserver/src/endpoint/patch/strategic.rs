@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_with_keys_are_merged_by_them() {
+    fn lists_with_keys_are_merged_by_their_keys() {
         let pod = |containers: Value| json!({"spec": {"containers": containers}});
         let table = [
             (

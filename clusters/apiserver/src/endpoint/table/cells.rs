@@ -167,7 +167,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn durations_are_told_in_at_most_two_units() {
+    fn durations_have_at_most_two_units() {
         let table = [
             (-2, "<invalid>"),
             (-1, "0s"),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_are_told_in_the_order_of_their_keys() {
+    fn selectors_are_sorted_by_their_keys() {
         let chosen = json!({"matchLabels": {"b": "1"}, "matchExpressions": [
             {"key": "a", "operator": "In", "values": ["y", "x"]}, {"key": "c", "operator": "DoesNotExist"}]});
         assert_eq!(selector(&chosen), "a in (x,y),b=1,!c");

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_kubectl_lead_where_they_should() {
+    fn paths_of_kubectl_find_the_same_fields() {
         let object = json!({"spec": {"a-b": 1, "list": [{"x": "p"}, {"x": "q"}]},
             "metadata": {"labels": {"example.com/a": "b"}},
             "status": {"conditions": [{"type": "Synced", "status": "False"}, {"type": "Ready", "status": "True"}]}});

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_of_a_pod_is_what_its_containers_add_up_to() {
+    fn the_status_of_a_pod_summarizes_its_containers() {
         let one = json!({"containers": [{"name": "a"}]});
         let init = json!({"containers": [{"name": "a"}], "initContainers": [{"name": "i"}, {"name": "j"}]});
         let sidecar = json!({"containers": [{"name": "a"}], "initContainers": [{"name": "i", "restartPolicy": "Always"}]});

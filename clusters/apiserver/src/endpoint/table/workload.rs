@@ -325,7 +325,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_metric_is_told_as_it_is_and_as_it_is_to_be() {
+    fn a_metric_shows_its_current_and_target_value() {
         let resource =
             |target: Value| json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
         let wanted = json!([resource(json!({"averageUtilization": 80})), resource(json!({"averageValue": "1"})),

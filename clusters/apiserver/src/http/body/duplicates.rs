@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn strictness_tells_in_the_order_of_the_text() {
+    fn strict_problems_are_in_the_order_of_the_text() {
         let text =
             br#"{"spec": {"unknown1": 1, "unknownDupe": {"a": 1, "a": 2}, "unknownDupe": 2, "paused": true,
             "paused": false, "template": {"spec": {"containers": [{"junk": 1, "image": "a", "image": "b"}]},

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn broken_json_is_told_in_the_words_of_go() {
+    fn broken_json_gets_the_messages_of_go() {
         let table = [
             ("", "unexpected end of JSON input"),
             (r#"{"a""#, "unexpected end of JSON input"),

@@ -98,7 +98,7 @@ fn settle_type(kind: &Kind, object: &mut Value, body: &[u8]) -> Result<(), Failu
     };
     let Some(fields) = object.as_object() else {
         let go = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-        let shown = types::described(object);
+        let shown = types::go_type_of(object);
         return Err(wrong(format!("json: cannot unmarshal {shown} into Go value of type {go}")));
     };
     let mut given = ["", ""];
@@ -107,7 +107,7 @@ fn settle_type(kind: &Kind, object: &mut Value, body: &[u8]) -> Result<(), Failu
             None | Some(Value::Null) => "",
             Some(Value::String(text)) => text,
             Some(other) => {
-                let shown = types::described(other);
+                let shown = types::go_type_of(other);
                 return Err(wrong(format!(
                     "json: cannot unmarshal {shown} into Go struct field .{field} of type string"
                 )));

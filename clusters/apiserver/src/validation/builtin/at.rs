@@ -162,7 +162,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_path_is_told_as_clients_know_it() {
+    fn a_path_is_written_as_clients_write_it() {
         let object = json!({"spec": {"ports": [{"port": 1}], "limits": {"cpu": "1"}}});
         let root = At::root(&object);
         let spec = root.field("spec");

@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_is_immutable_stays() {
+    fn immutable_data_cannot_change() {
         let map = |value: &str| json!({"immutable": true, "data": {"k": value}});
         assert_eq!(told(("", "configmaps"), &map("1"), Some(&map("1"))), [""; 0]);
         assert_eq!(told(("", "configmaps"), &map("2"), Some(&map("1"))), ["data"]);
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_has_what_its_type_wants() {
+    fn a_secret_needs_the_data_of_its_type() {
         let secret = |kind: &str, data: Value| json!({"type": kind, "data": data});
         let table: [(Value, &[&str]); 3] = [
             (secret("kubernetes.io/tls", json!({"tls.crt": ""})), &["data[tls.key]"]),
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_role_of_a_binding_stays() {
+    fn the_role_of_a_binding_is_immutable() {
         let group = "rbac.authorization.k8s.io";
         let binding = |name: &str| json!({"roleRef": {"apiGroup": group, "kind": "Role", "name": name}});
         assert_eq!(told((group, "rolebindings"), &binding("a"), Some(&binding("a"))), [""; 0]);

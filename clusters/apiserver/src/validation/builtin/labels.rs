@@ -83,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_selector_selects_what_all_its_parts_hold_for() {
+    fn a_selector_matches_if_all_its_terms_match() {
         let labels = json!({"app": "web", "tier": "front"});
         let expression = |operator: &str, key: &str, values: Value| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
         let table = [

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_told_each_rule_that_it_breaks() {
+    fn every_problem_of_a_service_is_reported() {
         let port = |name: &str, number: i64| json!({"name": name, "port": number, "protocol": "TCP"});
         let table: [(Value, &[&str]); 7] = [
             (json!({"ports": [{"port": 80, "protocol": "TCP"}]}), &[]),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_of_a_service_stays() {
+    fn the_address_of_a_service_is_immutable() {
         let spec =
             |address: &str| json!({"ports": [{"port": 80, "protocol": "TCP"}], "clusterIPs": [address]});
         assert_eq!(told(spec("10.96.0.2"), Some(spec("10.96.0.2"))), [""; 0]);

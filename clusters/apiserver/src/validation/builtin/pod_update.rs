@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn little_of_a_pod_may_change() {
+    fn few_fields_of_a_pod_can_change() {
         let toleration = |key: &str| json!({"key": key, "operator": "Exists"});
         type Change<'a> = &'a [(&'a str, Value)];
         let table: [(Change<'_>, &[&str]); 8] = [

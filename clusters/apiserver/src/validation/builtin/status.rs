@@ -86,7 +86,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_status_counts_no_more_than_there_are() {
+    fn a_status_must_not_count_more_replicas_than_exist() {
         let told = |group: &str, plural: &str, status: Value| {
             let causes = status_problems(builtin(group, "v1", plural), &json!({"status": status}));
             causes.into_iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect::<Vec<_>>()

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_of_a_form_or_told_why_not() {
+    fn text_in_a_wrong_form_is_refused_with_the_reason() {
         type Rule = fn(&str) -> bool;
         let good: [(&str, Rule, &[&str], &[&str]); 6] = [
             ("label", |text| label(text).is_empty(), &["a", "a-1", "1"], &["", "A", "a.b", "-a", "a-"]),

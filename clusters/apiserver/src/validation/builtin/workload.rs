@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deployment_is_told_each_rule_that_it_breaks() {
+    fn every_problem_of_a_deployment_is_reported() {
         let table: [(&str, Value, &[&str]); 9] = [
             ("/spec/replicas", json!(-1), &["spec.replicas"]),
             ("/spec/selector", Value::Null, &["spec.selector", "spec.template.metadata.labels"]),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_selector_of_a_workload_stays() {
+    fn the_selector_of_a_workload_is_immutable() {
         let both = [
             ("/spec/selector/matchLabels/app", json!("b")),
             ("/spec/template/metadata/labels/app", json!("b")),

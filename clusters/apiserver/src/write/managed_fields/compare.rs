@@ -103,7 +103,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_new_is_added_with_all_that_is_in_it() {
+    fn a_new_field_is_added_with_all_fields_inside_it() {
         let old = json!({"data": {"a": "1", "b": "1"}});
         let new = json!({"data": {"a": "2", "c": "1"}, "metadata": {"labels": {"l": "1"}}});
         let comparison = compare(&old, &new, Shape::of(builtin("", "v1", "configmaps")));

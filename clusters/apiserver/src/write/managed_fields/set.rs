@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_sets() {
+    fn union_difference_and_intersection_are_those_of_sets() {
         let set = |json: Value| FieldSet::from_json(&json);
         let (a, b) = (
             set(json!({"f:a": {".": {}, "f:x": {}}, "f:b": {}})),

@@ -213,7 +213,7 @@ mod tests {
     use crate::kind::builtin::builtin;
 
     #[test]
-    fn the_oldest_of_too_many_updaters_become_one() {
+    fn the_oldest_of_too_many_updaters_are_merged() {
         let kind = builtin("", "v1", "configmaps");
         let mut object = json!({"metadata": {}});
         for number in 0..14 {
