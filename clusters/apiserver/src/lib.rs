@@ -1,4 +1,4 @@
-//! An embedded Kubernetes API server: the API that clients see, in the process, with no socket and no etcd.
+//! An embedded Kubernetes API server: the API that clients see, in the process, without etcd.
 //!
 //! A server in the process, without a network:
 //!

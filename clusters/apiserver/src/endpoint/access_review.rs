@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use crate::auth::{self, Asked, Attributes, User};
+use crate::auth::{self, ActionTarget, Attributes, User};
 use crate::endpoint::manager::manager;
 use crate::http::body;
 use crate::http::call::Call;
@@ -241,7 +241,7 @@ fn asked(spec: &Value) -> Attributes {
     let resource = &spec["resourceAttributes"];
     if resource.is_object() {
         let field = |name: &str| text(&resource[name]);
-        let target = Asked::Resource {
+        let target = ActionTarget::Resource {
             group: field("group"),
             resource: field("resource"),
             subresource: field("subresource"),
@@ -251,7 +251,7 @@ fn asked(spec: &Value) -> Attributes {
         return Attributes { verb: field("verb"), target };
     }
     let path = &spec["nonResourceAttributes"];
-    Attributes { verb: text(&path["verb"]), target: Asked::Path(text(&path["path"])) }
+    Attributes { verb: text(&path["verb"]), target: ActionTarget::Path(text(&path["path"])) }
 }
 
 /// The problems of a review of access.

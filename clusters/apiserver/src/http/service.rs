@@ -78,7 +78,7 @@ where
             } else if server.inner.is_stopped() {
                 return Ok(respond::failure(&Failure::stopped()));
             }
-            if let Err(failure) = auth::let_in(&server, &mut parts, outside) {
+            if let Err(failure) = auth::check_access(&server, &mut parts, outside) {
                 return Ok(auth::refusal(&failure));
             }
             let body = match Limited::new(body, BODY_LIMIT).collect().await {

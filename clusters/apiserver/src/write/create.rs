@@ -59,7 +59,7 @@ impl Writer<'_> {
         if generated && meta(&object, "name").is_empty() {
             set_meta(&mut object, "name", Some(name.into()));
         }
-        self.note_requester(kind, &mut object);
+        self.record_requester(kind, &mut object);
         set_meta(&mut object, "uid", Some(uid(&mut self.state.chance).into()));
         set_meta(&mut object, "creationTimestamp", Some(object::time(self.now())));
         if !kind.is_custom() {

@@ -99,9 +99,9 @@ fn depends_on_rules_only(writer: &Writer<'_>, change: &Change<'_>, stored: &Vers
     // path.
     let is_plain =
         custom.is_none_or(|schema| stored.revision > schema.since && !stored.has_bare_finalizers());
-    let is_asked =
+    let is_requested =
         writer.consultation.is_some() || change.subresource.is_empty() && writer.server.admission.is_some();
-    is_plain && !is_asked && !stored.may_be_going_or_managed()
+    is_plain && !is_requested && !stored.may_be_terminating_or_managed()
 }
 
 /// The status of a custom object in its stored form; `None` if there are problems or warnings.

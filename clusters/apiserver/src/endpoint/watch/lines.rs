@@ -38,7 +38,7 @@ pub(super) fn selected(selector: &Selector, event: &Event) -> Option<(&'static s
         (None, true) => ("ADDED", event.after.clone()),
         (Some(_), true) => ("MODIFIED", event.after.clone()),
         (Some(_), false) if event.deleted => ("DELETED", event.after.clone()),
-        (Some(before), false) => ("DELETED", before.leaving(event.revision)),
+        (Some(before), false) => ("DELETED", before.deleted_at(event.revision)),
         (None, false) => return None,
     })
 }

@@ -38,7 +38,7 @@ pub(crate) fn decode(call: &Call<'_>, options: &str) -> Result<(Value, Vec<Strin
         unknown.retain(|_| of.is_none());
     }
     problems.extend(unknown);
-    Ok((object, fields::judge(kind, mode, problems)?))
+    Ok((object, fields::apply_mode(kind, mode, problems)?))
 }
 
 /// Decodes an object in protobuf.
