@@ -78,7 +78,7 @@ impl ApiFaultProxy {
     /// would reach another cluster. Needs a tokio runtime with I/O, so it cannot run in a simulation.
     ///
     /// # Errors
-    /// There is no free port, or `authority` is malformed.
+    /// If there is no free port, or `authority` is malformed.
     pub async fn open(
         api_faults: ApiFaults,
         (server, path): (SocketAddr, &str),

@@ -113,8 +113,8 @@ impl Fleet {
         Self { members, api_faults, control_plane: set_up(control_plane).build() }
     }
 
-    /// As [`Self::embedded_with`], with members that `provider` starts. Needs a tokio runtime with I/O, so it cannot run in a
-    /// simulation.
+    /// As [`Self::embedded_with`], with members that `provider` starts. Needs a tokio runtime with I/O, so it cannot
+    /// run in a simulation.
     ///
     /// # Errors
     /// If a member does not start, or cannot be reached.

@@ -24,8 +24,8 @@ use crate::write::writer::{Manager, NewObject, Writer};
 pub enum Server {}
 
 impl Server {
-    /// Sets up a server that uses the machine's clock and keeps `managedFields` for every write, as real servers do. Its UIDs
-    /// come from a fixed seed: the same requests get the same UIDs every time.
+    /// Sets up a server that uses the machine's clock and keeps `managedFields` for every write, as real servers do.
+    /// Its UIDs come from a fixed seed: the same requests get the same UIDs every time.
     pub fn builder() -> Builder {
         ApiServer::builder(Clock::real(), Seed(1).stream("api")).track_updates(true)
     }
@@ -64,8 +64,8 @@ impl Builder {
         Self { admission: Some(admission), ..self }
     }
 
-    /// Sets the address of a service of webhooks: `service` is its `namespace/name`, `url` begins with `https://` and has no
-    /// path. The server looks up services without an address as `name.namespace.svc`.
+    /// Sets the address of a service of webhooks: `service` is its `namespace/name`, `url` begins with `https://` and
+    /// has no path. The server looks up services without an address as `name.namespace.svc`.
     pub fn webhook_service(mut self, service: impl Into<String>, url: impl Into<String>) -> Self {
         self.transports.services.insert(service.into(), url.into());
         self

@@ -33,8 +33,8 @@
 //! # }
 //! ```
 //!
-//! In a simulation, [`ApiServer::builder`] takes the clock and the stream of random numbers, so that a run repeats exactly. A
-//! simulation has no sockets.
+//! In a simulation, [`ApiServer::builder`] takes the clock and the stream of random numbers, so that a run repeats
+//! exactly. A simulation has no sockets.
 //!
 //! The server stores and serves objects. It has two controllers, which act inside the write that causes them: garbage
 //! collection and the termination of namespaces. `capsize-clusters` simulates pods and readiness.

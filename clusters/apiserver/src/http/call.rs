@@ -82,7 +82,7 @@ impl Call<'_> {
 impl SideResults {
     pub(crate) fn warn(&self, answer: Response<ApiBody>) -> Response<ApiBody> {
         let answer = respond::with_warnings(answer, &self.warnings);
-        let told = self.consultation.as_ref().map(|consultation| consultation.warnings.as_slice());
-        respond::with_warnings(answer, told.unwrap_or_default())
+        let warnings = self.consultation.as_ref().map(|consultation| consultation.warnings.as_slice());
+        respond::with_warnings(answer, warnings.unwrap_or_default())
     }
 }

@@ -1,7 +1,7 @@
 //! The stream of one watch: the events of a kind after a revision, filtered by the selector.
 //!
-//! A watch reads the log of the table itself and remembers only its position, so a slow watch costs writers nothing. A watch
-//! whose position is no longer in the log gets an error and ends.
+//! A watch reads the log of the table itself and remembers only its position, so a slow watch costs writers nothing.
+//! A watch whose position is no longer in the log gets an error and ends.
 
 use std::sync::Arc;
 use std::time::Duration;
