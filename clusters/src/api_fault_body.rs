@@ -1,4 +1,4 @@
-//! The body of an answer with injected API faults: unchanged, or event by event for a watch.
+//! The body of a response with injected API faults: unchanged, or event by event for a watch.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use tower::BoxError;
 
 use crate::api_faults::ApiFaults;
 
-/// The body of an answer, or the error that is sent in its place.
+/// The body of a response, or an error that replaces it.
 pub struct ApiFaultBody<B> {
     inner: Either<B, Full<Bytes>>,
     /// For a watch, the faults and the events on their way.
@@ -24,21 +24,21 @@ pub struct ApiFaultBody<B> {
 struct Watch {
     api_faults: ApiFaults,
     late: VecDeque<(Instant, Frame<Bytes>)>,
-    /// Ends when the first of them is due.
+    /// The timer of the first of these events.
     due: Option<BoxFuture<'static, ()>>,
     ended: bool,
 }
 
 impl<B> ApiFaultBody<B> {
-    /// The body of an answer, event by event if it is that of a watch.
+    /// The body of a response; for a watch it is read event by event.
     pub(crate) fn new(watch: Option<ApiFaults>, inner: B) -> Self {
         let watch =
             watch.map(|api_faults| Watch { api_faults, late: VecDeque::new(), due: None, ended: false });
         Self { watch, inner: Either::Left(inner) }
     }
 
-    pub(crate) fn refused(said: Full<Bytes>) -> Self {
-        Self { watch: None, inner: Either::Right(said) }
+    pub(crate) fn refused(body: Full<Bytes>) -> Self {
+        Self { watch: None, inner: Either::Right(body) }
     }
 }
 
@@ -77,7 +77,7 @@ impl Watch {
     }
 }
 
-/// The same frame with its last event twice.
+/// The same frame with its last event repeated.
 fn last_twice(frame: Frame<Bytes>) -> Frame<Bytes> {
     frame.map_data(|lines| {
         let end = lines.len().saturating_sub(1);

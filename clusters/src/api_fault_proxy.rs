@@ -1,7 +1,8 @@
 //! A TLS proxy that injects API faults into the HTTP requests to a member.
 //!
-//! It terminates the TLS of clients. Each client connection has a server connection of its own, and both end together. Credentials in headers are forwarded,
-//! client certificates are not. Requests that upgrade the connection (exec) are refused.
+//! The proxy terminates the TLS of clients. Each client connection has its own server connection, and both end
+//! together. Credentials in headers are forwarded, but client certificates are not. Requests that upgrade the
+//! connection (exec) are refused.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -31,17 +32,17 @@ use tower::Service;
 
 use crate::api_faults::{ApiFaults, refusal};
 
-/// The idle time after which a server is pinged, and the time limit for its answer: those of client-go.
+/// The idle time after which a server is pinged, and the time limit for its answer; both as in client-go.
 const IDLE: Duration = Duration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(15);
 
-/// How long it waits when the machine has no room for one more connection.
+/// The pause after a connection could not be accepted, for example because too many files are open.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// HTTP/2, as two sides of TLS agree on it.
+/// The protocol name of HTTP/2 in the TLS handshake.
 const HTTP_2: &[u8] = b"h2";
 
-/// A listening proxy. Dropping it cuts its connections.
+/// A listening proxy. Dropping it closes its connections.
 #[derive(Debug)]
 #[must_use = "the proxy stops when it is dropped"]
 pub struct ApiFaultProxy {
@@ -54,7 +55,8 @@ pub struct ApiFaultProxy {
 struct Shared {
     api_faults: ApiFaults,
     server: SocketAddr,
-    /// The path of the server URL. Faults are injected into requests without it, as the API server behind it receives them.
+    /// The path of the server URL. Faults apply to requests without the path, as the API server behind it receives
+    /// them.
     path: Arc<str>,
     roots: Arc<RootCertStore>,
     acceptor: TlsAcceptor,
@@ -71,12 +73,12 @@ impl ApiFaultProxy {
         Self::open(api_faults.clone(), server, authority).await.map(Some)
     }
 
-    /// Opens one to the API server at the address and the path `server`, whose certificate is from `authority` (PEM), on a free
-    /// port of this machine's loopback. Requests without that path are refused: they would reach another cluster. Needs a
-    /// tokio runtime with I/O around it: no simulation.
+    /// Opens a proxy on a free port of this machine's loopback. `server` is the address and the path of the API
+    /// server, whose certificate is signed by `authority` (PEM). Requests without the path are refused, because they
+    /// would reach another cluster. Needs a tokio runtime with I/O, so it cannot run in a simulation.
     ///
     /// # Errors
-    /// There is no free port, or `authority` is malformed.
+    /// If there is no free port, or `authority` is malformed.
     pub async fn open(
         api_faults: ApiFaults,
         (server, path): (SocketAddr, &str),
@@ -93,13 +95,13 @@ impl ApiFaultProxy {
         Ok(Self { address, authority: own.pem(), _task: task })
     }
 
-    /// Its address.
+    /// The address of the proxy.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The certificate (PEM) of the authority that its own certificate is from.
+    /// The certificate (PEM) of the authority that signed the certificate of the proxy.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
@@ -116,7 +118,7 @@ fn trusting(authority: &str) -> Result<Arc<RootCertStore>, ListenError> {
     Ok(Arc::new(roots))
 }
 
-/// The names that its certificate is valid for.
+/// The names in the certificate of the proxy.
 fn names() -> Vec<String> {
     ["localhost", "127.0.0.1"].map(str::to_owned).to_vec()
 }
@@ -128,7 +130,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             accepted = listener.accept() => match accepted {
                 Ok((client, _)) => {
                     let shared = Arc::clone(&shared);
-                    // Both ends notice an error of their connection; it needs no report.
+                    // Both ends notice an error of their connection, so it is not reported.
                     connections.spawn(async move { drop(shared.pass(client).await) });
                 }
                 Err(_) => shared.api_faults.clock().sleep(PAUSE).await,
@@ -141,7 +143,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 impl Shared {
     /// Serves one connection until either end closes it.
     async fn pass(&self, client: TcpStream) -> io::Result<()> {
-        // A server that is away looks as it would without the proxy: a reset before the first byte.
+        // A server that is down looks as without the proxy: the connection is reset before the first byte.
         let server = match TcpStream::connect(self.server).await {
             Ok(server) => server,
             Err(error) => return client.set_zero_linger().and(Err(error)),
@@ -213,18 +215,18 @@ impl Shared {
             _ = connection => {}
             _ = served.as_mut() => return,
         }
-        // The answers that have arrived from the server are still delivered.
+        // Responses that have arrived from the server are still delivered.
         served.as_mut().graceful_shutdown();
         drop(served.await);
     }
 }
 
-/// Whether the request upgrades the connection: exec, attach, port-forward.
+/// Returns true if the request upgrades the connection: exec, attach, port-forward.
 fn is_upgrade(request: &Request<Incoming>) -> bool {
     request.headers().contains_key(header::UPGRADE) || *request.method() == Method::CONNECT
 }
 
-/// The same URL without `path` in front of its path, if it has that.
+/// The URL without `path` at the start of its path; `None` if the path is missing.
 fn without(path: &str, uri: &Uri) -> Option<Uri> {
     if path.is_empty() {
         return Some(uri.clone());
@@ -234,7 +236,7 @@ fn without(path: &str, uri: &Uri) -> Option<Uri> {
     rest.starts_with('/').then(|| with_path_and_query(uri, &rest)).flatten()
 }
 
-/// The same URL with `path` in front of its path.
+/// The URL with `path` at the start of its path.
 fn within(path: &str, uri: &Uri) -> Option<Uri> {
     let rest = uri.path_and_query().map_or("/", PathAndQuery::as_str);
     with_path_and_query(uri, &format!("{path}{rest}"))
@@ -256,7 +258,7 @@ struct Sender {
 /// A connection to the server.
 #[derive(Clone)]
 enum Connection {
-    /// One request after another, as its client does.
+    /// HTTP/1.1: one request after another, as the client sends them.
     One(Arc<Mutex<http1::SendRequest<Incoming>>>),
     Two(http2::SendRequest<Incoming>),
 }
@@ -303,7 +305,7 @@ mod tests {
     use crate::api_faults::{ErrorStatus, ServerFault};
 
     #[test]
-    fn a_request_is_behind_the_path_of_the_server_url_or_is_none_of_the_cluster() {
+    fn requests_outside_the_path_of_the_server_url_are_refused() {
         let uri = |text: &str| -> Uri { text.parse().unwrap() };
         for (path, asked, behind) in [
             ("", "/api/v1/pods?limit=1", Some("/api/v1/pods?limit=1")),
@@ -321,7 +323,7 @@ mod tests {
         assert_eq!(within("/k8s/c-1", &uri("/readyz")), Some(uri("/k8s/c-1/readyz")));
     }
 
-    /// Sends requests to a server, and returns the status codes of the answers.
+    /// Sends requests to a server, and returns the status codes of the responses.
     async fn ask(protocol: &[u8], shared: &Shared, asked: &[(&str, bool)]) -> Vec<u16> {
         let stream = TcpStream::connect(shared.server).await.unwrap();
         let stream = TokioIo::new(shared.connect(stream, Some(protocol.to_vec())).await.unwrap());
@@ -330,13 +332,13 @@ mod tests {
             let request = if upgrade { request.header(header::UPGRADE, "SPDY/3.1") } else { request };
             request.body(Empty::<bytes::Bytes>::new()).unwrap()
         };
-        let (mut told, mut connection) = (Vec::new(), JoinSet::new());
+        let (mut codes, mut connection) = (Vec::new(), JoinSet::new());
         if protocol == HTTP_2 {
             let (mut sender, ended) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
             connection.spawn(ended);
             for (path, upgrade) in asked {
                 let answer = sender.send_request(request(path, *upgrade)).await.unwrap();
-                told.push(answer.status().as_u16());
+                codes.push(answer.status().as_u16());
                 answer.into_body().collect().await.unwrap();
             }
         } else {
@@ -345,11 +347,11 @@ mod tests {
             for (path, upgrade) in asked {
                 sender.ready().await.unwrap();
                 let answer = sender.send_request(request(path, *upgrade)).await.unwrap();
-                told.push(answer.status().as_u16());
+                codes.push(answer.status().as_u16());
                 answer.into_body().collect().await.unwrap();
             }
         }
-        told
+        codes
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! The clients of the control plane are its controllers, and the client of a member is the control plane.
 //!
-//! Faults are data ([`ServerFault`]) and are in force as long as their guard lives. The recorder and people send their requests
-//! past this layer and observe the true state. `api_fault_body.rs` has the bodies of watches.
+//! Faults are data ([`ServerFault`]) and are active as long as their guard lives. The recorder and users send their
+//! requests without this layer, and observe the true state. `api_fault_body.rs` has the bodies of watches.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -28,7 +28,7 @@ use crate::verb::Verb;
 /// A fault of an API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerFault {
-    /// Every n-th request is answered with an error and not carried out.
+    /// Every n-th request is answered with an error, and not executed.
     Fail {
         /// The error.
         status: ErrorStatus,
@@ -40,16 +40,16 @@ pub enum ServerFault {
         /// The n.
         every: u32,
     },
-    /// Requests are carried out later.
+    /// Requests are executed later.
     Slow {
-        /// By how much.
+        /// The delay.
         by: Duration,
-        /// Those with this verb; all where there is none.
+        /// The verb of the delayed requests; all requests if there is none.
         verb: Option<Verb>,
     },
-    /// Every event of a watch is this much late, so that watch caches are stale.
+    /// Every event of a watch is delayed by this time, so that watch caches are stale.
     Lag(Duration),
-    /// A watch ends in place of every n-th event, and a watch that resumes from a version is answered 410 Gone.
+    /// A watch ends instead of every n-th event. A watch that resumes from a version gets 410 Gone.
     Cut {
         /// The n.
         every: u32,
@@ -59,22 +59,22 @@ pub enum ServerFault {
         /// The n.
         every: u32,
     },
-    /// Lists show the state at this revision, as from a cache that is behind. A watch that starts there reports all changes
-    /// since. After [`STALE_AT_MOST`] the cache is up to date.
+    /// Lists show the state at this revision, as from a stale cache. A watch from this revision reports all later
+    /// changes. The cache is up to date after [`STALE_AT_MOST`].
     Stale {
-        /// The sequence number of the last change that is in the cache.
+        /// The revision of the last change in the cache.
         revision: u64,
     },
-    /// The sender of this many writes crashes at the last of them: see [`ApiFaults::struck`].
+    /// The sender of this many writes crashes at the last write; see [`ApiFaults::struck`].
     Crash {
         /// The number of the write, from 1.
         write: u32,
-        /// Whether that write is carried out before the crash.
+        /// True if that write is executed before the crash.
         done: bool,
     },
 }
 
-/// The longest time for which lists are stale: a little less than a server keeps old versions.
+/// The longest time for which lists are stale: slightly less than the time for which a server keeps old versions.
 pub const STALE_AT_MOST: Duration = Duration::from_secs(240);
 
 /// The status with which a failing API server answers.
@@ -97,8 +97,8 @@ pub struct ApiFaults {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Whether any fault is in force; cheap to read.
-    troubled: AtomicBool,
+    /// True while any fault is active; cheap to read.
+    any_fault: AtomicBool,
     faults: Mutex<Faults>,
     struck: Notify,
 }
@@ -112,19 +112,19 @@ struct Faults {
 #[derive(Debug)]
 struct InForce {
     fault: ServerFault,
-    /// The number of requests or events that it concerned.
-    met: u32,
+    /// The number of requests or events to which the fault applied.
+    count: u32,
     since: Duration,
 }
 
-/// What happens to a request.
+/// The effect of the faults on a request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fate {
     late: Duration,
     refused: Option<StatusCode>,
-    /// The sender crashes after this request; whether the request is carried out.
+    /// The sender crashes after this request; the value is true if the request is executed.
     last: Option<bool>,
-    /// The revision whose state the answer shows.
+    /// The revision whose state the response shows.
     as_of: Option<u64>,
 }
 
@@ -135,14 +135,14 @@ impl ApiFaults {
         Self { clock, shared: Arc::default() }
     }
 
-    /// Injects `fault` until the guard is dropped.
+    /// Applies `fault` until the guard is dropped.
     #[must_use = "the fault ends when the guard is dropped"]
     pub fn apply(&self, fault: ServerFault) -> ApiFaultGuard {
         let mut faults = self.faults();
         let id = faults.next;
         faults.next += 1;
-        faults.in_force.insert(id, InForce { fault, met: 0, since: self.clock.elapsed() });
-        self.shared.troubled.store(true, Ordering::Relaxed);
+        faults.in_force.insert(id, InForce { fault, count: 0, since: self.clock.elapsed() });
+        self.shared.any_fault.store(true, Ordering::Relaxed);
         ApiFaultGuard { api_faults: self.clone(), id }
     }
 
@@ -151,7 +151,7 @@ impl ApiFaults {
         self.shared.struck.notified().await;
     }
 
-    /// Puts these faults in front of a service.
+    /// Applies the faults to the requests of a service.
     #[must_use]
     pub fn wrap<S>(&self, service: S) -> ApiFaultLayer<S> {
         ApiFaultLayer { api_faults: self.clone(), inner: service }
@@ -166,13 +166,13 @@ impl ApiFaults {
         self.clock
     }
 
-    fn is_troubled(&self) -> bool {
-        self.shared.troubled.load(Ordering::Relaxed)
+    fn has_faults(&self) -> bool {
+        self.shared.any_fault.load(Ordering::Relaxed)
     }
 
-    /// How late events come now.
+    /// The current delay of events.
     pub(crate) fn lag(&self) -> Duration {
-        if !self.is_troubled() {
+        if !self.has_faults() {
             return Duration::ZERO;
         }
         let lag = |each: &InForce| match each.fault {
@@ -182,15 +182,16 @@ impl ApiFaults {
         self.faults().in_force.values().map(lag).sum()
     }
 
-    /// Whether a watch ends in the place of its next event.
+    /// Returns true if a watch ends instead of its next event.
     pub(crate) fn cuts(&self) -> bool {
-        self.is_troubled() && self.faults().meet(|fault| matches!(fault, ServerFault::Cut { .. })).is_some()
+        self.has_faults()
+            && self.faults().count_event(|fault| matches!(fault, ServerFault::Cut { .. })).is_some()
     }
 
-    /// Whether the next event of a watch comes twice.
+    /// Returns true if the next event of a watch is sent twice.
     pub(crate) fn repeats(&self) -> bool {
-        self.is_troubled()
-            && self.faults().meet(|fault| matches!(fault, ServerFault::Repeat { .. })).is_some()
+        self.has_faults()
+            && self.faults().count_event(|fault| matches!(fault, ServerFault::Repeat { .. })).is_some()
     }
 
     fn fate(&self, verb: Verb, uri: &Uri) -> Fate {
@@ -218,16 +219,16 @@ impl ApiFaults {
             fate.refused = Some(StatusCode::GONE);
         }
         if let Some(ServerFault::Fail { status, .. }) =
-            faults.meet(|fault| matches!(fault, ServerFault::Fail { .. }))
+            faults.count_event(|fault| matches!(fault, ServerFault::Fail { .. }))
         {
             fate.refused = Some(status.code());
         }
-        if writes && faults.meet(|fault| matches!(fault, ServerFault::Conflict { .. })).is_some() {
+        if writes && faults.count_event(|fault| matches!(fault, ServerFault::Conflict { .. })).is_some() {
             fate.refused = Some(StatusCode::CONFLICT);
         }
         if writes
             && let Some(ServerFault::Crash { done, .. }) =
-                faults.meet(|fault| matches!(fault, ServerFault::Crash { .. }))
+                faults.count_event(|fault| matches!(fault, ServerFault::Crash { .. }))
         {
             fate.last = Some(done);
         }
@@ -236,17 +237,18 @@ impl ApiFaults {
 }
 
 impl Faults {
-    /// Counts one more event for each fault that `concerns` selects, and returns the first that strikes at this one.
-    fn meet(&mut self, concerns: impl Fn(&ServerFault) -> bool) -> Option<ServerFault> {
+    /// Counts an event for each fault that `concerns` selects, and returns the first fault that applies to this
+    /// event.
+    fn count_event(&mut self, concerns: impl Fn(&ServerFault) -> bool) -> Option<ServerFault> {
         let mut strikes = None;
-        for InForce { fault, met, .. } in self.in_force.values_mut().filter(|each| concerns(&each.fault)) {
-            *met += 1;
+        for InForce { fault, count, .. } in self.in_force.values_mut().filter(|each| concerns(&each.fault)) {
+            *count += 1;
             let now = match *fault {
                 ServerFault::Fail { every, .. }
                 | ServerFault::Conflict { every }
                 | ServerFault::Cut { every }
-                | ServerFault::Repeat { every } => met.is_multiple_of(every.max(1)),
-                ServerFault::Crash { write, .. } => *met == write,
+                | ServerFault::Repeat { every } => count.is_multiple_of(every.max(1)),
+                ServerFault::Crash { write, .. } => *count == write,
                 ServerFault::Slow { .. } | ServerFault::Lag(_) | ServerFault::Stale { .. } => false,
             };
             strikes = strikes.or(now.then_some(*fault));
@@ -265,7 +267,7 @@ impl ErrorStatus {
     }
 }
 
-/// A fault in force. Dropping the guard ends it.
+/// An active fault. Dropping the guard ends it.
 #[derive(Debug)]
 #[must_use = "the fault ends when the guard is dropped"]
 pub struct ApiFaultGuard {
@@ -277,7 +279,7 @@ impl Drop for ApiFaultGuard {
     fn drop(&mut self) {
         let mut faults = self.api_faults.faults();
         faults.in_force.remove(&self.id);
-        self.api_faults.shared.troubled.store(!faults.in_force.is_empty(), Ordering::Relaxed);
+        self.api_faults.shared.any_fault.store(!faults.in_force.is_empty(), Ordering::Relaxed);
     }
 }
 
@@ -309,7 +311,7 @@ where
         let mut inner = std::mem::replace(&mut self.inner, clone);
         Box::pin(async move {
             let verb = Verb::of(request.method(), request.uri());
-            let fate = match api_faults.is_troubled() {
+            let fate = match api_faults.has_faults() {
                 true => api_faults.fate(verb, request.uri()),
                 false => Fate::default(),
             };
@@ -320,13 +322,13 @@ where
                 api_faults.clock.sleep(fate.late).await;
             }
             match fate {
-                Fate { last: Some(false), .. } => return api_faults.strike().await,
+                Fate { last: Some(false), .. } => return api_faults.crash().await,
                 Fate { refused: Some(status), last: None, .. } => return Ok(refusal(status)),
                 _ => {}
             }
             let response = inner.call(request).await?;
             if fate.last.is_some() {
-                return api_faults.strike().await;
+                return api_faults.crash().await;
             }
             let watch = (verb == Verb::Watch && response.status().is_success()).then_some(api_faults);
             Ok(response.map(|body| ApiFaultBody::new(watch, body)))
@@ -335,14 +337,14 @@ where
 }
 
 impl ApiFaults {
-    /// Notifies that the sender has crashed, and never answers.
-    async fn strike<T>(&self) -> T {
+    /// Reports that the sender has crashed, and never returns.
+    async fn crash<T>(&self) -> T {
         self.shared.struck.notify_one();
         pending().await
     }
 }
 
-/// Whether a list request starts a fresh list and names no version.
+/// Returns true if a list request starts a new list and names no version.
 fn is_open(query: &str) -> bool {
     ["continue=", "resourceVersion="].iter().all(|given| !query.contains(given))
 }
@@ -353,7 +355,7 @@ fn as_of(uri: &Uri, revision: u64) -> Option<Uri> {
     format!("{}?{query}resourceVersion={revision}&resourceVersionMatch=Exact", uri.path()).parse().ok()
 }
 
-/// The answer of an API server that does not carry out a request.
+/// The response of an API server that does not execute a request.
 pub(crate) fn refusal<B>(status: StatusCode) -> Response<ApiFaultBody<B>> {
     let reason = match status {
         StatusCode::CONFLICT => "Conflict",

@@ -1,6 +1,6 @@
 //! Simulates the Deployments of a member: status follows spec, and replicas become ready.
 //!
-//! That is all of the work of a member's controllers that failover can observe. There are no Pods. `nodes.rs` has the Nodes.
+//! Failover can observe only this work of a member's controllers. There are no Pods. `nodes.rs` has the Nodes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The time from a change of a spec until the status shows it: the Deployment controller and the kubelet.
+/// The time between a change of a spec and its status, which stands for the Deployment controller and the kubelet.
 const OBSERVED_AFTER: Duration = Duration::from_millis(100);
 
 /// The pause before a failed request is repeated. Embedded API servers do not fail.
@@ -31,11 +31,11 @@ pub(crate) const AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// The time that new replicas take to become ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartUp {
-    /// Always the same.
+    /// A constant time.
     After(Duration),
     /// Drawn uniformly from this range, both ends included.
     Between(Duration, Duration),
-    /// They never become ready.
+    /// Replicas never become ready.
     Never,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for StartUp {
     }
 }
 
-/// A text that is no start-up time, as are `1500ms`, `100ms..300ms` and `never`.
+/// The text is not a start-up time such as `1500ms`, `100ms..300ms` or `never`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this is no start-up time: write 1500ms, 100ms..300ms or never")]
 pub struct NoStartUp;
@@ -82,7 +82,7 @@ impl FromStr for StartUp {
     }
 }
 
-/// The start-up time of a member, which may change while the member runs.
+/// The start-up time of a member, which can change while the member runs.
 #[derive(Clone, Debug)]
 pub(crate) struct StartUpSetting(Arc<(Mutex<StartUp>, Notify)>);
 
@@ -114,11 +114,11 @@ struct Known {
 /// The next step of a Deployment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Take up the new spec in the status.
+    /// Copy the new spec to the status.
     Observe(Instant),
-    /// Report the replicas as ready; never, where there is no time.
+    /// Report the replicas as ready at the time; never if there is no time.
     Ready(Option<Instant>),
-    /// None: the status agrees with the spec.
+    /// Nothing: the status agrees with the spec.
     Settled,
 }
 
@@ -132,7 +132,7 @@ impl Step {
     }
 }
 
-/// Keeps the status of every Deployment of a member. Never ends.
+/// Updates the status of every Deployment of a member. Never returns.
 pub(crate) async fn run_deployments(client: Client, setting: StartUpSetting, mut chance: Stream) {
     let deployments: Api<Deployment> = Api::all(client.clone());
     let events = watcher::watcher(deployments, watcher::Config::default()).backoff(Steady);
@@ -143,8 +143,8 @@ pub(crate) async fn run_deployments(client: Client, setting: StartUpSetting, mut
         tokio::select! {
             biased;
             event = events.next() => match event {
-                Some(Ok(event)) => note(&mut known, event),
-                // The watcher restarts itself; while the API server is away there is nothing to do.
+                Some(Ok(event)) => record(&mut known, event),
+                // The watcher restarts itself; there is nothing to do while the API server is down.
                 Some(Err(_)) => {}
                 None => return,
             },
@@ -166,7 +166,7 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-fn note(known: &mut BTreeMap<(String, String), Known>, event: Event<Deployment>) {
+fn record(known: &mut BTreeMap<(String, String), Known>, event: Event<Deployment>) {
     match event {
         Event::Apply(deployment) | Event::InitApply(deployment) => {
             let key = (deployment.namespace().unwrap_or_default(), deployment.name_any());
@@ -185,7 +185,7 @@ fn note(known: &mut BTreeMap<(String, String), Known>, event: Event<Deployment>)
     }
 }
 
-/// Whether the status has caught up with the spec, ready replicas included.
+/// Returns true if the status agrees with the spec, including ready replicas.
 fn observed(deployment: &Deployment) -> bool {
     let status = deployment.status.clone().unwrap_or_default();
     status.observed_generation == deployment.metadata.generation
@@ -196,14 +196,14 @@ fn wanted(deployment: &Deployment) -> i32 {
     deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
-/// Replicas that were never to be ready get another chance when the setting changes.
+/// Replicas that would never become ready draw a new time when the setting changes.
 fn start_again(known: &mut BTreeMap<(String, String), Known>, start_up: StartUp, chance: &mut Stream) {
     for one in known.values_mut().filter(|one| one.next == Step::Ready(None)) {
         one.next = Step::Ready(start_up.draw(Instant::now(), chance));
     }
 }
 
-/// Takes the step of a Deployment that is due. `ready_at` draws when replicas that start now are ready.
+/// Executes the due step of a Deployment. `ready_at` draws the time at which new replicas become ready.
 async fn step(client: &Client, one: &mut Known, ready_at: impl FnOnce() -> Option<Instant>) {
     let wanted = wanted(&one.deployment);
     let before = one.deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
@@ -219,14 +219,14 @@ async fn step(client: &Client, one: &mut Known, ready_at: impl FnOnce() -> Optio
     let name = one.deployment.name_any();
     match api.patch_status(&name, &PatchParams::default(), &Patch::Merge(patch)).await {
         Ok(deployment) => one.deployment = deployment,
-        // A Deployment that went away meanwhile has no status to keep.
+        // A Deployment that was deleted meanwhile needs no status.
         Err(kube::Error::Api(status)) if status.is_not_found() => {}
-        // An API server that is away is asked again.
+        // If the API server is down, the request is repeated later.
         Err(_) => one.next = Step::Observe(Instant::now() + AGAIN_AFTER),
     }
 }
 
-/// A watch that broke off is begun again after always the same time, however long the API server was away.
+/// A constant pause between attempts to restart a watch.
 pub(crate) struct Steady;
 
 impl Iterator for Steady {
@@ -241,8 +241,8 @@ impl Backoff for Steady {
     fn reset(&mut self) {}
 }
 
-/// A Deployment's status with `ready` of `wanted` replicas ready. Zero is said as null: real controllers leave
-/// such counts out, and a merge patch takes them away so.
+/// A Deployment's status with `ready` of `wanted` replicas ready. Zero is written as null: real controllers omit such
+/// counts, and a merge patch removes the field.
 fn status(generation: Option<i64>, wanted: i32, ready: i32) -> serde_json::Value {
     let count = |number: i32| (number > 0).then_some(number);
     let status = DeploymentStatus {

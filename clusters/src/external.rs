@@ -1,7 +1,7 @@
 //! Members that run outside this process: the providers that start them, and the connections to them.
 //!
-//! Connections between the control plane and such a member go through a TCP proxy on the link. The recorder and fault injection
-//! connect directly.
+//! Connections between the control plane and such a member use a TCP proxy on the link. The recorder and fault
+//! injection connect directly.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -33,38 +33,39 @@ pub struct ProviderError(pub String);
 /// A source of members that do not run in this process.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// Starts a member for each of `specs`, in their order, and waits until all answer.
+    /// Starts a member for each of `specs`, in their order, and waits until all of them answer.
     ///
     /// # Errors
-    /// One of them does not start. Nothing is left of the others then.
+    /// If a member does not start. The other members are removed in this case.
     async fn start(
         &self,
         run: Simulation,
         specs: &[MemberSpec],
     ) -> Result<Vec<ExternalMember>, ProviderError>;
 
-    /// Whether its members are made for the run, so that any fault may be applied to them. Clusters that existed before get only
-    /// the workloads of the implementation; faults are applied to the links to them.
+    /// Returns true if the members are created for the run, so that every fault is allowed. In existing clusters only
+    /// the workloads of the implementation are created, and faults are applied to the links.
     fn makes_members(&self) -> bool {
         true
     }
 
-    /// Whether its members are API servers and nothing else, so that their workloads are simulated in this process.
+    /// Returns true if the members are bare API servers, so that their workloads are simulated in this process.
     fn are_bare(&self) -> bool {
         false
     }
 
-    /// The missing requirement for this breakdown, if its machines cannot break down in this way.
+    /// The missing requirement for a breakdown, if the machines do not support it.
     fn spares(&self, _how: Breakdown) -> Option<&'static str> {
         None
     }
 
-    /// Ends the run, with its result. Returns where logs are kept, if any are.
+    /// Ends the run, with its result. Returns the place of the logs, if there are any.
     fn ended(&self, _well: bool) -> Option<String> {
         None
     }
 
-    /// Whether the workloads in its members are simulated, so that scenarios can set the time that replicas take to become ready.
+    /// Returns true if workloads in the members are simulated, so that scenarios can set the start-up time of
+    /// replicas.
     fn simulates(&self) -> bool {
         true
     }
@@ -72,54 +73,54 @@ pub trait Provider: Send + Sync {
     /// Asks for permission to apply faults to all of `members` at the same time.
     ///
     /// # Errors
-    /// The provider refuses.
+    /// If the provider refuses.
     async fn strike(&self, _members: &BTreeSet<String>) -> Result<(), ProviderError> {
         Ok(())
     }
 }
 
-/// A member that runs outside this process. Dropping it removes the member, if that was made for the run.
+/// A member that runs outside this process. Dropping it removes the member, if it was created for the run.
 pub struct ExternalMember {
     /// The address of its API server.
     pub address: SocketAddr,
-    /// The path of the server URL, which precedes the path of every request: `/k8s/clusters/c-1`, or empty. One server may
-    /// stand in front of several clusters, so that a request without it reaches another cluster.
+    /// The path of the server URL, which is the prefix of every request: `/k8s/clusters/c-1`, or empty. One server
+    /// may serve several clusters, so a request without the path reaches another cluster.
     pub path: String,
-    /// The certificate (PEM) of the authority that its server's certificate is from.
+    /// The certificate (PEM) of the authority that signed the server's certificate.
     pub authority: String,
     /// An administrator's token.
     pub token: String,
-    /// The machine that it runs on.
+    /// The machine of the member.
     pub machine: Box<dyn Machine>,
 }
 
 /// A way in which the machine of a member breaks down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breakdown {
-    /// All programs on it are paused, and continue afterwards.
+    /// All programs on the machine are paused, and continue afterwards.
     Pause,
-    /// It is disconnected from its network.
+    /// The machine is disconnected from its network.
     Disconnect,
-    /// It is shut down cleanly. The contents of memory are lost.
+    /// The machine is shut down cleanly. The contents of memory are lost.
     Stop,
-    /// It loses power. The contents of memory are lost.
+    /// The machine loses power. The contents of memory are lost.
     Crash,
-    /// Only its API server is shut down cleanly.
+    /// Only the API server is shut down cleanly.
     ApiServer,
-    /// Only the kubelets of its nodes are shut down cleanly.
+    /// Only the kubelets of the nodes are shut down cleanly.
     Kubelet,
-    /// Only its etcd is shut down cleanly.
+    /// Only the etcd is shut down cleanly.
     Etcd,
-    /// Packets between it and other machines are dropped.
+    /// Packets between the machine and other machines are dropped.
     Vanish(Direction),
-    /// This percentage of the packets that it sends is lost.
+    /// This percentage of the packets that the machine sends is lost.
     LosePackets(u8),
-    /// The packets that it sends are delayed by this.
+    /// The packets that the machine sends are delayed by this time.
     LatePackets(Duration),
 }
 
 impl Breakdown {
-    /// Its name in histories and messages.
+    /// The name of the breakdown in histories and messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -140,16 +141,16 @@ impl Breakdown {
 /// The machine of a member.
 #[async_trait]
 pub trait Machine: Send + Sync {
-    /// Makes it break down.
+    /// Breaks the machine down.
     ///
     /// # Errors
-    /// This is not possible on this machine, or not allowed.
+    /// If the machine does not support the breakdown, or does not allow it.
     async fn break_down(&self, how: Breakdown) -> Result<(), ProviderError>;
 
     /// Ends a breakdown.
     ///
     /// # Errors
-    /// The machine does not recover.
+    /// If the machine does not recover.
     async fn mend(&self, how: Breakdown) -> Result<(), ProviderError>;
 }
 
@@ -157,22 +158,22 @@ pub trait Machine: Send + Sync {
 pub(crate) struct RemoteMember {
     member: ExternalMember,
     link_proxy: TcpLinkProxy,
-    /// The proxy behind the link that injects API faults, if these can be injected.
+    /// The proxy between the link and the server that injects API faults, if they can be injected.
     proxy: Option<ApiFaultProxy>,
     direct: Client,
     remote: Client,
     _tasks: JoinSet<()>,
 }
 
-/// Where the workloads of a member are simulated, with the time that its replicas take to become ready.
+/// The place where the workloads of a member are simulated, with the start-up time of replicas.
 pub(crate) enum Workloads<'a> {
-    /// In the member, or they are real.
+    /// In the member, or the workloads are real.
     Remote(StartUpSetting),
-    /// In this process, because the member is an API server and nothing else.
+    /// In this process, because the member is a bare API server.
     Local(Simulation, &'a MemberSpec, StartUpSetting),
 }
 
-/// Waits until all Nodes of the member exist: a scheduler that observes the member earlier finds no room in it.
+/// Waits until all Nodes of the member exist. A scheduler that observes the member earlier finds no capacity.
 async fn has_nodes(client: &Client, clock: Clock, spec: &MemberSpec) -> Result<(), ProviderError> {
     let (nodes, since) = (Api::<Node>::all(client.clone()), clock.elapsed());
     loop {
@@ -254,7 +255,7 @@ impl RemoteMember {
         &*self.member.machine
     }
 
-    /// The URL at which the control plane reaches it, through the link.
+    /// The URL by which the control plane reaches the member, through the link.
     pub(crate) fn endpoint(&self) -> String {
         format!("https://{}{}", self.link_proxy.address(), self.member.path)
     }
@@ -267,31 +268,31 @@ impl RemoteMember {
 }
 
 impl ExternalMember {
-    /// A client that reaches its API server at `address`.
+    /// A client that reaches the API server of the member at `address`.
     ///
     /// # Errors
-    /// The certificate or the token is malformed.
+    /// If the certificate or the token is malformed.
     pub async fn client(&self, address: SocketAddr) -> Result<Client, ProviderError> {
         self.client_by(address, &self.authority).await
     }
 
-    /// As [`Self::client`], for a server whose certificate is from that authority.
+    /// As [`Self::client`], for a server whose certificate is signed by `authority`.
     async fn client_by(&self, address: SocketAddr, authority: &str) -> Result<Client, ProviderError> {
         administrator((address, &self.path), authority, &self.token).await
     }
 }
 
-/// The UID of the namespace kube-system, which no other cluster has, if the cluster has that namespace yet.
+/// The UID of the namespace kube-system, which identifies a cluster; `None` if the namespace does not exist yet.
 async fn identity_of(client: &Client) -> kube::Result<Option<String>> {
     let namespace = Api::<Namespace>::all(client.clone()).get_metadata_opt("kube-system").await?;
     Ok(namespace.and_then(|namespace| namespace.metadata.uid))
 }
 
-/// A client of the API server at `https://address/path` that trusts `authority` (PEM) and sends a bearer token. It connects to
-/// that address, whatever proxy the environment names.
+/// A client of the API server at `https://address/path` that trusts `authority` (PEM) and sends a bearer token. The
+/// client connects directly, without the proxies of the environment.
 ///
 /// # Errors
-/// The certificate or the token is malformed.
+/// If the certificate or the token is malformed.
 pub async fn administrator(
     (address, path): (SocketAddr, &str),
     authority: &str,
@@ -318,20 +319,20 @@ pub async fn administrator(
     Client::try_from(config).map_err(|error| wrong(&error))
 }
 
-/// The namespace whose annotation sets the time that replicas take in a member to become ready.
+/// The namespace whose annotation sets the start-up time of replicas in a member.
 pub(crate) const SETTINGS: &str = "kube-system";
 
-/// The annotation.
+/// The name of the annotation.
 pub(crate) const START_UP: &str = "capsize/start-up";
 
-/// The time limit for the Nodes of a member to exist, and the pause between two looks.
+/// The time limit for the Nodes of a member to exist, and the pause between two checks.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The pause between two attempts to write a setting.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Writes each change of the setting to the member, until that succeeds. Never ends.
+/// Writes each change of the setting to the member, and repeats failed writes. Never returns.
 async fn publish(client: Client, setting: StartUpSetting) {
     loop {
         setting.changed().await;
@@ -341,10 +342,10 @@ async fn publish(client: Client, setting: StartUpSetting) {
     }
 }
 
-/// Sets the time that replicas take to become ready in a member that simulates its own workloads.
+/// Sets the start-up time of replicas in a member that simulates its own workloads.
 ///
 /// # Errors
-/// The member refuses the write, or does not answer.
+/// If the member refuses the write, or does not answer.
 pub async fn write_start_up(client: &Client, takes: StartUp) -> kube::Result<()> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let patch = json!({"metadata": {"annotations": {START_UP: takes.to_string()}}});

@@ -31,28 +31,28 @@ pub struct FleetSpec {
 /// The description of one member cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberSpec {
-    /// Its name in the control plane.
+    /// The name of the member in the control plane.
     pub name: String,
-    /// Its region, if it has one.
+    /// The region of the member, if it has one.
     pub region: Option<String>,
-    /// Its zone, if it has one.
+    /// The zone of the member, if it has one.
     pub zone: Option<String>,
-    /// Its cloud provider, if it has one.
+    /// The cloud provider of the member, if it has one.
     pub provider: Option<String>,
-    /// Labels of its Cluster object.
+    /// The labels of the Cluster object of the member.
     pub labels: BTreeMap<String, String>,
-    /// The number of its Nodes.
+    /// The number of Nodes.
     pub nodes: usize,
-    /// The time that replicas take in it to become ready.
+    /// The time until replicas become ready.
     pub start_up: StartUp,
-    /// Which side opens the connections.
+    /// The side that opens the connections.
     pub sync: SyncMode,
-    /// Whether faults of its API server can be injected into the requests of the control plane. Where these go over sockets, an
-    /// HTTP proxy then reads the requests; otherwise bytes are only relayed.
+    /// True if API faults of the member can be injected into requests of the control plane. If requests use sockets,
+    /// an HTTP proxy then parses them; otherwise bytes are only relayed.
     pub has_api_faults: bool,
 }
 
-/// Which side opens the connections between the control plane and a member.
+/// The side that opens the connections between the control plane and a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncMode {
     /// The control plane connects to the API server of the member.
@@ -113,11 +113,11 @@ impl Fleet {
         Self { members, api_faults, control_plane: set_up(control_plane).build() }
     }
 
-    /// As [`Self::embedded_with`], with members that `provider` starts. Needs a tokio runtime with I/O, so it cannot run in a
-    /// simulation.
+    /// As [`Self::embedded_with`], with members that `provider` starts. Needs a tokio runtime with I/O, so it cannot
+    /// run in a simulation.
     ///
     /// # Errors
-    /// A member does not start, or cannot be reached.
+    /// If a member does not start, or cannot be reached.
     pub async fn external(
         run: Simulation,
         spec: &FleetSpec,
@@ -129,7 +129,7 @@ impl Fleet {
         let started = provider.start(run, &spec.members).await?;
         let mut members = BTreeMap::new();
         for (spec, external) in spec.members.iter().zip(started) {
-            let (run, link) = Member::ground(run, spec);
+            let (run, link) = Member::simulation_and_link(run, spec);
             let (api_faults, start_up) = (ApiFaults::new(run.clock), StartUpSetting::new(spec.start_up));
             let workloads = match provider.are_bare() {
                 true => Workloads::Local(run, spec, start_up.clone()),
@@ -216,7 +216,7 @@ enum Place {
 
 impl Member {
     fn start(run: Simulation, spec: &MemberSpec, set_up: impl Fn(Builder) -> Builder) -> Self {
-        let (run, link) = Self::ground(run, spec);
+        let (run, link) = Self::simulation_and_link(run, spec);
         let api = set_up(ApiServer::builder(run.clock, seed_of(run, spec).stream("api")).name(&spec.name));
         let (api, start_up) = (api.build(), StartUpSetting::new(spec.start_up));
         let api_faults = ApiFaults::new(run.clock);
@@ -226,31 +226,32 @@ impl Member {
         Self { spec: spec.clone(), clock: run.clock, link, api_faults, start_up, place }
     }
 
-    /// The simulation of a member, with a clock of its own, and the link to the member.
-    fn ground(run: Simulation, spec: &MemberSpec) -> (Simulation, Link) {
+    /// The simulation of a member, with its own clock, and the link to the member.
+    fn simulation_and_link(run: Simulation, spec: &MemberSpec) -> (Simulation, Link) {
         let run = Simulation { clock: run.clock.apart(), ..run };
         (run, Link::new(run.clock, seed_of(run, spec).stream("link")))
     }
 
-    /// The clock of its machines. Its API server, its workloads and its agent follow it, as far as they run in this process.
+    /// The clock of the member's machines. Its API server, workloads and agent use this clock, if they run in this
+    /// process.
     #[must_use]
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Its name.
+    /// The name of the member.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.spec.name
     }
 
-    /// The description that it was made from.
+    /// The description of the member.
     #[must_use]
     pub fn spec(&self) -> &MemberSpec {
         &self.spec
     }
 
-    /// A client that reaches it past the link and observes its true state, whatever fault is in force.
+    /// A client that reaches the member without the link and observes its true state during every fault.
     #[must_use]
     pub fn client(&self) -> Client {
         match &self.place {
@@ -268,18 +269,19 @@ impl Member {
         }
     }
 
-    /// A backup of its API server, if that is in this process.
+    /// A backup of the member's API server, if it is in this process.
     #[must_use]
     pub fn backup(&self) -> Option<Backup> {
         self.api().map(ApiServer::backup)
     }
 
-    /// Makes it unreachable, from the control plane and from inside, until the guard is dropped.
+    /// Makes the member unreachable, from the control plane and from inside, until the guard is dropped.
     pub fn shut_off(&self) -> ShutOff {
         ShutOff(self.link.apply(LinkFault::Refuse), self.api().map(ApiServer::stop))
     }
 
-    /// Restores its API server from `backup` and restarts its workloads. Watches end without any other notice.
+    /// Restores the member's API server from `backup`, and restarts its workloads. Watches end without any other
+    /// notice.
     pub fn restore(&self, backup: &Backup) {
         if let Some(api) = self.api() {
             api.restore(backup);
@@ -287,7 +289,7 @@ impl Member {
         }
     }
 
-    /// Stops its workloads and wipes its API server.
+    /// Stops the member's workloads, and wipes its API server.
     pub fn lose_all(&self) {
         if let Some(api) = self.api() {
             self.set_workloads(false);
@@ -295,7 +297,7 @@ impl Member {
         }
     }
 
-    /// Restarts its workloads.
+    /// Restarts the member's workloads.
     pub fn begin_anew(&self) {
         self.set_workloads(true);
     }
@@ -310,7 +312,7 @@ impl Member {
         }
     }
 
-    /// Its API server, if that is in this process.
+    /// The member's API server, if it is in this process.
     #[must_use]
     pub fn api(&self) -> Option<&ApiServer> {
         match &self.place {
@@ -319,13 +321,13 @@ impl Member {
         }
     }
 
-    /// Its machine, if it is external.
+    /// The machine of an external member.
     #[must_use]
     pub fn machine(&self) -> Option<&dyn Machine> {
         self.external().map(RemoteMember::machine)
     }
 
-    /// The connections to it, if it is external.
+    /// The connections to an external member.
     pub(crate) fn external(&self) -> Option<&RemoteMember> {
         match &self.place {
             Place::Embedded { .. } => None,
@@ -333,19 +335,19 @@ impl Member {
         }
     }
 
-    /// The link between the control plane and it.
+    /// The link between the control plane and the member.
     #[must_use]
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// The faults of its API server. They have no effect unless [`MemberSpec::has_api_faults`] is set.
+    /// The API faults of the member. They have no effect unless [`MemberSpec::has_api_faults`] is set.
     #[must_use]
     pub fn api_faults(&self) -> &ApiFaults {
         &self.api_faults
     }
 
-    /// A client that reaches it as the control plane does, over the link and with API faults.
+    /// A client that reaches the member as the control plane does, over the link and with API faults.
     #[must_use]
     pub fn remote_client(&self) -> Client {
         match &self.place {
@@ -354,13 +356,13 @@ impl Member {
         }
     }
 
-    /// The time that replicas take to become ready at present.
+    /// The current time until replicas become ready.
     #[must_use]
     pub fn start_up(&self) -> StartUp {
         self.start_up.get()
     }
 
-    /// Changes the time that replicas take to become ready. Replicas that would never become ready draw a new time.
+    /// Changes the time until replicas become ready. Replicas that would never become ready draw a new time.
     pub fn set_start_up(&self, start_up: StartUp) {
         self.start_up.set(start_up);
     }

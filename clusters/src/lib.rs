@@ -1,8 +1,8 @@
 //! Fleets of member clusters, the links to them, and the simulated workloads in a member.
 //!
-//! A link injects network faults: every request and every watch between the control plane and a member passes it, whichever of
-//! the two sends it. [`ApiFaults`] injects faults of an API server, that of the control plane or of a member. The controllers
-//! that run in a fleet and the guarantees that they give are left to other crates.
+//! A link injects network faults. Every request and every watch between the control plane and a member passes the
+//! link in both directions. [`ApiFaults`] injects faults of the API server of the control plane or of a member. Other
+//! crates have the controllers of a fleet and the guarantees.
 
 mod api_fault_body;
 mod api_fault_proxy;

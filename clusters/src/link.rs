@@ -1,7 +1,8 @@
 //! The simulated network link between the control plane and one member, with its faults.
 //!
-//! Faults are data ([`LinkFault`]) and are in force as long as their guard lives. Several may be in force at once: a link
-//! that refuses does so whatever other faults it has, black holes and delays add up. `link_body.rs` has the bodies of responses.
+//! Faults are data ([`LinkFault`]) and are active as long as their guard lives. Several faults can be active at the
+//! same time: black holes and delays add up, and a link that refuses connections does so regardless of other faults.
+//! `link_body.rs` has the bodies of responses.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -28,11 +29,11 @@ use crate::link_body::LinkBody;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Direction {
-    /// Those of both directions.
+    /// Packets in both directions.
     Both,
-    /// Those to the member, which never receives requests.
+    /// Packets to the member, which never receives requests.
     ToMember,
-    /// Those from the member, which carries out requests whose answers are lost.
+    /// Packets from the member. It executes requests, but the responses are lost.
     FromMember,
 }
 
@@ -40,21 +41,21 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LinkFault {
-    /// New connections are refused and open ones reset: requests fail at once, and watches end with an error.
+    /// New connections are refused and open ones are reset: requests fail at once, and watches end with an error.
     Refuse,
-    /// Packets are dropped: requests hang until the client gives up or the fault ends, and watches are silent. Packets
-    /// that were under way arrive after its end, as TCP sends them again.
+    /// Packets are dropped: requests hang until the client gives up or the fault ends, and watches are silent.
+    /// Packets in flight arrive after the end of the fault, because TCP sends them again.
     BlackHole {
-        /// Which packets.
+        /// The dropped packets.
         direction: Direction,
     },
-    /// Each request, answer and watch event takes this much longer.
+    /// Each request, response and watch event is delayed by this time.
     Delay(Duration),
-    /// Each takes a random time up to this longer. The order is kept.
+    /// Each request, response and watch event is delayed by a random time up to this one. The order is kept.
     Jitter(Duration),
-    /// Each connection or answer passes at most this many bytes per second in each direction.
+    /// Each connection or response transfers at most this many bytes per second in each direction.
     Bandwidth(NonZeroU32),
-    /// Connections that are open when it begins are reset. It has no other effect.
+    /// Open connections are reset when the fault begins. It has no other effect.
     Reset,
     /// This percentage of new connections is reset. In this process each request counts as a connection.
     Lose(u8),
@@ -62,13 +63,13 @@ pub enum LinkFault {
     RefuseNew,
     /// New connections get no answer, and open ones stay. In this process requests use the open ones.
     DropNew,
-    /// Connections that are open when it begins lose one end silently: nothing passes on them and they do not close, until
-    /// they are reset at the end of the fault. Connections that are opened later work. In this process a watch stays open, and
-    /// each request opens a new connection.
+    /// Connections that are open when the fault begins lose one end silently: no data passes on them and they do not
+    /// close, until they are reset at the end of the fault. Later connections work. In this process a watch stays
+    /// open, and each request opens a new connection.
     HalfOpen,
 }
 
-/// Why a request did not pass the link.
+/// The reason why a request did not pass the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
     /// The connection was refused.
@@ -79,7 +80,7 @@ pub enum LinkError {
     Reset,
 }
 
-/// The combined effect of all faults in force.
+/// The combined effect of all active faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Condition {
     refused: bool,
@@ -95,31 +96,31 @@ struct Condition {
     past: Past,
 }
 
-/// Counts of events that broke open connections. They only grow.
+/// Counters of events that broke open connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Past {
-    /// How often open connections were reset.
+    /// The number of resets of open connections.
     resets: u64,
-    /// How often open connections lost an end silently.
+    /// The number of times that open connections lost an end silently.
     lost_ends: u64,
 }
 
-/// The counts at the time when a connection was opened.
+/// The counters at the time when a connection was opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Birth(Past);
 
 impl Condition {
-    /// Whether a connection that was opened at `birth` is broken.
+    /// Returns true if a connection that was opened at `birth` is broken.
     fn has_broken(self, birth: Birth) -> bool {
         self.refused || self.past.resets != birth.0.resets || (self.has_lost_an_end(birth) && !self.half_open)
     }
 
-    /// Whether a connection that was opened at `birth` has lost its other end silently.
+    /// Returns true if a connection that was opened at `birth` has lost its other end silently.
     fn has_lost_an_end(self, birth: Birth) -> bool {
         self.past.lost_ends != birth.0.lost_ends
     }
 
-    /// Whether everything passes at once on a connection that was opened at `birth`.
+    /// Returns true if a connection that was opened at `birth` has no delay and no loss.
     fn is_clear(self, birth: Birth) -> bool {
         let Self { swallows_to_member, swallows_from_member, delay, jitter, bandwidth, .. } = self;
         let is_late = !(delay + jitter).is_zero() || bandwidth.is_some();
@@ -161,7 +162,8 @@ pub struct Link {
 struct Shared {
     chance: Mutex<Stream>,
     faults: Mutex<Faults>,
-    /// Not a `watch` channel, which wakes its waiters in an order that depends on a counter of the process.
+    /// A `Notify` is used because a `watch` channel wakes its waiters in an order that depends on a counter of the
+    /// process.
     changed: Notify,
 }
 
@@ -173,7 +175,7 @@ struct Faults {
 }
 
 impl Shared {
-    /// Changes the faults in force, and wakes all who wait for their combined effect.
+    /// Changes the active faults, and wakes all waiters for their combined effect.
     fn change(&self, change: impl FnOnce(&mut Faults)) {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut faults);
@@ -187,7 +189,7 @@ impl Shared {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).condition
     }
 
-    /// Waits until `holds` is true of the combined effect, and returns that.
+    /// Waits until `holds` is true for the combined effect, and returns the effect.
     async fn wait_for(&self, holds: impl Fn(&Condition) -> bool) -> Condition {
         loop {
             let mut changed = pin!(self.changed.notified());
@@ -247,19 +249,19 @@ impl Link {
         LinkGuard { shared: Arc::clone(&self.shared), id }
     }
 
-    /// Puts the link in front of a service of the member, for the control plane.
+    /// Puts the link in front of a service of the member, for requests of the control plane.
     #[must_use]
     pub fn wrap<S>(&self, service: S) -> LinkService<S> {
         LinkService { link: self.clone(), at: End::Member, inner: service }
     }
 
-    /// Puts the link in front of a service of the control plane, for the member.
+    /// Puts the link in front of a service of the control plane, for requests of the member.
     #[must_use]
     pub fn wrap_back<S>(&self, service: S) -> LinkService<S> {
         LinkService { link: self.clone(), at: End::ControlPlane, inner: service }
     }
 
-    /// Waits until a request has arrived. Fails when the connection breaks meanwhile.
+    /// Waits until a request has arrived. Fails if the connection breaks in the meantime.
     async fn carry_request(&self, to: End, birth: Birth) -> Result<(), LinkError> {
         if self.is_refused() {
             return Err(LinkError::Refused);
@@ -270,13 +272,13 @@ impl Link {
         self.carry(0, birth, |condition| condition.swallows(to)).await
     }
 
-    /// As [`Self::carry_request`], for the answer on an open connection.
+    /// As [`Self::carry_request`], for the response on an open connection.
     async fn carry_answer(&self, to: End, birth: Birth, bytes: u64) -> Result<(), LinkError> {
         self.carry(bytes, birth, |condition| condition.swallows(to)).await
     }
 
-    /// Waits until a message on an open stream has arrived. TCP needs both directions for that: without
-    /// acknowledgements the sender stops.
+    /// Waits until a message on an open stream has arrived. TCP needs both directions for this, because the sender
+    /// stops without acknowledgements.
     pub(crate) async fn carry_event(&self, birth: Birth, bytes: u64) -> Result<(), LinkError> {
         let swallows = |condition: &Condition| condition.swallows_from_member || condition.swallows_to_member;
         self.carry(bytes, birth, swallows).await
@@ -297,24 +299,24 @@ impl Link {
         if passable.has_broken(birth) { Err(LinkError::Reset) } else { Ok(()) }
     }
 
-    /// Whether connections are refused at present.
+    /// Returns true if connections are currently refused.
     pub(crate) fn is_refused(&self) -> bool {
         self.shared.condition().refused
     }
 
-    /// Whether a connection that arrives at present is accepted.
+    /// Returns true if a new connection is currently accepted.
     pub(crate) fn lets_in(&self) -> bool {
         let condition = self.shared.condition();
         !condition.refused && !condition.refuses_new && !self.loses()
     }
 
-    /// Draws whether a connection that arrives at present is lost.
+    /// Draws whether a new connection is lost.
     fn loses(&self) -> bool {
         let percent = self.shared.condition().loses;
         percent > 0 && self.chance(|chance| chance.random_range(0..100)) < percent
     }
 
-    /// Draws the delay of a message that is sent at present.
+    /// Draws the delay of a message that is sent now.
     pub(crate) fn delay(&self) -> Duration {
         let Condition { delay, jitter, .. } = self.shared.condition();
         if jitter.is_zero() {
@@ -323,7 +325,7 @@ impl Link {
         delay + self.chance(|chance| chance.random_range(Duration::ZERO..=jitter))
     }
 
-    /// The time that so many bytes take at the present bandwidth.
+    /// The transfer time of `bytes` at the current bandwidth.
     pub(crate) fn takes(&self, bytes: u64) -> Duration {
         let Some(rate) = self.shared.condition().bandwidth else { return Duration::ZERO };
         Duration::from_nanos(bytes.saturating_mul(1_000_000_000) / u64::from(rate.get()))
@@ -333,7 +335,7 @@ impl Link {
         draw(&mut self.shared.chance.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The state of the link for a connection that is opened at present.
+    /// The state of the link for a connection that is opened now.
     pub(crate) fn birth(&self) -> Birth {
         Birth(self.shared.condition().past)
     }
@@ -348,17 +350,17 @@ impl Link {
         self.shared.wait_for(|now| !now.has_lost_an_end(birth)).await;
     }
 
-    /// Waits until messages `to` that end pass.
+    /// Waits until messages to the end `to` pass.
     pub(crate) async fn passable(&self, to: End, birth: Birth) {
         self.shared.wait_for(|now| !now.swallows(to) && !now.has_lost_an_end(birth)).await;
     }
 
-    /// Waits until everything passes at once.
+    /// Waits until messages pass without delay or loss.
     pub(crate) async fn clear(&self, birth: Birth) {
         self.shared.wait_for(|now| now.is_clear(birth)).await;
     }
 
-    /// Waits until not everything passes at once.
+    /// Waits until messages no longer pass without delay or loss.
     pub(crate) async fn hindered(&self, birth: Birth) {
         self.shared.wait_for(|now| !now.is_clear(birth)).await;
     }
@@ -374,7 +376,7 @@ impl Link {
     }
 }
 
-/// A fault in force. Dropping the guard ends it.
+/// An active fault. Dropping the guard ends it.
 #[derive(Debug)]
 #[must_use = "the fault ends when the guard is dropped"]
 pub struct LinkGuard {
@@ -390,11 +392,11 @@ impl Drop for LinkGuard {
     }
 }
 
-/// The tower service that sends requests and answers over a link.
+/// The tower service that sends requests and responses over a link.
 #[derive(Clone, Debug)]
 pub struct LinkService<S> {
     link: Link,
-    /// The end of the link at which the service is.
+    /// The end of the link at which the service is located.
     at: End,
     inner: S,
 }

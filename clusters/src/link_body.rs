@@ -1,4 +1,4 @@
-//! Carries the body of a response over a link: at once, or event by event for a watch.
+//! Carries the body of a response over a link: as a whole, or event by event for a watch.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,7 +11,7 @@ use tower::BoxError;
 
 use crate::link::{Birth, Link, LinkError};
 
-/// The number of events on their way at which the sender has to wait.
+/// The maximum number of events in flight; the sender then has to wait.
 const EVENTS_UNDER_WAY: usize = 1024;
 
 /// The body of a response that passes a link.
@@ -20,7 +20,7 @@ pub struct LinkBody(Passage);
 enum Passage {
     /// A body of known length, which arrived together with the head of the response.
     Whole(Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>),
-    /// A watch: each event passes the link by itself, in order.
+    /// A watch: each event passes the link separately, in order.
     Events(BoxStream<'static, Result<Frame<Bytes>, BoxError>>),
 }
 
@@ -37,7 +37,7 @@ impl LinkBody {
     }
 }
 
-/// The frames of `body` as they arrive. A reset ends them with an error.
+/// The frames of `body` at their arrival times. A reset ends them with an error.
 fn events<B>(link: Link, birth: Birth, body: B) -> BoxStream<'static, Result<Frame<Bytes>, BoxError>>
 where
     B: Body<Data = Bytes> + Send + 'static,
@@ -57,7 +57,7 @@ where
             frame
         }
     });
-    // Events travel at the same time and arrive in order, so a delay does not add up over a burst.
+    // Events travel concurrently and arrive in order, so the delays of a burst do not add up.
     let frames = frames.buffered(EVENTS_UNDER_WAY);
     let state = Some((Box::pin(frames), Box::pin(reset)));
     let passing = futures::stream::unfold(state, |state| async move {

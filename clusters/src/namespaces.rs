@@ -1,6 +1,6 @@
 //! A namespace controller for bare API servers: empties deleted namespaces and removes them.
 //!
-//! The embedded API server has one of its own.
+//! The embedded API server has its own namespace controller.
 
 use std::pin::pin;
 
@@ -16,7 +16,7 @@ use kube::{Client, ResourceExt};
 
 use crate::deployments::{AGAIN_AFTER, Steady};
 
-/// Finalizes deleted namespaces, one after another. Never ends.
+/// Finalizes deleted namespaces, one after another. Never returns.
 pub(crate) async fn run_namespaces(client: Client) {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let mut events = pin!(watcher::watcher(namespaces, watcher::Config::default()).backoff(Steady));
@@ -25,14 +25,14 @@ pub(crate) async fn run_namespaces(client: Client) {
         if namespace.metadata.deletion_timestamp.is_none() {
             continue;
         }
-        // A request that fails, or an object that stays because of a finalizer, is tried again.
+        // The loop repeats after failed requests, and while objects have finalizers.
         while !end(&client, &namespace.name_any()).await.unwrap_or_default() {
             tokio::time::sleep(AGAIN_AFTER).await;
         }
     }
 }
 
-/// Deletes the objects in a namespace, and finalizes it if there are none. Returns whether it is gone.
+/// Deletes the objects in a namespace, and finalizes it if there are none. Returns true if the namespace is removed.
 async fn end(client: &Client, name: &str) -> kube::Result<bool> {
     let Some(mut namespace) = Api::<Namespace>::all(client.clone()).get_opt(name).await? else {
         return Ok(true);
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_namespace_goes_with_what_is_in_it_and_no_other() {
+    fn only_a_deleted_namespace_and_its_objects_are_removed() {
         simulate(Seed(1), |run| async move {
             let api =
                 ApiServer::builder(run.clock, run.seed.stream("api")).namespace_controller(false).build();

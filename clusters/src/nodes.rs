@@ -1,4 +1,4 @@
-//! The Nodes of a member: capacity, a Ready condition, and a Lease that their kubelet renews.
+//! The Nodes of a member: capacity, a Ready condition, and a Lease that a kubelet renews.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 
 use crate::deployments::AGAIN_AFTER;
 
-/// How often a kubelet renews its Lease: a quarter of the 40 s that it lasts (`nodeLeaseDurationSeconds`).
+/// The period at which a kubelet renews its Lease: a quarter of the 40 s duration (`nodeLeaseDurationSeconds`).
 const RENEWED_EVERY: Duration = Duration::from_secs(10);
 
 const LEASE_SECONDS: u32 = 40;
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
-/// Creates the Nodes called `names` and renews their Leases. Never ends.
+/// Creates the Nodes called `names`, and renews their Leases. Never returns.
 pub(crate) async fn run_nodes(client: Client, clock: Clock, names: Vec<String>) {
     let nodes: Api<Node> = Api::all(client.clone());
     let leases: Api<Lease> = Api::namespaced(client, LEASE_NAMESPACE);
@@ -30,18 +30,18 @@ pub(crate) async fn run_nodes(client: Client, clock: Clock, names: Vec<String>) 
         clock.sleep(RENEWED_EVERY).await;
         for name in &names {
             match renew(&leases, name, clock.now()).await {
-                // An API server outside this process may have lost all objects.
+                // An API server outside this process can lose all objects.
                 Err(Error::Api(status)) if status.is_not_found() => {
                     register(&nodes, &leases, clock, name).await;
                 }
-                // A request that fails is repeated at the next renewal, as a kubelet does.
+                // A failed request is repeated at the next renewal, as in a kubelet.
                 _ => {}
             }
         }
     }
 }
 
-/// Renews a Lease. The answer is not parsed, because these are more than all other writes together.
+/// Renews a Lease. The response is not parsed, because renewals are more frequent than all other writes together.
 async fn renew(leases: &Api<Lease>, name: &str, now: Timestamp) -> Result<(), Error> {
     let renewal = Patch::Merge(json!({ "spec": { "renewTime": micro_time(now) } }));
     let request = Request::new(leases.resource_url()).patch(name, &PatchParams::default(), &renewal);
@@ -49,13 +49,13 @@ async fn renew(leases: &Api<Lease>, name: &str, now: Timestamp) -> Result<(), Er
     leases.clone().into_client().request_text(request).await.map(drop)
 }
 
-/// Creates a Node that is ready, and its Lease.
+/// Creates a ready Node, and its Lease.
 async fn register(nodes: &Api<Node>, leases: &Api<Lease>, clock: Clock, name: &str) {
     create(nodes, clock, || node(name, clock.now())).await;
     // Admission taints a new Node; the node lifecycle controller removes the taint from one that is ready.
     let untaint = json!({ "spec": { "taints": null } });
     while let Err(error) = nodes.patch(name, &PatchParams::default(), &Patch::Merge(&untaint)).await {
-        // It was deleted meanwhile.
+        // The Node was deleted in the meantime.
         if matches!(&error, Error::Api(status) if status.is_not_found()) {
             return;
         }
@@ -74,7 +74,7 @@ where
         match api.create(&PostParams::default(), &object).await {
             Ok(_) => return,
             Err(Error::Api(status)) if status.is_already_exists() => return,
-            // An API server that has just started has no namespaces yet, and may not answer for a while.
+            // An API server that has just started has no namespaces yet, or does not answer yet.
             Err(_) => clock.sleep(AGAIN_AFTER).await,
         }
     }

@@ -1,7 +1,7 @@
 //! Relays one direction of a TCP connection, with the faults of a link.
 //!
-//! While the link has no fault, bytes are copied straight through (on Linux, large transfers stay in the kernel:
-//! `splice.rs`). While it has one, each chunk gets the time at which it may arrive.
+//! While the link has no fault, bytes are copied directly (on Linux, large transfers stay in the kernel:
+//! `splice.rs`). While it has a fault, each chunk gets an earliest time of arrival.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -17,33 +17,33 @@ use crate::link::{Birth, End, Link};
 #[cfg(target_os = "linux")]
 use crate::splice;
 
-/// The most bytes that are read at once.
+/// The maximum number of bytes of one read.
 const CHUNK: usize = 64 * 1024;
 
-/// The most chunks under way while the link has a fault.
+/// The maximum number of chunks in flight while the link has a fault.
 const UNDER_WAY: usize = 64;
 
 /// One direction of a connection.
 pub(crate) struct Relay<'a> {
     pub link: &'a Link,
-    /// The state of the link when the connection was made.
+    /// The state of the link when the connection was opened.
     pub birth: Birth,
     pub from: ReadHalf<'a>,
     pub to: WriteHalf<'a>,
-    /// The end of the link that `to` leads to.
+    /// The end of the link at which `to` is.
     pub end: End,
 }
 
-/// Why copying straight through stopped.
+/// The reason why direct copying stopped.
 pub(crate) enum Stopped {
     /// The sender has closed its side.
     Ended,
-    /// The link has a fault now; these bytes were read and are not written yet.
+    /// The link has a fault now. The bytes were read, but not written yet.
     Hindered(Bytes),
 }
 
-/// A chunk with the earliest time of its arrival, since the start of the clock.
-type Parcel = (Duration, Bytes);
+/// A chunk with the earliest time of its arrival, relative to the start of the clock.
+type TimedChunk = (Duration, Bytes);
 
 impl Relay<'_> {
     /// Relays until the sender closes its side.
@@ -98,7 +98,8 @@ impl Relay<'_> {
         Ok(None)
     }
 
-    /// Relays `left` and the bytes that follow while the link has a fault. Returns whether the sender has closed its side.
+    /// Relays `left` and the following bytes while the link has a fault. Returns true if the sender has closed its
+    /// side.
     async fn delayed(&mut self, left: Bytes) -> io::Result<bool> {
         let (under_way, arriving) = mpsc::channel(UNDER_WAY);
         let (link, birth) = (self.link, self.birth);
@@ -111,7 +112,7 @@ impl Relay<'_> {
 async fn take(
     (link, birth): (&Link, Birth),
     (left, from): (Bytes, &mut ReadHalf<'_>),
-    under_way: mpsc::Sender<Parcel>,
+    under_way: mpsc::Sender<TimedChunk>,
 ) -> io::Result<bool> {
     let mut clear = pin!(link.clear(birth));
     let mut piece = left;
@@ -138,10 +139,10 @@ async fn take(
 
 async fn hand_over(
     (link, birth): (&Link, Birth),
-    mut arriving: mpsc::Receiver<Parcel>,
+    mut arriving: mpsc::Receiver<TimedChunk>,
     (to, end): (&mut WriteHalf<'_>, End),
 ) -> io::Result<()> {
-    // The time at which the chunk before has passed.
+    // The time at which the previous chunk has passed.
     let mut free = Duration::ZERO;
     while let Some((due, chunk)) = arriving.recv().await {
         free = due.max(free) + link.takes(chunk.len() as u64);

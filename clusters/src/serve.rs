@@ -17,23 +17,23 @@ use crate::deployments::StartUpSetting;
 use crate::external::{SETTINGS, START_UP};
 use crate::fleet::{MemberSpec, run_workloads, seed_of};
 
-/// The keys, names and tokens of a member that are given and not generated.
+/// The keys, names and tokens of a member that are given instead of generated.
 #[derive(Clone, Debug, Default)]
 pub struct Standing {
-    /// The keys that it had before a restart.
+    /// The keys of the member before a restart.
     pub keys: Option<Keys>,
-    /// Host names and addresses for its certificate, besides those that every server has.
+    /// Further host names and addresses for the certificate.
     pub names: Vec<String>,
-    /// The certificate that it presents instead of a generated one.
+    /// The certificate that replaces a generated one.
     pub identity: Option<Identity>,
     /// The bearer tokens, with their users.
     pub tokens: Vec<(String, User)>,
-    /// Whether it is an API server and nothing else: without controllers and workloads, and with RBAC.
+    /// True for a bare API server: without controllers and workloads, and with RBAC.
     pub is_bare: bool,
 }
 
 impl Standing {
-    /// Adds a token by which machines join it.
+    /// Adds a token with which machines join the member.
     #[must_use]
     pub fn join_token(mut self, token: Option<String>) -> Self {
         self.tokens.extend(token.map(|token| (token, User::new(JOINING.0, [JOINING.1]))));
@@ -41,10 +41,10 @@ impl Standing {
     }
 }
 
-/// The user and group of such a token.
+/// The user and group of a join token.
 const JOINING: (&str, &str) = ("system:bootstrap:capsize", "system:bootstrappers");
 
-/// A member that listens. Dropping it cuts all connections.
+/// A member that listens. Dropping it closes all connections.
 pub struct Served {
     listening: Listening,
     _inside: JoinSet<()>,
@@ -54,7 +54,7 @@ impl Served {
     /// Starts the member that `spec` describes on `address`.
     ///
     /// # Errors
-    /// The address is not available, or the keys are malformed.
+    /// If the address is not available, or the keys are malformed.
     pub async fn start(
         run: Simulation,
         spec: &MemberSpec,
@@ -83,18 +83,18 @@ impl Served {
         Ok(Self { listening: listener.bind(address).await?, _inside: inside })
     }
 
-    /// Its server, with URL and credentials.
+    /// The server of the member, with URL and credentials.
     pub fn listening(&self) -> &Listening {
         &self.listening
     }
 
-    /// Stops it after the answers that are under way are sent.
+    /// Stops the member after open requests have their responses.
     pub async fn stop(self) {
         self.listening.stop().await;
     }
 }
 
-/// Applies each change of the annotation to the setting. Never ends.
+/// Copies each change of the annotation to the setting. Never returns.
 async fn follow_setting(client: Client, setting: StartUpSetting) {
     let mut states = pin!(watcher::watch_object(Api::<Namespace>::all(client), SETTINGS).default_backoff());
     while let Some(state) = states.next().await {

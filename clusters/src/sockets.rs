@@ -9,13 +9,13 @@ use crate::api_fault_proxy::ApiFaultProxy;
 use crate::fleet::{Fleet, Member};
 use crate::tcp_link_proxy::TcpLinkProxy;
 
-/// The sockets of a fleet. Dropping them cuts all connections.
+/// The sockets of a fleet. Dropping them closes all connections.
 pub struct Sockets {
     control_plane: Listening,
     members: BTreeMap<String, Reached>,
 }
 
-/// How a program reaches a member, and the credentials for it.
+/// The connection data of a member, and its credentials.
 pub struct Reached {
     endpoint: String,
     authority: String,
@@ -25,10 +25,11 @@ pub struct Reached {
 }
 
 impl Sockets {
-    /// Opens them on free ports of this machine's loopback. Needs a tokio runtime with I/O, so it cannot run in a simulation.
+    /// Opens the sockets on free ports of this machine's loopback. Needs a tokio runtime with I/O, so it cannot run
+    /// in a simulation.
     ///
     /// # Errors
-    /// There is no free port, or no certificate can be made.
+    /// If there is no free port, or no certificate can be created.
     pub async fn open(fleet: &Fleet) -> Result<Self, ListenError> {
         let control_plane = fleet.control_plane().listen((Ipv4Addr::LOCALHOST, 0)).await?;
         let mut members = BTreeMap::new();
@@ -38,13 +39,13 @@ impl Sockets {
         Ok(Self { control_plane, members })
     }
 
-    /// A kubeconfig (YAML) of an administrator of the control plane. It holds keys.
+    /// A kubeconfig (YAML) of an administrator of the control plane. It contains secret keys.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
         self.control_plane.kubeconfig()
     }
 
-    /// The way to the member called `name`.
+    /// The connection data of the member called `name`.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&Reached> {
         self.members.get(name)
@@ -70,13 +71,13 @@ impl Reached {
         Ok(Self { endpoint, authority, token, _open: Some((server, proxy, link_proxy)) })
     }
 
-    /// The URL of its API server, through the link.
+    /// The URL of the member's API server, through the link.
     #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// The certificate (PEM) of the authority that its server's certificate is from.
+    /// The certificate (PEM) of the authority that signed the server's certificate.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority

@@ -10,17 +10,17 @@ use tokio::net::TcpStream;
 
 use crate::relay::Stopped;
 
-/// The capacity of the pipe: the largest that unprivileged users may set.
+/// The capacity of the pipe in bytes: the maximum for unprivileged users.
 const ROOM: usize = 1 << 20;
 
-/// Moves bytes until the sender closes its side, or `hindered` ends. Returns `None` where no pipe can be made.
+/// Moves bytes until the sender closes its side, or `hindered` ends. Returns `None` if no pipe can be created.
 pub(crate) async fn carry(
     from: &TcpStream,
     to: &TcpStream,
     mut hindered: Pin<&mut impl Future<Output = ()>>,
 ) -> io::Result<Option<Stopped>> {
     let Ok((reader, writer)) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC) else { return Ok(None) };
-    // A smaller pipe works too, with more system calls.
+    // A smaller pipe also works, with more system calls.
     let _ = fcntl_setpipe_size(&writer, ROOM);
     let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
     loop {
@@ -44,7 +44,7 @@ pub(crate) async fn carry(
     }
 }
 
-/// Reads the bytes that are left in the pipe.
+/// Reads the remaining bytes of the pipe.
 fn rest(reader: &OwnedFd, left: usize) -> io::Result<bytes::Bytes> {
     let mut rest = vec![0; left];
     let mut read = 0;

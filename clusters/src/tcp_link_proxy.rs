@@ -1,6 +1,7 @@
 //! A TCP proxy that applies the faults of a link to the connections of programs outside this process.
 //!
-//! It forwards bytes and does not parse them. `link.rs` has the faults, `relay.rs` carries the bytes of one direction.
+//! The proxy forwards bytes without parsing them. `link.rs` has the faults, and `relay.rs` relays the bytes of one
+//! direction.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,10 +13,10 @@ use tokio::task::JoinSet;
 use crate::link::{End, Link};
 use crate::relay::Relay;
 
-/// Pause after a connection could not be accepted, as when too many files are open.
+/// The pause after a connection could not be accepted, for example because too many files are open.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A listening proxy on a link. Dropping it cuts its connections and stops listening.
+/// A listening proxy on a link. Dropping it closes its connections and stops listening.
 #[derive(Debug)]
 #[must_use = "the proxy closes when it is dropped"]
 pub struct TcpLinkProxy {
@@ -24,14 +25,14 @@ pub struct TcpLinkProxy {
 }
 
 impl TcpLinkProxy {
-    /// Listens on a free port of this machine's loopback. Connections to it reach `server` through `link`. Needs a
-    /// tokio runtime with I/O around it: no simulation.
+    /// Listens on a free port of this machine's loopback, and forwards connections to `server` through `link`. Needs
+    /// a tokio runtime with I/O, so it cannot run in a simulation.
     ///
-    /// While the link refuses, open connections are reset, and new ones as soon as they are made. Bytes that a black hole
-    /// drops arrive after its end, as TCP sends them again.
+    /// While the link refuses connections, open connections are reset, and new ones are reset after they are
+    /// accepted. Bytes that a black hole drops arrive after its end, because TCP sends them again.
     ///
     /// # Errors
-    /// There is no free port.
+    /// If there is no free port.
     pub async fn open(link: Link, server: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
@@ -40,7 +41,7 @@ impl TcpLinkProxy {
         Ok(Self { address, _task: task })
     }
 
-    /// Its address.
+    /// The address of the proxy.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -53,7 +54,7 @@ async fn accept(listener: TcpListener, link: Link, server: SocketAddr) {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((client, _)) => drop(connections.spawn(pass(link.clone(), client, server))),
-                // Too many files are open, or the client has closed the connection already.
+                // Too many files are open, or the client has already closed the connection.
                 Err(_) => link.clock().sleep(PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
@@ -79,7 +80,7 @@ async fn pass(link: Link, mut client: TcpStream, server: SocketAddr) {
         let (from_server, to_server) = server.split();
         let there = Relay { link: &link, birth, from: from_client, to: to_server, end: End::Member };
         let back = Relay { link: &link, birth, from: from_server, to: to_client, end: End::ControlPlane };
-        // An end that has sent everything can still receive the answer.
+        // An end that has sent everything can still receive the response.
         tokio::try_join!(there.run(), back.run()).map(drop)
     };
     let ended = tokio::select! {
@@ -88,17 +89,17 @@ async fn pass(link: Link, mut client: TcpStream, server: SocketAddr) {
         ended = carried => ended,
     };
     if ended.is_err() {
-        // A reset instead of an orderly close, so that the other end notices at once.
+        // The connection is reset instead of closed, so that the other end notices at once.
         for stream in std::iter::once(&client).chain(&onward) {
             let _gone = stream.set_zero_linger();
         }
     }
 }
 
-/// Turns off pacing (BBR) on a connection. Some machines pace on loopback too, which would limit a link whose bandwidth only
-/// scenarios should limit.
+/// Turns off pacing (BBR) on a connection. Some machines pace on loopback too, which would limit the bandwidth
+/// without a fault.
 pub fn disable_pacing(stream: &TcpStream) {
-    // A machine that does not allow this keeps its setting.
+    // If the machine does not allow the change, the setting stays.
     #[cfg(target_os = "linux")]
     let _ = rustix::net::sockopt::set_tcp_congestion(stream, "reno");
     #[cfg(not(target_os = "linux"))]
@@ -116,11 +117,11 @@ mod tests {
     use super::*;
     use crate::link::{Direction, LinkFault};
 
-    /// A test that expects silence waits this long; every other wait is longer.
+    /// The time for which a test that expects silence waits; every other time limit is longer.
     const SILENCE: Duration = Duration::from_millis(200);
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// A server that repeats each word, behind a proxy.
+    /// A server behind a proxy that returns each word twice.
     async fn echo_twice(link: &Link) -> (TcpLinkProxy, JoinSet<()>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -148,7 +149,7 @@ mod tests {
         live(Seed(1), 1.0, |run| test(Link::new(run.clock, run.seed.stream("link")))).unwrap();
     }
 
-    /// A connection that has been used.
+    /// Opens a connection and uses it once.
     async fn open(proxy: &TcpLinkProxy) -> TcpStream {
         let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
         stream.write_all(b"ahoy").await.unwrap();
@@ -156,9 +157,9 @@ mod tests {
         stream
     }
 
-    /// Whether a new connection gets an answer.
+    /// Returns true if a new connection gets a response.
     async fn answers(proxy: &TcpLinkProxy) -> bool {
-        // It may be reset before the client knows that it is open.
+        // The connection may be reset before the client notices that it is open.
         let Ok(mut stream) = TcpStream::connect(proxy.address()).await else { return false };
         let _reset = stream.write_all(b"ahoy").await;
         answer(&mut stream).await.is_ok()
@@ -209,7 +210,7 @@ mod tests {
             let mut stream = open(&proxy).await;
             let _fault = link.apply(LinkFault::Bandwidth(10_000.try_into().unwrap()));
             let before = link.clock().elapsed();
-            // 2000 bytes to the server at 10 kB/s, and 4000 back, of which the first start early.
+            // 2000 bytes to the server at 10 kB/s, and 4000 bytes back. The first bytes of the response start early.
             stream.write_all(&b"ahoy".repeat(500)).await.unwrap();
             for _ in 0..500 {
                 answer(&mut stream).await.unwrap();
@@ -223,17 +224,17 @@ mod tests {
     fn half_open_connections_are_silent_until_they_are_reset_and_new_ones_work() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
-            let (mut said, mut ended) = (open(&proxy).await, open(&proxy).await);
+            let (mut sent, mut ended) = (open(&proxy).await, open(&proxy).await);
             let fault = link.apply(LinkFault::HalfOpen);
-            said.write_all(b"land").await.unwrap();
+            sent.write_all(b"land").await.unwrap();
             ended.shutdown().await.unwrap();
             let mut new = open(&proxy).await;
-            for stream in [&mut said, &mut ended] {
+            for stream in [&mut sent, &mut ended] {
                 let silence = timeout(SILENCE, stream.read(&mut [0])).await;
                 assert!(silence.is_err(), "{silence:?}");
             }
             drop(fault);
-            for stream in [&mut said, &mut ended] {
+            for stream in [&mut sent, &mut ended] {
                 assert!(timeout(PATIENCE, stream.read(&mut [0])).await.unwrap().is_err());
             }
             new.write_all(b"land").await.unwrap();
@@ -258,7 +259,7 @@ mod tests {
         });
     }
 
-    /// Bytes under way when a fault begins or ends are not lost, repeated or reordered.
+    /// Bytes in flight are not lost, repeated or reordered when a fault begins or ends.
     #[test]
     fn a_large_transfer_arrives_intact_while_faults_begin_and_end() {
         const ALL: usize = 48 << 20;
@@ -268,10 +269,10 @@ mod tests {
             let proxy = TcpLinkProxy::open(link.clone(), listener.local_addr().unwrap()).await.unwrap();
             let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
             let (mut taken, _) = listener.accept().await.unwrap();
-            let said: Vec<u8> = (0..ALL).step_by(4).flat_map(|at| number(at).to_le_bytes()).collect();
+            let sent: Vec<u8> = (0..ALL).step_by(4).flat_map(|at| number(at).to_le_bytes()).collect();
             let mut saying = JoinSet::new();
             saying.spawn(async move {
-                stream.write_all(&said).await.unwrap();
+                stream.write_all(&sent).await.unwrap();
                 stream.shutdown().await.unwrap();
                 // Waits until the other end has read everything.
                 let _ended = stream.read(&mut [0]).await;
@@ -284,7 +285,7 @@ mod tests {
             let (mut faults, mut fault, mut next) = (faults.into_iter().cycle(), None, 1 << 20);
             let (mut buffer, mut read, mut heard) = (vec![0; 256 << 10], 0, Vec::with_capacity(ALL));
             loop {
-                // Dropped bytes arrive when the fault has ended.
+                // Dropped bytes arrive after the end of the fault.
                 match timeout(Duration::from_millis(20), taken.read(&mut buffer)).await {
                     Ok(Ok(0)) => break,
                     Ok(more) => read = more.unwrap(),
@@ -385,13 +386,13 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_applies_once_to_each_direction_however_many_words_are_sent() {
+    fn a_delay_applies_once_to_each_direction_for_any_number_of_messages() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
             let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
             let _fault = link.apply(LinkFault::Delay(Duration::from_millis(100)));
             let before = link.clock().elapsed();
-            // Words under way do not wait for each other.
+            // Words in flight do not wait for each other.
             for _ in 0..50 {
                 stream.write_all(b"ahoy").await.unwrap();
             }

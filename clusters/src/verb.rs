@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Verb {
-    /// Read one object, or something that is no object, as health or discovery.
+    /// Read one object, or another path such as health or discovery.
     Get,
     /// Read all objects of a kind.
     List,
@@ -38,7 +38,7 @@ impl Verb {
         }
     }
 
-    /// Whether it changes objects.
+    /// Returns true if the verb changes objects.
     #[must_use]
     pub fn writes(self) -> bool {
         !matches!(self, Self::Get | Self::List | Self::Watch)
@@ -49,7 +49,7 @@ fn watches(query: &str) -> bool {
     query.split('&').any(|each| matches!(each, "watch=true" | "watch=1"))
 }
 
-/// Whether the path is that of all objects of a kind, or of those in a namespace.
+/// Returns true if the path is that of all objects of a kind, or of those in a namespace.
 fn is_of_all(path: &str) -> bool {
     let mut words: Vec<&str> = path.split('/').filter(|word| !word.is_empty()).collect();
     let of_group = match words.first() {

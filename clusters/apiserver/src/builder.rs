@@ -1,4 +1,4 @@
-//! Sets up and builds a server, with the namespaces, roles and the service that every cluster has.
+//! Sets up and builds a server with the default namespaces, roles and service of every cluster.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
@@ -19,13 +19,13 @@ use crate::write::dependents::Dependents;
 use crate::write::webhook::{Transports, WebhookTransport};
 use crate::write::writer::{Manager, NewObject, Writer};
 
-/// An API server for programs and tests outside of simulations; [`ApiServer`] is what it builds.
+/// An API server for programs and tests outside of simulations. It builds an [`ApiServer`].
 #[derive(Clone, Copy, Debug)]
 pub enum Server {}
 
 impl Server {
-    /// Sets up a server that uses the machine's clock and keeps `managedFields` for every write, as real servers do. Its UIDs
-    /// come from a fixed seed: the same requests get the same UIDs every time.
+    /// Sets up a server that uses the machine's clock and keeps `managedFields` for every write, as real servers do.
+    /// Its UIDs come from a fixed seed: the same requests get the same UIDs every time.
     pub fn builder() -> Builder {
         ApiServer::builder(Clock::real(), Seed(1).stream("api")).track_updates(true)
     }
@@ -64,8 +64,8 @@ impl Builder {
         Self { admission: Some(admission), ..self }
     }
 
-    /// Sets the address of a service of webhooks: `service` is its `namespace/name`, `url` begins with `https://` and has no
-    /// path. The server looks up services without an address as `name.namespace.svc`.
+    /// Sets the address of a service of webhooks: `service` is its `namespace/name`, `url` begins with `https://` and
+    /// has no path. The server looks up services without an address as `name.namespace.svc`.
     pub fn webhook_service(mut self, service: impl Into<String>, url: impl Into<String>) -> Self {
         self.transports.services.insert(service.into(), url.into());
         self
@@ -77,35 +77,36 @@ impl Builder {
         self
     }
 
-    /// Whether dependents are deleted with their owners. The default is on.
+    /// Sets whether dependents are deleted with their owners. The default is on.
     pub fn garbage_collector(self, on: bool) -> Self {
         Self { garbage_collector: on, ..self }
     }
 
-    /// Whether a deleted namespace is emptied and removed. The default is on.
+    /// Sets whether a deleted namespace is emptied and removed. The default is on.
     pub fn namespace_controller(self, on: bool) -> Self {
         Self { namespace_controller: on, ..self }
     }
 
-    /// Whether `managedFields` record every write, as in a real cluster, or only the writes of applied objects. The default
-    /// is off: recording every write makes objects about twice as long, and simulations slower.
+    /// Sets whether `managedFields` record every write, as in a real cluster, or only the writes of applied objects.
+    /// The default is off, because recording every write doubles the size of objects and slows simulations down.
     pub fn track_updates(self, on: bool) -> Self {
         Self { tracks_updates: on, ..self }
     }
 
-    /// Whether a watch gets bookmarks that repeat the last revision that it got, as in a real server. The default is on.
-    /// In a simulation, such bookmarks may be most of the traffic.
+    /// Sets whether a watch gets bookmarks that repeat its last revision, as in a real server. The default is on. In
+    /// a simulation, such bookmarks can be most of the traffic.
     pub fn repeat_bookmarks(self, on: bool) -> Self {
         Self { repeats_bookmarks: on, ..self }
     }
 
-    /// Sets how many events of a kind are kept for watches that start in the past; the default is 10 000. An earlier start is
-    /// answered with 410. No event is kept for more than five minutes, the time after which a real server compacts.
+    /// Sets how many events of a kind are kept for watches that start in the past; the default is 10 000. A watch
+    /// that starts earlier gets 410. No event is kept for more than five minutes, the time after which a real server
+    /// compacts.
     pub fn history_limit(self, events: usize) -> Self {
         Self { history_limit: events, ..self }
     }
 
-    /// The server, with the namespaces and the service that every cluster has.
+    /// Builds the server with the default objects of every cluster.
     #[must_use]
     pub fn build(self) -> ApiServer {
         let access = self.access.finish(self.chance.clone());
@@ -137,14 +138,14 @@ impl Builder {
                 state: Mutex::new(state),
             }),
         };
-        server.inner.found(&mut server.inner.state());
+        server.inner.create_default_objects(&mut server.inner.state());
         server
     }
 }
 
 impl Inner {
-    /// Creates the objects that every cluster has.
-    pub(crate) fn found(&self, state: &mut State) {
+    /// Creates the default objects of every cluster.
+    pub(crate) fn create_default_objects(&self, state: &mut State) {
         let namespace =
             |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let mut objects: Vec<_> =
@@ -172,7 +173,7 @@ impl Inner {
     }
 }
 
-/// The server refused an object that [`ApiServer::install`] was given.
+/// The server refused an object for [`ApiServer::install`].
 #[derive(Debug, thiserror::Error)]
 #[error("cannot install {kind} {name:?}: {message}")]
 pub struct InstallError {
@@ -180,7 +181,7 @@ pub struct InstallError {
     pub kind: String,
     /// The name of the object.
     pub name: String,
-    /// What is wrong with it.
+    /// The reason of the refusal.
     pub message: String,
 }
 

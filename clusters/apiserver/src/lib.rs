@@ -1,4 +1,4 @@
-//! An embedded Kubernetes API server: the API that clients see, in the process, with no socket and no etcd.
+//! An embedded Kubernetes API server: the API that clients see, in the process, without etcd.
 //!
 //! A server in the process, without a network:
 //!
@@ -33,8 +33,8 @@
 //! # }
 //! ```
 //!
-//! In a simulation, [`ApiServer::builder`] takes the clock and the stream of random numbers, so that a run repeats exactly. A
-//! simulation has no sockets.
+//! In a simulation, [`ApiServer::builder`] takes the clock and the stream of random numbers, so that a run repeats
+//! exactly. A simulation has no sockets.
 //!
 //! The server stores and serves objects. It has two controllers, which act inside the write that causes them: garbage
 //! collection and the termination of namespaces. `capsize-clusters` simulates pods and readiness.

@@ -1,4 +1,4 @@
-//! The state of one API server behind its lock, and what every handle of the server shares.
+//! The state of one API server behind its lock, and the settings that all handles of the server share.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ pub struct AdmissionRequest<'a> {
 /// not call the server that asks it. The server does not ask it about `/status`.
 pub type Admission = Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
 
-/// An embedded Kubernetes API server. Clones are handles to the same one.
+/// An embedded Kubernetes API server. Clones are handles to the same server.
 #[derive(Clone, Debug)]
 pub struct ApiServer {
     pub(crate) inner: Arc<Inner>,
@@ -58,9 +58,9 @@ pub(crate) struct Inner {
     pub access: Access,
     pub metrics: Metrics,
     pub transports: Transports,
-    /// How many `Stopped` guards exist. The server is stopped while there is one.
+    /// The number of `Stopped` guards. The server is stopped while it is not zero.
     pub stopped: AtomicUsize,
-    /// How often it was restored.
+    /// The number of restores.
     pub restored: AtomicUsize,
     pub state: Mutex<State>,
 }
@@ -70,15 +70,15 @@ pub(crate) struct State {
     pub store: Store,
     /// The custom kinds, sorted by [`Kind::path`].
     pub custom: Vec<Arc<Kind>>,
-    /// The documents of aggregated discovery. They are made anew when the kinds change.
+    /// The documents of aggregated discovery. They are rebuilt when the kinds change.
     pub documents: Documents,
     pub dependents: Dependents,
     pub allocated: Allocated,
     pub chance: Stream,
     pub ready: bool,
-    /// The permissions by user. `None` after a role or a binding was written, until they are needed again.
+    /// The permissions by user. `None` after a role or a binding was written, until they are used again.
     pub grants: Option<Arc<Grants>>,
-    /// The admission webhooks that are configured.
+    /// The configured admission webhooks.
     pub webhooks: Arc<Webhooks>,
 }
 
@@ -89,18 +89,18 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Inner {
-    /// Whether the server answers only onlookers.
+    /// Returns true if the server answers only onlookers.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed) > 0
     }
 
-    /// How often the server was restored or wiped. The number changes only while the state is locked.
+    /// The number of restores and wipes. The number changes only while the state is locked.
     pub(crate) fn restored(&self) -> usize {
         self.restored.load(Ordering::Relaxed)
     }
 
-    /// Counts one more restore.
-    pub(crate) fn note_restored(&self) {
+    /// Counts a restore.
+    pub(crate) fn count_restore(&self) {
         self.restored.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -111,20 +111,20 @@ impl Inner {
 }
 
 impl State {
-    /// The kind behind a path, built in or custom.
+    /// The kind at a path, built-in or custom.
     pub(crate) fn kind(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
         kinds::find(&BUILTIN, group, version, plural)
             .or_else(|| kinds::find(&self.custom, group, version, plural))
     }
 
-    /// The kind, in the version that is stored, whose objects are in the table called `storage`.
+    /// The stored version of the kind whose objects are in the table called `storage`.
     pub(crate) fn kind_of(&self, storage: &str) -> Option<&Arc<Kind>> {
         let mut kinds = self.kinds().filter(|kind| &*kind.storage == storage);
         let first = kinds.next()?;
         Some(std::iter::once(first).chain(kinds).find(|kind| kind.is_stored_version()).unwrap_or(first))
     }
 
-    /// All kinds, in the order of their paths within built-in and custom ones.
+    /// All kinds: first built-in kinds, then custom kinds, each sorted by path.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &Arc<Kind>> {
         BUILTIN.iter().chain(&self.custom)
     }

@@ -1,4 +1,4 @@
-//! The cluster: its API server, its nodes, and the tasks that simulate what runs in it.
+//! The cluster: its API server, its nodes, and the tasks that simulate its components.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,20 +16,20 @@ use super::{Stages, event_loop, kubelets};
 pub struct ClusterSpec {
     /// The nodes, by name.
     pub nodes: BTreeMap<String, NodeSpec>,
-    /// How long each stage takes in it.
+    /// The duration of each stage.
     pub stages: Stages,
 }
 
 /// The description of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSpec {
-    /// Its region, if it has one.
+    /// The region of the node, if it has one.
     pub region: Option<String>,
-    /// Its zone, if it has one.
+    /// The zone of the node, if it has one.
     pub zone: Option<String>,
-    /// Its labels besides those of region and zone.
+    /// The labels of the node besides region and zone.
     pub labels: BTreeMap<String, String>,
-    /// How much it has of each resource, `pods` among them.
+    /// The capacity of the node for each resource, including `pods`.
     pub room: BTreeMap<String, String>,
 }
 
@@ -44,22 +44,22 @@ impl Default for NodeSpec {
 /// The state of the nodes that the tasks share.
 pub(super) type Nodes = Arc<BTreeMap<String, Machine>>;
 
-/// The state of a node that is not in its object.
+/// The state of a node outside its object.
 #[derive(Debug)]
 pub(super) struct Machine {
     pub spec: NodeSpec,
     pub kubelet: Kubelet,
-    told: Mutex<Option<String>>,
+    ready_status: Mutex<Option<String>>,
 }
 
 impl Machine {
-    /// The status of the condition `Ready` of its object.
-    pub(super) fn is_told(&self, ready: &str) -> bool {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(ready)
+    /// Returns true if the condition `Ready` in the object has the status `ready`.
+    pub(super) fn has_ready_status(&self, ready: &str) -> bool {
+        self.ready_status.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(ready)
     }
 
-    pub(super) fn tell(&self, ready: Option<String>) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = ready;
+    pub(super) fn set_ready_status(&self, ready: Option<String>) {
+        *self.ready_status.lock().unwrap_or_else(PoisonError::into_inner) = ready;
     }
 }
 
@@ -71,8 +71,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts an embedded API server with these nodes, on the current runtime. The clock of `run` is the control plane's; nodes have
-    /// others.
+    /// Starts an embedded API server with these nodes, on the current runtime. The clock of `run` is that of the
+    /// control plane; nodes have their own clocks.
     #[must_use]
     pub fn start(run: Simulation, spec: &ClusterSpec) -> Self {
         Self::start_with(run, spec, |server| server)
@@ -86,7 +86,7 @@ impl Cluster {
         let changed = Arc::new(Notify::new());
         let machine = |(name, spec): (&String, &NodeSpec)| {
             let kubelet = Kubelet::new(Arc::clone(&changed));
-            (name.clone(), Machine { spec: spec.clone(), kubelet, told: Mutex::default() })
+            (name.clone(), Machine { spec: spec.clone(), kubelet, ready_status: Mutex::default() })
         };
         let machines: Nodes = Arc::new(spec.nodes.iter().map(machine).collect());
         let mut tasks = JoinSet::new();
@@ -98,13 +98,13 @@ impl Cluster {
         Self { api, machines, _life: tasks }
     }
 
-    /// Its API server.
+    /// The API server of the cluster.
     #[must_use]
     pub fn api(&self) -> &ApiServer {
         &self.api
     }
 
-    /// The kubelet of a node, to break it.
+    /// The kubelet of a node, for fault injection.
     #[must_use]
     pub fn kubelet(&self, node: &str) -> Option<&Kubelet> {
         self.machines.get(node).map(|machine| &machine.kubelet)

@@ -1,4 +1,4 @@
-//! The event loop of a cluster: watches nodes, pods and owners, and takes planned steps.
+//! The event loop of a cluster: watches nodes, pods and owners, and executes planned steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -28,9 +28,9 @@ pub(super) enum Step {
     Schedule(Key),
     /// Report a pod as ready.
     Start(Key),
-    /// Remove a pod that is being deleted.
+    /// Remove a terminating pod.
     Stop(Key),
-    /// Create the pods that an owner lacks, and delete those that it has too many of.
+    /// Create the missing pods of an owner, and delete surplus pods.
     Count(Key),
 }
 
@@ -45,18 +45,18 @@ pub(super) struct EventLoop {
     pub pods: BTreeMap<Key, Arc<ObservedPod>>,
     /// The pods that are bound to each node.
     pub on_node: BTreeMap<String, BTreeSet<Key>>,
-    /// The pods of each owner; false for those that are being deleted.
+    /// The pods of each owner; the value is false for terminating pods.
     pub of_owner: BTreeMap<Key, BTreeMap<Key, bool>>,
     pub owners: BTreeMap<Key, Owner>,
     /// Pods that fit on no node.
     pub unschedulable: BTreeSet<Key>,
-    /// Steps that wait until the kubelet of their node can act again.
+    /// Steps that wait until the kubelet of their node is available again.
     pub waiting_for_kubelet: BTreeSet<Step>,
     due: BTreeSet<(Instant, Step)>,
     when: BTreeMap<Step, Instant>,
 }
 
-/// Runs the loop. Never ends.
+/// Runs the loop. Never returns.
 pub(super) async fn run(
     (client, clock): (Client, Clock),
     stages: Stages,
@@ -69,7 +69,7 @@ pub(super) async fn run(
     let mut deployments = pin!(watcher(Api::<Deployment>::all(client.clone()), Config::default()));
     let mut sets = pin!(watcher(Api::<StatefulSet>::all(client.clone()), Config::default()));
     let mut daemons = pin!(watcher(Api::<DaemonSet>::all(client.clone()), Config::default()));
-    let mut life = EventLoop {
+    let mut event_loop = EventLoop {
         client,
         clock,
         stages,
@@ -86,28 +86,28 @@ pub(super) async fn run(
         when: BTreeMap::new(),
     };
     loop {
-        let next = life.due.first().map(|(at, _)| *at);
+        let next = event_loop.due.first().map(|(at, _)| *at);
         let due = async {
             match next {
                 Some(at) => sleep_until(at).await,
                 None => std::future::pending().await,
             }
         };
-        // A watcher restarts itself; while the API server is away there is nothing to do.
+        // A watcher restarts itself; there is nothing to do while the API server is down.
         tokio::select! {
             biased;
-            Some(event) = nodes.next() => seen(event, |node, there| life.node(&node, there)),
-            Some(event) = pods.next() => seen(event, |pod, there| life.told(pod, there)),
-            Some(event) = deployments.next() => seen(event, |owner, there| life.owner(Owner::deployment(owner), there)),
-            Some(event) = sets.next() => seen(event, |owner, there| life.owner(Owner::stateful(owner), there)),
-            Some(event) = daemons.next() => seen(event, |owner, there| life.owner(Owner::daemons(owner), there)),
-            () = changed.notified() => life.release(),
-            () = due => life.step().await,
+            Some(event) = nodes.next() => dispatch(event, |node, exists| event_loop.node(&node, exists)),
+            Some(event) = pods.next() => dispatch(event, |pod, exists| event_loop.pod_event(pod, exists)),
+            Some(event) = deployments.next() => dispatch(event, |owner, exists| event_loop.owner(Owner::deployment(owner), exists)),
+            Some(event) = sets.next() => dispatch(event, |owner, exists| event_loop.owner(Owner::stateful(owner), exists)),
+            Some(event) = daemons.next() => dispatch(event, |owner, exists| event_loop.owner(Owner::daemons(owner), exists)),
+            () = changed.notified() => event_loop.release(),
+            () = due => event_loop.step().await,
         }
     }
 }
 
-fn seen<K, E>(event: Result<Event<K>, E>, mut take: impl FnMut(K, bool)) {
+fn dispatch<K, E>(event: Result<Event<K>, E>, mut take: impl FnMut(K, bool)) {
     match event {
         Ok(Event::Apply(object) | Event::InitApply(object)) => take(object, true),
         Ok(Event::Delete(object)) => take(object, false),
@@ -116,7 +116,7 @@ fn seen<K, E>(event: Result<Event<K>, E>, mut take: impl FnMut(K, bool)) {
 }
 
 impl EventLoop {
-    /// Plans a step for `after` from now, unless it is planned already.
+    /// Plans a step for `after` from now, unless it is already planned.
     pub(super) fn plan(&mut self, step: Step, after: Duration) {
         if !self.when.contains_key(&step) {
             let at = Instant::now() + after;
@@ -150,7 +150,8 @@ impl EventLoop {
         }
     }
 
-    /// Whether steps of the pod can be taken: the kubelet of its node can act, or the node is gone.
+    /// Returns true if steps of the pod can be executed: the kubelet of its node is available, or the node does not
+    /// exist.
     fn reaches(&self, key: &Key) -> bool {
         let node = self.pods.get(key).and_then(|pod| pod.node());
         node.filter(|node| self.places.has(node))
@@ -158,29 +159,29 @@ impl EventLoop {
             .is_none_or(|machine| machine.kubelet.is_heard())
     }
 
-    /// Plans the steps again that waited for a kubelet.
+    /// Plans the steps that waited for a kubelet again.
     fn release(&mut self) {
         for step in std::mem::take(&mut self.waiting_for_kubelet) {
             self.plan(step, Duration::ZERO);
         }
     }
 
-    fn node(&mut self, node: &Node, there: bool) {
+    fn node(&mut self, node: &Node, exists: bool) {
         let name = node.name_any();
         let ready = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
         let ready =
             ready.into_iter().find(|condition| condition.type_ == "Ready").map(|ready| ready.status.clone());
         if let Some(machine) = self.machines.get(&name) {
-            machine.tell(ready.filter(|_| there));
+            machine.set_ready_status(ready.filter(|_| exists));
         }
-        if !there {
+        if !exists {
             self.places.remove(&name);
-            return self.orphan(&name);
+            return self.plan_removals(&name);
         }
         let pods = || self.on_node.get(&name).into_iter().flatten().filter_map(|key| self.pods.get(key));
         let fill = |place: &mut Place| pods().for_each(|pod| place.take(&pod.asks()));
         if self.places.put(&name, Place::of(node), fill) {
-            self.house();
+            self.retry_unschedulable();
             let everywhere = self.owners.iter().filter(|(_, owner)| owner.is_everywhere());
             for owner in everywhere.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
                 self.recount(&owner);

@@ -9,17 +9,17 @@ use tokio::sync::Notify;
 /// A fault of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeFault {
-    /// Its kubelet sends and receives nothing, because it has stopped or its network is down.
+    /// The kubelet sends and receives nothing, because it has stopped or its network is down.
     Silent,
-    /// Its kubelet reports that it is not ready.
+    /// The kubelet reports that it is not ready.
     NotReady,
-    /// Its kubelet reports that this condition (`MemoryPressure`, `DiskPressure`, `PIDPressure`) is true.
+    /// The kubelet reports that this condition (`MemoryPressure`, `DiskPressure`, `PIDPressure`) is true.
     Pressure(String),
-    /// Its clock differs from the true time by this; it is fast where this is positive.
+    /// The clock of the node differs from the true time by this duration; positive for a fast clock.
     Skew(SignedDuration),
 }
 
-/// A kubelet: the faults of its node that are in force.
+/// A kubelet, with the active faults of its node.
 #[derive(Clone, Debug)]
 pub struct Kubelet {
     faults: Arc<Mutex<Faults>>,
@@ -34,7 +34,7 @@ struct Faults {
 }
 
 impl Kubelet {
-    /// A kubelet whose node has no fault.
+    /// A kubelet of a node without faults.
     pub(super) fn new(changed: Arc<Notify>) -> Self {
         Self { faults: Arc::default(), changed }
     }
@@ -53,12 +53,12 @@ impl Kubelet {
         KubeletGuard { kubelet: self.clone(), id }
     }
 
-    /// Whether it can send and receive.
+    /// Returns true if the kubelet can send and receive.
     pub(super) fn is_heard(&self) -> bool {
         !self.has(|fault| *fault == NodeFault::Silent)
     }
 
-    /// The conditions that it reports, and whether each is true.
+    /// The conditions that the kubelet reports, and whether each is true.
     pub(super) fn conditions(&self) -> [(&'static str, bool); 4] {
         let pressed: BTreeSet<String> = self.faults(|fault| match fault {
             NodeFault::Pressure(condition) => Some(condition.clone()),
@@ -73,7 +73,7 @@ impl Kubelet {
         })
     }
 
-    /// The time that its own clock shows at the true time `now`.
+    /// The time of the node's clock at the true time `now`.
     pub(super) fn clock(&self, now: Timestamp) -> Timestamp {
         let skews: Vec<SignedDuration> = self.faults(|fault| match fault {
             NodeFault::Skew(skew) => Some(*skew),
@@ -95,7 +95,7 @@ impl Kubelet {
     }
 }
 
-/// A fault in force. Dropping the guard ends it.
+/// An active fault. Dropping the guard ends it.
 #[derive(Debug)]
 #[must_use = "the fault ends when the guard is dropped"]
 pub struct KubeletGuard {

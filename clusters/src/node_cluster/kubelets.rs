@@ -1,4 +1,4 @@
-//! All kubelets in one task: registering Nodes, renewing Leases, posting status that changes.
+//! All kubelets in one task: registration of Nodes, renewal of Leases, and status updates.
 
 use std::collections::BTreeMap;
 
@@ -19,23 +19,23 @@ use tokio::time::Instant;
 use super::cluster::{Machine, NodeSpec, Nodes};
 use super::stage::Stages;
 
-/// Kubelets beat at one of this many moments of a heartbeat, so that thousands of kubelets share few timers.
+/// The number of different heartbeat times in a period, so that thousands of kubelets share few timers.
 const PARTS: u32 = 100;
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 /// The state of one kubelet.
 struct KubeletState {
     spec: NodeSpec,
-    /// Whether the moment at which it beats has been drawn.
+    /// True if the heartbeat time has been drawn.
     spread: bool,
-    /// The conditions that it posted last, and when; absent until it is registered.
+    /// The last posted conditions, and the time of the post; `None` until the kubelet is registered.
     posted: Option<([(&'static str, bool); 4], Instant)>,
-    /// When each condition last changed.
+    /// The time at which each condition last changed.
     since: BTreeMap<&'static str, Timestamp>,
     leases: bool,
 }
 
-/// All that kubelets need to write to the API server.
+/// The clients and settings with which kubelets write to the API server.
 struct LeaseWriter {
     client: Client,
     nodes: Api<Node>,
@@ -47,19 +47,19 @@ struct LeaseWriter {
 
 /// The patch that renews a Lease.
 #[derive(Debug, Serialize)]
-struct Renewal<'a> {
-    spec: Renewed<'a>,
+struct LeasePatch<'a> {
+    spec: LeaseSpecPatch<'a>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Renewed<'a> {
+struct LeaseSpecPatch<'a> {
     holder_identity: &'a str,
     lease_duration_seconds: u64,
     renew_time: String,
 }
 
-/// Runs the kubelets of all nodes. Never ends.
+/// Runs the kubelets of all nodes. Never returns.
 pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: Nodes, mut chance: Stream) {
     let leases = Api::namespaced(client.clone(), LEASE_NAMESPACE);
     let writer = LeaseWriter { nodes: Api::all(client.clone()), client, leases, clock, stages, kubelets };
@@ -81,7 +81,7 @@ pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: 
             let heartbeat = writer.stages.heartbeat;
             let pause = match std::mem::replace(&mut own.spread, true) {
                 true => heartbeat,
-                // The first beat is at once; later ones are spread over the heartbeat.
+                // The first heartbeat is immediate; later ones are spread over the period.
                 false => heartbeat * chance.random_range(0..PARTS) / PARTS,
             };
             due.entry(at + pause).or_default().push((name, own));
@@ -90,8 +90,8 @@ pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: 
 }
 
 impl LeaseWriter {
-    /// Registers the node, renews its Lease and posts its status where due. A request that fails is repeated at the next beat, as
-    /// a kubelet does.
+    /// Registers the node, renews its Lease, and posts its status if it is due. A failed request is repeated at the
+    /// next heartbeat, as in a kubelet.
     async fn beat(&self, name: &str, own: &mut KubeletState) {
         if own.posted.is_none() {
             create(&self.nodes, &node(name, &own.spec)).await;
@@ -99,8 +99,11 @@ impl LeaseWriter {
         let Some(kubelet) = self.kubelets.get(name).map(|node| &node.kubelet) else { return };
         let time = kubelet.clock(self.clock.now());
         let lasts = (self.stages.heartbeat * 4).as_secs();
-        let renewed =
-            Renewed { holder_identity: name, lease_duration_seconds: lasts, renew_time: micro_time(time) };
+        let renewed = LeaseSpecPatch {
+            holder_identity: name,
+            lease_duration_seconds: lasts,
+            renew_time: micro_time(time),
+        };
         if own.leases {
             own.leases = self.renew(name, renewed).await;
         } else {
@@ -115,25 +118,26 @@ impl LeaseWriter {
         }
     }
 
-    /// Renews a Lease that is there.
-    async fn renew(&self, name: &str, renewed: Renewed<'_>) -> bool {
-        let patch = Patch::Merge(Renewal { spec: renewed });
+    /// Renews an existing Lease.
+    async fn renew(&self, name: &str, renewed: LeaseSpecPatch<'_>) -> bool {
+        let patch = Patch::Merge(LeasePatch { spec: renewed });
         let request = Request::new(self.leases.resource_url());
         self.send(request.patch(name, &PatchParams::default(), &patch)).await
     }
 
-    /// Sends a request; true on success. The answer is not parsed, because these are more than all other writes together.
+    /// Sends a request, and returns true on success. The response is not parsed, because renewals are more frequent
+    /// than all other writes together.
     async fn send(&self, request: Result<http::Request<Vec<u8>>, kube::core::request::Error>) -> bool {
         let Ok(request) = request else { return false };
         let answer = self.client.send(request.map(Body::from)).await;
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
-    /// Whether the conditions in the Node differ from those of the kubelet, because a controller has marked it Unknown or
-    /// somebody has created it again.
+    /// Returns true if the conditions in the Node differ from those of the kubelet: a controller has set them to
+    /// Unknown, or the Node was created again.
     fn contradicted(&self, name: &str, conditions: [(&'static str, bool); 4]) -> bool {
         let says = if conditions[0].1 { "True" } else { "False" };
-        self.kubelets.get(name).is_none_or(|node| !node.is_told(says))
+        self.kubelets.get(name).is_none_or(|node| !node.has_ready_status(says))
     }
 
     async fn post(
@@ -151,7 +155,7 @@ impl LeaseWriter {
             }
         }
         let written: Vec<Value> =
-            conditions.iter().map(|told| condition(*told, time, own.since[told.0])).collect();
+            conditions.iter().map(|reported| condition(*reported, time, own.since[reported.0])).collect();
         let room = &own.spec.room;
         let status = json!({ "status": { "conditions": written, "capacity": room, "allocatable": room } });
         let (request, patch) = (Request::new(self.nodes.resource_url()), Patch::Strategic(status));
@@ -196,7 +200,7 @@ fn node(name: &str, spec: &NodeSpec) -> Value {
     json!({ "metadata": { "name": name, "labels": labels } })
 }
 
-/// Creates an object; true if it exists afterwards.
+/// Creates an object. Returns true if it exists afterwards.
 async fn create<K>(api: &Api<K>, object: &Value) -> bool
 where
     K: Clone + std::fmt::Debug + DeserializeOwned + Serialize + kube::Resource,

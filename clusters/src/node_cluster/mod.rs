@@ -1,6 +1,7 @@
 //! A simulated cluster with Nodes and Pods: kubelets, a scheduler, and the controllers that own pods.
 //!
-//! Scenarios about the node lifecycle run on it. Taints and evictions are left to the node controllers under test.
+//! It is used by scenarios about the node lifecycle. The node controllers under test are responsible for taints and
+//! evictions.
 
 mod cluster;
 mod event_loop;

@@ -1,4 +1,6 @@
-//! The fields of a pod that the simulation needs, because there may be a hundred thousand pods.
+//! The fields of a pod that the simulation needs.
+//!
+//! Other fields are dropped to save memory, because there may be a hundred thousand pods.
 
 use k8s_openapi::api::core::v1::{Pod, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -55,23 +57,23 @@ struct Condition {
 }
 
 impl ObservedPod {
-    /// The node that the pod is bound to.
+    /// The node to which the pod is bound.
     pub(super) fn node(&self) -> Option<&str> {
         Some(self.spec.node_name.as_str()).filter(|name| !name.is_empty())
     }
 
-    /// The same pod bound to a node.
+    /// The same pod, bound to a node.
     pub(super) fn bound_to(&self, node: &str) -> Self {
-        let mut there = self.clone();
-        node.clone_into(&mut there.spec.node_name);
-        there
+        let mut bound = self.clone();
+        node.clone_into(&mut bound.spec.node_name);
+        bound
     }
 
     pub(super) fn tolerations(&self) -> &[Toleration] {
         &self.spec.tolerations
     }
 
-    /// The requests of the pod: the sum over its containers, or that of one init container, whichever is more.
+    /// The requests of the pod: the larger one of the sum over its containers and of each init container.
     pub(super) fn asks(&self) -> Amounts {
         let mut asked = Amounts::new();
         for container in &self.spec.containers {
@@ -88,7 +90,7 @@ impl ObservedPod {
         asked
     }
 
-    /// Whether its condition `Ready` is true.
+    /// Returns true if the condition `Ready` is true.
     pub(super) fn is_ready(&self) -> bool {
         self.status
             .conditions
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_asks_for_what_its_containers_need_at_the_same_time() {
+    fn a_pod_requests_the_sum_or_the_largest_init_container() {
         let container = |cpu: &str| json!({"name": "a", "resources": {"requests": {"cpu": cpu}}});
         let asks = |init: &str| {
             let spec = json!({"containers": [container("1"), container("500m")], "initContainers": [container(init)]});

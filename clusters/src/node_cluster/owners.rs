@@ -1,7 +1,7 @@
-//! `Deployment`, `StatefulSet` and `DaemonSet`: creates and replaces the pods that they ask for.
+//! `Deployment`, `StatefulSet` and `DaemonSet`: creates and replaces the pods of these owners.
 //!
-//! A Deployment owns its pods itself; there is no `ReplicaSet` between them, and no rolling updates. The pods of a
-//! `DaemonSet` are bound to their nodes from the start.
+//! A Deployment owns its pods directly; there are no `ReplicaSets` and no rolling updates. The pods of a `DaemonSet`
+//! are bound to their nodes when they are created.
 
 use std::collections::BTreeSet;
 
@@ -20,10 +20,11 @@ use super::pods::Key;
 pub(super) struct Owner {
     key: Key,
     reference: OwnerReference,
-    /// The number of pods; one for each node where absent.
+    /// The number of pods; `None` for one pod per node.
     replicas: Option<usize>,
     template: PodTemplateSpec,
-    /// Whether its pods have ordinals, so that a pod is created only after its predecessor with the same ordinal is gone.
+    /// True if the pods have ordinals. A pod is then created only after its predecessor with the same ordinal is
+    /// removed.
     numbered: bool,
 }
 
@@ -50,7 +51,7 @@ impl Owner {
         Some(Self { key, reference, replicas: None, template, numbered: false })
     }
 
-    /// Whether it asks for a pod on each node.
+    /// Returns true if the owner has one pod per node.
     pub(super) fn is_everywhere(&self) -> bool {
         self.replicas.is_none()
     }
@@ -70,7 +71,7 @@ impl Owner {
     }
 }
 
-/// The tolerations that the `DaemonSet` controller gives to its pods.
+/// The tolerations that the `DaemonSet` controller adds to its pods.
 fn of_daemons() -> impl Iterator<Item = Toleration> {
     let keys = [
         ("not-ready", "NoExecute"),
@@ -88,7 +89,7 @@ fn of_daemons() -> impl Iterator<Item = Toleration> {
     })
 }
 
-/// The key of an owner: its namespace, and its kind and name as one text, because two kinds may share a name.
+/// The key of an owner: its namespace, and its kind and name as one text, because two kinds can have the same name.
 fn owner_key(kind: &str, owner: &impl ResourceExt) -> Key {
     (owner.namespace().unwrap_or_default(), format!("{kind}/{}", owner.name_any()))
 }
@@ -100,18 +101,18 @@ pub(super) fn owner_of(pod: &ObservedPod) -> Option<Key> {
 }
 
 impl EventLoop {
-    /// Records that an owner has changed or is gone.
-    pub(super) fn owner(&mut self, owner: Option<Owner>, there: bool) {
+    /// Records that an owner has changed or was removed.
+    pub(super) fn owner(&mut self, owner: Option<Owner>, exists: bool) {
         let Some(owner) = owner else { return };
         let key = owner.key.clone();
         self.owners.remove(&key);
-        if there {
+        if exists {
             self.owners.insert(key.clone(), owner);
             self.recount(&key);
         }
     }
 
-    /// Plans to compare the pods of an owner with those that it asks for.
+    /// Plans a comparison of the pods of an owner with the wanted pods.
     pub(super) fn recount(&mut self, owner: &Key) {
         if self.owners.contains_key(owner) {
             let pause = self.stages.replace.draw(&mut self.chance);
@@ -125,7 +126,7 @@ impl EventLoop {
         let staying = || of_owner.into_iter().flatten().filter(|(_, stays)| **stays).map(|(pod, _)| pod);
         let count = staying().count();
         if owner.replicas == Some(count) {
-            // As nearly every time: it is counted whenever a pod of it changes.
+            // This is the most frequent case, because every change of a pod causes a comparison.
             return;
         }
         let owner = owner.clone();
@@ -134,7 +135,7 @@ impl EventLoop {
         let of_owner = of_owner.cloned().unwrap_or_default();
         let api = self.api(key);
         for (_, name) in surplus {
-            // A request fails only if the pod is gone.
+            // The request fails only if the pod no longer exists.
             let _ = api.delete(&name, &DeleteParams::default()).await;
         }
         let missing = replicas.saturating_sub(count);
@@ -147,7 +148,7 @@ impl EventLoop {
         }
     }
 
-    /// The nodes that lack a pod of the owner and whose taints it tolerates.
+    /// Creates pods of the owner on nodes that lack one, if the pods tolerate the taints of the node.
     async fn spread(&mut self, key: &Key, owner: &Owner) {
         let pods = self.of_owner.get(key).into_iter().flatten();
         let pods = pods.filter_map(|(pod, _)| self.pods.get(pod));

@@ -1,4 +1,4 @@
-//! The life of a pod: it is bound to a node, becomes ready, and ends when it is deleted.
+//! The lifecycle of a pod: it is bound to a node, becomes ready, and is removed after its deletion.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::owners::owner_of;
 /// The key of a pod: its namespace and name.
 pub(super) type Key = (String, String);
 
-/// How long pods outlive their node: the quarantine and the period of the pod garbage collector.
+/// The time for which pods outlive their node: the quarantine and the period of the pod garbage collector.
 const QUARANTINE: Duration = Duration::from_secs(60);
 
 pub(super) fn key(object: &impl ResourceExt) -> Key {
@@ -25,30 +25,30 @@ pub(super) fn key(object: &impl ResourceExt) -> Key {
 }
 
 impl EventLoop {
-    /// Handles a watch event about a pod. Changes that the loop made itself are known already.
-    pub(super) fn told(&mut self, pod: ObservedPod, there: bool) {
+    /// Handles a watch event about a pod. Changes that the loop made itself are skipped.
+    pub(super) fn pod_event(&mut self, pod: ObservedPod, exists: bool) {
         let version =
             |pod: &ObservedPod| pod.resource_version().and_then(|version| version.parse::<u64>().ok());
         if self.pods.get(&key(&pod)).is_none_or(|known| version(known) < version(&pod)) {
-            self.pod(pod, there);
+            self.pod(pod, exists);
         }
     }
 
-    /// Records that a pod has changed or is gone.
-    pub(super) fn pod(&mut self, pod: ObservedPod, there: bool) {
+    /// Records that a pod has changed or was removed.
+    pub(super) fn pod(&mut self, pod: ObservedPod, exists: bool) {
         let (key, owner) = (key(&pod), owner_of(&pod));
         let stays = pod.metadata.deletion_timestamp.is_none();
         let before = self.pods.remove(&key);
         let before_on = before.as_deref().and_then(ObservedPod::node);
-        if !there || before_on != pod.node() {
+        if !exists || before_on != pod.node() {
             if let Some(before) = &before {
-                self.leaves(&key, before);
+                self.remove_from_node(&key, before);
             }
-            if there {
-                self.comes(&key, &pod);
+            if exists {
+                self.add_to_node(&key, &pod);
             }
         }
-        if there {
+        if exists {
             self.plan_for(&key, &pod);
             self.pods.insert(key.clone(), Arc::new(pod));
         } else {
@@ -56,11 +56,11 @@ impl EventLoop {
                 self.forget(&step);
             }
             self.unschedulable.remove(&key);
-            self.house();
+            self.retry_unschedulable();
         }
         if let Some(owner) = owner {
             let pods = self.of_owner.entry(owner.clone()).or_default();
-            if there {
+            if exists {
                 pods.insert(key, stays);
             } else {
                 pods.remove(&key);
@@ -86,32 +86,32 @@ impl EventLoop {
         }
     }
 
-    /// Counts the pod on its node, if it has one.
-    fn comes(&mut self, key: &Key, pod: &ObservedPod) {
+    /// Adds the pod to its node, if it has one.
+    fn add_to_node(&mut self, key: &Key, pod: &ObservedPod) {
         let Some(node) = pod.node() else { return };
         if self.on_node.entry(node.to_owned()).or_default().insert(key.clone()) {
             self.places.change(node, |place| place.take(&pod.asks()));
         }
     }
 
-    /// No longer counts the pod on its node.
-    fn leaves(&mut self, key: &Key, pod: &ObservedPod) {
+    /// Removes the pod from its node.
+    fn remove_from_node(&mut self, key: &Key, pod: &ObservedPod) {
         let Some(node) = pod.node() else { return };
         if self.on_node.get_mut(node).is_some_and(|pods| pods.remove(key)) {
             self.places.change(node, |place| place.free(&pod.asks()));
         }
     }
 
-    /// The node is gone: plans the end of its pods.
-    pub(super) fn orphan(&mut self, node: &str) {
+    /// Plans the removal of the pods of a removed node.
+    pub(super) fn plan_removals(&mut self, node: &str) {
         for key in self.on_node.get(node).cloned().unwrap_or_default() {
             self.forget(&Step::Stop(key.clone()));
             self.plan(Step::Stop(key), QUARANTINE);
         }
     }
 
-    /// Plans to schedule the pods again that fitted on no node.
-    pub(super) fn house(&mut self) {
+    /// Plans to schedule the pods again that did not fit on any node.
+    pub(super) fn retry_unschedulable(&mut self) {
         for key in std::mem::take(&mut self.unschedulable) {
             let pause = self.stages.schedule.draw(&mut self.chance);
             self.plan(Step::Schedule(key), pause);
@@ -124,7 +124,7 @@ impl EventLoop {
             self.unschedulable.insert(key.clone());
             return;
         };
-        let there = pod.bound_to(node);
+        let bound_pod = pod.bound_to(node);
         let target = ObjectReference {
             kind: Some("Node".into()),
             name: Some(node.to_owned()),
@@ -136,16 +136,16 @@ impl EventLoop {
         let bound: Result<IgnoredAny, _> =
             api.create_subresource("binding", &key.1, &PostParams::default(), &binding).await;
         if bound.is_ok() {
-            // The next one is to see it there.
-            self.pod(there, true);
+            // The next scheduling decision has to include the pod.
+            self.pod(bound_pod, true);
         }
     }
 
-    /// Carries out the start or the end of a pod.
+    /// Executes the start or the removal of a pod.
     pub(super) async fn take(&mut self, step: &Step, key: &Key) {
         let Some(pod) = self.pods.get(key) else { return };
         let api = self.api(key);
-        // A request fails only if the pod is gone or has been replaced.
+        // The request fails only if the pod was removed or replaced.
         if let Step::Stop(_) = step {
             let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
             let _ = api.delete(&key.1, &at_once).await;
@@ -157,7 +157,7 @@ impl EventLoop {
                 json!({ "status": { "phase": "Running", "startTime": now, "conditions": conditions } });
             let patch = Patch::Strategic(status);
             let request = Request::new(api.resource_url());
-            // The watch brings the same as the answer.
+            // The watch brings the same state as the response.
             if let Ok(request) = request.patch_subresource("status", &key.1, &PatchParams::default(), &patch)
             {
                 let _ = self.client.send(request.map(Body::from)).await;
@@ -169,7 +169,7 @@ impl EventLoop {
         Api::namespaced(self.client.clone(), &key.0)
     }
 
-    /// Creates a pod. One that is refused is tried again with the next change.
+    /// Creates a pod. If the pod is refused, the next change causes another attempt.
     pub(super) async fn make(&mut self, namespace: &str, pod: &Pod) {
         let url = ObservedPod::url_path(&(), Some(namespace));
         let Ok(body) = serde_json::to_vec(pod) else { return };

@@ -1,4 +1,4 @@
-//! Chooses a node for a pod: with room, with tolerated taints, and with the fewest pods.
+//! Chooses a node for a pod: with enough capacity, with tolerated taints, and with the fewest pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,21 +13,21 @@ pub(super) type Amounts = BTreeMap<String, i128>;
 /// The state of a node as the scheduler observes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Place {
-    /// The taints that keep pods away.
+    /// The taints that affect scheduling.
     taints: Vec<Taint>,
     cordoned: bool,
-    /// The number of pods that it has room for.
+    /// The capacity for pods.
     most: usize,
-    /// The resources that it has.
+    /// The allocatable resources.
     room: Amounts,
-    /// The number of pods on it.
+    /// The number of pods on the node.
     pods: usize,
-    /// The resources that these request.
+    /// The sum of the requests of these pods.
     taken: Amounts,
 }
 
 impl Place {
-    /// The state of a node that has no pods yet.
+    /// The state of a node without pods.
     pub(super) fn of(node: &Node) -> Self {
         let spec = node.spec.clone().unwrap_or_default();
         let keeps_away = |taint: &Taint| taint.effect == "NoSchedule" || taint.effect == "NoExecute";
@@ -57,7 +57,7 @@ impl Place {
         }
     }
 
-    /// Whether a pod with these requests has room. A node has nothing of a resource that it does not report.
+    /// Returns true if a pod with these requests fits. A resource that the node does not report has no capacity.
     fn has_room(&self, asked: &Amounts) -> bool {
         let of = |amounts: &Amounts, resource: &String| amounts.get(resource).copied().unwrap_or_default();
         let fits = |(resource, amount): (&String, &i128)| {
@@ -66,20 +66,20 @@ impl Place {
         self.pods < self.most && asked.iter().all(fits)
     }
 
-    /// Whether these tolerations tolerate all its taints.
+    /// Returns true if the tolerations tolerate all taints of the node.
     pub(super) fn tolerated(&self, tolerations: &[Toleration]) -> bool {
         let tolerated = |taint: &Taint| tolerations.iter().any(|toleration| tolerates(toleration, taint));
         self.taints.iter().all(tolerated)
     }
 
-    /// Whether the nodes are equal except for their pods.
+    /// Returns true if the nodes are equal except for their pods.
     fn is_as(&self, other: &Self) -> bool {
         let all = |place: &Self| (place.taints.clone(), place.cordoned, place.most, place.room.clone());
         all(self) == all(other)
     }
 }
 
-/// Parses the amounts of resources; a text that is no quantity counts as zero.
+/// Parses the amounts of resources; invalid text counts as zero.
 pub(super) fn amounts(texts: &BTreeMap<String, Text>) -> Amounts {
     let amount = |(resource, text): (&String, &Text)| {
         (resource != "pods").then(|| Some((resource.clone(), Quantity::parse(&text.0)?.amount()))).flatten()
@@ -87,7 +87,7 @@ pub(super) fn amounts(texts: &BTreeMap<String, Text>) -> Amounts {
     texts.iter().filter_map(amount).collect()
 }
 
-/// All nodes, in an order in which a choice need not look at each.
+/// All nodes, in an order that makes a choice fast.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     all: BTreeMap<Arc<str>, Place>,
@@ -96,7 +96,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Whether a node of this name exists.
+    /// Returns true if a node of this name exists.
     pub(super) fn has(&self, name: &str) -> bool {
         self.all.contains_key(name)
     }
@@ -106,8 +106,8 @@ impl Places {
         self.all.iter().map(|(name, place)| (&**name, place))
     }
 
-    /// A node is there, or has changed. What it has of pods stays, and is asked for where it is new. Whether it is another
-    /// place for pods than before.
+    /// Adds or updates a node. Its pods are kept; `pods` adds the pods of a new node. Returns true if the node
+    /// changed for the scheduler.
     pub(super) fn put(&mut self, name: &str, mut place: Place, pods: impl FnOnce(&mut Place)) -> bool {
         match self.all.get(name) {
             Some(known) if known.is_as(&place) => return false,
@@ -137,17 +137,18 @@ impl Places {
         }
     }
 
-    fn file(&mut self, name: &Arc<str>, place: &Place, there: bool) {
+    fn file(&mut self, name: &Arc<str>, place: &Place, is_listed: bool) {
         let open = &mut self.open[usize::from(!place.taints.is_empty())];
         let entry = (place.pods, Arc::clone(name));
-        if there && !place.cordoned {
+        if is_listed && !place.cordoned {
             open.insert(entry);
         } else {
             open.remove(&entry);
         }
     }
 
-    /// The node for a pod with these tolerations and requests; the first by name of those with equally few pods.
+    /// The node for a pod with these tolerations and requests: the one with the fewest pods, and of these the first
+    /// by name.
     pub(super) fn choose(&self, tolerations: &[Toleration], asked: &Amounts) -> Option<&str> {
         let place = |name: &Arc<str>| self.all.get(name).filter(|place| place.has_room(asked));
         let [free, tainted] = &self.open;
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_goes_where_there_is_most_room_of_what_takes_it() {
+    fn a_pod_goes_to_the_tolerated_node_with_the_fewest_pods() {
         let place = Place { most: 3, ..Place::default() };
         let places = places([
             ("cordoned", Place { cordoned: true, ..place.clone() }),
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_goes_where_there_is_enough_of_all_that_it_asks_for() {
+    fn a_pod_goes_to_a_node_with_enough_of_each_requested_resource() {
         let place = |room: &[(&str, &str)]| Place { most: 3, room: asks(room), ..Place::default() };
         let mut places = places([
             ("large", Place { pods: 2, ..place(&[("cpu", "4"), ("memory", "8Gi")]) }),
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_keeps_its_pods_when_it_changes_and_loses_its_place_when_it_goes() {
+    fn a_node_keeps_its_pods_when_it_changes_and_is_dropped_when_it_is_removed() {
         let mut places = places([("a", Place { most: 3, pods: 1, ..Place::default() })]);
         assert!(!places.put("a", Place { most: 3, ..Place::default() }, |_| panic!("it is known")));
         assert!(places.put("a", Place { most: 2, ..Place::default() }, |_| panic!("it is known")));

@@ -8,7 +8,7 @@ use rand::RngExt;
 /// The duration of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// Always the same.
+    /// A constant time.
     Always(Duration),
     /// Drawn uniformly from this range, both ends included.
     Between(Duration, Duration),
@@ -27,17 +27,17 @@ impl Delay {
 /// The durations of all stages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stages {
-    /// The period at which a kubelet renews its Lease and looks at its Node.
+    /// The period at which a kubelet renews its Lease and checks its Node.
     pub heartbeat: Duration,
-    /// The period at which a kubelet posts a status that has not changed (`nodeStatusReportFrequency`).
+    /// The period at which a kubelet posts an unchanged status (`nodeStatusReportFrequency`).
     pub report: Duration,
-    /// From the creation of a pod until it is bound to a node.
+    /// The time from the creation of a pod to its binding.
     pub schedule: Delay,
-    /// From the binding of a pod until it is ready.
+    /// The time from the binding of a pod to its readiness.
     pub start: Delay,
-    /// From the deletion of a pod until it is gone; at most its grace period.
+    /// The time from the deletion of a pod to its removal; at most its grace period.
     pub stop: Delay,
-    /// From the deletion of a pod until its owner creates a replacement.
+    /// The time from the deletion of a pod to the creation of its replacement.
     pub replace: Delay,
 }
 

@@ -1,6 +1,6 @@
-//! Lets requests in: authentication, then impersonation, then authorization.
+//! Admits requests: authentication, then impersonation, then authorization.
 //!
-//! Where nothing is asked, a request costs a look at the names of its headers.
+//! If the server does not require authentication, only the names of the headers are checked.
 
 use http::header::{AUTHORIZATION, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
@@ -21,50 +21,52 @@ use crate::http::respond::{self, ApiBody};
 use crate::state::{ApiServer, Inner, State};
 
 impl Builder {
-    /// Takes `token` as the bearer token of `user`, and turns authentication on: requests without credentials that the
-    /// server knows are answered with 401, where they come [from outside](crate::ApiService::from_outside).
+    /// Accepts `token` as the bearer token of `user`, and turns authentication on. Requests [from
+    /// outside](crate::ApiService::from_outside) without known credentials are answered with 401.
     pub fn token(mut self, token: impl Into<String>, user: User) -> Self {
         self.access.authenticates = true;
         self.access.tokens.insert(token.into(), user.authenticated());
         self
     }
 
-    /// Whether requests have to say who they are from: by a bearer token, the token of a service account, or a client
-    /// certificate. Off unless said otherwise; without it everybody is an administrator.
+    /// Sets whether requests need credentials: a bearer token, the token of a service account, or a client
+    /// certificate. The default is off, and every client is then an administrator.
     pub fn authentication(mut self, on: bool) -> Self {
         self.access.authenticates = on;
         self
     }
 
-    /// Whether requests without credentials are let in as `system:anonymous`. As in a real server, they are with RBAC and
-    /// are not without it unless said otherwise.
+    /// Sets whether requests without credentials are accepted as `system:anonymous`. As in a real server, the default
+    /// is on with RBAC, and off without RBAC.
     pub fn anonymous(mut self, on: bool) -> Self {
         self.access.anonymous = Some(on);
         self
     }
 
-    /// Whether the roles and bindings of `rbac.authorization.k8s.io` decide who may do what. It turns authentication on,
-    /// and the server starts with the roles that every cluster has. Off unless said otherwise.
+    /// Sets whether the roles and bindings of `rbac.authorization.k8s.io` decide about requests. RBAC turns
+    /// authentication on, and the server starts with the default roles of every cluster. The default is off.
     pub fn rbac(mut self, on: bool) -> Self {
         self.access.rbac = on;
         self.access.authenticates |= on;
         self
     }
 
-    /// The issuer of the tokens of service accounts, which is also their audience: an address that begins with `https://`.
+    /// Sets the issuer of the tokens of service accounts, which is also their audience: a URL that begins with
+    /// `https://`.
     pub fn issuer(mut self, url: impl Into<String>) -> Self {
         self.access.issuer = Some(url.into());
         self
     }
 
-    /// Whether each namespace gets a `ServiceAccount` called `default` and a `ConfigMap` called `kube-root-ca.crt`, and each
-    /// Secret for a service account its token: what controllers do in a real cluster. Off unless said otherwise.
+    /// Sets whether each namespace gets a `ServiceAccount` called `default` and a `ConfigMap` called
+    /// `kube-root-ca.crt`, and each Secret for a service account gets its token. In a real cluster controllers do
+    /// this. The default is off.
     pub fn service_account_controllers(mut self, on: bool) -> Self {
         self.access.service_accounts = on;
         self
     }
 
-    /// The certificate, as PEM, that those inside the cluster are to trust the server by.
+    /// Sets the certificate, as PEM, by which clients inside the cluster trust the server.
     pub fn certificate_authority(mut self, pem: impl Into<String>) -> Self {
         self.access.certificate_authority = pem.into();
         self
@@ -72,8 +74,8 @@ impl Builder {
 }
 
 impl ApiServer {
-    /// Takes `token` as an administrator's, and `authority` (PEM) as what the server is trusted by. Tokens that are
-    /// signed from now on cannot be made by who only knows the seed.
+    /// Accepts `token` as the token of an administrator, and sets the certificate `authority` (PEM) of the server.
+    /// The signing key of tokens then depends on `token`, so that the seed alone is not enough to forge a token.
     pub(crate) fn trust(&self, authority: &str, token: &str) {
         let access = &self.inner.access;
         locked(&access.tokens).insert(token.to_owned(), User::admin());
@@ -83,13 +85,13 @@ impl ApiServer {
     }
 }
 
-/// Lets a request in, and notes in it who it is from.
+/// Admits a request, and records its user in its extensions.
 ///
 /// # Errors
-/// Unauthorized, forbidden, or a bad request where it cannot be told who it is from.
-pub(crate) fn let_in(server: &ApiServer, parts: &mut Parts, outside: bool) -> Result<(), Failure> {
+/// Unauthorized, forbidden, or a bad request if the impersonated user is missing.
+pub(crate) fn check_access(server: &ApiServer, parts: &mut Parts, outside: bool) -> Result<(), Failure> {
     let inner = &*server.inner;
-    let impersonates = impersonate::is_asked(&parts.headers);
+    let impersonates = impersonate::is_requested(&parts.headers);
     if !inner.access.authenticates && !impersonates {
         return Ok(());
     }
@@ -111,7 +113,8 @@ pub(crate) fn let_in(server: &ApiServer, parts: &mut Parts, outside: bool) -> Re
     Ok(())
 }
 
-/// The answer to a request that is not let in. What is refused is shown back: nobody is to guess that it is HTML.
+/// The response to a request that is not admitted. The message repeats parts of the request, so browsers must not
+/// guess that the response is HTML.
 pub(crate) fn refusal(failure: &Failure) -> Response<ApiBody> {
     let mut answer = respond::failure(failure);
     if failure.code == StatusCode::FORBIDDEN {
@@ -120,13 +123,13 @@ pub(crate) fn refusal(failure: &Failure) -> Response<ApiBody> {
     answer
 }
 
-/// Who a request is from, as was found out when it was let in.
+/// The user of an admitted request.
 pub(crate) fn user_of(parts: &Parts) -> User {
     parts.extensions.get::<User>().cloned().unwrap_or_else(User::admin)
 }
 
-/// Finds out who a request is from. A certificate goes before a token; without either, who is inside the process is
-/// its administrator.
+/// Determines the user of a request. A certificate has precedence over a token. Inside the process, a request without
+/// credentials is a request of the administrator.
 fn authenticate(inner: &Inner, parts: &Parts, outside: bool) -> Result<User, Failure> {
     let certificate = parts.extensions.get::<ClientCertificate>();
     if let Some(user) = certificate.and_then(certificate::user) {
@@ -144,19 +147,19 @@ fn authenticate(inner: &Inner, parts: &Parts, outside: bool) -> Result<User, Fai
     }
 }
 
-/// The token of a request, if it has one.
+/// The bearer token of a request, if it has one.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
-    // What follows the token is not looked at, and a token behind two spaces is none.
+    // Text after the token is ignored, and two spaces before the token make it invalid.
     let mut parts = value.split(' ');
     let (scheme, token) = (parts.next()?, parts.next()?);
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Whose token it is, and which of `audiences` it is for.
+/// The user of a token, and the subset of `audiences` for which the token is valid.
 ///
 /// # Errors
-/// Why it is nobody's.
+/// The reason why the token is invalid.
 pub(crate) fn authenticate_token(
     inner: &Inner,
     token: &str,
@@ -179,7 +182,7 @@ fn authorize(inner: &Inner, user: &User, asked: &Attributes) -> Result<(), Failu
     if decision.allowed { Ok(()) } else { Err(asked.forbidden(user, &decision.reason)) }
 }
 
-/// Whether a user may do that.
+/// Decides whether a user is allowed to make a request.
 pub(crate) fn decide(inner: &Inner, state: &mut State, user: &User, asked: &Attributes) -> Decision {
     if !inner.access.rbac || user.is_master() {
         return Decision { allowed: true, reason: String::new() };

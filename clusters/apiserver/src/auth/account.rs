@@ -1,4 +1,4 @@
-//! Checks the token of a service account: whose it is, and whether it is still valid.
+//! Checks the token of a service account: its user, and whether the token is still valid.
 
 use std::sync::Arc;
 
@@ -13,22 +13,23 @@ use crate::kind::object::meta;
 use crate::state::{Inner, State};
 use crate::store;
 
-/// How far clocks may be apart: a token holds for that much longer, and so does one whose account was just deleted.
+/// The tolerance for differences between clocks. A token stays valid for this time after its end or after its account
+/// was deleted.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
 const INVALIDATED: &str = "service account token has been invalidated";
 
-/// Who a token names, and which of the audiences that were asked for it is for.
+/// The user of a token, and the requested audiences for which it is valid.
 pub(super) struct Holder {
     pub user: User,
     pub audiences: Vec<String>,
 }
 
-/// Who holds a token of this server; `None` for what is none. `audiences` are those that it has to be for, of which
-/// one is enough.
+/// The user of a token of this server; `None` for any other token. The token must be valid for at least one of
+/// `audiences`.
 ///
 /// # Errors
-/// Why a token of this server does not hold.
+/// The reason why a token of this server is not valid.
 pub(super) fn holder(
     inner: &Inner,
     state: &State,
@@ -55,19 +56,20 @@ pub(super) fn holder(
     let private = &claims["kubernetes.io"];
     let namespace = text(&private["namespace"]);
     let account = &private["serviceaccount"];
-    let gone = Gone { state, now, namespace };
-    gone.account(text(&account["name"]), text(&account["uid"]))?;
-    for (kind, told) in [("secrets", "secret"), ("pods", "pod")] {
-        if let Some(bound) = private.get(told) {
-            gone.bound(kind, told, bound)?;
+    let binding_check = BindingCheck { state, now, namespace };
+    binding_check.account(text(&account["name"]), text(&account["uid"]))?;
+    for (kind, claim_name) in [("secrets", "secret"), ("pods", "pod")] {
+        if let Some(bound) = private.get(claim_name) {
+            binding_check.bound(kind, claim_name, bound)?;
         }
     }
-    // The node of a pod is told and not checked; one that the token is bound to itself is.
+    // The node of a pod is copied into the user, but not checked. A node is checked only if the token is bound to it
+    // directly.
     if let Some(node) = private.get("node").filter(|_| private.get("pod").is_none()) {
-        Gone { namespace: "", ..gone }.bound("nodes", "node", node)?;
+        BindingCheck { namespace: "", ..binding_check }.bound("nodes", "node", node)?;
     }
     let mut user = User::service_account(namespace, text(&account["name"]), text(&account["uid"]));
-    let mut tell = |key: &str, value: String| {
+    let mut add_extra = |key: &str, value: String| {
         if !value.is_empty() {
             user.extra.insert(format!("authentication.kubernetes.io/{key}"), vec![value]);
         }
@@ -78,14 +80,14 @@ pub(super) fn holder(
         ("node-name", "node", "name"),
         ("node-uid", "node", "uid"),
     ] {
-        tell(key, text(&private[of][field]).to_owned());
+        add_extra(key, text(&private[of][field]).to_owned());
     }
     let id = text(&claims["jti"]);
-    tell("credential-id", if id.is_empty() { String::new() } else { format!("JTI={id}") });
+    add_extra("credential-id", if id.is_empty() { String::new() } else { format!("JTI={id}") });
     Ok(Some(Holder { user, audiences: shared }))
 }
 
-/// Who holds a token that is kept in a secret.
+/// The user of a token from a secret.
 fn legacy(
     inner: &Inner,
     state: &State,
@@ -103,18 +105,18 @@ fn legacy(
     if kept.ok().as_deref() != Some(token.as_bytes()) {
         return Err("service account token does not match server's copy".into());
     }
-    Gone { state, now: inner.clock.now(), namespace }.account(name, uid)?;
+    BindingCheck { state, now: inner.clock.now(), namespace }.account(name, uid)?;
     Ok(Holder { user: User::service_account(namespace, name, uid), audiences })
 }
 
-/// Looks whether what a token stands on has gone.
-struct Gone<'a> {
+/// Checks whether the objects to which a token is bound still exist.
+struct BindingCheck<'a> {
     state: &'a State,
     now: Timestamp,
     namespace: &'a str,
 }
 
-impl Gone<'_> {
+impl BindingCheck<'_> {
     fn account(&self, name: &str, uid: &str) -> Result<(), String> {
         let Self { state, namespace, .. } = self;
         let account = stored(state, "serviceaccounts", namespace, name)
@@ -128,7 +130,7 @@ impl Gone<'_> {
         }
     }
 
-    fn bound(&self, kind: &str, told: &str, claim: &Value) -> Result<(), String> {
+    fn bound(&self, kind: &str, claim_name: &str, claim: &Value) -> Result<(), String> {
         let (name, uid) = (text(&claim["name"]), text(&claim["uid"]));
         let object = stored(self.state, kind, self.namespace, name).ok_or(INVALIDATED)?;
         if self.is_deleted(&object) {
@@ -136,9 +138,9 @@ impl Gone<'_> {
         }
         match meta(&object, "uid") {
             stored if stored == uid => Ok(()),
-            stored => {
-                Err(format!("{told} UID ({stored}) does not match service account {told} ref claim ({uid})"))
-            }
+            stored => Err(format!(
+                "{claim_name} UID ({stored}) does not match service account {claim_name} ref claim ({uid})"
+            )),
         }
     }
 
@@ -165,7 +167,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// An object of the core group.
+/// A stored object of the core group.
 pub(super) fn stored(state: &State, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
     let storage = &builtin("", "v1", plural).storage;
     state.store.get(storage, &store::key(namespace, name)).map(|version| version.object())

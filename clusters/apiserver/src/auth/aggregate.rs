@@ -1,6 +1,6 @@
 //! Aggregated cluster roles: their rules are those of all roles that their selectors match.
 //!
-//! What a controller does in a real cluster is done here inside the write that it follows from.
+//! In a real cluster a controller writes the rules. Here they are written inside the write that changes them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn cluster_roles() -> &'static Arc<Kind> {
 }
 
 impl Writer<'_> {
-    /// Writes the rules of the roles that are made of others anew, where they have changed.
+    /// Updates the rules of aggregated roles that have changed.
     pub(crate) fn aggregate_roles(&mut self) {
         let kind = cluster_roles();
         let roles = objects(&self.state.store, "clusterroles");
@@ -33,7 +33,7 @@ impl Writer<'_> {
     }
 }
 
-/// The rules of all roles that `role` selects but itself, each once.
+/// The rules of all other roles that `role` selects, without duplicates.
 fn aggregated(role: &Value, roles: &[Value]) -> Vec<Value> {
     let mut rules: Vec<Value> = Vec::new();
     for selector in role["aggregationRule"]["clusterRoleSelectors"].as_array().into_iter().flatten() {
@@ -50,7 +50,7 @@ fn aggregated(role: &Value, roles: &[Value]) -> Vec<Value> {
     rules
 }
 
-/// A label selector of an object, read as one of a query.
+/// Converts a label selector of an object to a selector of a query.
 fn label_selector(selector: &Value) -> Result<Selector, Failure> {
     let labels = selector["matchLabels"].as_object().into_iter().flatten();
     let labels = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));

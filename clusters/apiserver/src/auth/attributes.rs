@@ -7,31 +7,31 @@ use super::user::User;
 use crate::http::failure::Failure;
 use crate::http::request::{Query, Target, parse_path};
 
-/// What somebody wants to do.
+/// The action that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attributes {
-    /// The verb of Kubernetes on a resource, the method in lower case on anything else.
+    /// The verb of Kubernetes for a resource, or the method in lower case for any other path.
     pub verb: String,
-    pub target: Asked,
+    pub target: ActionTarget,
 }
 
-/// What somebody wants to do it to.
+/// The target of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// A path that is no resource.
+pub(crate) enum ActionTarget {
+    /// A path that is not a resource.
     Path(String),
-    /// A resource. What is not given is empty.
+    /// A resource. Absent parts are empty.
     Resource { group: String, resource: String, subresource: String, namespace: String, name: String },
 }
 
 impl Attributes {
-    /// What a request asks for.
+    /// The action of a request.
     pub(super) fn of_request(parts: &Parts) -> Self {
         let path = match parse_path(parts.uri.path()) {
             Target::Resource(path) => path,
             Target::Other(_) => {
                 let verb = parts.method.as_str().to_lowercase();
-                return Self { verb, target: Asked::Path(parts.uri.path().to_owned()) };
+                return Self { verb, target: ActionTarget::Path(parts.uri.path().to_owned()) };
             }
         };
         let query = Query::parse(parts.uri.query().unwrap_or_default());
@@ -50,35 +50,35 @@ impl Attributes {
             Method::DELETE => "delete",
             _ => "",
         };
-        // A namespace is in itself.
+        // A Namespace object is in itself.
         let namespace = match path.plural.as_str() {
             "namespaces" if path.namespace.is_empty() => name.clone(),
             _ => path.namespace,
         };
         let subresource = path.subresource.split('/').next().unwrap_or_default().to_owned();
         let target =
-            Asked::Resource { group: path.group, resource: path.plural, subresource, namespace, name };
+            ActionTarget::Resource { group: path.group, resource: path.plural, subresource, namespace, name };
         Self { verb: verb.to_owned(), target }
     }
 
-    /// The namespace that it happens in; empty for the whole cluster.
+    /// The namespace of the action; empty for the whole cluster.
     pub(super) fn namespace(&self) -> &str {
         match &self.target {
-            Asked::Resource { namespace, .. } => namespace,
-            Asked::Path(_) => "",
+            ActionTarget::Resource { namespace, .. } => namespace,
+            ActionTarget::Path(_) => "",
         }
     }
 
-    /// The refusal, with the reason where there is one to tell.
+    /// The refusal, with the reason if there is one.
     pub(super) fn forbidden(&self, user: &User, reason: &str) -> Failure {
         let Self { verb, target } = self;
         let (who, tail) = (&user.name, if reason.is_empty() { String::new() } else { format!(": {reason}") });
         match target {
-            Asked::Path(path) => {
+            ActionTarget::Path(path) => {
                 let why = format!("User {who:?} cannot {verb} path {path:?}");
                 Failure::forbidden_access("", "", "", &format!("{}{tail}", without_markup(&why)))
             }
-            Asked::Resource { group, resource, subresource, namespace, name } => {
+            ActionTarget::Resource { group, resource, subresource, namespace, name } => {
                 let place = match namespace.as_str() {
                     "" => "at the cluster scope".to_owned(),
                     namespace => format!("in the namespace {namespace:?}"),
@@ -95,7 +95,8 @@ impl Attributes {
     }
 }
 
-/// The name that a field selector lets pass, if it is one: lists and watches of it are allowed by name.
+/// The name that a field selector requires, if it requires one. Lists and watches of one name are authorized by that
+/// name.
 fn exact_name(selector: &str) -> Option<String> {
     let wanted = selector.split(',').find_map(|term| {
         let value = term.trim().strip_prefix("metadata.name=")?;
@@ -105,7 +106,7 @@ fn exact_name(selector: &str) -> Option<String> {
     is_segment.then(|| wanted.to_owned())
 }
 
-/// What is refused is shown back, and must not look like HTML.
+/// Escapes text of the request in the message, so that it is not HTML.
 fn without_markup(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -114,7 +115,7 @@ fn without_markup(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn told(method: &str, uri: &str) -> String {
+    fn refusal(method: &str, uri: &str) -> String {
         let (parts, ()) = http::Request::builder().method(method).uri(uri).body(()).unwrap().into_parts();
         Attributes::of_request(&parts).forbidden(&User::new("eve", [""; 0]), "").message
     }
@@ -156,7 +157,7 @@ mod tests {
             ("POST", "/apis/apps/v1", r#"forbidden: User "eve" cannot post path "/apis/apps/v1""#),
         ];
         for (method, uri, expected) in table {
-            assert_eq!(told(method, uri), expected, "{method} {uri}");
+            assert_eq!(refusal(method, uri), expected, "{method} {uri}");
         }
     }
 }

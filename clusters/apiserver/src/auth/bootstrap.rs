@@ -1,7 +1,7 @@
-//! The cluster roles and bindings that exist from the start in every cluster with RBAC.
+//! The cluster roles and bindings that exist by default in every cluster with RBAC.
 //!
-//! The facts come from the bootstrap policy of Kubernetes. Those of its own controllers, of nodes and of certificate
-//! signers are not here: none of them runs.
+//! The facts come from the bootstrap policy of Kubernetes. The roles of built-in controllers, nodes and certificate
+//! signers are left out, because none of them runs here.
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,7 @@ const READ_WRITE: &[&str] =
 const CREATE: &[&str] = &["create"];
 const EVENTS: Grant = grant(&["create", "patch", "update"], &["", "events.k8s.io"], &["events"]);
 
-/// Verbs, API groups, resources, names.
+/// The verbs, API groups, resources and names of a rule.
 type Grant =
     (&'static [&'static str], &'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
@@ -27,7 +27,8 @@ const fn grant(
     (verbs, groups, resources, &[])
 }
 
-/// A role: what it is aggregated into, what is aggregated into it, its rules, and paths that may be read.
+/// A role: the role that it is aggregated into, the label that it aggregates, its rules, and the paths that it may
+/// read.
 struct Role {
     name: &'static str,
     into: &'static str,
@@ -265,7 +266,7 @@ const SCHEDULER: &[Grant] = &[
     grant(READ, &["storage.k8s.io"], &["csidrivers", "csinodes", "csistoragecapacities", "storageclasses"]),
 ];
 
-/// The role, and the kind and name of each subject.
+/// The name of the role, and the kind and name of each subject.
 static BINDINGS: &[(&str, &[(&str, &str)])] = &[
     ("cluster-admin", &[("Group", "system:masters")]),
     ("system:basic-user", &[("Group", "system:authenticated")]),
@@ -278,7 +279,7 @@ static BINDINGS: &[(&str, &[(&str, &str)])] = &[
     ("system:service-account-issuer-discovery", &[("Group", "system:serviceaccounts")]),
 ];
 
-/// The roles and bindings, in the order in which they are to be created.
+/// The roles and bindings, in the order of their creation.
 pub(crate) fn objects() -> Vec<Value> {
     let all = json!([
         {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},

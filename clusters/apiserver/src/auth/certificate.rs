@@ -11,7 +11,7 @@ use crate::http::client_certificate::ClientCertificate;
 const COMMON_NAME: &str = "2.5.4.3";
 const ORGANIZATION: &str = "2.5.4.10";
 
-/// Who the certificate is of; `None` where it has no common name, or cannot be read.
+/// The user of a certificate; `None` if it has no common name or cannot be parsed.
 pub(super) fn user(certificate: &ClientCertificate) -> Option<User> {
     let read = Certificate::from_der(&certificate.0).ok()?;
     let attributes = read.tbs_certificate.subject.0.iter().flat_map(|name| name.0.iter());

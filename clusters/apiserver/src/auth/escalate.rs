@@ -1,11 +1,11 @@
-//! Refuses roles and bindings that grant more than their writer has.
+//! Refuses roles and bindings that grant more permissions than their writer has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::access::decide;
-use super::attributes::{Asked, Attributes};
+use super::attributes::{ActionTarget, Attributes};
 use super::granted::grants;
 use super::grants::{GROUP, read_rules, rules_of};
 use super::rule::{Rule, covers_resource, covers_url};
@@ -16,10 +16,11 @@ use crate::kind::object::meta;
 use crate::write::writer::Writer;
 
 impl Writer<'_> {
-    /// Refuses a role or a binding that would grant what its writer does not have; `old` is what it replaces.
+    /// Refuses a role or a binding that grants permissions that its writer does not have; `old` is the replaced
+    /// object.
     ///
     /// # Errors
-    /// Forbidden, with what is missing.
+    /// Forbidden, with the missing permissions.
     pub(crate) fn check_escalation(
         &mut self,
         kind: &Kind,
@@ -74,7 +75,7 @@ impl Writer<'_> {
     }
 
     fn may(&mut self, user: &User, verb: &str, resource: &str, namespace: &str, name: &str) -> bool {
-        let target = Asked::Resource {
+        let target = ActionTarget::Resource {
             group: GROUP.into(),
             resource: resource.into(),
             subresource: String::new(),
@@ -85,26 +86,26 @@ impl Writer<'_> {
     }
 }
 
-/// What is granted and not held, as it is told.
+/// The granted permissions that are not held, as text.
 fn missing(held: &[Rule], granted: &[Rule]) -> BTreeSet<String> {
     let mut simple: BTreeMap<(String, String), Rule> = BTreeMap::new();
-    let mut told = BTreeSet::new();
+    let mut missing = BTreeSet::new();
     for part in granted.iter().flat_map(parts).filter(|part| !held.iter().any(|rule| covers(rule, part))) {
         match (part.groups.as_slice(), part.resources.as_slice()) {
-            // Those that differ only by their verbs are told as one.
+            // Permissions that differ only in their verbs are reported together.
             ([group], [resource]) if part.names.is_empty() => {
                 let key = (group.clone(), resource.clone());
                 let verbs = part.verbs.clone();
                 simple.entry(key).or_insert(Rule { verbs: Vec::new(), ..part }).verbs.extend(verbs);
             }
-            _ => drop(told.insert(shown(&part))),
+            _ => drop(missing.insert(shown(&part))),
         }
     }
-    told.extend(simple.values().map(shown));
-    told
+    missing.extend(simple.values().map(shown));
+    missing
 }
 
-/// The rule as rules of one verb on one thing.
+/// Splits a rule into rules with one verb and one target each.
 fn parts(rule: &Rule) -> Vec<Rule> {
     let mut parts = Vec::new();
     for verb in &rule.verbs {
@@ -134,7 +135,7 @@ fn parts(rule: &Rule) -> Vec<Rule> {
     parts
 }
 
-/// Whether who holds `rule` may do all that `part` allows.
+/// Returns true if `rule` allows everything that `part` allows.
 fn covers(rule: &Rule, part: &Rule) -> bool {
     let all = |held: &[String], wanted: &[String]| {
         wanted.iter().all(|wanted| held.iter().any(|held| held == "*" || held == wanted))
@@ -151,7 +152,7 @@ fn covers(rule: &Rule, part: &Rule) -> bool {
             || (!part.names.is_empty() && part.names.iter().all(|name| rule.names.contains(name))))
 }
 
-/// A rule as Go prints it.
+/// A rule in the format in which Go prints it.
 fn shown(rule: &Rule) -> String {
     let fields = [
         ("APIGroups", &rule.groups),
@@ -160,12 +161,12 @@ fn shown(rule: &Rule) -> String {
         ("ResourceNames", &rule.names),
         ("Verbs", &rule.verbs),
     ];
-    let told = fields.into_iter().filter(|(_, list)| !list.is_empty());
-    let told: Vec<_> = told.map(|(name, list)| format!("{name}:{}", quoted(list))).collect();
-    format!("{{{}}}", told.join(", "))
+    let printed = fields.into_iter().filter(|(_, list)| !list.is_empty());
+    let printed: Vec<_> = printed.map(|(name, list)| format!("{name}:{}", quoted(list))).collect();
+    format!("{{{}}}", printed.join(", "))
 }
 
-/// A list of texts as Go prints it.
+/// A list of texts in the format in which Go prints it.
 pub(super) fn quoted(list: &[impl AsRef<str>]) -> String {
     let quoted: Vec<String> = list.iter().map(|text| format!("{:?}", text.as_ref())).collect();
     format!("[{}]", quoted.join(" "))
@@ -177,28 +178,28 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_missing_is_what_no_held_rule_covers() {
+    fn a_missing_rule_is_one_that_no_held_rule_covers() {
         let rule = |verbs: &[&str], resources: &[&str], names: &[&str]| {
             Rule::read(
                 &json!({"verbs": verbs, "apiGroups": [""], "resources": resources, "resourceNames": names}),
             )
         };
         let url = |url: &str| Rule::read(&json!({"verbs": ["get"], "nonResourceURLs": [url]}));
-        let told = |rules: &str| vec![rules.to_owned()];
+        let expected = |rules: &str| vec![rules.to_owned()];
         let get = r#"{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}"#;
         let named = r#"{APIGroups:[""], Resources:["pods"], ResourceNames:["q"], Verbs:["get"]}"#;
         let table = [
             (rule(&["*"], &["*"], &[]), rule(&["get", "list"], &["pods/log"], &["p"]), vec![]),
-            (rule(&["watch"], &["pods"], &[]), rule(&["get", "list"], &["pods"], &[]), told(get)),
-            (rule(&["get"], &["pods"], &["p"]), rule(&["get"], &["pods"], &["p", "q"]), told(named)),
+            (rule(&["watch"], &["pods"], &[]), rule(&["get", "list"], &["pods"], &[]), expected(get)),
+            (rule(&["get"], &["pods"], &["p"]), rule(&["get"], &["pods"], &["p", "q"]), expected(named)),
             (
                 rule(&["get"], &["pods"], &["p"]),
                 rule(&["get"], &["pods"], &[]),
-                told(r#"{APIGroups:[""], Resources:["pods"], Verbs:["get"]}"#),
+                expected(r#"{APIGroups:[""], Resources:["pods"], Verbs:["get"]}"#),
             ),
             (rule(&["get"], &["*/log"], &[]), rule(&["get"], &["pods/log"], &[]), vec![]),
             (url("/api/*"), url("/api/v1"), vec![]),
-            (url("/api"), url("/apis"), told(r#"{NonResourceURLs:["/apis"], Verbs:["get"]}"#)),
+            (url("/api"), url("/apis"), expected(r#"{NonResourceURLs:["/apis"], Verbs:["get"]}"#)),
         ];
         for (held, granted, expected) in table {
             let found: Vec<_> = missing(&[held], &[granted]).into_iter().collect();

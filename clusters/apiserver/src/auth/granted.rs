@@ -1,11 +1,11 @@
-//! The permissions of a cluster, read again after a role or a binding was written.
+//! The cached permissions of a cluster, rebuilt after a role or a binding was written.
 
 use std::sync::Arc;
 
 use super::grants::Grants;
 use crate::state::State;
 
-/// The grants of the cluster, read again where a role or a binding was written since they were last.
+/// The permissions of the cluster; rebuilt if a role or a binding was written since the last use.
 pub(crate) fn grants(state: &mut State) -> Arc<Grants> {
     if let Some(grants) = &state.grants {
         return grants.clone();

@@ -1,6 +1,6 @@
 //! The permissions of users and groups, read from the bindings of a cluster.
 //!
-//! It is made from the stored roles and bindings when it is first asked after one of them was written.
+//! They are computed from the stored roles and bindings at the first use after one of them was written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,41 +16,41 @@ use crate::store::{self, Store};
 
 pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What was decided, and why where there is something to tell.
+/// The decision, with the reason if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub allowed: bool,
     pub reason: String,
 }
 
-/// All grants of a cluster.
+/// All permissions of a cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
     by_subject: BTreeMap<Subject, Vec<Arc<Grant>>>,
 }
 
-/// Who a binding is for. A service account is the user of its name.
+/// The subject of a binding. A service account is the user with its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     User(String),
     Group(String),
 }
 
-/// What one binding gives to one of its subjects.
+/// The permissions that one binding grants to one subject.
 #[derive(Debug)]
 struct Grant {
-    /// The place of the binding among all: those of the cluster come first.
+    /// The position of the binding in the order of evaluation; cluster role bindings come first.
     binding: usize,
-    /// Where it holds; empty for everywhere.
+    /// The namespace in which the permissions are valid; empty for all namespaces.
     namespace: String,
-    /// The binding and the subject, as they are told to those who ask why.
+    /// The text about the binding and the subject for the reason of a decision.
     source: String,
-    /// The rules of the role, or that there is no such role.
+    /// The rules of the role, or the message that the role does not exist.
     rules: Result<Arc<Vec<Rule>>, String>,
 }
 
 impl Grants {
-    /// Reads the bindings and the roles that they give.
+    /// Reads the bindings and their roles.
     pub(super) fn read(store: &Store) -> Self {
         let mut grants = Self::default();
         let mut count = 0;
@@ -78,7 +78,7 @@ impl Grants {
                 home if home.is_empty() => namespace.to_owned(),
                 home => home,
             };
-            let (key, told) = match kind.as_str() {
+            let (key, name) = match kind.as_str() {
                 "User" => (Subject::User(name.clone()), name),
                 "Group" => (Subject::Group(name.clone()), name),
                 "ServiceAccount" if !home.is_empty() => {
@@ -90,14 +90,14 @@ impl Grants {
             let grant = Grant {
                 binding: index,
                 namespace: namespace.to_owned(),
-                source: format!("{shown} of {role} to {kind} {told:?}"),
+                source: format!("{shown} of {role} to {kind} {name:?}"),
                 rules: rules.clone(),
             };
             self.by_subject.entry(key).or_default().push(Arc::new(grant));
         }
     }
 
-    /// What a user has been given in a namespace, each binding once.
+    /// The permissions of a user in a namespace, one per binding.
     fn of(&self, user: &User, namespace: &str) -> Vec<&Arc<Grant>> {
         let groups = user.groups.iter().map(|group| Subject::Group(group.clone()));
         let subjects = std::iter::once(Subject::User(user.name.clone())).chain(groups);
@@ -111,7 +111,7 @@ impl Grants {
         found
     }
 
-    /// Whether a user may do that.
+    /// Decides whether a user is allowed to do the action.
     pub(super) fn decide(&self, user: &User, asked: &Attributes) -> Decision {
         let mut problems = BTreeSet::new();
         for grant in self.of(user, asked.namespace()) {
@@ -123,11 +123,11 @@ impl Grants {
                 Err(problem) => drop(problems.insert(problem.as_str())),
             }
         }
-        let reason = joined(&problems).map_or_else(String::new, |told| format!("RBAC: {told}"));
+        let reason = joined(&problems).map_or_else(String::new, |text| format!("RBAC: {text}"));
         Decision { allowed: false, reason }
     }
 
-    /// The rules that hold for a user in a namespace, and what went wrong in finding them.
+    /// The rules that are valid for a user in a namespace, and the problems of reading them.
     pub(crate) fn rules(&self, user: &User, namespace: &str) -> (Vec<Rule>, Option<String>) {
         let mut problems = BTreeSet::new();
         let mut found = Vec::new();
@@ -141,10 +141,10 @@ impl Grants {
     }
 }
 
-/// Several problems told as one.
+/// Several problems as one message.
 fn joined(problems: &BTreeSet<&str>) -> Option<String> {
-    let told: Vec<&str> = problems.iter().copied().collect();
-    match told.as_slice() {
+    let all: Vec<&str> = problems.iter().copied().collect();
+    match all.as_slice() {
         [] => None,
         [one] => Some((*one).to_owned()),
         all => Some(format!("[{}]", all.join(", "))),
@@ -174,7 +174,7 @@ pub(super) fn read_rules(role: &Value) -> Vec<Rule> {
     role["rules"].as_array().into_iter().flatten().map(Rule::read).collect()
 }
 
-/// All objects of a kind of this group, by namespace and name.
+/// All objects of a kind of the RBAC group, by namespace and name.
 pub(super) fn objects(store: &Store, plural: &str) -> Vec<Value> {
     let table = store.table(&builtin(GROUP, "v1", plural).storage);
     table

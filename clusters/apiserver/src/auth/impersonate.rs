@@ -5,22 +5,23 @@ use std::collections::BTreeMap;
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
 
-use super::attributes::{Asked, Attributes};
+use super::attributes::{ActionTarget, Attributes};
 use super::user::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User, account_groups, account_of};
 use crate::http::failure::Failure;
 
 const PREFIX: &str = "impersonate-";
 const EXTRA: &str = "impersonate-extra-";
 
-/// Whether a request is made in another name. Only looks at the names of the headers: every request is asked.
-pub(super) fn is_asked(headers: &HeaderMap) -> bool {
+/// Returns true if a request impersonates a user. The check reads only the names of headers, because it runs for
+/// every request.
+pub(super) fn is_requested(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name.as_str().starts_with(PREFIX))
 }
 
-/// Who the headers want the request to be from, and what one must be allowed for that.
+/// The user that the headers request, and the permissions that this requires.
 ///
 /// # Errors
-/// A bad request where they name no user.
+/// A bad request if the headers name no user.
 pub(super) fn read(headers: &HeaderMap) -> Result<(User, Vec<Attributes>), Failure> {
     let all = |name: &str| -> Vec<String> {
         headers
@@ -48,7 +49,7 @@ pub(super) fn read(headers: &HeaderMap) -> Result<(User, Vec<Attributes>), Failu
     Ok((User { name, uid, groups, extra }, wanted))
 }
 
-/// What one must be allowed to impersonate.
+/// The permissions that are required to impersonate the user.
 fn wanted(
     user: &str,
     uid: &str,
@@ -57,7 +58,7 @@ fn wanted(
 ) -> Vec<Attributes> {
     let ask = |group: &str, resource: &str, subresource: &str, namespace: &str, name: &str| Attributes {
         verb: "impersonate".into(),
-        target: Asked::Resource {
+        target: ActionTarget::Resource {
             group: group.into(),
             resource: resource.into(),
             subresource: subresource.into(),
@@ -77,8 +78,8 @@ fn wanted(
     who.into_iter().chain(groups).chain(extra).chain(uid).collect()
 }
 
-/// The groups of a user who is impersonated: those asked for, or else those of a service account, and always the one
-/// that tells whether the user has shown credentials.
+/// The groups of an impersonated user: the requested groups, otherwise those of a service account. The group that
+/// says whether the user is authenticated is always added.
 fn with_own_groups(user: &str, mut groups: Vec<String>) -> Vec<String> {
     if let Some((namespace, _)) = account_of(user).filter(|_| groups.is_empty()) {
         groups.extend(account_groups(namespace));
@@ -94,9 +95,12 @@ fn with_own_groups(user: &str, mut groups: Vec<String>) -> Vec<String> {
     groups
 }
 
-/// What is asked for as Go prints an object reference: kind, namespace, name, uid, version, resource version, path.
+/// A permission in the format in which Go prints an object reference: kind, namespace, name, uid, version, resource
+/// version, path.
 fn reference(wanted: &Attributes) -> String {
-    let Asked::Resource { resource, subresource, name, .. } = &wanted.target else { return String::new() };
+    let ActionTarget::Resource { resource, subresource, name, .. } = &wanted.target else {
+        return String::new();
+    };
     let (kind, version) = match resource.as_str() {
         "groups" => ("Group", ""),
         "userextras" => ("UserExtra", "authentication.k8s.io/v1"),
@@ -114,7 +118,7 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
         }
-        assert!(is_asked(&map));
+        assert!(is_requested(&map));
         read(&map).map_err(|failure| failure.message)
     }
 
@@ -143,10 +147,10 @@ mod tests {
         let shown: Vec<_> = wanted
             .iter()
             .map(|wanted| match &wanted.target {
-                Asked::Resource { resource, subresource, name, .. } => {
+                ActionTarget::Resource { resource, subresource, name, .. } => {
                     format!("{resource}/{subresource} {name}")
                 }
-                Asked::Path(path) => path.clone(),
+                ActionTarget::Path(path) => path.clone(),
             })
             .collect();
         assert_eq!(shown, ["users/ eve", "groups/ g", "userextras/example.com/scope s", "uids/ u"]);

@@ -1,4 +1,4 @@
-//! Who sends a request, and whether they may: authentication, impersonation, RBAC, and the tokens of service accounts.
+//! Access control: authentication, impersonation, RBAC, and the tokens of service accounts.
 
 mod access;
 mod account;
@@ -19,8 +19,8 @@ mod settings;
 mod token;
 mod user;
 
-pub(crate) use access::{authenticate_token, decide, let_in, refusal, user_of};
-pub(crate) use attributes::{Asked, Attributes};
+pub(crate) use access::{authenticate_token, check_access, decide, refusal, user_of};
+pub(crate) use attributes::{ActionTarget, Attributes};
 pub(crate) use bootstrap::objects as bootstrap_objects;
 pub(crate) use granted::grants;
 pub(crate) use grants::Grants;

@@ -1,4 +1,4 @@
-//! The endpoints of `OpenID` Connect, by which other programs check tokens of service accounts.
+//! The endpoints of `OpenID` Connect, with which other programs verify tokens of service accounts.
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Response, StatusCode};

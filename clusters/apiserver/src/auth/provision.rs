@@ -1,4 +1,4 @@
-//! The objects that controllers make for service accounts in a real cluster.
+//! The objects that controllers create for service accounts in a real cluster.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn core(plural: &str) -> &'static Arc<Kind> {
 }
 
 impl ApiServer {
-    /// Tells the server's certificate to the namespaces that are there already.
+    /// Copies the server's certificate into the existing namespaces.
     pub(super) fn distribute_authority(&self) {
         if !self.inner.access.service_accounts {
             return;
@@ -52,7 +52,7 @@ impl ApiServer {
 }
 
 impl Writer<'_> {
-    /// Whether something may follow for service accounts or roles from a write of this kind.
+    /// Returns true if a write of this kind can require changes for service accounts or roles.
     pub(crate) fn provisions(&self, kind: &Kind) -> bool {
         let access = &self.server.access;
         match &*kind.group {
@@ -64,14 +64,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes roles and bindings be read again, where the kind is one of them.
+    /// Drops the cached permissions if the kind is a role or a binding.
     pub(crate) fn forget_grants(&mut self, kind: &Kind) {
         if kind.group == super::grants::GROUP {
             self.state.grants = None;
         }
     }
 
-    /// Does what follows for service accounts and roles from a write.
+    /// Makes the changes for service accounts and roles that follow from a write.
     pub(crate) fn provision(&mut self, kind: &Kind, object: &Value, removed: bool) {
         if !self.provisions(kind) {
             return;
@@ -98,7 +98,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes what a namespace lacks.
+    /// Creates the missing objects of a namespace.
     fn provision_namespace(&mut self, namespace: &str) {
         let found = stored(self.state, "namespaces", "", namespace);
         if found.is_none_or(|found| is_terminating(&found)) {
@@ -114,19 +114,19 @@ impl Writer<'_> {
             }
             let manager = Manager { name: "kube-controller-manager", tracked: false };
             let kind = core(plural);
-            // Admission may refuse it, as it may the real controllers.
+            // Admission may refuse the object, as it may refuse a write of the real controllers.
             drop(self.create(NewObject { kind, namespace, name: "", object, dry_run: false, manager }));
         }
     }
 
-    /// The secrets that are to hold a token of a service account.
+    /// The secrets for tokens of a service account.
     fn token_secrets(&self, namespace: &str, account: &str) -> Vec<Value> {
         self.all("secrets", &store::key(namespace, ""), |secret| {
             secret["type"] == TOKEN && secret["metadata"]["annotations"][ACCOUNT_NAME] == account
         })
     }
 
-    /// The objects of a core kind whose keys begin with `prefix` and that are `wanted`.
+    /// The objects of a core kind whose keys begin with `prefix` and that fulfill `wanted`.
     fn all(&self, plural: &str, prefix: &str, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
         let table = self.state.store.table(&core(plural).storage);
         let objects = table.into_iter().flat_map(|table| table.range(prefix));
@@ -137,7 +137,7 @@ impl Writer<'_> {
             .collect()
     }
 
-    /// Puts a token into a secret that is to hold one and lacks it.
+    /// Puts a token into a secret that should have a token and has none.
     fn fill_token(&mut self, secret: &Value) {
         if secret["type"] != TOKEN || is_terminating(secret) {
             return;

@@ -1,4 +1,4 @@
-//! `TokenRequest`: makes a token for a service account.
+//! `TokenRequest`: creates a token for a service account.
 
 use http::{Method, Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::account::stored;
 use super::user::account_name;
-use crate::endpoint::access_review::{TOKEN_REQUEST, noted};
+use crate::endpoint::access_review::{TOKEN_REQUEST, with_managed_fields};
 use crate::http::body;
 use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};
@@ -18,15 +18,16 @@ use crate::state::{Inner, State};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
-/// How long a token lasts where nobody says, and how long it must at least, in seconds.
+/// The default, minimum and maximum lifetime of a token, in seconds.
 const DEFAULT_SECONDS: i64 = 3600;
-const FEWEST_SECONDS: i64 = 600;
-const MOST_SECONDS: i64 = 1 << 32;
-/// What kubelets ask for. The token of a pod then lasts a year, and clients are to renew it after that time.
+const MIN_SECONDS: i64 = 600;
+const MAX_SECONDS: i64 = 1 << 32;
+/// The lifetime that kubelets request. The token of a pod then lasts a year, and clients should renew it after this
+/// time.
 const KUBELET_SECONDS: i64 = 3607;
 const YEAR_SECONDS: i64 = 365 * 24 * 3600;
 
-/// What a token is bound to besides its account, as its claims tell it.
+/// The objects to which a token is bound besides its account, in the form of claims.
 #[derive(Default)]
 struct Bound {
     pod: Option<Value>,
@@ -41,8 +42,8 @@ pub(crate) fn request_token(call: &Call<'_>) -> Result<Response<ApiBody>, Failur
     }
     let kind = TOKEN_REQUEST.clone();
     let (path, query, body) = (call.path.clone(), call.query.clone(), call.body.clone());
-    let aside = std::sync::Mutex::default();
-    let call = Call { server: call.server, kind, path, query, parts: call.parts, body, aside };
+    let side_results = std::sync::Mutex::default();
+    let call = Call { server: call.server, kind, path, query, parts: call.parts, body, side_results };
     let (mut request, warnings) = body::decode(&call, "CreateOptions")?;
     call.query.dry_run("CreateOptions")?;
     object::tidy_metadata(&mut request);
@@ -55,13 +56,13 @@ pub(crate) fn request_token(call: &Call<'_>) -> Result<Response<ApiBody>, Failur
     if spec["expirationSeconds"].is_null() {
         spec["expirationSeconds"] = DEFAULT_SECONDS.into();
     }
-    noted(&call, "token", &json!({"metadata": {}, "spec": {}}), &mut request)?;
+    with_managed_fields(&call, "token", &json!({"metadata": {}, "spec": {}}), &mut request)?;
     let mut state = call.server.inner.state();
     issue(&call.server.inner, &mut state, &call.path.namespace, &call.path.name, &mut request)?;
     Ok(respond::with_warnings(respond::json(StatusCode::CREATED, &request), &warnings))
 }
 
-/// Fills in the request and answers it with a token.
+/// Completes the request, and adds the token to it.
 fn issue(
     inner: &Inner,
     state: &mut State,
@@ -103,9 +104,9 @@ fn issue(
     let own = json!([inner.access.issuer.url]);
     let extended = bound.pod.is_some() && seconds == KUBELET_SECONDS && spec["audiences"] == own;
     let mut private = json!({"namespace": namespace, "serviceaccount": {"name": name, "uid": uid}});
-    for (told, object) in [("pod", bound.pod), ("node", bound.node), ("secret", bound.secret)] {
+    for (name, object) in [("pod", bound.pod), ("node", bound.node), ("secret", bound.secret)] {
         if let Some(object) = object {
-            private[told] = object;
+            private[name] = object;
         }
     }
     if extended {
@@ -123,15 +124,15 @@ fn issue(
 
 fn check_seconds(seconds: i64) -> Result<(), Failure> {
     let detail = match seconds {
-        ..FEWEST_SECONDS => "may not specify a duration less than 10 minutes",
-        FEWEST_SECONDS..=MOST_SECONDS => return Ok(()),
+        ..MIN_SECONDS => "may not specify a duration less than 10 minutes",
+        MIN_SECONDS..=MAX_SECONDS => return Ok(()),
         _ => "may not specify a duration larger than 2^32 seconds",
     };
     let cause = Cause::invalid("spec.expirationSeconds", &seconds.into(), detail);
     Err(Failure::invalid_of(GROUP, KIND, "", &[cause]))
 }
 
-/// What the token is to be bound to, if it is there and is what the client thinks.
+/// The object to which the token is to be bound. It must exist and have the requested uid.
 fn bound(state: &State, namespace: &str, account: &str, reference: &Value) -> Result<Bound, Failure> {
     let mut bound = Bound::default();
     if reference.is_null() {
@@ -164,19 +165,19 @@ fn bound(state: &State, namespace: &str, account: &str, reference: &Value) -> Re
         );
         return Err(Failure::conflict_of("", kind, name, &why));
     }
-    let told = Some(json!({"name": name, "uid": uid}));
+    let reference = Some(json!({"name": name, "uid": uid}));
     match kind {
         "Pod" => {
             bound.node = node_of(state, &object);
-            bound.pod = told;
+            bound.pod = reference;
         }
-        "Node" => bound.node = told,
-        _ => bound.secret = told,
+        "Node" => bound.node = reference,
+        _ => bound.secret = reference,
     }
     Ok(bound)
 }
 
-/// The node that a pod is on; only its name where there is no such node.
+/// The node of a pod; only its name if the node does not exist.
 fn node_of(state: &State, pod: &Value) -> Option<Value> {
     let name = pod["spec"]["nodeName"].as_str().filter(|name| !name.is_empty())?;
     let node = stored(state, "nodes", "", name);

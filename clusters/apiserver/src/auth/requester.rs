@@ -1,4 +1,4 @@
-//! Records the user in a request for a certificate.
+//! Records the user of a certificate signing request.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use crate::kind::object::child;
 use crate::write::writer::Writer;
 
 impl Writer<'_> {
-    /// Notes in a new certificate signing request who it is from, whatever it says itself.
-    pub(crate) fn note_requester(&self, kind: &Kind, object: &mut Value) {
+    /// Sets the requesting user in a new certificate signing request, and overwrites the client's values.
+    pub(crate) fn record_requester(&self, kind: &Kind, object: &mut Value) {
         if kind.plural != "certificatesigningrequests" || kind.group != "certificates.k8s.io" {
             return;
         }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::attributes::{Asked, Attributes};
+use super::attributes::{ActionTarget, Attributes};
 
 const ALL: &str = "*";
 
-/// A rule as it is kept in a role.
+/// A rule of a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub verbs: Vec<String>,
@@ -17,7 +17,7 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// Reads a rule; what is not there is empty.
+    /// Reads a rule; absent fields are empty.
     pub(super) fn read(rule: &Value) -> Self {
         let texts = |field: &str| {
             let list = rule[field].as_array().into_iter().flatten();
@@ -32,14 +32,14 @@ impl Rule {
         }
     }
 
-    /// Whether somebody with this rule may do that.
+    /// Returns true if the rule allows the action.
     pub(super) fn allows(&self, asked: &Attributes) -> bool {
         if !has(&self.verbs, &asked.verb) {
             return false;
         }
         match &asked.target {
-            Asked::Path(path) => self.urls.iter().any(|url| covers_url(url, path)),
-            Asked::Resource { group, resource, subresource, name, .. } => {
+            ActionTarget::Path(path) => self.urls.iter().any(|url| covers_url(url, path)),
+            ActionTarget::Resource { group, resource, subresource, name, .. } => {
                 has(&self.groups, group)
                     && self.resources.iter().any(|rule| covers_resource(rule, resource, subresource))
                     && (self.names.is_empty() || self.names.contains(name))
@@ -52,7 +52,7 @@ fn has(list: &[String], wanted: &str) -> bool {
     list.iter().any(|entry| entry == ALL || entry == wanted)
 }
 
-/// A rule names a resource, `resource/subresource`, `*`, or `*/subresource`.
+/// Returns true if a rule for `resource`, `resource/subresource`, `*`, or `*/subresource` includes the resource.
 pub(super) fn covers_resource(rule: &str, resource: &str, subresource: &str) -> bool {
     if subresource.is_empty() {
         return rule == ALL || rule == resource;
@@ -63,7 +63,7 @@ pub(super) fn covers_resource(rule: &str, resource: &str, subresource: &str) -> 
     }
 }
 
-/// A rule names a path, `*`, or all paths that begin alike.
+/// Returns true if a rule for a path, for `*`, or for a prefix with `*` includes the path.
 pub(super) fn covers_url(rule: &str, path: &str) -> bool {
     rule == path || (rule.ends_with('*') && path.starts_with(rule.trim_end_matches('*')))
 }
@@ -75,7 +75,7 @@ mod tests {
 
     fn asked(verb: &str, group: &str, resource: &str, name: &str) -> Attributes {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-        let target = Asked::Resource {
+        let target = ActionTarget::Resource {
             group: group.into(),
             resource: resource.into(),
             subresource: subresource.into(),
@@ -104,7 +104,7 @@ mod tests {
             (rule(&["get"], &[""], &["pods/*"], &[]), asked("get", "", "pods/log", "p"), false),
             (rule(&["get"], &[""], &["pods"], &["p"]), asked("get", "", "pods", "p"), true),
             (rule(&["get"], &[""], &["pods"], &["p"]), asked("get", "", "pods", "q"), false),
-            // A list has no name, unless a field selector gives it one.
+            // The name of a list is empty, unless a field selector requires a name.
             (rule(&["list"], &[""], &["pods"], &["p"]), asked("list", "", "pods", ""), false),
             (rule(&["list"], &[""], &["pods"], &["p"]), asked("list", "", "pods", "p"), true),
             (rule(&["create"], &[""], &["pods"], &["p"]), asked("create", "", "pods", ""), false),
@@ -126,7 +126,7 @@ mod tests {
         ];
         for (url, path, allowed) in table {
             let rule = Rule::read(&json!({"verbs": ["get"], "nonResourceURLs": [url]}));
-            let asked = Attributes { verb: "get".into(), target: Asked::Path(path.into()) };
+            let asked = Attributes { verb: "get".into(), target: ActionTarget::Path(path.into()) };
             assert_eq!(rule.allows(&asked), allowed, "{url} {path}");
         }
     }

@@ -6,24 +6,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::token::Issuer;
 use super::user::User;
 
-/// What a server asks of those who send requests.
+/// The access control of a server.
 #[derive(Debug)]
 pub(crate) struct Access {
-    /// Whether requests have to say who they are from.
+    /// True if requests need credentials.
     pub authenticates: bool,
-    /// Whether roles and bindings decide, rather than everybody being let in.
+    /// True if roles and bindings decide about requests; otherwise everything is allowed.
     pub rbac: bool,
-    /// Whether requests without credentials are let in as nobody in particular; as real servers do where not said.
+    /// True if requests without credentials are accepted as anonymous; `None` for the default of real servers.
     pub anonymous: Option<bool>,
     pub tokens: Mutex<BTreeMap<String, User>>,
     pub issuer: Issuer,
-    /// Whether what controllers do for service accounts is done.
+    /// True if the objects of the service account controllers are created.
     pub service_accounts: bool,
-    /// The certificate that clients trust the server by, as PEM.
+    /// The certificate, as PEM, by which clients trust the server.
     pub certificate_authority: Mutex<String>,
 }
 
-/// How access is set up before the server is built.
+/// The settings of access control before the server is built.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub(super) authenticates: bool,
@@ -36,9 +36,9 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The settings, with keys that are made from `chance`.
+    /// Builds the access control, with keys from `chance`.
     pub(crate) fn finish(self, mut chance: capsize_clock::Stream) -> Access {
-        // Another stream of the same seed: who never signs anything draws what they always drew.
+        // The keys use another stream of the same seed, so that the other random numbers do not depend on them.
         chance.set_stream(1);
         let issuer = self.issuer.unwrap_or_else(|| "https://127.0.0.1".into());
         Access {
@@ -53,7 +53,7 @@ impl Settings {
     }
 }
 
-/// What is behind a lock, which nobody holds while they wait.
+/// Locks a mutex. The guard must not be held across an await.
 pub(super) fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
-//! Tokens of service accounts: JSON web tokens that the server signs and reads.
+//! Tokens of service accounts: JSON web tokens that the server signs and verifies.
 //!
-//! Whether what a token is bound to is still there is checked in `account.rs`.
+//! `account.rs` checks whether the objects to which a token is bound still exist.
 
 use std::sync::OnceLock;
 
@@ -15,19 +15,19 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// The issuer of the tokens that are kept in secrets.
+/// The issuer of tokens in secrets.
 pub(super) const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 
-/// Who signs the tokens of a server. It is also the audience that they are for where nobody says another.
+/// The issuer of the tokens of a server. Its URL is also the default audience.
 #[derive(Debug)]
 pub(crate) struct Issuer {
     pub url: String,
     chance: Stream,
-    /// Made when it is first asked for: most servers never sign anything.
+    /// Created at the first use, because most servers never sign a token.
     key: OnceLock<Key>,
 }
 
-/// A key, and what it is called in the head of a token.
+/// A key, and its id in the head of a token.
 #[derive(Debug)]
 struct Key {
     signing: SigningKey,
@@ -37,7 +37,7 @@ struct Key {
 impl Key {
     fn draw(mut chance: Stream) -> Self {
         let signing = loop {
-            // All but one in 2³² numbers are keys.
+            // All 32-byte numbers except about one in 2³² are valid keys.
             if let Ok(key) = SigningKey::from_slice(&chance.random::<[u8; 32]>()) {
                 break key;
             }
@@ -49,12 +49,12 @@ impl Key {
 }
 
 impl Issuer {
-    /// An issuer whose key comes from `chance` and nothing else.
+    /// An issuer whose key depends only on `chance`.
     pub(crate) fn new(url: String, chance: Stream) -> Self {
         Self { url, chance, key: OnceLock::new() }
     }
 
-    /// Makes the key from a secret rather than from chance, unless there is one already.
+    /// Derives the key from a secret instead of the random stream, unless there is a key already.
     pub(super) fn key_from(&self, secret: &str) {
         let seed = Sha256::new().chain_update("service accounts ").chain_update(secret).finalize();
         self.key.get_or_init(|| Key::draw(Stream::from_seed(seed.into())));
@@ -73,10 +73,10 @@ impl Issuer {
         format!("{signed}.{}", BASE64.encode(signature.to_bytes()))
     }
 
-    /// The claims of a token of this server; `None` for what is no such token.
+    /// The claims of a token of this server; `None` for other tokens.
     ///
     /// # Errors
-    /// What is wrong with a token that says it is of this server and is not.
+    /// The problem of a token that names this server as its issuer and is invalid.
     pub(super) fn verify(&self, token: &str) -> Result<Option<Value>, String> {
         let parts: Vec<&str> = token.split('.').collect();
         let [head, body, signature] = parts.as_slice() else { return Ok(None) };
@@ -99,14 +99,14 @@ impl Issuer {
         Ok(Some(claims))
     }
 
-    /// What those who check tokens themselves are told of the issuer, as `OpenID` Connect has it.
+    /// The configuration of the issuer in the form of `OpenID` Connect, for programs that verify tokens themselves.
     pub(super) fn configuration(&self) -> Value {
         json!({"issuer": self.url, "jwks_uri": format!("{}/openid/v1/jwks", self.url),
             "response_types_supported": ["id_token"], "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["ES256"]})
     }
 
-    /// The public key.
+    /// The public key as a key set.
     pub(super) fn key_set(&self) -> Value {
         let key = self.key();
         let point = key.signing.verifying_key().to_encoded_point(false);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_read_by_its_issuer_and_not_once_it_was_changed() {
+    fn only_the_issuer_accepts_a_token_and_only_unchanged() {
         let claims = json!({"iss": "https://a", "sub": "x"});
         let token = issuer(1).sign(&claims);
         assert_eq!(issuer(1).verify(&token), Ok(Some(claims)));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// Administrators: no rule holds them back.
+/// The group of administrators, who are allowed to do everything.
 pub(crate) const MASTERS: &str = "system:masters";
 pub(super) const AUTHENTICATED: &str = "system:authenticated";
 pub(super) const UNAUTHENTICATED: &str = "system:unauthenticated";
@@ -12,17 +12,18 @@ pub(super) const ANONYMOUS: &str = "system:anonymous";
 const ACCOUNT: &str = "system:serviceaccount:";
 const ACCOUNTS: &str = "system:serviceaccounts";
 
-/// A user, as authentication has found out and authorization goes by. It is in the extensions of a request; in one
-/// that was not asked who it is from there is none, and it counts as an administrator's.
+/// A user, as authentication determines it and authorization uses it. It is in the extensions of a request. A request
+/// without a user in its extensions was not authenticated, and counts as an administrator's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     /// The name, `system:serviceaccount:<namespace>:<name>` for a service account.
     pub name: String,
-    /// What tells the user from others who had the name before; empty where nothing does.
+    /// The unique id of the user; empty if there is none. Users with the same name at different times have different
+    /// ids.
     pub uid: String,
-    /// The groups, with those that the server adds by itself.
+    /// The groups, including those that the server adds.
     pub groups: Vec<String>,
-    /// What else is known of the user.
+    /// Further attributes of the user.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
@@ -33,7 +34,7 @@ impl User {
         Self { name: name.into(), groups, ..Self::default() }
     }
 
-    /// Who requests are from where nobody is asked.
+    /// The user of requests if the server does not authenticate.
     #[must_use]
     pub fn admin() -> Self {
         Self { uid: "admin".into(), ..Self::new("admin", [MASTERS, AUTHENTICATED]) }
@@ -48,11 +49,11 @@ impl User {
         Self { uid: uid.into(), ..Self::new(name, account_groups(namespace)) }
     }
 
-    /// The user with the group of everyone who has shown credentials.
+    /// Adds the group of all authenticated users.
     #[must_use]
     pub(super) fn authenticated(mut self) -> Self {
-        let told = |group: &String| group == AUTHENTICATED || group == UNAUTHENTICATED;
-        if !self.groups.iter().any(told) {
+        let has_status = |group: &String| group == AUTHENTICATED || group == UNAUTHENTICATED;
+        if !self.groups.iter().any(has_status) {
             self.groups.push(AUTHENTICATED.into());
         }
         self
@@ -62,7 +63,7 @@ impl User {
         self.groups.iter().any(|group| group == MASTERS)
     }
 
-    /// The user as reviews tell it.
+    /// The user in the form of reviews.
     pub(crate) fn info(&self) -> Value {
         let mut info = Map::new();
         for (field, text) in [("username", &self.name), ("uid", &self.uid)] {
@@ -85,12 +86,12 @@ pub(super) fn account_name(namespace: &str, name: &str) -> String {
     format!("{ACCOUNT}{namespace}:{name}")
 }
 
-/// The groups that every service account of a namespace is in.
+/// The groups of all service accounts of a namespace.
 pub(super) fn account_groups(namespace: &str) -> [String; 2] {
     [ACCOUNTS.to_owned(), format!("{ACCOUNTS}:{namespace}")]
 }
 
-/// The namespace and name of the service account whose user name this is.
+/// The namespace and name of the service account with this user name.
 pub(super) fn account_of(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(ACCOUNT)?.split_once(':')?;
     (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))

@@ -1,4 +1,4 @@
-//! Reviews of tokens and of access: objects that are posted, answered, and not stored.
+//! Reviews of tokens and of access: objects that clients post, and that are answered but not stored.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use crate::auth::{self, Asked, Attributes, User};
+use crate::auth::{self, ActionTarget, Attributes, User};
 use crate::endpoint::manager::manager;
 use crate::http::body;
 use crate::http::call::Call;
@@ -20,7 +20,7 @@ use crate::write::managed_fields::{Tracking, track};
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
 
-/// The kinds of reviews: group, plural, kind, whether it is asked of a namespace.
+/// The kinds of reviews: group, plural, kind, and whether the kind is namespaced.
 pub(crate) const REVIEWS: [(&str, &str, &str, bool); 6] = [
     (AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview", false),
     (AUTHENTICATION, "tokenreviews", "TokenReview", false),
@@ -32,7 +32,7 @@ pub(crate) const REVIEWS: [(&str, &str, &str, bool); 6] = [
 
 static KINDS: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| REVIEWS.map(kind_of).into_iter().collect());
 
-/// The kind of what is posted to a service account's `/token`.
+/// The kind of the body of a request on a service account's `/token`.
 pub(crate) static TOKEN_REQUEST: LazyLock<Arc<Kind>> =
     LazyLock::new(|| kind_of((AUTHENTICATION, "tokenrequests", "TokenRequest", true)));
 
@@ -64,7 +64,7 @@ fn kind_of((group, plural, kind, namespaced): (&'static str, &'static str, &'sta
     })
 }
 
-/// The kind of the reviews that a path leads to, if it leads to any.
+/// The kind of reviews at a path, if the path has one.
 pub(crate) fn kind(path: &ResourcePath) -> Option<&'static Arc<Kind>> {
     KINDS.iter().find(|kind| kind.path() == (&path.group, &path.version, &path.plural))
 }
@@ -72,7 +72,7 @@ pub(crate) fn kind(path: &ResourcePath) -> Option<&'static Arc<Kind>> {
 /// Answers a review.
 ///
 /// # Errors
-/// Not found or not allowed where the request is no POST to the collection; bad requests and what is invalid.
+/// Not found or not allowed if the request is not a POST to the collection; bad request or invalid for a wrong body.
 pub(crate) fn answer(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let homeless = call.kind.traits.namespaced && call.path.namespace.is_empty();
     if !call.path.name.is_empty() || homeless || call.path.watch {
@@ -84,7 +84,7 @@ pub(crate) fn answer(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let (mut review, warnings) = body::decode(call, "CreateOptions")?;
     call.query.dry_run("CreateOptions")?;
     tidy(call, &mut review)?;
-    noted(call, "", &json!({"metadata": {}, "spec": {}}), &mut review)?;
+    with_managed_fields(call, "", &json!({"metadata": {}, "spec": {}}), &mut review)?;
     let answer = match &*call.kind.kind {
         "SelfSubjectReview" => self_subject(call),
         "TokenReview" => token(call, review),
@@ -94,7 +94,7 @@ pub(crate) fn answer(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     Ok(respond::with_warnings(respond::json(StatusCode::CREATED, &answer), &warnings))
 }
 
-/// Drops what the server sets, and what a Go type leaves out.
+/// Removes the fields that the server sets, and the fields that the Go type does not have.
 fn tidy(call: &Call<'_>, review: &mut Value) -> Result<(), Failure> {
     object::tidy_metadata(review);
     for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
@@ -113,7 +113,7 @@ fn tidy(call: &Call<'_>, review: &mut Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes empty texts, lists and the empty map of what is known of a user; a struct stays though nothing is in it.
+/// Removes empty texts, empty lists and the empty map `extra` of a user. Structs stay even if they are empty.
 fn drop_empty(value: &mut Value) {
     let Value::Object(fields) = value else { return };
     fields.retain(|name, value| match value {
@@ -125,8 +125,8 @@ fn drop_empty(value: &mut Value) {
     fields.values_mut().for_each(drop_empty);
 }
 
-/// Notes in an object that is not kept who set its fields, as it is noted in those that are.
-pub(crate) fn noted(
+/// Records the owners of fields in an object that is not stored, as in stored objects.
+pub(crate) fn with_managed_fields(
     call: &Call<'_>,
     subresource: &str,
     empty: &Value,
@@ -183,12 +183,12 @@ fn rules(call: &Call<'_>, review: &Value) -> Result<Value, Failure> {
         let (rules, problem) = auth::grants(&mut inner.state()).rules(&auth::user_of(call.parts), namespace);
         for rule in rules {
             if !rule.resources.is_empty() {
-                let mut told =
+                let mut entry =
                     json!({"verbs": rule.verbs, "apiGroups": rule.groups, "resources": rule.resources});
                 if !rule.names.is_empty() {
-                    told["resourceNames"] = json!(rule.names);
+                    entry["resourceNames"] = json!(rule.names);
                 }
-                resources.push(told);
+                resources.push(entry);
             }
             if !rule.urls.is_empty() {
                 paths.push(json!({"verbs": rule.verbs, "nonResourceURLs": rule.urls}));
@@ -208,7 +208,7 @@ fn rules(call: &Call<'_>, review: &Value) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// The three reviews of access: of oneself, of others, and of others in a namespace.
+/// Answers the three reviews of access: of the user itself, of others, and of others in a namespace.
 fn access(call: &Call<'_>, mut review: Value) -> Result<Value, Failure> {
     let own = call.kind.kind == "SelfSubjectAccessReview";
     let local = call.kind.kind == "LocalSubjectAccessReview";
@@ -241,7 +241,7 @@ fn asked(spec: &Value) -> Attributes {
     let resource = &spec["resourceAttributes"];
     if resource.is_object() {
         let field = |name: &str| text(&resource[name]);
-        let target = Asked::Resource {
+        let target = ActionTarget::Resource {
             group: field("group"),
             resource: field("resource"),
             subresource: field("subresource"),
@@ -251,14 +251,14 @@ fn asked(spec: &Value) -> Attributes {
         return Attributes { verb: field("verb"), target };
     }
     let path = &spec["nonResourceAttributes"];
-    Attributes { verb: text(&path["verb"]), target: Asked::Path(text(&path["path"])) }
+    Attributes { verb: text(&path["verb"]), target: ActionTarget::Path(text(&path["path"])) }
 }
 
-/// What is wrong with a review of access.
+/// The problems of a review of access.
 fn problems(review: &Value, own: bool, local: bool) -> Vec<Cause> {
     let spec = &review["spec"];
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
-    // As Go prints a struct that has no names for JSON.
+    // The form in which Go prints a struct without JSON names.
     let shown = json!({"Path": text(&path["path"]), "Verb": text(&path["verb"])});
     let mut causes = Vec::new();
     if resource.is_object() && path.is_object() {
@@ -310,7 +310,7 @@ fn selector_problem(name: &str, selector: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Metadata as Go writes it: the fields in the order of its type.
+/// Metadata as Go writes it, with the fields in the order of the Go type.
 fn go_metadata(metadata: &Value) -> String {
     const ORDER: [&str; 9] = [
         "name",
@@ -326,8 +326,8 @@ fn go_metadata(metadata: &Value) -> String {
     let empty = Map::new();
     let fields = metadata.as_object().unwrap_or(&empty);
     let known = ORDER.into_iter().chain(["managedFields"]);
-    let told = known.filter_map(|name| Some(format!("{:?}:{}", name, fields.get(name)?)));
-    format!("{{{}}}", told.collect::<Vec<_>>().join(","))
+    let printed = known.filter_map(|name| Some(format!("{:?}:{}", name, fields.get(name)?)));
+    format!("{{{}}}", printed.collect::<Vec<_>>().join(","))
 }
 
 fn text(value: &Value) -> String {

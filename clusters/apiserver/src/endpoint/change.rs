@@ -1,4 +1,4 @@
-//! The endpoints of writes: they read bodies and queries and make answers. The folder `write` does the writes.
+//! The endpoints of writes: they read bodies and queries, and build responses. `write` does the writes.
 
 use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
@@ -125,11 +125,11 @@ pub(crate) fn delete(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     };
     Ok(match deleted {
         Deleted::Pending(version) => respond::version(waiting, kind, &version),
-        Deleted::WouldWait(object) => respond::json(waiting, &kind.presented(&object, true)),
-        Deleted::Gone(version) => {
+        Deleted::DryRunPending(object) => respond::json(waiting, &kind.presented(&object, true)),
+        Deleted::Removed(version) => {
             gone(&version.object()).unwrap_or_else(|| respond::version(StatusCode::OK, kind, &version))
         }
-        Deleted::WouldGo(object) => {
+        Deleted::DryRunRemoved(object) => {
             gone(&object).unwrap_or_else(|| respond::json(StatusCode::OK, &kind.presented(&object, true)))
         }
     })
@@ -189,7 +189,7 @@ pub(crate) fn delete_collection(call: &Call<'_>) -> Result<Response<ApiBody>, Fa
     })
 }
 
-/// Requests on `/status` and the like.
+/// Answers requests on `/status` and other subresources.
 pub(crate) fn subresource(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let kind = &call.kind;
     if let ("scale", Some(paths)) = (call.path.subresource.as_str(), &kind.scale) {
@@ -230,7 +230,7 @@ pub(crate) fn subresource(call: &Call<'_>) -> Result<Response<ApiBody>, Failure>
     }
 }
 
-/// Requests on the subresources of pods, and on those that reach through the server to what runs.
+/// Answers requests on subresources of pods, and on subresources that reach a kubelet through the server.
 fn of_pods(call: &Call<'_>) -> Option<Result<Response<ApiBody>, Failure>> {
     let kind = &call.kind;
     let first = call.path.subresource.split('/').next().unwrap_or_default();
@@ -267,7 +267,7 @@ fn finalize(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
 }
 
 impl Written {
-    /// The answer to the client.
+    /// The response to the client.
     pub(crate) fn answer(&self, code: StatusCode, kind: &Kind) -> Response<ApiBody> {
         match self {
             Self::Stored(version) => respond::version(code, kind, version),

@@ -1,4 +1,4 @@
-//! Continue tokens of lists in pages.
+//! The continue tokens of lists in pages.
 
 use base64::alphabet::URL_SAFE;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, NO_PAD};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::http::failure::Failure;
 
-/// Base64 as Go reads it: bits behind the last byte do not matter.
+/// Base64 as Go decodes it: surplus bits after the last byte are ignored.
 const BASE64: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, CONFIG);
 const CONFIG: GeneralPurposeConfig = NO_PAD.with_decode_allow_trailing_bits(true);
 
@@ -20,22 +20,23 @@ struct Token {
     start: String,
 }
 
-/// Where a list goes on.
+/// The position at which a list continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Continuation {
-    /// The revision that the list shows; `None` where that of its first page is gone and it goes on with the present.
+    /// The revision that the list shows; `None` if that revision is gone and the list continues with the present
+    /// state.
     pub revision: Option<u64>,
-    /// The key to go on from, behind the prefix of the keys that are listed.
+    /// The key at which the list continues, without the common prefix of the listed keys.
     pub start: String,
 }
 
 impl Continuation {
-    /// The token of a list that goes on behind the key `last`, which is told without the prefix of the keys listed.
+    /// The continuation after the key `last`, which is given without the common prefix of the listed keys.
     pub(crate) fn behind(last: &str, revision: u64) -> Self {
         Self { revision: Some(revision), start: format!("{last}\0") }
     }
 
-    /// The token that a client is given.
+    /// The text of the token for the client.
     pub(crate) fn token(&self) -> String {
         let rv = self.revision.map_or(-1, |revision| i64::try_from(revision).unwrap_or(i64::MAX));
         let token = Token { v: "meta.k8s.io/v1".into(), rv, start: self.start.clone() };
@@ -45,7 +46,7 @@ impl Continuation {
     /// Reads a token.
     ///
     /// # Errors
-    /// A bad request where it was not made by an API server.
+    /// A bad request if the token was not made by an API server.
     pub(crate) fn parse(token: &str) -> Result<Self, Failure> {
         let wrong = |why: &str| {
             Failure::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
@@ -71,7 +72,7 @@ impl Continuation {
                 return Err(wrong(&format!("server does not recognize this encoded version {other}")));
             }
         }
-        // A token may not lead out of the collection that it is used on.
+        // A token must not lead out of the collection for which it is used.
         let start = token.start.strip_prefix('/').unwrap_or(&token.start);
         if start.split('/').any(|step| matches!(step, "" | "." | "..")) {
             return Err(wrong(&token.start));
@@ -95,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_nobody_is_a_bad_request() {
-        let told = |token: &str| {
+    fn a_token_from_another_source_is_a_bad_request() {
+        let error_of = |token: &str| {
             let message = Continuation::parse(token).unwrap_err().message;
             message.strip_prefix("invalid continue token: continue key is not valid: ").unwrap().to_owned()
         };
-        let encoded = |text: &str| told(&BASE64.encode(text));
-        assert_eq!(told("a!b"), "illegal base64 data at input byte 1");
-        assert_eq!(told("abcde"), "illegal base64 data at input byte 4");
+        let encoded = |text: &str| error_of(&BASE64.encode(text));
+        assert_eq!(error_of("a!b"), "illegal base64 data at input byte 1");
+        assert_eq!(error_of("abcde"), "illegal base64 data at input byte 4");
         assert_eq!(encoded(r#"{"v":"v2"}"#), "server does not recognize this encoded version v2");
         let version = "incorrect encoded start resourceVersion (version meta.k8s.io/v1)";
         assert_eq!(encoded(r#"{"v":"meta.k8s.io/v1","start":"a"}"#), version);

@@ -1,11 +1,11 @@
-//! The health endpoints: `/healthz`, `/livez` and `/readyz`, the checks behind them, and what they say when one fails.
+//! The health endpoints `/healthz`, `/livez` and `/readyz`, their checks, and the texts of failures.
 
 use http::{HeaderValue, Response, StatusCode, header};
 
 use crate::http::request::Query;
 use crate::http::respond::{self, ApiBody};
 
-/// The checks of a real server, in its order. All that can fail here is the one that [`READINESS`] names.
+/// The checks of a real server, in its order. Here only the check [`READINESS`] can fail.
 static CHECKS: &[&str] = &[
     "ping",
     "log",
@@ -43,16 +43,16 @@ static CHECKS: &[&str] = &[
     "shutdown",
 ];
 
-/// The check that fails while the server is said not to be ready.
+/// The check that fails while the server is set to be not ready.
 const READINESS: &str = "poststarthook/storage-readiness";
 
-/// The checks behind an endpoint: two of them are of readiness only.
+/// The checks of an endpoint: two checks belong to `/readyz` only.
 fn checks(endpoint: &str) -> impl Iterator<Item = &'static str> {
     let all = endpoint == "readyz";
     CHECKS.iter().copied().filter(move |check| all || !matches!(*check, "informer-sync" | "shutdown"))
 }
 
-/// Every path of a health endpoint.
+/// The paths of all health endpoints.
 pub(crate) fn paths() -> Vec<String> {
     let of = |endpoint: &'static str| {
         let all = checks(endpoint).map(move |check| format!("/{endpoint}/{check}"));
@@ -121,7 +121,7 @@ fn all(endpoint: &str, passes: &dyn Fn(&str) -> bool, query: &Query) -> Response
 mod tests {
     use super::*;
 
-    fn told(ready: bool, path: &str, query: &str) -> (u16, String) {
+    fn response(ready: bool, path: &str, query: &str) -> (u16, String) {
         let path: Vec<&str> = path.split('/').collect();
         let response = answer(ready, &path, &Query::parse(query));
         let code = response.status().as_u16();
@@ -133,23 +133,23 @@ mod tests {
 
     #[test]
     fn a_failed_check_fails_the_endpoint_unless_it_is_excluded() {
-        let (code, report) = told(false, "readyz", "");
+        let (code, report) = response(false, "readyz", "");
         assert_eq!(code, 500);
         assert!(report.starts_with("[+]ping ok\n"), "{report}");
         assert!(report.contains("[-]poststarthook/storage-readiness failed: reason withheld\n"), "{report}");
         assert!(report.ends_with("readyz check failed\n"), "{report}");
-        assert_eq!(told(false, "readyz", &format!("exclude={READINESS}")), (200, "ok".to_owned()));
-        assert_eq!(told(false, "livez/ping", ""), (200, "ok".to_owned()));
-        assert_eq!(told(false, &format!("livez/{READINESS}"), "").0, 500);
+        assert_eq!(response(false, "readyz", &format!("exclude={READINESS}")), (200, "ok".to_owned()));
+        assert_eq!(response(false, "livez/ping", ""), (200, "ok".to_owned()));
+        assert_eq!(response(false, &format!("livez/{READINESS}"), "").0, 500);
     }
 
     #[test]
-    fn what_cannot_be_excluded_is_told() {
-        let (_, report) = told(true, "livez", "verbose&exclude=ping&exclude=nope");
+    fn a_check_that_cannot_be_excluded_causes_a_warning() {
+        let (_, report) = response(true, "livez", "verbose&exclude=ping&exclude=nope");
         assert!(report.starts_with("[+]ping excluded: ok\n[+]log ok\n"), "{report}");
         let end =
             "warn: some health checks cannot be excluded: no matches for \"nope\"\nlivez check passed\n";
         assert!(report.ends_with(end), "{report}");
-        assert_eq!(told(true, "livez/shutdown", "").0, 404);
+        assert_eq!(response(true, "livez/shutdown", "").0, 404);
     }
 }

@@ -10,15 +10,15 @@ use crate::store;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scope {
     prefix: String,
-    /// The prefix is a whole key.
+    /// The prefix is a complete key.
     single: bool,
 }
 
 impl Scope {
-    /// What `path` is about, narrowed where the selector names one object.
+    /// The keys that `path` covers, or one key if the selector names one object.
     ///
     /// # Errors
-    /// A bad request where the path names one object and the field selector another.
+    /// A bad request if the path and the field selector name different objects.
     pub(crate) fn new(kind: &Kind, path: &ResourcePath, selector: &Selector) -> Result<Self, Failure> {
         let name = match (path.name.as_str(), selector.name()) {
             ("", name) => name,
@@ -40,12 +40,12 @@ impl Scope {
         })
     }
 
-    /// What the keys begin with.
+    /// The common prefix of the keys.
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Whether the key is in the range.
+    /// Returns true if the key is in the range.
     pub(crate) fn covers(&self, key: &str) -> bool {
         if self.single { key == self.prefix } else { key.starts_with(&self.prefix) }
     }

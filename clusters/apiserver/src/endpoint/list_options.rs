@@ -9,26 +9,26 @@ use crate::kind::kinds::Kind;
 #[derive(Debug)]
 pub(crate) struct ListOptions<'q> {
     pub selector: Selector,
-    /// The most objects of a page; `None` where there is no limit.
+    /// The maximum number of objects of a page; `None` if there is no limit.
     pub limit: Option<usize>,
-    /// As the client says; 0 and nothing are the same.
+    /// The value of the query; 0 and an absent value mean the same.
     pub timeout_seconds: Option<i64>,
     pub resource_version: &'q str,
     pub resource_version_match: &'q str,
     pub continuation: &'q str,
-    /// Whether a watch begins with what is there, where the client says.
+    /// The value of the query, if given: a watch starts with the existing objects.
     pub send_initial_events: Option<bool>,
     pub bookmarks: bool,
-    /// The client asks for a watch. Those on the old paths for watches do not.
+    /// The query asks for a watch. The old paths for watches do not set this field.
     pub watch: bool,
 }
 
 /// The state that a list shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// The present one, which must be at least this revision.
+pub(crate) enum RequestedState {
+    /// The present state, which must have reached this revision.
     NotOlderThan(u64),
-    /// The one that was present at this revision.
+    /// The state at this revision.
     Exact(u64),
 }
 
@@ -36,7 +36,7 @@ impl<'q> ListOptions<'q> {
     /// Reads the query of a request for `kind`.
     ///
     /// # Errors
-    /// A bad request where a parameter cannot be read, invalid where they do not go together.
+    /// A bad request if a parameter cannot be read; invalid if parameters contradict each other.
     pub(crate) fn read(query: &'q Query, kind: &Kind) -> Result<Self, Failure> {
         let timeout_seconds = query.number("timeoutSeconds")?;
         let limit = query.number("limit")?.unwrap_or(0);
@@ -115,16 +115,16 @@ impl<'q> ListOptions<'q> {
         causes
     }
 
-    /// Which state a list without a continue token shows.
+    /// The state that a list without a continue token shows.
     ///
     /// # Errors
-    /// A bad request where the resource version is not one.
-    pub(crate) fn wanted(&self) -> Result<Wanted, Failure> {
+    /// A bad request if the resource version is not a number.
+    pub(crate) fn wanted(&self) -> Result<RequestedState, Failure> {
         let revision = revision(self.resource_version)
             .map_err(|error| Failure::bad_request(format!("invalid resource version: {error}")))?;
         let limited = self.resource_version_match.is_empty() && self.limit.is_some() && revision > 0;
         let exact = self.resource_version_match == "Exact" || limited;
-        Ok(if exact { Wanted::Exact(revision) } else { Wanted::NotOlderThan(revision) })
+        Ok(if exact { RequestedState::Exact(revision) } else { RequestedState::NotOlderThan(revision) })
     }
 }
 
@@ -132,10 +132,10 @@ fn unsupported(matching: &str, allowed: &[&str]) -> Cause {
     Cause::unsupported("resourceVersionMatch", &matching.into(), allowed)
 }
 
-/// A resource version of a query as a number; 0 where there is none.
+/// The resource version of a query as a number; 0 if the text is empty.
 ///
 /// # Errors
-/// What the real server says of one that is not a number.
+/// The message of a real server for a text that is not a number.
 pub(crate) fn revision(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
@@ -148,24 +148,24 @@ mod tests {
     use super::*;
     use crate::kind::builtin::builtin;
 
-    fn read(query: &str) -> Result<Wanted, String> {
+    fn read(query: &str) -> Result<RequestedState, String> {
         let query = Query::parse(query);
         let options = ListOptions::read(&query, builtin("", "v1", "pods"));
         options.and_then(|options| options.wanted()).map_err(|failure| failure.message)
     }
 
     #[test]
-    fn lists_show_the_state_that_the_table_says() {
+    fn lists_show_the_requested_state() {
         let table = [
-            ("", Wanted::NotOlderThan(0)),
-            ("limit=2", Wanted::NotOlderThan(0)),
-            ("resourceVersion=0&limit=2", Wanted::NotOlderThan(0)),
-            ("resourceVersion=0&resourceVersionMatch=NotOlderThan", Wanted::NotOlderThan(0)),
-            ("resourceVersion=7", Wanted::NotOlderThan(7)),
-            ("resourceVersion=7&limit=-1", Wanted::NotOlderThan(7)),
-            ("resourceVersion=7&limit=2", Wanted::Exact(7)),
-            ("resourceVersion=7&limit=2&resourceVersionMatch=NotOlderThan", Wanted::NotOlderThan(7)),
-            ("resourceVersion=7&resourceVersionMatch=Exact", Wanted::Exact(7)),
+            ("", RequestedState::NotOlderThan(0)),
+            ("limit=2", RequestedState::NotOlderThan(0)),
+            ("resourceVersion=0&limit=2", RequestedState::NotOlderThan(0)),
+            ("resourceVersion=0&resourceVersionMatch=NotOlderThan", RequestedState::NotOlderThan(0)),
+            ("resourceVersion=7", RequestedState::NotOlderThan(7)),
+            ("resourceVersion=7&limit=-1", RequestedState::NotOlderThan(7)),
+            ("resourceVersion=7&limit=2", RequestedState::Exact(7)),
+            ("resourceVersion=7&limit=2&resourceVersionMatch=NotOlderThan", RequestedState::NotOlderThan(7)),
+            ("resourceVersion=7&resourceVersionMatch=Exact", RequestedState::Exact(7)),
         ];
         for (query, expected) in table {
             assert_eq!(read(query), Ok(expected), "{query}");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_before_what_does_not_go_together() {
+    fn unreadable_parameters_are_reported_before_contradictory_ones() {
         let table = [
             ("limit=a&labelSelector=%3D", "strconv.ParseInt: parsing \"a\": invalid syntax"),
             ("timeoutSeconds=", "strconv.ParseInt: parsing \"\": invalid syntax"),

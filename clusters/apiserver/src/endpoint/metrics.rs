@@ -1,4 +1,4 @@
-//! What the server counts, in the text form of Prometheus: requests, and objects that are kept.
+//! The counters of the server in the text format of Prometheus: requests, and stored objects.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,11 +11,11 @@ use crate::store::Store;
 /// The counters of one server.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// By verb and code.
+    /// The number of requests by verb and status code.
     requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
 }
 
-/// What a request is counted as.
+/// The verb by which a request is counted.
 fn verb(method: &Method, watches: bool) -> &'static str {
     match method.as_str() {
         "GET" if watches => "WATCH",
@@ -29,13 +29,13 @@ fn verb(method: &Method, watches: bool) -> &'static str {
 }
 
 impl Metrics {
-    /// Counts a request that was answered.
+    /// Counts an answered request.
     pub(crate) fn answered(&self, method: &Method, watches: bool, code: StatusCode) {
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         *requests.entry((verb(method, watches), code.as_u16())).or_default() += 1;
     }
 
-    /// Everything that is counted, as text.
+    /// All counters as text.
     pub(crate) fn text(&self, store: &Store) -> String {
         let mut text = "# HELP apiserver_request_total Requests that were answered, by verb and code.\n\
                         # TYPE apiserver_request_total counter\n"

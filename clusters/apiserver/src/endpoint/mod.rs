@@ -1,4 +1,4 @@
-//! What each path and verb does: lists, watches, writes, patches, and what is asked of the server itself.
+//! The endpoints: lists, watches, writes, patches, discovery, and requests about the server itself.
 
 pub(crate) mod access_review;
 pub(crate) mod change;

@@ -1,4 +1,4 @@
-//! Reading: one object, and lists with selectors, pages and resource versions.
+//! The endpoints of reads: one object, and lists with selectors, pages and resource versions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use http::{Response, StatusCode};
 
 use crate::endpoint::continuation::Continuation;
 use crate::endpoint::key_range::Scope;
-use crate::endpoint::list_options::{ListOptions, Wanted, revision};
+use crate::endpoint::list_options::{ListOptions, RequestedState, revision};
 use crate::endpoint::selector::Selector;
 use crate::http::call::Call;
 use crate::http::failure::Failure;
@@ -17,14 +17,14 @@ use crate::http::respond::{self, ApiBody, TypeFields};
 use crate::kind::kinds::Kind;
 use crate::store::{self, Version};
 
-/// How long a read waits for a revision that has not been reached.
-pub(crate) const REVISION_PATIENCE: Duration = Duration::from_secs(3);
+/// The time for which a read waits for a revision that the server has not reached yet.
+pub(crate) const REVISION_WAIT: Duration = Duration::from_secs(3);
 
 /// Answers with one object.
 pub(crate) async fn get(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let wanted = revision(call.query.get("resourceVersion")).map_err(Failure::internal)?;
     if wanted > 0 {
-        reached(call, wanted).await?;
+        wait_for_revision(call, wanted).await?;
     }
     let key = store::key(&call.path.namespace, &call.path.name);
     let version = call.server.inner.state().store.get(&call.kind.storage, &key).cloned();
@@ -32,17 +32,17 @@ pub(crate) async fn get(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     Ok(respond::version(StatusCode::OK, &call.kind, &version))
 }
 
-/// Waits until the store has reached `wanted`.
-async fn reached(call: &Call<'_>, wanted: u64) -> Result<(), Failure> {
+/// Waits until the store has reached the revision `wanted`.
+async fn wait_for_revision(call: &Call<'_>, wanted: u64) -> Result<(), Failure> {
     if call.server.inner.state().store.revision() >= wanted {
         return Ok(());
     }
-    let patience = call.server.inner.clock.sleep(REVISION_PATIENCE);
-    tokio::pin!(patience);
+    let limit = call.server.inner.clock.sleep(REVISION_WAIT);
+    tokio::pin!(limit);
     let mut patient = true;
     loop {
         let written = call.server.inner.state().store.written().clone();
-        // Made before the revision is read, so that no write falls between reading and waiting.
+        // The waiter is created before the revision is read, so that it does not miss a write in between.
         let write = written.notified();
         let current = call.server.inner.state().store.revision();
         if current >= wanted {
@@ -54,18 +54,18 @@ async fn reached(call: &Call<'_>, wanted: u64) -> Result<(), Failure> {
         tokio::select! {
             biased;
             () = write => {}
-            () = &mut patience => patient = false,
+            () = &mut limit => patient = false,
         }
     }
 }
 
-/// What one page of a list is taken from.
+/// The parameters that select one page of a list.
 struct Window<'a> {
     kind: &'a Kind,
     scope: Scope,
     selector: &'a Selector,
-    wanted: Wanted,
-    /// Where the pages before ended, on all but the first.
+    wanted: RequestedState,
+    /// The position after the previous page; `None` for the first page.
     continuation: Option<Continuation>,
     limit: Option<usize>,
 }
@@ -75,7 +75,7 @@ struct Page {
     revision: u64,
     items: Vec<Arc<Version>>,
     next: Option<Continuation>,
-    /// How many objects there are on the pages after it, where that is told.
+    /// The number of objects on the following pages, if the response reports it.
     remaining: Option<usize>,
 }
 
@@ -91,13 +91,13 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> 
                 let message = "specifying resource version is not allowed when using continue";
                 return Err(Failure::bad_request(message));
             }
-            let wanted = continuation.revision.map_or(Wanted::NotOlderThan(0), Wanted::Exact);
+            let wanted = continuation.revision.map_or(RequestedState::NotOlderThan(0), RequestedState::Exact);
             (wanted, Some(continuation))
         }
     };
-    let (Wanted::NotOlderThan(revision) | Wanted::Exact(revision)) = wanted;
-    reached(call, revision).await?;
-    // The watch cache, which answers for version 0, does not make pages.
+    let (RequestedState::NotOlderThan(revision) | RequestedState::Exact(revision)) = wanted;
+    wait_for_revision(call, revision).await?;
+    // The watch cache of a real server answers for version 0, and does not make pages.
     let limit = options.limit.filter(|_| options.resource_version != "0");
     let window = Window { kind: &call.kind, scope, selector: &options.selector, wanted, continuation, limit };
     let page = window.page(call)?;
@@ -105,11 +105,11 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> 
 }
 
 impl Window<'_> {
-    /// Takes the objects of one page. Of a list without a limit, only pointers are copied while the state is locked.
+    /// Takes the objects of one page. For a list without a limit, only pointers are copied while the state is locked.
     fn page(&self, call: &Call<'_>) -> Result<Page, Failure> {
         let state = call.server.inner.state();
         let current = state.store.revision();
-        let revision = if let Wanted::Exact(revision) = self.wanted { revision } else { current };
+        let revision = if let RequestedState::Exact(revision) = self.wanted { revision } else { current };
         let page = Page { revision, items: Vec::new(), next: None, remaining: None };
         let Some(table) = state.store.table(&self.kind.storage) else { return Ok(page) };
         let start = self.continuation.as_ref().map_or("", |continuation| continuation.start.as_str());
@@ -117,7 +117,7 @@ impl Window<'_> {
         let objects = table.at(revision, self.scope.prefix(), &start).ok_or_else(|| self.expired())?;
         let objects = objects.filter(|(key, _)| self.scope.covers(key));
         if let Some(limit) = self.limit {
-            return Ok(self.cut(page, objects, limit));
+            return Ok(self.fill(page, objects, limit));
         }
         let all: Vec<_> = objects.map(|(key, version)| (key.clone(), version.clone())).collect();
         drop(state);
@@ -125,8 +125,8 @@ impl Window<'_> {
         Ok(Page { items: selected.map(|(_, version)| version).collect(), ..page })
     }
 
-    /// Fills a page with the first of the objects that are selected, and tells whether there are more.
-    fn cut<'t>(
+    /// Fills a page with the first selected objects, and determines whether there are more objects.
+    fn fill<'t>(
         &self,
         mut page: Page,
         mut objects: impl Iterator<Item = (&'t Arc<str>, &'t Arc<Version>)>,
@@ -138,7 +138,7 @@ impl Window<'_> {
             page.items.push(version.clone());
             last = Some(key);
         }
-        // With a selector nobody knows whether more will match: that there are more objects is enough.
+        // With a selector it is unknown whether further objects match. One more object is enough for a next page.
         let rest =
             if self.selector.is_empty() { objects.count() } else { usize::from(objects.next().is_some()) };
         if let Some(last) = last.filter(|_| rest > 0) {
@@ -149,7 +149,7 @@ impl Window<'_> {
         page
     }
 
-    /// What tokens leave out of keys: all that the keys that can be listed have in common.
+    /// The part of keys that tokens leave out: the common prefix of all keys that can be listed.
     fn base(&self) -> &str {
         let prefix = self.scope.prefix();
         &prefix[..prefix.rfind('/').map_or(0, |slash| slash + 1)]
@@ -170,7 +170,7 @@ impl Window<'_> {
 }
 
 impl Page {
-    /// The list, whose text is put together from the text of its objects.
+    /// The list. Its text is composed of the texts of its objects.
     fn render(&self, kind: &Kind) -> LongList {
         let api_version = kind.api_version();
         let mut head = format!(

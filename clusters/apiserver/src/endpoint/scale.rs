@@ -1,4 +1,4 @@
-//! The scale subresource: the replicas of a kind in a shape that all kinds share.
+//! The scale subresource: the replicas of a kind in a form that all kinds share.
 
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ fn at<'a>(object: &'a Value, path: &[String]) -> Option<&'a Value> {
     path.iter().try_fold(object, |value, step| value.get(step))
 }
 
-/// A selector as text: that of a custom kind is text already.
+/// A selector as text. The selector of a custom kind is text already.
 fn selector(value: &Value) -> String {
     if let Value::String(text) = value {
         return text.clone();
@@ -31,7 +31,7 @@ fn selector(value: &Value) -> String {
     terms.collect::<Vec<_>>().join(",")
 }
 
-/// The scale of an object.
+/// The `Scale` of an object.
 fn scale_of(object: &Value, paths: &ScalePaths) -> Value {
     let kept = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
     let metadata: Map<String, Value> = kept
@@ -49,7 +49,8 @@ fn scale_of(object: &Value, paths: &ScalePaths) -> Value {
     json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status})
 }
 
-/// The object with the replicas of a scale; the scale's version and uid are checked like the object's own.
+/// The object with the replicas of a `Scale`. The resource version and uid of the scale are checked like those of the
+/// object.
 fn with_scale(object: &Value, scale: &Value, paths: &ScalePaths) -> Result<Value, Failure> {
     check_shape(scale)?;
     let name = meta(object, "name");

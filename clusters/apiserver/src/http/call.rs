@@ -1,4 +1,4 @@
-//! One request on a resource, as the endpoints get it.
+//! One request on a resource, in the form in which the endpoints get it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ use crate::state::ApiServer;
 use crate::write::webhook::Consultation;
 use crate::write::writer::Writer;
 
-/// The mark of a request whose watch does not end when the server is restored.
+/// The extension of a request whose watch goes on when the server is restored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Onlooker;
 
@@ -26,13 +26,13 @@ pub(crate) struct Call<'a> {
     pub query: Query,
     pub parts: &'a Parts,
     pub body: Bytes,
-    /// The results of a write that are not its answer.
-    pub aside: Mutex<Aside>,
+    /// The results of a write that are not part of its response.
+    pub side_results: Mutex<SideResults>,
 }
 
-/// The results of a write that are not its answer: the questions to webhooks, and the warnings to the client.
+/// The results of a write that are not part of its response: the calls of webhooks, and the warnings for the client.
 #[derive(Debug, Default)]
-pub(crate) struct Aside {
+pub(crate) struct SideResults {
     pub consultation: Option<Consultation>,
     warnings: Vec<String>,
 }
@@ -49,10 +49,10 @@ impl Call<'_> {
     /// Runs `action` with the server's state locked.
     pub(crate) fn writing<T>(&self, action: impl FnOnce(&mut Writer<'_>) -> T) -> T {
         let mut state = self.server.inner.state();
-        let mut aside = self.aside();
-        if aside.consultation.is_none() && !state.webhooks.is_empty() {
+        let mut side_results = self.side_results();
+        if side_results.consultation.is_none() && !state.webhooks.is_empty() {
             let webhooks = state.webhooks.clone();
-            aside.consultation = Some(Consultation::of(
+            side_results.consultation = Some(Consultation::of(
                 &self.query,
                 self.parts.extensions.get(),
                 self.server.inner.clock.now(),
@@ -60,29 +60,29 @@ impl Call<'_> {
                 &mut state.chance,
             ));
         }
-        let chance = aside.consultation.as_ref().map(|consultation| consultation.chance.clone());
+        let chance = side_results.consultation.as_ref().map(|consultation| consultation.chance.clone());
         let chance = chance.map(|chance| std::mem::replace(&mut state.chance, chance));
         let mut writer = Writer::new(&self.server.inner, &mut state);
         writer.user = self.parts.extensions.get();
-        writer.consultation = aside.consultation.as_mut();
+        writer.consultation = side_results.consultation.as_mut();
         let result = action(&mut writer);
         writer.finish();
-        aside.warnings = writer.warnings;
+        side_results.warnings = writer.warnings;
         if let Some(chance) = chance {
             state.chance = chance;
         }
         result
     }
 
-    pub(crate) fn aside(&self) -> MutexGuard<'_, Aside> {
-        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn side_results(&self) -> MutexGuard<'_, SideResults> {
+        self.side_results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Aside {
+impl SideResults {
     pub(crate) fn warn(&self, answer: Response<ApiBody>) -> Response<ApiBody> {
         let answer = respond::with_warnings(answer, &self.warnings);
-        let told = self.consultation.as_ref().map(|consultation| consultation.warnings.as_slice());
-        respond::with_warnings(answer, told.unwrap_or_default())
+        let warnings = self.consultation.as_ref().map(|consultation| consultation.warnings.as_slice());
+        respond::with_warnings(answer, warnings.unwrap_or_default())
     }
 }

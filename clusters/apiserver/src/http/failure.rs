@@ -1,4 +1,4 @@
-//! The answers to failed requests: codes, reasons, messages and details, in the words of a real server.
+//! The responses to failed requests: codes, reasons, messages and details, as in a real server.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ pub(crate) struct Failure {
     pub code: StatusCode,
     pub reason: &'static str,
     pub message: String,
-    /// `None` where the status has no details. For clients, empty details are something else.
+    /// `None` if the status has no details. Clients distinguish missing details from empty details.
     pub details: Option<Map<String, Value>>,
     /// The token by which an expired list can continue with newer objects.
     pub continue_token: Option<String>,
-    /// The whole body of the answer, where a webhook made it.
-    pub given: Option<Box<Value>>,
+    /// The whole body of the response, if a webhook supplied it.
+    pub webhook_body: Option<Box<Value>>,
 }
 
 /// One thing wrong with an object: a cause in the details of a status.
@@ -30,7 +30,7 @@ pub(crate) struct Cause {
 }
 
 impl Cause {
-    /// A value that may not be; `shown` is the value as JSON.
+    /// A value that is not allowed; `shown` is the value as JSON.
     pub(crate) fn invalid(field: impl Into<String>, shown: &Value, detail: &str) -> Self {
         Self::new("FieldValueInvalid", field, format!("Invalid value: {shown}: {detail}"))
     }
@@ -42,12 +42,12 @@ impl Cause {
         Self::new("FieldValueRequired", field, message)
     }
 
-    /// A value that may not be there.
+    /// A value that must be absent.
     pub(crate) fn forbidden(field: impl Into<String>, detail: &str) -> Self {
         Self::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
     }
 
-    /// A value that is not one of those allowed.
+    /// A value that is not one of the allowed values.
     pub(crate) fn unsupported(field: impl Into<String>, shown: &Value, allowed: &[&str]) -> Self {
         let allowed: Vec<_> = allowed.iter().map(|value| format!("{value:?}")).collect();
         let message = format!("Unsupported value: {shown}: supported values: {}", allowed.join(", "));
@@ -64,14 +64,21 @@ fn details(group: &str, kind: &str, name: &str) -> Map<String, Value> {
     fields.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k.into(), v.into())).collect()
 }
 
-/// `plural.group`, or only the first where the group is the core's.
+/// `plural.group`, or only the name for the core group.
 pub(crate) fn qualified(name: &str, group: &str) -> String {
     if group.is_empty() { name.into() } else { format!("{name}.{group}") }
 }
 
 impl Failure {
     fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, continue_token: None, given: None }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            continue_token: None,
+            webhook_body: None,
+        }
     }
 
     fn of(code: StatusCode, reason: &'static str, kind: &Kind, name: &str, message: String) -> Self {
@@ -112,7 +119,7 @@ impl Failure {
         }
     }
 
-    /// An object of that name exists; `terminating` where it waits for its finalizers.
+    /// An object of that name exists; `terminating` is true if the object waits for its finalizers.
     pub(crate) fn already_exists(kind: &Kind, name: &str, terminating: bool) -> Self {
         let prefix = if terminating { "object is being deleted: " } else { "" };
         let message = format!("{prefix}{} {name:?} already exists", qualified(&kind.plural, &kind.group));
@@ -126,7 +133,7 @@ impl Failure {
         Self::of(StatusCode::CONFLICT, "Conflict", kind, name, message)
     }
 
-    /// The object is another than the writer thinks, of a kind that is spelled as here.
+    /// As [`Failure::conflict`], for a kind or resource that is spelled as given here.
     pub(crate) fn conflict_of(group: &str, kind: &str, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", qualified(kind, group));
         Self {
@@ -135,7 +142,7 @@ impl Failure {
         }
     }
 
-    /// As [`Failure::conflict`], on a resource that is no kind of its own.
+    /// As [`Failure::conflict`], for a resource that is not a kind.
     pub(crate) fn conflict_on(resource: &str, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {why}");
         let details = details("", resource, name);
@@ -154,7 +161,7 @@ impl Failure {
         }
     }
 
-    /// The server cannot reach the program that would answer.
+    /// The server cannot reach the program that would answer the request.
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
     }
@@ -169,7 +176,7 @@ impl Failure {
     /// An apply would change fields that other managers own: the managers, and the paths of the fields.
     pub(crate) fn apply_conflict(conflicts: &[(String, Vec<String>)]) -> Self {
         let count: usize = conflicts.iter().map(|(_, paths)| paths.len()).sum();
-        let told = match conflicts {
+        let text = match conflicts {
             [(who, paths)] if count == 1 => format!("Apply failed with 1 conflict: {who}: {}", paths[0]),
             _ => {
                 let lines = conflicts.iter().map(|(who, paths)| {
@@ -180,12 +187,12 @@ impl Failure {
             }
         };
         let causes = conflicts.iter().flat_map(|(who, paths)| paths.iter().map(move |path| (who, path)));
-        causes.fold(Self::new(StatusCode::CONFLICT, "Conflict", told), |failure, (who, path)| {
+        causes.fold(Self::new(StatusCode::CONFLICT, "Conflict", text), |failure, (who, path)| {
             failure.with_cause("FieldManagerConflict", who, path)
         })
     }
 
-    /// A delete's preconditions do not hold. Here, and only here, the resource is spelled as its kind.
+    /// A precondition of a delete does not hold. Only this message spells the resource as the kind.
     pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
         Self::conflict_of(&kind.group, &kind.kind, name, why)
     }
@@ -195,7 +202,7 @@ impl Failure {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
 
-    /// The request is understood and refused.
+    /// The request is understood, but refused.
     pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("{} {name:?} is forbidden: {why}", qualified(&kind.plural, &kind.group));
         Self::of(StatusCode::FORBIDDEN, "Forbidden", kind, name, message)
@@ -206,7 +213,7 @@ impl Failure {
         Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
     }
 
-    /// The user is not allowed to do what the request asks for. Parts that are not given are empty.
+    /// The user is not allowed to make the request. Absent parts are empty.
     pub(crate) fn forbidden_access(group: &str, resource: &str, name: &str, why: &str) -> Self {
         let message = match (resource, name) {
             ("", _) => format!("forbidden: {why}"),
@@ -224,12 +231,12 @@ impl Failure {
         Self::invalid_of(&kind.group, &kind.kind, name, causes)
     }
 
-    /// The query parameters, which have a kind of their own, break its rules.
+    /// The query parameters break the rules of their options kind.
     pub(crate) fn invalid_options(kind: &str, cause: &Cause) -> Self {
         Self::all_invalid_options(kind, std::slice::from_ref(cause))
     }
 
-    /// As [`Failure::invalid_options`], for all that is wrong with them.
+    /// As [`Failure::invalid_options`], with several causes.
     pub(crate) fn all_invalid_options(kind: &str, causes: &[Cause]) -> Self {
         Self::invalid_of("meta.k8s.io", kind, "", causes)
     }
@@ -239,13 +246,13 @@ impl Failure {
         Self::invalid_of("meta.k8s.io", "ListOptions", "", causes)
     }
 
-    /// An object breaks the rules of its kind, which is no kind of the table.
+    /// An object breaks the rules of its kind; for kinds that are not in the table of built-in kinds.
     pub(crate) fn invalid_of(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
         let mut known = BTreeSet::new();
         let lines = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message));
-        let mut told: Vec<String> = lines.filter(|line| known.insert(line.clone())).collect();
-        let told = if told.len() == 1 { told.remove(0) } else { format!("[{}]", told.join(", ")) };
-        let message = format!("{} {name:?} is invalid: {told}", qualified(kind, group));
+        let mut text: Vec<String> = lines.filter(|line| known.insert(line.clone())).collect();
+        let text = if text.len() == 1 { text.remove(0) } else { format!("[{}]", text.join(", ")) };
+        let message = format!("{} {name:?} is invalid: {text}", qualified(kind, group));
         let failure = Self {
             details: Some(details(group, kind, name)),
             ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
@@ -253,20 +260,20 @@ impl Failure {
         causes.iter().fold(failure, |f, c| f.with_cause(c.reason, &c.message, &c.field))
     }
 
-    /// The patch does not fit the object.
+    /// The patch cannot be applied to the object.
     pub(crate) fn unprocessable() -> Self {
         let message = "the server rejected our request due to an error in our request";
         Self { details: Some(Map::new()), ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message) }
     }
 
-    /// The body's media type is that of no patch.
-    pub(crate) fn no_patch() -> Self {
+    /// The media type of the body is not a patch type.
+    pub(crate) fn unsupported_patch_type() -> Self {
         let message = "415: Unsupported Media Type";
         let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         Self { details: Some(Map::new()), ..Self::new(code, "UnsupportedMediaType", message) }
     }
 
-    /// The body's media type is not one that the endpoint takes.
+    /// The endpoint does not accept the media type of the body.
     pub(crate) fn media_type(accepted: &str) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {accepted}"
@@ -274,23 +281,23 @@ impl Failure {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
     }
 
-    /// None of the media types that the client takes can be made.
+    /// The server cannot produce any of the media types that the client accepts.
     pub(crate) fn not_acceptable(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self { details: Some(Map::new()), ..Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message) }
     }
 
-    /// The path has a media type that the client takes, but not in the form that it wants.
+    /// The server supports a media type of the client, but not with the parameters of the `Accept` header.
     pub(crate) fn only_accepted(accepted: &str) -> Self {
-        Self::cannot_show(format!("only the following media types are accepted: {accepted}"))
+        Self::not_convertible(format!("only the following media types are accepted: {accepted}"))
     }
 
-    /// The answer cannot be shown in the form that the client wants.
-    pub(crate) fn cannot_show(message: impl Into<String>) -> Self {
+    /// The response cannot be converted into the form that the client wants.
+    pub(crate) fn not_convertible(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
-    /// The patch has more operations than are taken.
+    /// The patch has more operations than the limit.
     pub(crate) fn too_many_operations(most: usize, given: usize) -> Self {
         let message = format!(
             "Request entity too large: The allowed maximum operations in a JSON patch is {most}, got {given}"
@@ -304,7 +311,7 @@ impl Failure {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
     }
 
-    /// An error without a reason, as a real server makes it of a plain Go error.
+    /// An error without a reason, as a real server answers for a plain Go error.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
     }
@@ -315,26 +322,26 @@ impl Failure {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
     }
 
-    /// The request took longer than a request may.
+    /// The request took longer than the limit for requests.
     pub(crate) fn timeout() -> Self {
         let message = "Timeout: request did not complete within the allotted timeout";
         Self { details: Some(Map::new()), ..Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message) }
     }
 
-    /// An error of the server's own, with the reason that clients know it by.
+    /// An internal error, with the reason `InternalError`, which clients recognize.
     pub(crate) fn internal_error(why: &str) -> Self {
         let message = format!("Internal error occurred: {why}");
         let failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message);
         Self { details: Some(Map::from_iter([("causes".to_owned(), json!([{"message": why}]))])), ..failure }
     }
 
-    /// The denial of a webhook: the code, the message, and the body that has both.
-    pub(crate) fn told(code: u16, message: String, body: Value) -> Self {
+    /// The denial of a webhook: the code, the message, and the body that contains both.
+    pub(crate) fn webhook_denial(code: u16, message: String, body: Value) -> Self {
         let code = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST);
-        Self { given: Some(Box::new(body)), ..Self::new(code, "", message) }
+        Self { webhook_body: Some(Box::new(body)), ..Self::new(code, "", message) }
     }
 
-    /// The revision is no longer kept.
+    /// The revision is no longer in the history.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(StatusCode::GONE, "Expired", message)
     }
@@ -347,13 +354,13 @@ impl Failure {
             .with_retry_after(1)
     }
 
-    /// The admission function refuses the write.
+    /// The admission function denies the write.
     pub(crate) fn denied(message: &str) -> Self {
         let message = format!("admission webhook \"capsize\" denied the request: {message}");
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
     }
 
-    /// The body is of another namespace than the path.
+    /// The namespace of the body differs from the namespace of the path.
     pub(crate) fn namespace_mismatch() -> Self {
         Self::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
@@ -366,20 +373,20 @@ impl Failure {
         self
     }
 
-    /// Gives the client a token to go on with.
+    /// Gives the client a token to continue the list.
     pub(crate) fn with_continue(mut self, token: String) -> Self {
         self.continue_token = Some(token);
         self
     }
 
-    /// The seconds after which the client is told to try again.
+    /// The seconds after which the client should try again.
     pub(crate) fn retry_after(&self) -> Option<u64> {
         self.details.as_ref()?.get("retryAfterSeconds")?.as_u64()
     }
 
-    /// The body of the answer.
+    /// The body of the response.
     pub(crate) fn status(&self) -> Value {
-        if let Some(body) = &self.given {
+        if let Some(body) = &self.webhook_body {
             return (**body).clone();
         }
         let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

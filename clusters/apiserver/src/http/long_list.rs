@@ -1,4 +1,4 @@
-//! The text of a long list, which is made piece by piece while it is sent.
+//! The text of a long list, made piece by piece while the response is sent.
 
 use std::vec;
 
@@ -6,7 +6,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::store::encoded::{Encoded, TypeFields, append, appended_len};
 
-/// How much is made at a time: small enough to stay in the processor's cache until the reader has it.
+/// The size of one piece in bytes: small enough to stay in the processor's cache until the reader takes the piece.
 const CHUNK: usize = 64 * 1024;
 
 const END: &[u8] = b"]}";
@@ -14,7 +14,7 @@ const END: &[u8] = b"]}";
 /// The part of a list that has not been read yet.
 #[derive(Debug)]
 pub(crate) struct LongList {
-    /// What comes before the objects, until it has been read.
+    /// The text before the objects, until it has been read.
     head: Bytes,
     items: vec::IntoIter<Encoded>,
     types: TypeFields,
@@ -23,7 +23,7 @@ pub(crate) struct LongList {
 }
 
 impl LongList {
-    /// The list that begins with `head`, in which `items` are written with these types.
+    /// The list that begins with `head` and contains `items`, written with `types`.
     pub(crate) fn new(head: Bytes, items: Vec<Encoded>, types: TypeFields) -> Self {
         let objects: usize = items.iter().map(|item| appended_len(item, &types)).sum();
         let commas = items.len().saturating_sub(1);
@@ -31,12 +31,12 @@ impl LongList {
         Self { head, items: items.into_iter(), types, first: true, left }
     }
 
-    /// How many bytes are left to read.
+    /// The number of bytes that are left to read.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
 
-    /// Whether all of it fits into one piece.
+    /// Returns true if the rest of the list fits into one piece.
     pub(crate) fn is_short(&self) -> bool {
         self.left <= CHUNK as u64
     }
@@ -73,7 +73,8 @@ mod tests {
     use super::*;
     use crate::store::encoded::encode;
 
-    /// The pieces of a list of `count` objects of some 1 000 bytes, and how long they were said to be.
+    /// The pieces of a list of `count` objects of about 1 000 bytes each, and the length that the list reported
+    /// before.
     fn pieces(count: usize, types: TypeFields) -> (Vec<Bytes>, u64) {
         let object =
             |number| json!({"kind": "A", "apiVersion": "b/v1", "number": number, "text": "x".repeat(1000)});
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pieces_make_up_the_list_and_are_as_long_as_said() {
+    fn the_pieces_form_the_list_and_have_the_announced_length() {
         for count in [0, 1, 2, 63, 64, 65, 200] {
             let rewritten = TypeFields::Rewritten { kind: "Other".into(), api_version: "b/v2".into() };
             for (types, api_version) in [

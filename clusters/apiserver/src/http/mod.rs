@@ -1,4 +1,4 @@
-//! HTTP: requests and answers, their forms and limits, and the sockets that they come over.
+//! HTTP: requests and responses, their forms and limits, and the server on a socket.
 
 pub(crate) mod body;
 pub(crate) mod call;

@@ -1,4 +1,4 @@
-//! Chooses the form of an answer by the `Accept` header: the media type; whole objects, a table, or only metadata.
+//! Chooses the form of a response by the `Accept` header: media type, objects, table, or metadata.
 
 use http::request::Parts;
 use http::{HeaderMap, header};
@@ -7,7 +7,7 @@ use crate::http::failure::Failure;
 use crate::http::request::Query;
 use crate::kind::kinds::Kind;
 
-/// The media types of built-in kinds.
+/// The media types of responses with built-in kinds.
 pub(crate) const MEDIA: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 /// The media types of a list, which can be watched.
 const STREAMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf, \
@@ -16,30 +16,30 @@ const STREAMS: &str = "application/json, application/yaml, application/vnd.kuber
 /// The media types of a watch.
 const WATCHES: &str = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
-/// The media types that answers can have.
+/// The media types that the server produces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Media {
     Json,
     Yaml,
 }
 
-/// What an answer shows of the objects in it.
+/// The part of the objects that a response shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// The whole objects.
     Whole,
     /// One row of a table for each object, in this version of `meta.k8s.io`.
     Table(&'static str),
-    /// Their metadata, in this version of `meta.k8s.io`; `list` where the client expects a list.
+    /// The metadata of the objects, in this version of `meta.k8s.io`; `list` is true if the client expects a list.
     Metadata { version: &'static str, list: bool },
 }
 
-/// The form of an answer.
+/// The form of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
     pub media: Media,
     pub shape: Shape,
-    /// JSON with line breaks, for people.
+    /// JSON with line breaks, for human readers.
     pub pretty: bool,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Clause<'a> {
 pub(crate) struct MediaRange<'a>(&'a str, &'a str);
 
 impl MediaRange<'_> {
-    /// The first of `types` that it takes.
+    /// The first of `types` that the range includes.
     fn first<'t>(self, types: &[&'t str]) -> Option<&'t str> {
         let taken = |media: &&&str| match (self.0, self.1) {
             ("*", "*") => true,
@@ -66,20 +66,20 @@ impl MediaRange<'_> {
         types.iter().find(taken).copied()
     }
 
-    /// Whether it takes one of `types`.
+    /// Returns true if the range includes one of `types`.
     pub(crate) fn matches(self, types: &[&str]) -> bool {
         self.first(types).is_some()
     }
 }
 
 impl Clause<'_> {
-    /// A parameter; empty where it is not given.
+    /// The value of a parameter; empty if the clause does not have the parameter.
     pub(crate) fn parameter(&self, name: &str) -> &str {
         self.parameters.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value)
     }
 
-    /// Whether it is to be tried before `other`. This is no order: what is more wanted and what is more exact both
-    /// come first, as in the library that real servers use.
+    /// Returns true if this clause is tried before `other`. The relation is not an order: a clause comes first if it
+    /// has a higher quality or if it is more exact. The library of real servers sorts in the same way.
     fn precedes(&self, other: &Self) -> bool {
         self.quality > other.quality
             || (self.media.0 != "*" && other.media.0 == "*")
@@ -106,7 +106,7 @@ fn clause(text: &str) -> Option<Clause<'_>> {
     Some(Clause { media, quality, parameters })
 }
 
-/// The alternatives of a client, in the order in which they are tried; empty where it names none.
+/// The alternatives of the client, in the order in which they are tried; empty if the header has none.
 pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut clauses: Vec<_> = accept.split(',').filter_map(clause).collect();
@@ -124,10 +124,10 @@ pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
     clauses
 }
 
-/// The form of an answer that is about objects of `kind`; `streams` where the path is one of a collection.
+/// The form of a response with objects of `kind`; `streams` is true if the path is a collection.
 ///
 /// # Errors
-/// Not acceptable where the client takes none that can be made.
+/// Not acceptable if the server can produce none of the forms that the client accepts.
 pub(crate) fn form(parts: &Parts, query: &Query, kind: &Kind, streams: bool) -> Result<Form, Failure> {
     let accept = parts.headers.get(header::ACCEPT).map_or(&b""[..], |accept| accept.as_bytes());
     let pretty = pretty(parts, query);
@@ -151,10 +151,10 @@ pub(crate) fn form(parts: &Parts, query: &Query, kind: &Kind, streams: bool) -> 
     Ok(form)
 }
 
-/// The form of an answer that is about no object.
+/// The form of a response without objects.
 ///
 /// # Errors
-/// Not acceptable where the client takes none that can be made.
+/// Not acceptable if the server can produce none of the media types that the client accepts.
 pub(crate) fn plain(parts: &Parts, query: &Query) -> Result<Form, Failure> {
     let pretty = pretty(parts, query);
     if !parts.headers.contains_key(header::ACCEPT) {
@@ -162,14 +162,14 @@ pub(crate) fn plain(parts: &Parts, query: &Query) -> Result<Form, Failure> {
     }
     let clauses = clauses(&parts.headers);
     check_routed(&clauses, MEDIA)?;
-    // The parameters are for objects.
+    // Parameters of the media type apply to objects only.
     let media = clauses.iter().find_map(media);
     let media = media.ok_or_else(|| Failure::only_accepted(MEDIA))?;
     Ok(Form { media, shape: Shape::Whole, pretty })
 }
 
-/// Refuses a request whose path has none of the media types. A real server checks this before it calls a handler; ranges do
-/// not count.
+/// Refuses a request if the path has none of its media types. A real server checks this before it calls a handler;
+/// ranges do not count.
 fn check_routed(clauses: &[Clause<'_>], available: &str) -> Result<(), Failure> {
     let named = |clause: &Clause<'_>| {
         let MediaRange(kind, subtype) = clause.media;
@@ -190,7 +190,7 @@ fn media(clause: &Clause<'_>) -> Option<Media> {
 }
 
 fn shape(clause: &Clause<'_>) -> Option<Shape> {
-    // A client cannot ask for another version of the API than that of the path, nor for another stream than a watch.
+    // A client cannot request an API version other than that of the path, or a stream other than a watch.
     if !clause.parameter("sv").is_empty() || !matches!(clause.parameter("stream"), "" | "watch") {
         return None;
     }
@@ -211,7 +211,7 @@ fn shape(clause: &Clause<'_>) -> Option<Shape> {
     }
 }
 
-/// Whether the answer gets line breaks: the client asks for them, or is a tool that people use.
+/// Returns true if the response gets line breaks: the client asks for them, or the client is a tool for people.
 fn pretty(parts: &Parts, query: &Query) -> bool {
     match query.get("pretty") {
         "" => {}

@@ -1,6 +1,6 @@
-//! Converts an answer into a table, or into the metadata of objects alone.
+//! Converts a response into a table, or into the metadata of the objects.
 //!
-//! The conversion works on finished answers, so that answers with whole objects cost nothing more.
+//! The conversion works on finished responses, so that responses with whole objects have no extra cost.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::StreamExt as _;
@@ -20,35 +20,35 @@ use crate::state::ApiServer;
 use crate::store;
 use crate::store::encoded::encode;
 
-/// How the answer to a request is converted.
-pub(crate) struct Shaping {
+/// The conversion of the response to a request.
+pub(crate) struct Conversion {
     server: ApiServer,
-    into: Into,
-    /// The name of the kind's Go type, which is part of messages.
+    into: TargetForm,
+    /// The name of the kind's Go type, which messages contain.
     go_type: String,
 }
 
-enum Into {
+enum TargetForm {
     Table(Tables),
     Metadata { version: &'static str, list: bool },
 }
 
-/// The conversion of the answer to `call`; `None` where the answer stays as it is.
+/// The conversion of the response to `call`; `None` if the response stays as it is.
 ///
 /// # Errors
-/// A bad request where the parameter `includeObject` is wrong.
-pub(crate) fn shaping(call: &Call<'_>, form: Form) -> Result<Option<Shaping>, Failure> {
+/// A bad request if the parameter `includeObject` is wrong.
+pub(crate) fn conversion(call: &Call<'_>, form: Form) -> Result<Option<Conversion>, Failure> {
     let into = match form.shape {
         Shape::Whole => return Ok(None),
-        Shape::Metadata { version, list } => Into::Metadata { version, list },
+        Shape::Metadata { version, list } => TargetForm::Metadata { version, list },
         Shape::Table(version) => {
             let include = Include::read(call.query.get("includeObject"))?;
             let of_scales = call.path.subresource == "scale";
             let definition = definition(call.server, &call.kind);
-            Into::Table(Tables::new(&call.kind, definition.as_ref(), of_scales, version, include))
+            TargetForm::Table(Tables::new(&call.kind, definition.as_ref(), of_scales, version, include))
         }
     };
-    Ok(Some(Shaping { server: call.server.clone(), into, go_type: go_type(&call.kind) }))
+    Ok(Some(Conversion { server: call.server.clone(), into, go_type: go_type(&call.kind) }))
 }
 
 fn go_type(kind: &Kind) -> String {
@@ -60,7 +60,7 @@ fn go_type(kind: &Kind) -> String {
     format!("*{package}.{}", kind.kind)
 }
 
-/// The definition of a custom kind.
+/// The stored definition of a custom kind.
 fn definition(server: &ApiServer, kind: &Kind) -> Option<Value> {
     let definitions = builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let key = store::key("", &kind.storage);
@@ -69,8 +69,8 @@ fn definition(server: &ApiServer, kind: &Kind) -> Option<Value> {
         .then(|| state.store.get(&definitions.storage, &key).map(|version| Value::clone(&version.object())))?
 }
 
-impl Shaping {
-    /// Converts an answer. Failures and other statuses stay as they are.
+impl Conversion {
+    /// Converts a response. Failures and other statuses stay as they are.
     pub(crate) fn apply(self, response: Response<ApiBody>) -> Response<ApiBody> {
         if !response.status().is_success() {
             return response;
@@ -82,7 +82,7 @@ impl Shaping {
                 Err(failure) => return respond::failure(&failure),
             },
             ApiBody::Watch(events) => {
-                if let Into::Metadata { list: true, .. } = self.into {
+                if let TargetForm::Metadata { list: true, .. } = self.into {
                     return respond::failure(&self.not_a_list());
                 }
                 let mut headed = false;
@@ -99,7 +99,7 @@ impl Shaping {
 
     fn not_a_list(&self) -> Failure {
         let found = &self.go_type;
-        Failure::cannot_show(format!(
+        Failure::not_convertible(format!(
             "you requested PartialObjectMetadataList, but the requested object is not a list ({found})"
         ))
     }
@@ -111,17 +111,17 @@ impl Shaping {
         }
         let items = shown["items"].as_array();
         let shaped = match (&self.into, items) {
-            (Into::Table(tables), _) => tables.table(&shown, self.now(), true),
-            (Into::Metadata { version, list: false }, None) => metadata_only(&shown, version),
-            (Into::Metadata { version, list: true }, Some(items)) => {
+            (TargetForm::Table(tables), _) => tables.table(&shown, self.now(), true),
+            (TargetForm::Metadata { version, list: false }, None) => metadata_only(&shown, version),
+            (TargetForm::Metadata { version, list: true }, Some(items)) => {
                 let items: Vec<_> = items.iter().map(|item| metadata_only(item, version)).collect();
                 json!({"kind": "PartialObjectMetadataList", "apiVersion": format!("meta.k8s.io/{version}"),
                     "metadata": shown["metadata"], "items": items})
             }
-            (Into::Metadata { list: true, .. }, None) => return Err(self.not_a_list()),
-            (Into::Metadata { list: false, .. }, Some(_)) => {
+            (TargetForm::Metadata { list: true, .. }, None) => return Err(self.not_a_list()),
+            (TargetForm::Metadata { list: false, .. }, Some(_)) => {
                 let found = &self.go_type;
-                return Err(Failure::cannot_show(format!(
+                return Err(Failure::not_convertible(format!(
                     "you requested PartialObjectMetadata, but the requested object is a list ({found}List)"
                 )));
             }
@@ -129,7 +129,7 @@ impl Shaping {
         Ok(encode(&shaped).bytes)
     }
 
-    /// Whole lines of a watch. `headed` tells whether the columns have been sent.
+    /// Converts whole lines of a watch. `headed` is true once the columns have been sent.
     fn events(&self, lines: &Bytes, headed: &mut bool) -> Bytes {
         let mut text = BytesMut::with_capacity(lines.len());
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -146,8 +146,8 @@ impl Shaping {
         let (event_type, object) = (event["type"].as_str().unwrap_or_default(), &event["object"]);
         let shaped = match (&self.into, event_type) {
             (_, "ERROR") => object.clone(),
-            (Into::Metadata { version, .. }, _) => metadata_only(object, version),
-            (Into::Table(tables), _) => {
+            (TargetForm::Metadata { version, .. }, _) => metadata_only(object, version),
+            (TargetForm::Table(tables), _) => {
                 let with_columns = !std::mem::replace(headed, true);
                 match event_type {
                     "BOOKMARK" => tables.bookmark(&object["metadata"], with_columns),

@@ -11,13 +11,13 @@ use crate::http::failure::{Cause, Failure};
 /// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// `/api`, `/apis`, `/apis/{group}`, a group version, or anything else that is no resource.
+    /// `/api`, `/apis`, `/apis/{group}`, a group version, or any other path that is not a resource.
     Other(Vec<String>),
-    /// A resource, or a collection where `name` is empty.
+    /// A resource, or a collection if `name` is empty.
     Resource(ResourcePath),
 }
 
-/// The path of a resource. Parts that are not there are empty.
+/// The path of a resource. Absent parts are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ResourcePath {
     pub group: String,
@@ -31,7 +31,7 @@ pub(crate) struct ResourcePath {
 }
 
 impl ResourcePath {
-    /// Whether it is the collection that takes Bindings.
+    /// Returns true for the collection that accepts Bindings.
     pub(crate) fn is_binding(&self) -> bool {
         self.plural == "bindings" && self.group.is_empty() && self.version == "v1" && self.name.is_empty()
     }
@@ -53,7 +53,7 @@ pub(crate) fn parse_path(path: &str) -> Target {
         _ => (false, rest),
     };
     let (namespace, rest) = match rest {
-        // A namespace is a resource itself, and has subresources.
+        // A namespace is a resource, and has subresources.
         ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => ("", rest),
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
         _ => ("", rest),
@@ -79,12 +79,12 @@ impl Query {
         Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
-    /// The value of a parameter; empty where it is not given.
+    /// The value of a parameter; empty if the query does not have the parameter.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
     }
 
-    /// Whether a parameter is given, if only without a value.
+    /// Returns true if the query has the parameter, with or without a value.
     pub(crate) fn given(&self, name: &str) -> bool {
         self.all(name).next().is_some()
     }
@@ -94,25 +94,25 @@ impl Query {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a flag is set, read as API servers do: anything but `0` and `false` sets it.
+    /// Returns true if a flag is set. As in real API servers, every value except `0` and `false` sets the flag.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.all(name).next().is_some_and(|value| !matches!(value.to_lowercase().as_str(), "0" | "false"))
     }
 
-    /// A parameter that is a number; `None` where it is not given.
+    /// The value of a numeric parameter; `None` if the query does not have the parameter.
     ///
     /// # Errors
-    /// A bad request where it is no number.
+    /// A bad request if the value is not a number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Failure> {
         let Some(text) = self.all(name).next() else { return Ok(None) };
         let wrong = |error| Failure::bad_request(unparsable("ParseInt", text, &error));
         text.parse().map(Some).map_err(wrong)
     }
 
-    /// Whether the request is a dry run.
+    /// Returns true if the request is a dry run.
     ///
     /// # Errors
-    /// Invalid where the parameter has a value other than `All`; the message names the kind `options`.
+    /// Invalid if the parameter has a value other than `All`; the message names the kind `options`.
     pub(crate) fn dry_run(&self, options: &str) -> Result<bool, Failure> {
         let values: Vec<&str> = self.all("dryRun").filter(|value| !value.is_empty()).collect();
         match values.as_slice() {
@@ -129,14 +129,14 @@ impl Query {
 /// A resource version as a number.
 ///
 /// # Errors
-/// What Go's `ParseUint` would say.
+/// The error text of Go's `ParseUint`.
 pub(crate) fn parse_revision(text: &str) -> Result<u64, String> {
-    // Go takes no sign here.
+    // `ParseUint` does not accept a sign.
     let digits = if text.starts_with('+') { "" } else { text };
     digits.parse().map_err(|error| unparsable("ParseUint", text, &error))
 }
 
-/// What Go says of a number that it cannot read.
+/// The error text of Go for a number that cannot be parsed.
 fn unparsable(function: &str, text: &str, error: &ParseIntError) -> String {
     let why = match error.kind() {
         IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",

@@ -1,4 +1,4 @@
-//! Answers: the body types that a client reads, and the headers that go with them.
+//! Responses: the body types that a client reads, and the headers.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -17,13 +17,13 @@ use crate::kind::kinds::Kind;
 use crate::store::Version;
 pub(crate) use crate::store::encoded::{TypeFields, append, encode};
 
-/// The body of an answer: whole, or a watch that goes on until it is cut or times out.
+/// The body of a response: the whole body, a long list, or a watch.
 pub enum ApiBody {
-    /// All of the body at once; `None` once it has been read.
+    /// The whole body; `None` once it has been read.
     Whole(Option<Bytes>),
-    /// A long list, whose text is made while it is read.
+    /// A long list. The text is made while the list is read.
     List(ListBody),
-    /// The events of a watch, one or more whole lines a frame.
+    /// The events of a watch. One frame has one or more whole lines.
     Watch(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
@@ -37,11 +37,11 @@ impl std::fmt::Debug for ApiBody {
     }
 }
 
-/// What is left to read of a long list.
+/// The part of a long list that has not been read yet.
 pub struct ListBody(LongList);
 
 impl ApiBody {
-    /// The same body, whole unless it is a watch.
+    /// Collects a long list into one piece; other bodies stay as they are.
     pub(crate) fn gathered(self) -> Self {
         match self {
             Self::List(ListBody(list)) => Self::Whole(Some(list.collect::<Vec<_>>().concat().into())),
@@ -99,23 +99,23 @@ fn answer(code: StatusCode, content_type: HeaderValue, body: ApiBody) -> Respons
     response
 }
 
-/// JSON text as the whole answer.
+/// A response with JSON text.
 pub(crate) fn json_bytes(code: StatusCode, bytes: Bytes) -> Response<ApiBody> {
     whole(code, JSON, bytes)
 }
 
-/// A list as the answer.
+/// A response with a list.
 pub(crate) fn list(mut list: LongList) -> Response<ApiBody> {
     let body = if list.is_short() { ApiBody::Whole(list.next()) } else { ApiBody::List(ListBody(list)) };
     answer(StatusCode::OK, JSON, body)
 }
 
-/// An object as the whole answer.
+/// A response with an object.
 pub(crate) fn json(code: StatusCode, object: &Value) -> Response<ApiBody> {
     json_bytes(code, encode(object).bytes)
 }
 
-/// One version of an object as the whole answer.
+/// A response with one version of an object.
 pub(crate) fn version(code: StatusCode, kind: &Kind, version: &Version) -> Response<ApiBody> {
     let encoded = kind.encoded(version);
     if kind.is_stored_version() {
@@ -126,7 +126,7 @@ pub(crate) fn version(code: StatusCode, kind: &Kind, version: &Version) -> Respo
     json_bytes(code, text.freeze())
 }
 
-/// An answer that also warns the client.
+/// Adds warnings for the client to a response.
 pub(crate) fn with_warnings(mut response: Response<ApiBody>, warnings: &[String]) -> Response<ApiBody> {
     for warning in warnings {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
@@ -137,7 +137,7 @@ pub(crate) fn with_warnings(mut response: Response<ApiBody>, warnings: &[String]
     response
 }
 
-/// An answer in the media type that the client wants; watches are always JSON.
+/// Converts a response into the media type that the client wants; watches are always JSON.
 pub(crate) fn in_media(response: Response<ApiBody>, form: Form) -> Response<ApiBody> {
     if form.media == Media::Json && !form.pretty {
         return response;
@@ -160,14 +160,14 @@ pub(crate) fn in_media(response: Response<ApiBody>, form: Form) -> Response<ApiB
     Response::from_parts(parts, body)
 }
 
-/// An answer that clients may keep until it changes; where they have it already, only that they do.
+/// Adds an entity tag to a response that clients may cache. A client that has this version gets 304.
 pub(crate) fn cacheable(request: &HeaderMap, response: Response<ApiBody>, tag: &str) -> Response<ApiBody> {
     let mut response = tagged(request, response, tag);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
     response
 }
 
-/// An answer that goes by `tag`; where the client has it already, only that it does.
+/// Adds an entity tag to a response. A client that has this version gets 304.
 pub(crate) fn tagged(request: &HeaderMap, mut response: Response<ApiBody>, tag: &str) -> Response<ApiBody> {
     let tag = HeaderValue::from_str(&format!("\"{tag}\"")).ok();
     if tag.is_some() && tag.as_ref() == request.get(header::IF_NONE_MATCH) {
@@ -181,7 +181,7 @@ pub(crate) fn tagged(request: &HeaderMap, mut response: Response<ApiBody>, tag: 
     response
 }
 
-/// What tells one document from another: its SHA-512 in capital hexadecimal digits.
+/// The SHA-512 of a document in capital hexadecimal digits, which serves as its entity tag.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     use sha2::Digest as _;
     use std::fmt::Write as _;
@@ -191,19 +191,19 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
     })
 }
 
-/// Plain text as the whole answer.
+/// A response with plain text.
 pub(crate) fn text(code: StatusCode, text: impl Into<String>) -> Response<ApiBody> {
     whole(code, TEXT, Bytes::from(text.into()))
 }
 
-/// A watch as the answer.
+/// A response with a watch.
 pub(crate) fn stream(events: impl Stream<Item = Bytes> + Send + 'static) -> Response<ApiBody> {
     let mut response = Response::new(ApiBody::Watch(Box::pin(events)));
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);
     response
 }
 
-/// The answer to a request that failed.
+/// The response to a request that failed.
 pub(crate) fn failure(failure: &Failure) -> Response<ApiBody> {
     let mut response = json(failure.code, &failure.status());
     if let Some(seconds) = failure.retry_after() {
@@ -212,7 +212,7 @@ pub(crate) fn failure(failure: &Failure) -> Response<ApiBody> {
     response
 }
 
-/// What is not an API path is answered as plain text.
+/// The response for a path that is not an API path: plain text.
 pub(crate) fn page_not_found() -> Response<ApiBody> {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
 }

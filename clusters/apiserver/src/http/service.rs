@@ -27,7 +27,7 @@ use crate::http::respond::{self, ApiBody};
 use crate::state::ApiServer;
 use crate::write::webhook::Consultation;
 
-/// The largest body that is read, in bytes.
+/// The size limit of a request body, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
 /// A server as a `tower::Service` of HTTP requests. It is always ready and never fails.
@@ -35,21 +35,21 @@ const BODY_LIMIT: usize = 3 * 1024 * 1024;
 pub struct ApiService {
     server: ApiServer,
     outside: bool,
-    onlooks: bool,
+    for_onlooker: bool,
 }
 
 impl ApiService {
     pub(crate) fn new(server: ApiServer) -> Self {
-        Self { server, outside: false, onlooks: false }
+        Self { server, outside: false, for_onlooker: false }
     }
 
-    /// The service whose watches do not end when the server is restored.
+    /// The service whose watches go on when the server is restored.
     pub(crate) fn for_onlookers(self) -> Self {
-        Self { onlooks: true, ..self }
+        Self { for_onlooker: true, ..self }
     }
 
-    /// The service for requests that come over a socket. Where the server asks for credentials, a request without any is
-    /// refused; from inside the process, such a request is the administrator's.
+    /// The service for requests from a socket. If the server requires credentials, requests without credentials are
+    /// refused. Inside the process, a request without credentials is a request of the administrator.
     #[must_use]
     pub fn from_outside(self) -> Self {
         Self { outside: true, ..self }
@@ -70,15 +70,15 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (server, outside, onlooks) = (self.server.clone(), self.outside, self.onlooks);
+        let (server, outside, for_onlooker) = (self.server.clone(), self.outside, self.for_onlooker);
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
-            if onlooks {
+            if for_onlooker {
                 parts.extensions.insert(Onlooker);
             } else if server.inner.is_stopped() {
                 return Ok(respond::failure(&Failure::stopped()));
             }
-            if let Err(failure) = auth::let_in(&server, &mut parts, outside) {
+            if let Err(failure) = auth::check_access(&server, &mut parts, outside) {
                 return Ok(auth::refusal(&failure));
             }
             let body = match Limited::new(body, BODY_LIMIT).collect().await {
@@ -105,7 +105,7 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
             return answer.unwrap_or_else(|| discovery::answer(server, parts, &segments));
         }
     };
-    // A Binding is a subresource of the pod that it names.
+    // A Binding is handled as a subresource of the pod that it names.
     let plural = if path.is_binding() { "pods" } else { &path.plural };
     let found = server.inner.state().kind(&path.group, &path.version, plural).cloned();
     let reviewed = if found.is_none() { access_review::kind(&path) } else { None };
@@ -122,26 +122,26 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
     }
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let form = negotiate::form(parts, &query, &kind, path.name.is_empty())?;
-    let call = Call { server, kind, path, query, parts, body, aside: Mutex::default() };
+    let call = Call { server, kind, path, query, parts, body, side_results: Mutex::default() };
     let deprecation = match &call.kind.schema {
         Some(schema) => schema.deprecation.clone(),
         None => discovery::deprecation(&call.kind).map(str::to_owned),
     };
-    let shaping = output_form::shaping(&call, form)?;
+    let conversion = output_form::conversion(&call, form)?;
     let answer = loop {
         let answer = if reviewed.is_some() { access_review::answer(&call) } else { dispatch(&call).await };
-        // A write that waits for webhooks has changed nothing, and runs again once they have answered.
-        let questions = call.aside().consultation.as_mut().and_then(Consultation::questions);
+        // A write that waits for webhooks has changed nothing. The write runs again after the webhooks have answered.
+        let questions = call.side_results().consultation.as_mut().and_then(Consultation::questions);
         let Some(questions) = questions else { break answer };
         let answers = questions.ask(&server.inner.transports).await;
-        if let Some(consultation) = &mut call.aside().consultation {
+        if let Some(consultation) = &mut call.side_results().consultation {
             consultation.record(answers);
         }
     };
     let answer = answer.unwrap_or_else(|failure| respond::failure(&failure));
-    let answer = call.aside().warn(answer);
-    let answer = match shaping {
-        Some(shaping) => shaping.apply(answer),
+    let answer = call.side_results().warn(answer);
+    let answer = match conversion {
+        Some(conversion) => conversion.apply(answer),
         None => answer,
     };
     let answer = respond::with_warnings(answer, deprecation.as_slice());
@@ -166,7 +166,7 @@ async fn dispatch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         Method::PUT if !collection => change::update(call),
         Method::PATCH if !collection => change::patch(call),
         Method::DELETE if !collection => change::delete(call),
-        // Namespaces are not deleted as a collection.
+        // A real server cannot delete the collection of namespaces.
         Method::DELETE if !homeless && !call.kind.is_core("namespaces") => change::delete_collection(call),
         _ => Err(Failure::method_not_allowed()),
     }

@@ -1,11 +1,11 @@
-//! Converts autoscalers between their two versions. They are stored as version 2.
+//! Converts autoscalers between version 1 and version 2. They are stored as version 2.
 //!
-//! Version 1 knows of one metric, the use of CPUs. What it has no fields for goes into annotations and comes back from
-//! them; their names are those of real servers, what they hold is as version 2 writes it.
+//! Version 1 has one metric, the CPU utilization. Other fields of version 2 are kept in annotations of version 1. The
+//! annotations have the names of real servers; their values are written as in version 2.
 
 use serde_json::{Map, Value, json};
 
-/// The annotation, and where in version 2 its value belongs.
+/// The annotations, and the fields of version 2 that they hold.
 const CARRIED: [(&str, &str, &str); 4] = [
     ("autoscaling.alpha.kubernetes.io/metrics", "spec", "metrics"),
     ("autoscaling.alpha.kubernetes.io/behavior", "spec", "behavior"),
@@ -13,7 +13,7 @@ const CARRIED: [(&str, &str, &str); 4] = [
     ("autoscaling.alpha.kubernetes.io/conditions", "status", "conditions"),
 ];
 
-/// The use of CPUs that a metric is about, in percent: as wanted under `target`, as found under `current`.
+/// The CPU utilization of a metric in percent: the wanted one under `target`, the observed one under `current`.
 fn cpu_of<'a>(metric: &'a Value, under: &str) -> Option<&'a Value> {
     let resource = &metric["resource"];
     let is_cpu = metric["type"] == "Resource" && resource["name"] == "cpu";
@@ -28,13 +28,14 @@ fn cpu_metric(under: &str, percent: &Value) -> Value {
     json!({"type": "Resource", "resource": {"name": "cpu", under: value}})
 }
 
-/// Where the metric of version 1 is: part of the object, its field, the list of version 2, how it is told there.
+/// The CPU metric of version 1: the part of the object, its field, the list of version 2, and the member of its
+/// metrics.
 const CPU: [(&str, &str, &str, &str); 2] = [
     ("spec", "targetCPUUtilizationPercentage", "metrics", "target"),
     ("status", "currentCPUUtilizationPercentage", "currentMetrics", "current"),
 ];
 
-/// An autoscaler of version 2 as version 1 shows it.
+/// Converts an autoscaler of version 2 to version 1.
 pub(crate) fn to_version_1(object: &Value) -> Value {
     let mut old = object.clone();
     old["apiVersion"] = "autoscaling/v1".into();
@@ -57,14 +58,14 @@ pub(crate) fn to_version_1(object: &Value) -> Value {
     old
 }
 
-/// An autoscaler of version 1 as it is kept.
+/// Converts an autoscaler of version 1 to the stored version 2.
 pub(crate) fn from_version_1(object: &Value) -> Value {
     let mut new = object.clone();
     new["apiVersion"] = "autoscaling/v2".into();
     if object["spec"]["targetCPUUtilizationPercentage"].is_number()
         && let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut)
     {
-        // What defaults have put there for want of a metric.
+        // These metrics were defaults, set because the object had none.
         spec.remove("metrics");
     }
     for (annotation, part, field) in CARRIED {
@@ -93,8 +94,8 @@ pub(crate) fn from_version_1(object: &Value) -> Value {
     new
 }
 
-/// Moves what defaults have added in the form of version 2 to where version 1 has it.
-pub(crate) fn settle_version_1(object: &mut Value) {
+/// Moves defaults that were added in the form of version 2 to the fields of version 1.
+pub(crate) fn move_defaults_to_version_1(object: &mut Value) {
     *object = to_version_1(&from_version_1(object));
 }
 
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_version_1_has_no_fields_for_comes_back() {
+    fn fields_unknown_to_version_1_survive_a_round_trip() {
         let pods =
             json!({"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"averageValue": "1"}}});
         let kept = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
@@ -116,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn a_default_metric_gives_way_to_the_one_that_is_set() {
+    fn a_metric_that_is_set_replaces_the_default_metric() {
         let default = json!([cpu_metric("target", &json!(80))]);
         let mut set = json!({"spec": {"targetCPUUtilizationPercentage": 50, "metrics": default}});
-        settle_version_1(&mut set);
+        move_defaults_to_version_1(&mut set);
         assert_eq!(set["spec"], json!({"targetCPUUtilizationPercentage": 50}));
         let mut unset = json!({"spec": {"metrics": default}});
-        settle_version_1(&mut unset);
+        move_defaults_to_version_1(&mut unset);
         assert_eq!(unset["spec"], json!({"targetCPUUtilizationPercentage": 80}));
     }
 }

@@ -1,7 +1,5 @@
 //! The table of built-in kinds, shared by all servers of the process.
 //!
-//! Shared by all servers of the process.
-//!
 //! The facts come from the registry strategies of Kubernetes 1.36.
 
 use std::borrow::Cow;
@@ -9,7 +7,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use crate::kind::kinds::{Kind, ScalePaths, Traits};
 
-/// A row of the table: what differs from kind to kind.
+/// A row of the table: the facts that differ between kinds.
 struct Row {
     group: &'static str,
     version: &'static str,
@@ -30,13 +28,13 @@ const CLUSTER: Traits = Traits {
     returns_deleted: false,
     keeps_status: false,
 };
-/// A namespaced kind without status or generation.
+/// A namespaced kind without status and generation.
 const DATA: Traits = Traits { namespaced: true, ..CLUSTER };
-/// A workload: its generation follows the spec, and a status tells how far it has come.
+/// A workload: its generation follows the spec, and a status reports its progress.
 const WORKLOAD: Traits = Traits { status: true, generation: true, ..DATA };
 const RBAC_CLUSTER: Traits = Traits { create_on_update: true, ..CLUSTER };
 const RBAC: Traits = Traits { create_on_update: true, ..DATA };
-/// A cluster-scoped configuration with a generation, to be updated only by who has read it.
+/// A cluster-scoped configuration with a generation. An update requires a resource version.
 const CONFIGURATION: Traits = Traits { generation: true, unconditional_update: false, ..CLUSTER };
 const WITH_STATUS: Traits = Traits { status: true, ..DATA };
 
@@ -55,7 +53,7 @@ const fn in_all(row: Row) -> Row {
     Row { categories: &["all"], ..row }
 }
 
-/// One of the kinds that extend the API.
+/// A kind that extends the API.
 const fn extends(row: Row) -> Row {
     Row { categories: &["api-extensions"], ..row }
 }
@@ -140,7 +138,7 @@ pub(crate) static BUILTIN: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| {
 });
 
 fn kind(row: &Row) -> Kind {
-    // Both event kinds are one storage with two shapes.
+    // Both event kinds share one storage, with two forms.
     let storage = match row.plural {
         "events" => "events".into(),
         plural => crate::http::failure::qualified(plural, row.group),
@@ -149,7 +147,7 @@ fn kind(row: &Row) -> Kind {
     Kind {
         group: row.group.into(),
         version: row.version.into(),
-        // Autoscalers are kept as version 2.
+        // Autoscalers are stored as version 2.
         stored_version: if row.group == "autoscaling" { "v2" } else { row.version }.into(),
         kind: row.kind.into(),
         list_kind: format!("{}List", row.kind).into(),
@@ -169,7 +167,7 @@ fn kind(row: &Row) -> Kind {
     }
 }
 
-/// The built-in kind of that name. For names that are in the table.
+/// The built-in kind at the path, which must be in the table.
 pub(crate) fn builtin(group: &str, version: &str, plural: &str) -> &'static Arc<Kind> {
     crate::kind::kinds::find(&BUILTIN, group, version, plural).expect("the name is in the table")
 }

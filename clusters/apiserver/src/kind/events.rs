@@ -1,8 +1,8 @@
-//! Converts events between their two API groups. They are stored as the core group has them.
+//! Converts events between their two API groups. They are stored in the form of the core group.
 
 use serde_json::Value;
 
-/// The fields that have different names, in the core group and in `events.k8s.io`.
+/// The fields whose names differ between the core group and `events.k8s.io`.
 const NAMES: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -13,7 +13,7 @@ const NAMES: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// The core group's name of a field of `events.k8s.io`, given by its path.
+/// The path in the core group of a field of `events.k8s.io`.
 pub(crate) fn core_path(path: &str) -> String {
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     let first = NAMES.iter().find(|(_, new)| *new == first).map_or(first, |(core, _)| core);
@@ -34,7 +34,7 @@ fn rename(
         .collect()
 }
 
-/// An event of `events.k8s.io` as the core group shows it.
+/// Converts an event of `events.k8s.io` to the core group.
 pub(crate) fn to_core(event: &Value) -> Value {
     let mut core = rename(event, |(core, new)| (new, core));
     core["apiVersion"] = "v1".into();
@@ -46,7 +46,7 @@ pub(crate) fn to_core(event: &Value) -> Value {
     core
 }
 
-/// An event of the core group as `events.k8s.io` shows it.
+/// Converts an event of the core group to `events.k8s.io`.
 pub(crate) fn from_core(event: &Value) -> Value {
     let mut new = rename(event, |(core, new)| (core, new));
     new["apiVersion"] = "events.k8s.io/v1".into();

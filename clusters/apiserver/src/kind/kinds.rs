@@ -1,6 +1,6 @@
 //! The description of a kind: data that is the same for built-in and custom kinds.
 //!
-//! The table of built-in kinds is in `builtin.rs`; custom kinds are made from their definitions in `crd/`.
+//! The table of built-in kinds is in `builtin.rs`. Custom kinds are made from their definitions in `custom/`.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -15,12 +15,12 @@ use crate::kind::object::{drop_nulls, tidy_metadata};
 use crate::store::Version;
 use crate::store::encoded::{Encoded, encode};
 
-/// A kind in one version, as discovery names it and requests treat it.
+/// One version of a kind: its names in discovery, and its traits in requests.
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub group: Cow<'static, str>,
     pub version: Cow<'static, str>,
-    /// The version that objects are stored in.
+    /// The version in which objects are stored.
     pub stored_version: Cow<'static, str>,
     pub kind: Cow<'static, str>,
     pub list_kind: Cow<'static, str>,
@@ -28,55 +28,55 @@ pub(crate) struct Kind {
     pub singular: Cow<'static, str>,
     pub short_names: Vec<Cow<'static, str>>,
     pub categories: Vec<Cow<'static, str>>,
-    /// The table that its objects are kept in; versions and aliases of a kind share one.
+    /// The table that stores the objects; the versions and aliases of a kind share one table.
     pub storage: Arc<str>,
     pub traits: Traits,
     pub scale: Option<ScalePaths>,
-    /// Only custom kinds have one; its presence is what makes a kind custom.
+    /// The schema of a custom kind; `None` for built-in kinds.
     pub schema: Option<Arc<Schema>>,
-    /// An object of it in which nothing is set, as bookmarks show it; made when the first is sent.
+    /// An object without any values, as in bookmarks; made when the first bookmark is sent.
     pub blank: OnceLock<Encoded>,
 }
 
-/// How requests treat a kind, from its registry strategy.
+/// The treatment of a kind in requests, from its registry strategy.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a kind")]
 pub(crate) struct Traits {
     pub namespaced: bool,
-    /// There is a `/status`, and the main endpoint leaves the status alone.
+    /// The kind has a `/status`, and the main endpoint does not change the status.
     pub status: bool,
-    /// The generation is managed: 1 at first, one more with every change outside metadata and status.
+    /// The server manages the generation: 1 at first, and one more for each change outside metadata and status.
     pub generation: bool,
-    /// A PUT without a resource version is taken.
+    /// A PUT without a resource version is accepted.
     pub unconditional_update: bool,
-    /// A PUT to a name that is not there creates.
+    /// A PUT to a name that does not exist creates the object.
     pub create_on_update: bool,
-    /// A delete answers with the object, where others answer with a status.
+    /// A delete returns the object; other kinds return a status.
     pub returns_deleted: bool,
-    /// A create keeps the status that it was sent.
+    /// A create keeps the status of the request.
     pub keeps_status: bool,
 }
 
-/// The kinds whose objects are stored in the shape of another.
+/// The kinds whose objects are stored in the form of another kind or version.
 #[derive(Clone, Copy, Debug)]
 enum OtherShape {
-    /// Of `events.k8s.io`, as those of the core group.
+    /// An event of `events.k8s.io`, stored in the form of the core group.
     Event,
-    /// Of version 1, as those of version 2.
+    /// An autoscaler of version 1, stored in the form of version 2.
     Autoscaler,
 }
 
-/// Where `/scale` reads and writes, as paths from the object's root.
+/// The fields that `/scale` reads and writes, as paths from the root of the object.
 #[derive(Clone, Debug)]
 pub(crate) struct ScalePaths {
     pub spec_replicas: Vec<String>,
     pub status_replicas: Vec<String>,
-    /// The path of a selector, as a string for custom kinds, as an object for built-in ones.
+    /// The path of the selector, which is a string in custom kinds and an object in built-in kinds.
     pub selector: Option<Vec<String>>,
 }
 
 impl Kind {
-    /// Whether it comes from a definition in `apiextensions.k8s.io`.
+    /// Returns true if the kind comes from a definition in `apiextensions.k8s.io`.
     pub(crate) fn is_custom(&self) -> bool {
         self.schema.is_some()
     }
@@ -86,33 +86,33 @@ impl Kind {
         api_version(&self.group, &self.version)
     }
 
-    /// Whether objects are served in this version as they are stored.
+    /// Returns true if this version is the stored version.
     pub(crate) fn is_stored_version(&self) -> bool {
         self.version == self.stored_version
     }
 
-    /// Whether this is the kind `plural` of the core group.
+    /// Returns true if this is the kind `plural` of the core group.
     pub(crate) fn is_core(&self, plural: &str) -> bool {
         self.group.is_empty() && self.plural == plural
     }
 
-    /// Whether an object is held back by its spec, as a namespace is until it is empty.
+    /// Returns true if the spec of an object prevents its removal: the finalizers of a namespace.
     pub(crate) fn is_held(&self, object: &Value) -> bool {
         self.is_core("namespaces")
             && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty())
     }
 
-    /// Whether the object of that name may never be deleted.
+    /// Returns true if the object of that name cannot be deleted.
     pub(crate) fn is_immortal(&self, name: &str) -> bool {
         self.is_core("namespaces") && matches!(name, "default" | "kube-system" | "kube-public")
     }
 
-    /// Whether a delete marks objects with a time only: no grace period and no new generation.
+    /// Returns true if a delete sets only the deletion timestamp: no grace period, and no new generation.
     pub(crate) fn marks_without_grace(&self) -> bool {
         self.is_core("namespaces") || self.plural == "customresourcedefinitions"
     }
 
-    /// Brings an object into the form that is stored.
+    /// Converts an object into the stored form.
     pub(crate) fn normalize(&self, object: &mut Value) {
         object["apiVersion"] = api_version(&self.group, &self.stored_version).into();
         object["kind"] = self.kind.as_ref().into();
@@ -126,18 +126,18 @@ impl Kind {
                 drop_nulls(object);
                 defaults::set_defaults(self, object);
                 if let Some(OtherShape::Autoscaler) = self.other_shape() {
-                    autoscaler::settle_version_1(object);
+                    autoscaler::move_defaults_to_version_1(object);
                 }
             }
         }
     }
 
-    /// Whether this is the event kind whose objects are stored as those of the other.
+    /// Returns true for the event kind whose objects are stored in the form of the core group.
     pub(crate) fn is_new_event(&self) -> bool {
         self.group == "events.k8s.io"
     }
 
-    /// Which kind this is of those whose objects are stored in the shape of another.
+    /// The conversion of the kind, if its objects are stored in the form of another kind or version.
     fn other_shape(&self) -> Option<OtherShape> {
         if self.is_new_event() {
             return Some(OtherShape::Event);
@@ -145,7 +145,7 @@ impl Kind {
         (!self.is_custom() && !self.is_stored_version()).then_some(OtherShape::Autoscaler)
     }
 
-    /// An object of this kind as it is stored.
+    /// Converts an object of this kind to its stored form.
     pub(crate) fn to_stored(&self, object: Value) -> Value {
         match self.other_shape() {
             Some(OtherShape::Event) => events::to_core(&object),
@@ -154,7 +154,7 @@ impl Kind {
         }
     }
 
-    /// A stored object as one of this kind.
+    /// Converts a stored object to this kind.
     pub(crate) fn as_served<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
         match self.other_shape() {
             Some(OtherShape::Event) => Cow::Owned(events::from_core(object)),
@@ -163,7 +163,8 @@ impl Kind {
         }
     }
 
-    /// The text of a version of an object, for this version of its kind. Its type fields may be those stored.
+    /// The text of a version of an object in this version of its kind. It may have the type fields of the stored
+    /// version.
     pub(crate) fn encoded<'a>(&self, version: &'a Version) -> Cow<'a, Encoded> {
         match self.other_shape() {
             Some(_) => Cow::Owned(encode(&self.as_served(&version.object()))),
@@ -171,7 +172,8 @@ impl Kind {
         }
     }
 
-    /// An object as this version of its kind is served; with `typed`, or where the kind is custom, with its type.
+    /// An object as this version of its kind serves it. It has its type fields if `typed` is true or the kind is
+    /// custom.
     pub(crate) fn presented(&self, object: &Value, typed: bool) -> Value {
         let mut object = object.clone();
         if typed || self.is_custom() {
@@ -184,7 +186,7 @@ impl Kind {
         object
     }
 
-    /// How the kind is sorted and looked up.
+    /// The key by which kinds are sorted and found.
     pub(crate) fn path(&self) -> (&str, &str, &str) {
         (&self.group, &self.version, &self.plural)
     }

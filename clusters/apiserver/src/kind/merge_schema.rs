@@ -1,7 +1,7 @@
-//! The merge rules of fields: which lists have keys, which maps and lists are replaced as a whole.
+//! The merge rules of fields: lists with keys, and maps and lists that are replaced as a whole.
 //!
-//! Strategic merge patch and server-side apply both go by it. For custom kinds it is in the schema; for built-in ones in
-//! `topology_table.rs`. A list that neither names is one whole, and a map is not.
+//! Strategic merge patch and server-side apply both use the rules. The rules of custom kinds are in their schemas,
+//! those of built-in kinds in `merge_schema_data.rs`. By default a list is replaced as a whole, and a map is merged.
 
 use serde_json::Value;
 
@@ -9,20 +9,20 @@ use crate::kind::custom::{ListType, Node};
 use crate::kind::kinds::Kind;
 use crate::kind::merge_schema_data::{self, Form, Type};
 
-/// What is known of the form of a value.
+/// The known form of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape<'a> {
-    /// By the table of built-in kinds.
+    /// A form of the table of built-in kinds.
     BuiltIn(&'static Form),
-    /// By the schema of a custom kind.
+    /// A schema of a custom kind.
     Custom(&'a Node),
-    /// Below a struct of a built-in kind that the table does not name.
+    /// A value inside a struct of a built-in kind that the table does not contain.
     Struct,
-    /// Below something that has no schema.
+    /// A value inside a value without a schema.
     Deduced,
 }
 
-/// How the items of a list are told apart.
+/// The identity of the items of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListForm {
     Atomic,
@@ -60,7 +60,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether an object of this shape has a field of its own called `name`, rather than a key of a map.
+    /// Returns true if `name` is a declared field of this shape, not a key of a map.
     pub(crate) fn declares(self, name: &str) -> bool {
         match self {
             Self::BuiltIn(Form::Map) | Self::Deduced => false,
@@ -82,7 +82,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether a map of this shape is owned and replaced as a whole.
+    /// Returns true if a map of this shape is owned and replaced as a whole.
     pub(crate) fn is_atomic_map(self) -> bool {
         match self {
             Self::BuiltIn(form) => matches!(form, Form::Atomic),
@@ -91,7 +91,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// How the items of a list of this shape are told apart by server-side apply.
+    /// The identity of the items of a list of this shape in server-side apply.
     pub(crate) fn list(self) -> ListForm {
         let texts = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
         match self {
@@ -107,8 +107,8 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The field by which strategic merge patch merges the items of a list; empty for a list of plain values that
-    /// is merged as a set, `None` for one that is replaced.
+    /// The field by which strategic merge patch merges the items of a list. The field is empty for a list of plain
+    /// values that is merged as a set, and `None` for a list that is replaced.
     pub(crate) fn merge_key(self) -> Option<&'static str> {
         match self {
             Self::BuiltIn(Form::Keyed { merge_key, .. }) => Some(merge_key),
@@ -117,7 +117,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// What a key field of a list item is taken to be where it is not set.
+    /// The value of an unset key field of a list item.
     pub(crate) fn key_default(self, key: &str) -> Option<Value> {
         match self {
             Self::BuiltIn(_) if key == "protocol" => Some("TCP".into()),

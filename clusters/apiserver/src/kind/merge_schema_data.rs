@@ -1,6 +1,6 @@
 //! The merge rules of built-in kinds, as data.
 
-/// The fields of a struct that the table has something to say of.
+/// The fields of a struct that have a special form.
 #[derive(Debug)]
 pub(crate) struct Type(pub &'static [(&'static str, Form)]);
 
@@ -11,19 +11,19 @@ pub(crate) enum Form {
     Struct(&'static Type),
     /// A map from names to values.
     Map,
-    /// A map, a struct or a list that is one whole.
+    /// A map, a struct or a list that is replaced as a whole.
     Atomic,
-    /// A list whose items are told apart by `keys`; `merge_key` is the one that strategic merge patch goes by. Without
-    /// keys the list is one whole to server-side apply.
+    /// A list whose items are identified by `keys`. Strategic merge patch uses `merge_key`. Without keys, server-side
+    /// apply replaces the list as a whole.
     Keyed { item: &'static Form, keys: &'static [&'static str], merge_key: &'static str },
     /// A list of plain values without order.
     Set,
-    /// As a set, but strategic merge patch replaces it.
+    /// As [`Form::Set`], but strategic merge patch replaces the list.
     ReplacedSet,
 }
 
 static NOTHING: Type = Type(&[]);
-/// A struct of which there is nothing to say.
+/// A struct without special fields.
 static PLAIN: Form = Form::Struct(&NOTHING);
 static CONTAINER: Form = Form::Struct(&CONTAINER_FIELDS);
 static ENV: Form = Form::Struct(&ENV_FIELDS);
@@ -50,12 +50,12 @@ static OBJECT_META: Type = Type(&[
     ("ownerReferences", keyed(&PLAIN, &["uid"])),
 ]);
 
-/// A list that only strategic merge patch merges.
+/// A list that strategic merge patch merges, and server-side apply replaces.
 const fn merged_by(item: &'static Form, merge_key: &'static str) -> Form {
     Form::Keyed { item, keys: &[], merge_key }
 }
 
-/// What is named whole, such as a reference to another object.
+/// A struct that is replaced as a whole, such as a reference to another object.
 static WHOLE: Form = Form::Atomic;
 const REFERENCE: Form = Form::Atomic;
 
@@ -183,7 +183,7 @@ static RUNTIME_OVERHEAD: Type = Type(&[("podFixed", MAP)]);
 static RUNTIME_SCHEDULING: Type = Type(&[("nodeSelector", Form::Atomic)]);
 static DEVICES_STATUS: Type = Type(&[("reservedFor", keyed(&PLAIN, &["uid"]))]);
 
-/// Declares the form of whole objects of a kind from those of their fields.
+/// Declares the forms of whole objects from the forms of their fields.
 macro_rules! roots {
     ($($name:ident: [$($field:literal => $form:expr),* $(,)?];)*) => {
         $(static $name: Form = Form::Struct(&Type(&[("metadata", Form::Struct(&OBJECT_META)), $(($field, $form)),*]));)*

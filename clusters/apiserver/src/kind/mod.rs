@@ -1,4 +1,4 @@
-//! Kinds: built-in and custom ones, their types and defaults, and how their objects are merged.
+//! Kinds: built-in and custom kinds, their types and defaults, and the merge rules of their objects.
 
 pub(crate) mod autoscaler;
 pub(crate) mod builtin;

@@ -8,21 +8,22 @@ use capsize_clock::Stream;
 
 use crate::http::failure::Failure;
 
-/// The finalizer that makes dependents go first.
+/// The finalizer for the deletion of dependents before the owner.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer that lets dependents stay.
+/// The finalizer for a deletion that keeps the dependents.
 pub(crate) const ORPHAN: &str = "orphan";
 
-/// How deeply the parts of an object may be nested: what a JSON reader reads again.
+/// The maximum nesting depth of an object, which a JSON reader can still read.
 const DEEPEST: usize = 120;
 
-/// The longest text of an object that is stored, in bytes: what etcd takes by default (`--max-request-bytes`).
+/// The size limit of a stored object in bytes: the default of etcd (`--max-request-bytes`).
 pub(crate) const LONGEST: usize = 1536 * 1024;
 
 /// Refuses an object that cannot be stored.
 ///
 /// # Errors
-/// As a real server where etcd refuses the write, and where the object is nested too deeply to be read again.
+/// The error of a real server if the object is too large for etcd, or a bad request if the object is nested too
+/// deeply.
 pub(crate) fn check_storable(object: &Value) -> Result<(), Failure> {
     if is_too_deep(object) {
         return Err(Failure::bad_request(format!("the object is nested more than {DEEPEST} levels deep")));
@@ -30,15 +31,15 @@ pub(crate) fn check_storable(object: &Value) -> Result<(), Failure> {
     check_length(text_length(object))
 }
 
-/// Refuses an object whose text is so many bytes long that etcd would not store it.
+/// Refuses an object whose text is too long for etcd.
 ///
 /// # Errors
-/// Where the text is too long.
+/// If the text is too long.
 pub(crate) fn check_length(length: usize) -> Result<(), Failure> {
     if length > LONGEST { Err(Failure::internal("etcdserver: request is too large")) } else { Ok(()) }
 }
 
-/// Whether a value is nested more deeply than an object may be.
+/// Returns true if a value is nested too deeply.
 pub(crate) fn is_too_deep(value: &Value) -> bool {
     fn exceeds(value: &Value, left: usize) -> bool {
         match value {
@@ -51,7 +52,7 @@ pub(crate) fn is_too_deep(value: &Value) -> bool {
     exceeds(value, DEEPEST)
 }
 
-/// About how many bytes a value has as JSON text. Escapes and long fractions may make the text longer.
+/// The approximate length of a value as JSON text. Escapes and long fractions can make the text longer.
 pub(crate) fn text_length(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(true) => 4,
@@ -70,18 +71,18 @@ pub(crate) fn text_length(value: &Value) -> usize {
     }
 }
 
-/// An object without all but its metadata, in that version of `meta.k8s.io`.
+/// The metadata of an object as `PartialObjectMetadata`, in that version of `meta.k8s.io`.
 pub(crate) fn metadata_only(object: &Value, version: &str) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"),
         "metadata": object.get("metadata").cloned().unwrap_or_else(|| Value::Object(Map::new()))})
 }
 
-/// A text field of the metadata; empty where it is not set.
+/// A text field of the metadata; empty if it is not set.
 pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
 
-/// The metadata, which [`check_shape`] has made sure is an object.
+/// The metadata. [`check_shape`] has checked that it is an object.
 pub(crate) fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
     let metadata = &mut object["metadata"];
     if metadata.is_null() {
@@ -103,7 +104,7 @@ pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The struct that is the field `name`, made where there is none.
+/// The struct in the field `name`; created if it does not exist.
 pub(crate) fn child<'a>(object: &'a mut Value, name: &str) -> &'a mut Value {
     if !object.is_object() {
         *object = Value::Object(Map::new());
@@ -115,12 +116,12 @@ pub(crate) fn child<'a>(object: &'a mut Value, name: &str) -> &'a mut Value {
     field
 }
 
-/// Whether the object is on its way out.
+/// Returns true if the object is being deleted.
 pub(crate) fn is_terminating(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// A time as objects carry it.
+/// A time in the format of objects.
 pub(crate) fn time(at: Timestamp) -> Value {
     Value::String(capsize_clock::whole_seconds(at).to_string())
 }
@@ -133,7 +134,7 @@ pub(crate) fn uid(chance: &mut Stream) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-/// A name that begins with `prefix`: five characters that spell no words are added.
+/// A name of `prefix` and five random characters that do not form words.
 pub(crate) fn generated_name(prefix: &str, chance: &mut Stream) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     const LONGEST_PREFIX: usize = 58;
@@ -144,10 +145,10 @@ pub(crate) fn generated_name(prefix: &str, chance: &mut Stream) -> String {
     name
 }
 
-/// Refuses what would not decode into any kind, so that the rest may rely on the shape of the metadata.
+/// Refuses objects that do not decode into any kind. The code after this check relies on the form of the metadata.
 ///
 /// # Errors
-/// A bad request naming the field.
+/// A bad request that names the field.
 pub(crate) fn check_shape(object: &Value) -> Result<(), Failure> {
     let wrong = |field: &str, what: &str| {
         Err(Failure::bad_request(format!("the object provided is unrecognized: {field} must be {what}")))
@@ -193,7 +194,7 @@ pub(crate) fn check_shape(object: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes what decoding into a Go type would drop: nulls, and empty maps and lists of the metadata.
+/// Removes values that Go drops while decoding: nulls, and empty maps and lists of the metadata.
 pub(crate) fn tidy_metadata(object: &mut Value) {
     let metadata = meta_mut(object);
     if metadata.values().any(|value| value.is_null() || is_empty(value)) {
@@ -217,11 +218,11 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Removes nulls at every depth, as decoding a built-in kind does.
+/// Removes nulls at every depth, as Go does when it decodes a built-in kind.
 pub(crate) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            // To keep all of a map takes longer than to see that all is to be kept.
+            // A check for nulls is faster than a rebuild of the map.
             if map.values().any(Value::is_null) {
                 map.retain(|_, value| !value.is_null());
             }
@@ -238,7 +239,7 @@ mod tests {
     use capsize_clock::Seed;
 
     #[test]
-    fn uids_are_version_four_and_of_the_seed() {
+    fn uids_are_version_four_and_depend_on_the_seed() {
         let uid = || uid(&mut Seed(1).stream("uid"));
         assert_eq!(uid(), uid());
         assert_eq!((uid().len(), &uid()[14..15]), (36, "4"));

@@ -1,7 +1,7 @@
-//! Regular expressions as Go has them, with a bound on the time that a match may take.
+//! Regular expressions of Go, with a limit on the time of a match.
 //!
-//! Patterns come from requests: from the schemas of custom kinds and from rules in CEL. A match takes time in
-//! proportion to the length of the text times the size of the compiled pattern, so both are bounded together.
+//! Patterns come from requests: from schemas of custom kinds and from rules in CEL. The time of a match is
+//! proportional to the length of the text times the size of the compiled pattern. Therefore the product is limited.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,38 +9,39 @@ use std::thread;
 
 use regex::{Regex, RegexBuilder};
 
-/// The sizes, in bytes, that compiled patterns are told apart by. A larger pattern is refused.
+/// The size classes of compiled patterns in bytes. A larger pattern is refused.
 const SIZES: [usize; 5] = [2 << 10, 16 << 10, 128 << 10, 1 << 20, 4 << 20];
 
-/// How many bytes of text times bytes of compiled pattern one match may take: about a second in the worst case.
+/// The limit for one match: bytes of text times bytes of compiled pattern. The limit is about one second in the worst
+/// case.
 const MOST_WORK: u64 = 16 << 30;
 
-/// How many compiled patterns are kept.
+/// The number of compiled patterns in the cache.
 const MOST_KEPT: usize = 256;
 
-/// A pattern that was compiled.
+/// A compiled pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     source: String,
     regex: Regex,
-    /// The size of the compiled pattern is at most this many bytes.
+    /// The upper bound of the size of the compiled pattern in bytes.
     size: usize,
 }
 
-/// Patterns that were compiled, or that are none. Servers that start one after another use the same definitions.
+/// The cache of compiled patterns and of errors. Servers that are started one after another use the same definitions.
 static KNOWN: Mutex<BTreeMap<String, Result<Pattern, String>>> = Mutex::new(BTreeMap::new());
 
 impl Pattern {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// What is wrong with the pattern.
+    /// The error of the compiler.
     pub(crate) fn read(source: &str) -> Result<Self, String> {
         let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pattern) = known().get(source) {
             return pattern.clone();
         }
-        // A thread of its own compiles, so that compiling draws nothing from the thread of a simulation.
+        // Compilation runs on another thread, so that it does not use the random numbers of a simulation's thread.
         let compiled = thread::scope(|scope| scope.spawn(|| Self::compile(source)).join());
         let compiled = compiled.unwrap_or_else(|_| Err("the pattern is too complex".into()));
         let mut known = known();
@@ -50,7 +51,7 @@ impl Pattern {
         compiled
     }
 
-    /// Whether the pattern was compiled before, and is kept.
+    /// Returns true if the pattern is in the cache.
     pub(crate) fn is_known(source: &str) -> bool {
         KNOWN.lock().unwrap_or_else(PoisonError::into_inner).contains_key(source)
     }
@@ -68,20 +69,20 @@ impl Pattern {
         Err(problem)
     }
 
-    /// The pattern as it was written.
+    /// The text of the pattern.
     pub(crate) fn as_str(&self) -> &str {
         &self.source
     }
 
-    /// The pattern as a regular expression for this text; `None` where the two are so large that a match may take long.
+    /// The regular expression for a text; `None` if a match could take too long.
     pub(crate) fn for_text(&self, text: &str) -> Option<&Regex> {
         let work = (text.len() as u64).saturating_mul(self.size as u64);
         (work <= MOST_WORK).then_some(&self.regex)
     }
 }
 
-/// The same pattern in the syntax of the crate `regex`. In Go, `\d`, `\w`, `\s` and `\b` mean ASCII alone, and in a class a
-/// second `[` and the signs `&&`, `--` and `~~` stand for themselves.
+/// Translates a pattern into the syntax of the crate `regex`. In Go, `\d`, `\w`, `\s` and `\b` match ASCII only.
+/// Inside a class, Go treats a second `[` and the signs `&&`, `--` and `~~` as plain characters.
 fn translate(source: &str) -> String {
     let mut translated = String::with_capacity(source.len());
     let mut rest = source;
@@ -99,14 +100,14 @@ fn translate(source: &str) -> String {
                 '[' => (1, "\\["),
                 '&' => (1, "\\&"),
                 '~' => (1, "\\~"),
-                // A range to a hyphen. At the front, the first hyphen stands for itself.
+                // A range that ends with a hyphen. At the start of a class, the first hyphen is a plain character.
                 '-' if rest.starts_with("--") && !is_first => (2, "-\\-"),
                 '-' if rest.starts_with("--") => (1, "\\-"),
                 _ => (c.len_utf8(), &rest[..c.len_utf8()]),
             }
         } else if c == '[' {
             in_class = true;
-            // A `]` that comes first stands for itself.
+            // A `]` at the start of a class is a plain character.
             let first = ["[^]", "[]", "[^", "["].into_iter().find(|first| rest.starts_with(first));
             match first.unwrap_or("[") {
                 "[^]" => (3, "[^\\]"),
@@ -123,7 +124,7 @@ fn translate(source: &str) -> String {
     translated
 }
 
-/// How much of `rest` its first escape takes, and what stands for it.
+/// The length of the escape at the start of `rest`, and its translation.
 fn escape(rest: &str, in_class: bool) -> (usize, &str) {
     match rest[1..].chars().next() {
         Some('d') => (2, "[0-9]"),
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_mean_what_they_mean_in_go() {
+    fn patterns_match_as_in_go() {
         let table = [
             (r"^\d+$", "12", true),
             (r"^\d+$", "\u{661}", false),

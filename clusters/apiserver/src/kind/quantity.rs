@@ -1,9 +1,10 @@
-//! Quantities: amounts with a suffix, such as `500m` and `1Gi`. They are compared by what they amount to, and
-//! written in one canonical form.
+//! Quantities: amounts with a suffix, such as `500m` and `1Gi`.
+//!
+//! They are compared by amount, and written in one canonical form.
 
 use serde_json::Value;
 
-/// An amount, in billionths, and the family of suffixes that it was written with.
+/// An amount in billionths, and the family of suffixes with which it was written.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     billionths: i128,
@@ -23,7 +24,7 @@ const DECIMAL: [(&str, i32); 10] =
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 impl Quantity {
-    /// Reads a quantity; `None` where the text is none, or is more than can be counted.
+    /// Parses a quantity; `None` if the text is invalid or the amount is too large.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -39,7 +40,7 @@ impl Quantity {
         Some(Self { billionths: if negative { -billionths } else { billionths }, form })
     }
 
-    /// Reads a quantity from an object, where it may be a number.
+    /// Reads a quantity from an object, which may contain a number.
     pub(crate) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Self::parse(text),
@@ -48,7 +49,7 @@ impl Quantity {
         }
     }
 
-    /// What it amounts to, in billionths.
+    /// The amount in billionths.
     #[must_use]
     pub fn amount(self) -> i128 {
         self.billionths
@@ -80,7 +81,7 @@ impl std::fmt::Display for Quantity {
     }
 }
 
-/// The family of a suffix, and what it stands for: a power of ten, or of 1024.
+/// The family and the factor of a suffix: a power of ten, or of 1024.
 fn suffix_of(suffix: &str) -> Option<(Form, Factor)> {
     if let Some(power) = BINARY.iter().skip(1).position(|known| *known == suffix) {
         return Some((Form::Binary, Factor::Binary(u32::try_from(power + 1).ok()?)));

@@ -1,5 +1,4 @@
-//! What a server held at one moment, and how it comes to hold that again: as one does whose etcd is restored from a snapshot,
-//! or made anew.
+//! Backups of a server, and restores, as with the etcd of a real cluster.
 
 use std::sync::Arc;
 
@@ -11,15 +10,15 @@ use crate::write::allocate::Allocated;
 use crate::write::dependents::Dependents;
 use crate::write::webhook::Webhooks;
 
-/// The annotation of the bookmark that parts what an onlooker's watch tells of before the server was restored from what it
-/// tells after that.
+/// The annotation of the bookmark in an onlooker's watch between the events before and after a restore of the server.
 pub const RESTORED: &str = "capsize.dev/restored";
 
-/// What a server held at one moment. Objects that are the same since take no room; clones share all of it.
+/// The state of a server at one moment. Objects that did not change since share their memory, and clones share
+/// everything.
 #[derive(Clone)]
-pub struct Backup(Arc<Held>);
+pub struct Backup(Arc<ServerState>);
 
-struct Held {
+struct ServerState {
     objects: Snapshot,
     custom: Vec<Arc<Kind>>,
     dependents: Dependents,
@@ -33,7 +32,7 @@ impl std::fmt::Debug for Backup {
     }
 }
 
-impl Held {
+impl ServerState {
     fn of(state: &State) -> Self {
         Self {
             objects: state.store.snapshot(),
@@ -45,8 +44,8 @@ impl Held {
     }
 
     fn put_into(&self, state: &mut State, inner: &Inner) {
-        // Before the watches wake.
-        inner.note_restored();
+        // The count must change before the watches wake.
+        inner.count_restore();
         state.store.restore(&self.objects);
         state.custom.clone_from(&self.custom);
         state.documents = Documents::default();
@@ -58,19 +57,19 @@ impl Held {
 }
 
 impl ApiServer {
-    /// What the server holds now.
+    /// Returns a backup of the current state.
     #[must_use]
     pub fn backup(&self) -> Backup {
-        Backup(Arc::new(Held::of(&self.inner.state())))
+        Backup(Arc::new(ServerState::of(&self.inner.state())))
     }
 
-    /// Holds what it held when `backup` was made, and is at the revision of that again: what was written since has never
-    /// been, and its revisions are given again. Watches end, and cannot go on from before.
+    /// Restores the state and the revision of `backup`. Later writes are lost, and their revisions are used again.
+    /// Watches end, and cannot continue from an earlier revision.
     pub fn restore(&self, backup: &Backup) {
         backup.0.put_into(&mut self.inner.state(), &self.inner);
     }
 
-    /// Holds what a new server does, made anew with other UIDs, from the first revision on.
+    /// Resets the server to the state of a new server with other UIDs, and to the first revision.
     pub fn wipe(&self) {
         let mut state = self.inner.state();
         let blank = state.store.blank();
@@ -78,9 +77,9 @@ impl ApiServer {
         state.custom.clear();
         (state.dependents, state.allocated) = Default::default();
         (state.webhooks, state.grants) = Default::default();
-        self.inner.found(&mut state);
-        let founded = Held::of(&state);
+        self.inner.create_default_objects(&mut state);
+        let initial = ServerState::of(&state);
         state.store = store;
-        founded.put_into(&mut state, &self.inner);
+        initial.put_into(&mut state, &self.inner);
     }
 }

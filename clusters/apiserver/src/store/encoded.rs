@@ -1,4 +1,4 @@
-//! Objects as JSON text, which is made once for each version and copied into answers.
+//! Objects as JSON text. The text is created once per version and copied into responses.
 
 use std::ops::Range;
 
@@ -12,23 +12,23 @@ use crate::kind::kinds::Kind;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Encoded {
     pub bytes: Bytes,
-    /// How much of the front the brace and the two type fields with their commas take.
+    /// The length of the start of the text: the brace and the two type fields with their commas.
     front: u32,
-    /// Where the value of `metadata.resourceVersion` is; empty where there is none.
+    /// The range of the value of `metadata.resourceVersion`; empty if there is none.
     revision: Range<u32>,
-    /// Where the value of `metadata.labels` is; empty where there is none.
+    /// The range of the value of `metadata.labels`; empty if there is none.
     labels: Range<u32>,
-    /// Where the value of `metadata.uid` is; empty where there is none.
+    /// The range of the value of `metadata.uid`; empty if there is none.
     uid: Range<u32>,
-    /// Where the value of `metadata.finalizers` is; empty where there is none.
+    /// The range of the value of `metadata.finalizers`; empty if there is none.
     finalizers: Range<u32>,
-    /// Where the value of `spec` is, behind all of the above; empty where there is none.
+    /// The range of the value of `spec`, after all of the above; empty if there is none.
     spec: Range<u32>,
-    /// Where the value of `status` is, behind all of the above; empty where there is none.
+    /// The range of the value of `status`, after all of the above; empty if there is none.
     status: Range<u32>,
 }
 
-/// A part of an object that can be replaced by itself.
+/// A part of an object that can be replaced separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Spec,
@@ -36,7 +36,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// The field that it is.
+    /// The name of the field.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Spec => "spec",
@@ -46,22 +46,22 @@ impl Part {
 }
 
 impl Encoded {
-    /// The UID as JSON text; empty where there is none.
+    /// The UID as JSON text; empty if there is none.
     pub(crate) fn uid(&self) -> &[u8] {
         &self.bytes[span(&self.uid)]
     }
 
-    /// The labels as JSON text; empty where there are none.
+    /// The labels as JSON text; empty if there are none.
     pub(crate) fn labels(&self) -> &[u8] {
         &self.bytes[span(&self.labels)]
     }
 
-    /// The finalizers as JSON text; empty where there are none.
+    /// The finalizers as JSON text; empty if there are none.
     pub(crate) fn finalizers(&self) -> &[u8] {
         &self.bytes[span(&self.finalizers)]
     }
 
-    /// A part of the object as JSON text; empty where there is none.
+    /// A part of the object as JSON text; empty if there is none.
     pub(crate) fn part(&self, part: Part) -> &[u8] {
         &self.bytes[span(self.range(part))]
     }
@@ -78,12 +78,13 @@ impl Encoded {
         self.replaced(revision, &(self.revision.end..self.revision.end), b"")
     }
 
-    /// The same object with another resource version, and with this text in the place of a part that it has.
+    /// The same object with another resource version, and with `text` in place of an existing part.
     pub(crate) fn with_part(&self, revision: u64, part: Part, text: &[u8]) -> Self {
         self.replaced(revision, self.range(part), text)
     }
 
-    /// The same object with another resource version, and with `new` in the place of what is at `place`, somewhere behind it.
+    /// The same object with another resource version, and with `new` in the range `place`, which is after the
+    /// resource version.
     fn replaced(&self, revision: u64, place: &Range<u32>, new: &[u8]) -> Self {
         let (old, old_part, revision) = (span(&self.revision), span(place), format!("\"{revision}\""));
         let length = self.bytes.len() - old.len() - old_part.len() + revision.len() + new.len();
@@ -121,7 +122,7 @@ fn span(range: &Range<u32>) -> Range<usize> {
     range.start as usize..range.end as usize
 }
 
-/// A place in an object's text. Bodies are bounded far below what it can hold.
+/// A position in the text of an object. The size limit of objects is far below 4 GiB.
 fn position(at: usize) -> u32 {
     u32::try_from(at).expect("an object is shorter than 4 GiB")
 }
@@ -130,7 +131,7 @@ fn write<T: Serialize + ?Sized>(text: &mut Vec<u8>, value: &T) {
     serde_json::to_writer(text, value).expect("JSON values have string keys");
 }
 
-/// Writes one field of an object, and the comma before it; where its value is.
+/// Writes one field of an object, and the comma before it. Returns the range of its value.
 fn field(text: &mut Vec<u8>, name: &str, value: impl FnOnce(&mut Vec<u8>)) -> Range<u32> {
     if text.last() != Some(&b'{') {
         text.push(b',');
@@ -142,7 +143,7 @@ fn field(text: &mut Vec<u8>, name: &str, value: impl FnOnce(&mut Vec<u8>)) -> Ra
     start..position(text.len())
 }
 
-/// The JSON text of `object`, `kind` and `apiVersion` first, as API servers write it.
+/// The JSON text of `object`. As in real API servers, `kind` and `apiVersion` come first.
 pub(crate) fn encode(object: &Value) -> Encoded {
     let mut text = Vec::with_capacity(1024);
     let mut encoded = Encoded::default();
@@ -176,7 +177,7 @@ pub(crate) fn encode(object: &Value) -> Encoded {
         }
     }
     text.push(b'}');
-    // A copy has the right length, and leaves no room behind it unused.
+    // A copy has the exact length, without unused capacity.
     encoded.bytes = Bytes::copy_from_slice(&text);
     encoded
 }
@@ -196,19 +197,19 @@ fn write_metadata(text: &mut Vec<u8>, metadata: &Map<String, Value>, encoded: &m
     text.push(b'}');
 }
 
-/// Where the type fields of an object go when it is written into a list or for another version of its kind.
+/// The type fields of an object that is written into a list or for another version of its kind.
 #[derive(Debug)]
 pub(crate) enum TypeFields {
-    /// As they are stored.
+    /// The stored type fields.
     Stored,
-    /// Left out, as in the lists of built-in kinds.
+    /// No type fields, as in the lists of built-in kinds.
     Omitted,
-    /// These.
+    /// Other type fields.
     Rewritten { kind: Box<str>, api_version: Box<str> },
 }
 
 impl TypeFields {
-    /// Those of `kind` as it is served.
+    /// The type fields of `kind` as it is served.
     pub(crate) fn served(kind: &Kind) -> Self {
         match kind.is_stored_version() {
             true => Self::Stored,
@@ -231,7 +232,7 @@ pub(crate) fn append(buffer: &mut BytesMut, object: &Encoded, types: &TypeFields
     buffer.put_slice(&object.bytes[object.front as usize..]);
 }
 
-/// How many bytes [`append`] adds.
+/// The number of bytes that [`append`] adds.
 pub(crate) fn appended_len(object: &Encoded, types: &TypeFields) -> usize {
     let rest = object.bytes.len() - object.front as usize;
     match types {

@@ -1,4 +1,4 @@
-//! What the server keeps: the versions of its objects, and the log of what was written.
+//! The storage of the server: the versions of its objects, and the logs of writes.
 
 pub(crate) mod backup;
 pub(crate) mod encoded;

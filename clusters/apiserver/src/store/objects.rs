@@ -1,6 +1,6 @@
-//! The store: the present version of every object, and one sequence of revisions.
+//! The store: the current version of every object, and one sequence of revisions.
 //!
-//! It knows keys and versions only. What a write means, and whether it may happen, is decided by its callers.
+//! The store knows only keys and versions. Its callers decide the meaning of writes, and whether they are allowed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,9 +15,9 @@ use super::table::{Objects, Table};
 use super::version::Version;
 use crate::store::encoded::Part;
 
-/// How much text, in bytes, the objects may have whose trees are kept: those that were written last. Enough for what
-/// writes many objects in turn and comes back to the first, as the kubelets of five thousand nodes do with their Leases.
-const TREES: usize = 4 * 1024 * 1024;
+/// The maximum text size in bytes of the objects whose trees are cached, most recent writes first. The size is enough
+/// for cyclic writers of many objects, such as the kubelets of five thousand nodes with their Leases.
+const TREE_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The objects of one server.
 #[derive(Debug)]
@@ -26,32 +26,32 @@ pub(crate) struct Store {
     revision: u64,
     clock: Clock,
     history_limit: usize,
-    recent: RefCell<Recent>,
+    recent: RefCell<TreeCache>,
     written: Arc<Notify>,
 }
 
-/// The objects of a store as they were at one moment. What is the same since is shared.
+/// The objects of a store at one moment. Unchanged objects share their memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     revision: u64,
     tables: BTreeMap<Arc<str>, Objects>,
 }
 
-/// The versions whose trees are kept, by their revisions: none that has been replaced.
+/// The versions with cached trees, by revision. Replaced versions are not in the cache.
 #[derive(Debug, Default)]
-struct Recent {
+struct TreeCache {
     versions: BTreeMap<u64, Arc<Version>>,
-    /// The length of their text.
+    /// The total length of their texts.
     bytes: usize,
 }
 
-impl Recent {
-    /// Keeps the tree of this one, in the place of those that were written longest ago.
+impl TreeCache {
+    /// Caches the tree of a version, and drops the oldest ones if the cache is too large.
     fn keep(&mut self, version: Arc<Version>) {
         let revision = version.revision;
         self.bytes += version.encoded().bytes.len();
         self.versions.insert(revision, version);
-        while self.bytes > TREES
+        while self.bytes > TREE_CACHE_BYTES
             && let Some(oldest) = self.versions.keys().copied().find(|each| *each != revision)
         {
             self.forget(oldest);
@@ -66,7 +66,7 @@ impl Recent {
     }
 }
 
-/// The key of an object in its table; keys sort as etcd's do.
+/// The key of an object in its table; the keys have the same order as in etcd.
 pub(crate) fn key(namespace: &str, name: &str) -> String {
     let mut key = String::with_capacity(namespace.len() + 1 + name.len());
     key.push_str(namespace);
@@ -75,14 +75,14 @@ pub(crate) fn key(namespace: &str, name: &str) -> String {
     key
 }
 
-/// The key that `object` has by its metadata.
+/// The key of `object` according to its metadata.
 pub(crate) fn object_key(object: &Value) -> String {
     let metadata = &object["metadata"];
     key(metadata["namespace"].as_str().unwrap_or_default(), metadata["name"].as_str().unwrap_or_default())
 }
 
 impl Store {
-    /// An empty store that keeps at most `history_limit` events a table, and none for longer than real servers do.
+    /// An empty store with at most `history_limit` events per table. Events expire as in real servers.
     pub(crate) fn new(clock: Clock, history_limit: usize) -> Self {
         let (recent, written) = (RefCell::default(), Arc::default());
         Self { tables: BTreeMap::new(), revision: 1, clock, history_limit, recent, written }
@@ -93,12 +93,12 @@ impl Store {
         self.revision
     }
 
-    /// What is notified of every write.
+    /// The notification of every write.
     pub(crate) fn written(&self) -> &Arc<Notify> {
         &self.written
     }
 
-    /// The table called `storage`, which need not exist yet.
+    /// The table called `storage`; `None` if it does not exist yet.
     pub(crate) fn table(&self, storage: &str) -> Option<&Table> {
         self.tables.get(storage)
     }
@@ -108,7 +108,7 @@ impl Store {
         self.tables.iter()
     }
 
-    /// The table called `storage`, made where it does not exist.
+    /// The table called `storage`; created if it does not exist.
     pub(crate) fn table_mut(&mut self, storage: &Arc<str>) -> &mut Table {
         if !self.tables.contains_key(storage) {
             self.tables.insert(storage.clone(), Table::default());
@@ -121,7 +121,7 @@ impl Store {
         self.tables.get(storage)?.get(key)
     }
 
-    /// The object under `key`, whose tree is kept for a while: for those who are about to write.
+    /// The object under `key`, with its tree cached. Used before writes.
     pub(crate) fn load(&self, storage: &str, key: &str) -> Option<&Arc<Version>> {
         let version = self.get(storage, key)?;
         if version.keep_tree() {
@@ -130,8 +130,8 @@ impl Store {
         Some(version)
     }
 
-    /// Writes `object` under `key` at the next revision and wakes the table's watches. `fields` are the values that
-    /// it can be selected by.
+    /// Writes `object` under `key` at the next revision and wakes the table's watches. `fields` are the values of its
+    /// selectable fields.
     pub(crate) fn put(
         &mut self,
         storage: &Arc<str>,
@@ -144,7 +144,7 @@ impl Store {
         self.put_version(storage, key, version)
     }
 
-    /// Writes `stored`, which is under `key`, with this text in the place of a part of it, as [`Store::put`] does.
+    /// Writes the object `stored` under `key` with a new text for one part, as [`Store::put`] does.
     pub(crate) fn put_part(
         &mut self,
         storage: &Arc<str>,
@@ -166,14 +166,14 @@ impl Store {
         version
     }
 
-    /// Ends the watches of the table called `storage`, once they have told what there is to tell.
+    /// Ends the watches of the table called `storage`, after they have sent the remaining events.
     pub(crate) fn close(&mut self, storage: &str) {
         if let Some(table) = self.tables.get_mut(storage) {
             table.close(self.revision);
         }
     }
 
-    /// Removes the object under `key` at the next revision; its last state, with that revision, comes back.
+    /// Removes the object under `key` at the next revision, and returns its last state with that revision.
     pub(crate) fn remove(&mut self, storage: &str, key: &str) -> Option<Arc<Version>> {
         let table = self.tables.get_mut(storage)?;
         let (at, limit) = (self.clock.elapsed(), self.history_limit);
@@ -185,13 +185,13 @@ impl Store {
         Some(version)
     }
 
-    /// All objects as they are now.
+    /// A snapshot of all objects.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let tables = self.tables.iter().map(|(name, table)| (name.clone(), table.objects().clone()));
         Snapshot { revision: self.revision, tables: tables.collect() }
     }
 
-    /// Holds what it held at `snapshot`, and is at the revision of that again. Watches end, but for those that outlast it.
+    /// Restores the objects and the revision of `snapshot`. Watches end, except those of onlookers.
     pub(crate) fn restore(&mut self, snapshot: &Snapshot) {
         for version in mem::take(self.recent.get_mut()).versions.values() {
             version.drop_tree();
@@ -208,12 +208,12 @@ impl Store {
         self.written.notify_waiters();
     }
 
-    /// Another with the same settings, which is empty.
+    /// An empty store with the same settings.
     pub(crate) fn blank(&self) -> Self {
         Self::new(self.clock, self.history_limit)
     }
 
-    /// Nobody writes these any more.
+    /// Drops replaced versions from the cache of trees.
     fn forget(&mut self, stale: &[u64]) {
         for revision in stale {
             self.recent.get_mut().forget(*revision);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_versions_that_were_replaced_or_deleted() {
+    fn replaced_and_deleted_versions_leave_the_cache() {
         simulate(Seed(1), |run| async move {
             let (mut store, table) = (Store::new(run.clock, 10), Arc::from("a"));
             for _ in 0..100 {
@@ -254,11 +254,11 @@ mod tests {
     }
 
     #[test]
-    fn the_trees_of_those_that_were_written_longest_ago_go_first() {
+    fn the_trees_of_the_oldest_versions_are_dropped_first() {
         simulate(Seed(1), |run| async move {
             let (mut store, table) = (Store::new(run.clock, 1), Arc::from("a"));
             for name in ["a", "b", "c"] {
-                store.put(&table, name, object(name, TREES / 2), "".into());
+                store.put(&table, name, object(name, TREE_CACHE_BYTES / 2), "".into());
             }
             let has_tree = |store: &Store, name: &str| !store.get("a", name).unwrap().keep_tree();
             assert!(has_tree(&store, "c"));

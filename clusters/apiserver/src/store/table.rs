@@ -12,37 +12,37 @@ use tokio::sync::Notify;
 
 use super::version::Version;
 
-/// How long an event is kept: kube-apiserver's `--etcd-compaction-interval`.
-const HISTORY_LASTS: Duration = Duration::from_secs(300);
+/// The time for which an event is kept: kube-apiserver's `--etcd-compaction-interval`.
+const HISTORY_DURATION: Duration = Duration::from_secs(300);
 
-/// What one write did to one object.
+/// The change of one object by one write.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub revision: u64,
-    /// When it was written, on the server's clock.
+    /// The time of the write on the server's clock.
     pub at: Duration,
     /// The key of the object in its table.
     pub key: Arc<str>,
-    /// The state before; `None` where the object was created.
+    /// The previous state; `None` for a create.
     pub before: Option<Arc<Version>>,
-    /// The state after. Of a delete, the last stored state at the delete's revision.
+    /// The new state. For a delete, it is the last stored state with the revision of the delete.
     pub after: Arc<Version>,
     pub deleted: bool,
-    /// The line that most watches are sent of it. Only the newest event has one: that is what watches wait for.
+    /// The line for most watches. Only the newest event caches it, because most watches wait for that event.
     pub line: OnceLock<Bytes>,
 }
 
 /// The objects of one kind by their keys.
 pub(super) type Objects = BTreeMap<Arc<str>, Arc<Version>>;
 
-/// What watches that outlast it are told of a table that comes to hold what it held before.
+/// A restore of a table, for the watches that survive it.
 #[derive(Clone, Debug)]
-pub(crate) struct Rift {
-    /// What was written up to then.
+pub(crate) struct Restore {
+    /// The log of writes before the restore.
     pub log: VecDeque<Event>,
-    /// How what is there then differs from what was there last: events that nobody has written.
+    /// The differences between the states before and after the restore, as events without a write.
     pub differences: Vec<Event>,
-    /// The revision that the store is at then.
+    /// The revision of the store after the restore.
     pub revision: u64,
 }
 
@@ -51,12 +51,12 @@ pub(crate) struct Rift {
 pub(crate) struct Table {
     objects: Objects,
     log: VecDeque<Event>,
-    /// The log holds every event after this revision.
+    /// The log contains all events after this revision.
     floor: u64,
-    woken: Arc<Notify>,
-    /// Watches that began at or before this revision end: what was served then is no longer.
+    wake_source: Arc<Notify>,
+    /// Watches that began at or before this revision have to end, because the kind was no longer served in that form.
     closed_at: u64,
-    rifts: Vec<Rift>,
+    restores: Vec<Restore>,
 }
 
 impl Table {
@@ -65,8 +65,8 @@ impl Table {
         self.objects.get(key)
     }
 
-    /// Puts a version under `key`, notes it in the log at the time `at`, and wakes the watches. Back come the revisions that
-    /// nobody will write to any more: that of the version before, and of deleted ones that the log has no more.
+    /// Puts a version under `key`, records it in the log at the time `at`, and wakes the watches. Returns the
+    /// revisions whose trees need no cache any more: the previous version, and deleted versions that left the log.
     pub(super) fn put(&mut self, key: &str, version: Arc<Version>, at: Duration, limit: usize) -> Vec<u64> {
         let after = version.clone();
         let (key, before) = match self.objects.entry(key.into()) {
@@ -83,7 +83,8 @@ impl Table {
         self.record(event, limit, replaced)
     }
 
-    /// Removes what is under `key`, as [`Table::put`] puts it; its last state, at `revision`, comes back, too.
+    /// Removes the object under `key` in the same way as [`Table::put`]. Also returns the last state of the object,
+    /// at `revision`.
     pub(super) fn remove(
         &mut self,
         key: &str,
@@ -92,7 +93,7 @@ impl Table {
         limit: usize,
     ) -> Option<(Arc<Version>, Vec<u64>)> {
         let (key, before) = self.objects.remove_entry(key)?;
-        let (after, replaced) = (before.leaving(revision), Some(before.revision));
+        let (after, replaced) = (before.deleted_at(revision), Some(before.revision));
         let line = OnceLock::new();
         let event =
             Event { revision, at, key, before: Some(before), after: after.clone(), deleted: true, line };
@@ -107,58 +108,59 @@ impl Table {
         }
         self.log.push_back(event);
         let mut stale = Vec::from_iter(replaced);
-        let is_old = |event: &Event| event.at + HISTORY_LASTS <= now;
+        let is_old = |event: &Event| event.at + HISTORY_DURATION <= now;
         while (self.log.len() > limit || self.log.front().is_some_and(is_old))
             && let Some(event) = self.log.pop_front()
         {
             self.floor = event.revision;
             stale.extend(event.deleted.then_some(event.revision));
         }
-        self.woken.notify_waiters();
+        self.wake_source.notify_waiters();
         stale
     }
 
-    /// The objects as they are.
+    /// The current objects.
     pub(super) fn objects(&self) -> &Objects {
         &self.objects
     }
 
-    /// Holds `objects` in the place of what it held, and nothing of how they came about. `revision` is the one that the
-    /// store is at then.
+    /// Replaces the objects by `objects`, and clears the log. `revision` is the revision of the store after the
+    /// restore.
     pub(super) fn restore(&mut self, objects: Objects, revision: u64, at: Duration) {
         let was = mem::replace(&mut self.objects, objects);
         let event = |key: &Arc<str>, before: Option<&Arc<Version>>, after: Arc<Version>, deleted| {
             let (key, before, line) = (key.clone(), before.cloned(), OnceLock::new());
             Event { revision: after.revision, at, key, before, after, deleted, line }
         };
-        let gone = was.iter().filter(|(key, _)| !self.objects.contains_key(*key));
-        let gone = gone.map(|(key, before)| event(key, Some(before), before.leaving(revision), true));
-        let there = self.objects.iter().filter_map(|(key, after)| {
+        let removed = was.iter().filter(|(key, _)| !self.objects.contains_key(*key));
+        let removed =
+            removed.map(|(key, before)| event(key, Some(before), before.deleted_at(revision), true));
+        let written = self.objects.iter().filter_map(|(key, after)| {
             let before = was.get(key);
             let same = before.is_some_and(|before| Arc::ptr_eq(before, after));
             (!same).then(|| event(key, before, after.clone(), false))
         });
-        let differences = gone.chain(there).collect();
+        let differences = removed.chain(written).collect();
         let log = mem::take(&mut self.log);
-        self.rifts.push(Rift { log, differences, revision });
+        self.restores.push(Restore { log, differences, revision });
         (self.floor, self.closed_at) = (revision, 0);
-        self.woken.notify_waiters();
+        self.wake_source.notify_waiters();
     }
 
-    /// How often it has come to hold what it held before.
-    pub(crate) fn rifts(&self) -> usize {
-        self.rifts.len()
+    /// The number of restores.
+    pub(crate) fn restore_count(&self) -> usize {
+        self.restores.len()
     }
 
-    /// What happened the next time that it did so, after so many.
-    pub(crate) fn rift_after(&self, rifts: usize) -> Option<&Rift> {
-        self.rifts.get(rifts)
+    /// The restore after the first `restores` restores.
+    pub(crate) fn restore_after(&self, restores: usize) -> Option<&Restore> {
+        self.restores.get(restores)
     }
 
-    /// Ends the watches that began at or before `revision`, once they have told what there is to tell.
+    /// Ends the watches that began at or before `revision`, after they have sent the remaining events.
     pub(super) fn close(&mut self, revision: u64) {
         self.closed_at = revision;
-        self.woken.notify_waiters();
+        self.wake_source.notify_waiters();
     }
 
     /// The objects whose keys begin with `prefix`, in the order of their keys.
@@ -179,9 +181,8 @@ impl Table {
         objects.take_while(move |(key, _)| key.starts_with(prefix))
     }
 
-    /// The objects whose keys begin with `prefix`, from the key `start` on, as they were at `revision`; `None` where
-    /// the log does not reach that far back. What it costs beside the objects that are read is an entry for each
-    /// event since.
+    /// The objects at `revision` whose keys begin with `prefix`, from the key `start` on; `None` if the log does not
+    /// reach that far back. The memory cost is one entry per later event.
     pub(crate) fn at<'a>(
         &'a self,
         revision: u64,
@@ -191,18 +192,18 @@ impl Table {
         if revision < self.floor {
             return None;
         }
-        let mut undone = BTreeMap::new();
+        let mut reverted = BTreeMap::new();
         for event in self.log.iter().rev().take_while(|event| event.revision > revision) {
             if event.key.starts_with(prefix) && *event.key >= *start {
-                undone.insert(&event.key, event.before.as_ref());
+                reverted.insert(&event.key, event.before.as_ref());
             }
         }
-        let mut undone = undone.into_iter().peekable();
+        let mut reverted = reverted.into_iter().peekable();
         let mut present = self.range_from(prefix, start).peekable();
         Some(std::iter::from_fn(move || {
             loop {
                 let next = present.peek().map(|(key, _)| *key);
-                let Some((key, before)) = undone.next_if(|(key, _)| next.is_none_or(|next| *key <= next))
+                let Some((key, before)) = reverted.next_if(|(key, _)| next.is_none_or(|next| *key <= next))
                 else {
                     return present.next();
                 };
@@ -214,29 +215,29 @@ impl Table {
         }))
     }
 
-    /// The events after `revision`, oldest first; `None` where some of them are no longer kept.
+    /// The events after `revision`, oldest first; `None` if some of them are no longer in the log.
     pub(crate) fn since(&self, revision: u64) -> Option<impl Iterator<Item = &Event>> {
         let start = self.log.partition_point(|event| event.revision <= revision);
         (revision >= self.floor).then(|| self.log.range(start..))
     }
 
-    /// The oldest revision that a watch can go on from.
+    /// The oldest revision from which a watch can continue.
     pub(crate) fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// The oldest revision that a watch can start from: what was before the table was closed is not told again.
+    /// The oldest revision from which a watch can start. Events before the table was closed are not sent again.
     pub(crate) fn oldest(&self) -> u64 {
         self.floor.max(self.closed_at)
     }
 
-    /// Whether a watch that began at `revision` has to end.
+    /// Returns true if a watch that began at `revision` has to end.
     pub(crate) fn is_closed_since(&self, revision: u64) -> bool {
         self.closed_at >= revision
     }
 
-    /// What is notified of every write to this table.
-    pub(crate) fn woken(&self) -> &Arc<Notify> {
-        &self.woken
+    /// The notification of every write to this table.
+    pub(crate) fn wake_source(&self) -> &Arc<Notify> {
+        &self.wake_source
     }
 }

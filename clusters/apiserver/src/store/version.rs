@@ -1,6 +1,6 @@
-//! One version of one object: its text, which is kept, and its tree, which is there only while it is in use.
+//! One version of one object: its text, and its parsed tree while it is cached.
 //!
-//! A tree takes about ten times the room of its text. The store decides how many are kept.
+//! A tree needs about ten times the memory of its text. The store decides which trees are cached.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,18 +16,19 @@ use crate::store::encoded::{Encoded, Part, encode};
 /// Separates the values of [`Version::field`]. No name, address or reason contains it.
 pub(crate) const SEPARATOR: &str = "\0";
 
-/// One version of one object. It never changes; readers share it.
+/// One version of one object. It is immutable, and readers share it.
 #[derive(Debug)]
 pub(crate) struct Version {
-    /// The revision of the write that made it; for the last state of a deleted object, that of the delete.
+    /// The revision of the write that created the version. For the last state of a deleted object, the revision of
+    /// the delete.
     pub revision: u64,
     encoded: Encoded,
-    /// What field selectors can ask for, in the order of the kind's selectable fields.
+    /// The values for field selectors, in the order of the kind's selectable fields.
     fields: Box<str>,
     tree: Mutex<Option<Arc<Value>>>,
 }
 
-/// A text in JSON, copied only where it has escapes.
+/// A JSON text that is copied only if it has escapes.
 #[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -49,7 +50,7 @@ impl Labels<'_> {
 }
 
 impl Version {
-    /// A version with its tree, as `object` is stored at `revision`. `fields` are the values to select by, parted by
+    /// A version of `object` at `revision`, with its tree. `fields` are the values of selectable fields, separated by
     /// [`SEPARATOR`].
     pub(crate) fn new(mut object: Value, revision: u64, fields: Box<str>) -> Arc<Self> {
         object["metadata"]["resourceVersion"] = Value::String(revision.to_string());
@@ -57,8 +58,8 @@ impl Version {
         Arc::new(Self { revision, encoded, fields, tree: Mutex::new(Some(Arc::new(object))) })
     }
 
-    /// The same object with this text in the place of a part that it has, as it is stored at `revision`: a version whose tree
-    /// is not kept. `fields` are as those of [`Version::new`].
+    /// The same object at `revision` with a new text for an existing part. The new version has no tree. `fields` are
+    /// as in [`Version::new`].
     pub(crate) fn with_part(
         &self,
         (part, text): (Part, &[u8]),
@@ -69,8 +70,8 @@ impl Version {
         Arc::new(Self { revision, encoded, fields, tree: Mutex::default() })
     }
 
-    /// The same object as if written at `revision`: how a watch sees it leave. It takes the tree along.
-    pub(crate) fn leaving(&self, revision: u64) -> Arc<Self> {
+    /// The last state of the object for its delete at `revision`. The tree moves to the new version.
+    pub(crate) fn deleted_at(&self, revision: u64) -> Arc<Self> {
         let tree = self.tree().take().map(|mut tree| {
             Arc::make_mut(&mut tree)["metadata"]["resourceVersion"] = Value::String(revision.to_string());
             tree
@@ -79,14 +80,13 @@ impl Version {
         Arc::new(Self { revision, encoded, fields, tree: Mutex::new(tree) })
     }
 
-    /// The object as it is served, with `apiVersion` and `kind` of the version that is stored. Reads the text where
-    /// the tree is not kept.
+    /// The object with the type fields of the stored version. The text is parsed if the tree is not cached.
     pub(crate) fn object(&self) -> Arc<Value> {
         let kept = self.tree().clone();
         kept.unwrap_or_else(|| Arc::new(self.parse()))
     }
 
-    /// Keeps the tree from now on; whether it was not kept before.
+    /// Caches the tree. Returns true if it was not cached before.
     pub(crate) fn keep_tree(&self) -> bool {
         let mut tree = self.tree();
         let absent = tree.is_none();
@@ -96,50 +96,51 @@ impl Version {
         absent
     }
 
-    /// Keeps the tree no longer.
+    /// Drops the cached tree.
     pub(crate) fn drop_tree(&self) {
         let tree = mem::take(&mut *self.tree());
         drop(tree);
     }
 
-    /// The object as JSON text, made once, whatever the number of readers.
+    /// The object as JSON text.
     pub(crate) fn encoded(&self) -> &Encoded {
         &self.encoded
     }
 
-    /// The value of the selectable field at `index`; empty where the object has none.
+    /// The value of the selectable field at `index`; empty if the object has none.
     pub(crate) fn field(&self, index: usize) -> &str {
         self.fields.split(SEPARATOR).nth(index).unwrap_or_default()
     }
 
-    /// All of them, as [`Version::new`] takes them.
+    /// The values of all selectable fields in the form of [`Version::new`].
     pub(crate) fn fields(&self) -> &str {
         &self.fields
     }
 
-    /// The labels, read from the text alone.
+    /// The labels, parsed from the text without a tree.
     pub(crate) fn labels(&self) -> Labels<'_> {
         Labels(serde_json::from_slice(self.encoded.labels()).unwrap_or_default())
     }
 
-    /// Whether the object has this UID, by its text alone.
+    /// Returns true if the object has this UID. The check needs no tree.
     pub(crate) fn has_uid(&self, uid: &str) -> bool {
         serde_json::from_slice(self.encoded.uid()).is_ok_and(|own: Text<'_>| own.0 == uid)
     }
 
-    /// Whether it has finalizers that do not say whose they are.
+    /// Returns true if the object has finalizers without a qualified name.
     pub(crate) fn has_bare_finalizers(&self) -> bool {
         let finalizers: Vec<Text<'_>> = serde_json::from_slice(self.encoded.finalizers()).unwrap_or_default();
         finalizers.iter().any(|finalizer| !finalizer.0.contains('/'))
     }
 
-    /// Whether the object may have this field somewhere. This searches the text, which is quicker than to read it.
+    /// Returns true if the text contains the name of the field anywhere. The search is faster than a parse.
     pub(crate) fn may_have(&self, field: &str) -> bool {
         memmem::find(&self.encoded.bytes, field.as_bytes()).is_some()
     }
 
-    /// Whether the object may be in deletion, or may have `managedFields`. Nearly every write asks this.
-    pub(crate) fn may_be_going_or_managed(&self) -> bool {
+    /// Returns true if the object may be terminating, or may have `managedFields`. Nearly every write makes this
+    /// check.
+    pub(crate) fn may_be_terminating_or_managed(&self) -> bool {
         static MARKS: LazyLock<[memmem::Finder<'static>; 2]> =
             LazyLock::new(|| ["deletionTimestamp", "managedFields"].map(memmem::Finder::new));
         MARKS.iter().any(|mark| mark.find(&self.encoded.bytes).is_some())
@@ -160,7 +161,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn labels_and_fields_need_no_tree() {
+    fn labels_and_fields_are_read_without_a_tree() {
         let object =
             json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"labels": {"a/b": "1", "é": "\"q\""}}});
         let version = Version::new(object, 7, "n1\0\0Running".into());
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uid_is_known_with_and_without_a_tree() {
+    fn a_uid_is_found_with_and_without_a_tree() {
         let object = json!({"kind": "A", "metadata": {"name": "x", "uid": "1-2"}, "spec": {"uid": "3"}});
         let version = Version::new(object, 7, "".into());
         for _ in 0..2 {
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_is_not_kept_is_read_again() {
+    fn a_tree_that_is_not_cached_is_parsed_again() {
         let version = Version::new(json!({"kind": "A", "metadata": {"name": "x"}}), 7, "".into());
         let before = version.object();
         version.drop_tree();
@@ -192,11 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn an_object_leaves_with_the_revision_of_its_delete() {
-        let leaving = Version::new(json!({"kind": "A", "metadata": {"name": "x"}}), 7, "".into()).leaving(12);
-        let tree = leaving.object();
-        leaving.drop_tree();
-        assert_eq!((tree["metadata"]["resourceVersion"].as_str(), leaving.revision), (Some("12"), 12));
-        assert_eq!(leaving.object(), tree);
+    fn a_deleted_object_has_the_revision_of_its_delete() {
+        let deleted_at =
+            Version::new(json!({"kind": "A", "metadata": {"name": "x"}}), 7, "".into()).deleted_at(12);
+        let tree = deleted_at.object();
+        deleted_at.drop_tree();
+        assert_eq!((tree["metadata"]["resourceVersion"].as_str(), deleted_at.revision), (Some("12"), 12));
+        assert_eq!(deleted_at.object(), tree);
     }
 }

@@ -6,7 +6,7 @@ use crate::http::failure::{Cause, Failure};
 use crate::kind::kinds::Kind;
 use crate::kind::types::{self, Problem};
 
-/// What is done about unknown fields.
+/// The treatment of unknown fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Ignore,
@@ -15,10 +15,10 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// Reads the query parameter; not given, it is to warn. `options` is the kind it is told of.
+    /// Reads the query parameter; the default is `Warn`. `options` is the kind that errors name.
     ///
     /// # Errors
-    /// Invalid where it has another value.
+    /// Invalid if the parameter has another value.
     pub(crate) fn read(value: &str, options: &str) -> Result<Self, Failure> {
         match value {
             "Ignore" => Ok(Self::Ignore),
@@ -35,10 +35,10 @@ impl Mode {
     }
 }
 
-/// Drops the unknown fields of an object, and tells of each.
+/// Drops the unknown fields of an object, and returns a message about each.
 ///
 /// # Errors
-/// A bad request where a value has the wrong type.
+/// A bad request if a value has the wrong type.
 pub(crate) fn unknown_fields(
     kind: &Kind,
     subresource: &str,
@@ -46,37 +46,37 @@ pub(crate) fn unknown_fields(
 ) -> Result<Vec<String>, Failure> {
     let unknown =
         unknown_paths(kind, subresource, object, &Value::Null).map_err(|problem| unfit(kind, &problem))?;
-    Ok(told(&unknown))
+    Ok(unknown_messages(&unknown))
 }
 
-/// The answer to an object with a value of the wrong type.
+/// The failure for an object with a value of the wrong type.
 pub(crate) fn unfit(kind: &Kind, problem: &Problem) -> Failure {
     let (kind, version, why) = (&kind.kind, &kind.version, &problem.decoding);
     Failure::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
 }
 
-/// As [`unknown_fields`] of what `old` has become, for who tells of a wrong type in another way.
+/// As [`unknown_fields`] for an object that replaces `old`, but returns a wrong type as a `Problem`.
 ///
 /// # Errors
-/// Where a value has the wrong type.
+/// If a value has the wrong type.
 pub(crate) fn read(
     kind: &Kind,
     subresource: &str,
     object: &mut Value,
     old: &Value,
 ) -> Result<Vec<String>, Problem> {
-    Ok(told(&unknown_paths(kind, subresource, object, old)?))
+    Ok(unknown_messages(&unknown_paths(kind, subresource, object, old)?))
 }
 
-fn told(unknown: &[String]) -> Vec<String> {
+fn unknown_messages(unknown: &[String]) -> Vec<String> {
     unknown.iter().map(|path| format!("unknown field {path:?}")).collect()
 }
 
-/// Drops the unknown fields of an object; their paths come back. What `old` has as well, if it is of a built-in kind, has been
-/// read before.
+/// Drops the unknown fields of an object, and returns their paths. For built-in kinds, fields that are equal in `old`
+/// are not checked again.
 ///
 /// # Errors
-/// Where a value has the wrong type.
+/// If a value has the wrong type.
 pub(crate) fn unknown_paths(
     kind: &Kind,
     subresource: &str,
@@ -84,13 +84,13 @@ pub(crate) fn unknown_paths(
     old: &Value,
 ) -> Result<Vec<String>, Problem> {
     if subresource == "status" && !kind.is_custom() {
-        // The rest is put back anyway, and status writes are the most frequent of all.
+        // The other fields are restored anyway, and status writes are the most frequent writes.
         let mut part = json!({"status": object.get_mut("status").map(Value::take)});
-        let told = unknown_paths(kind, "", &mut part, old)?;
+        let messages = unknown_paths(kind, "", &mut part, old)?;
         if let Some(status) = part.get_mut("status") {
             object["status"] = status.take();
         }
-        return Ok(told);
+        return Ok(messages);
     }
     let mut unknown = Vec::new();
     match (&kind.schema, types::find(&kind.group, &kind.version, &kind.kind)) {
@@ -101,10 +101,10 @@ pub(crate) fn unknown_paths(
     Ok(unknown)
 }
 
-/// What Go says of metadata of the wrong type, which the rest of the server relies on.
+/// The problem of metadata with a wrong type. The rest of the server relies on the type of the metadata.
 pub(crate) fn metadata_problem(kind: &Kind, object: &Value) -> Option<Problem> {
     if kind.is_custom() {
-        // Custom objects are maps, of which only the metadata has a type.
+        // Custom objects are maps; only their metadata has a type.
         let of = types::find("meta", "v1", "ObjectMeta")?;
         return types::check(of, &mut object["metadata"].clone()).err();
     }
@@ -112,28 +112,29 @@ pub(crate) fn metadata_problem(kind: &Kind, object: &Value) -> Option<Problem> {
     types::check(of, &mut object.clone()).err()
 }
 
-/// What is done about what a strict reader tells: the warnings come back.
+/// Decides about the messages of a strict reader, and returns the warnings.
 ///
 /// # Errors
-/// A bad request where it is refused.
-pub(crate) fn judge(kind: &Kind, mode: Mode, told: Vec<String>) -> Result<Vec<String>, Failure> {
+/// A bad request if the mode is strict.
+pub(crate) fn apply_mode(kind: &Kind, mode: Mode, messages: Vec<String>) -> Result<Vec<String>, Failure> {
     match mode {
-        _ if told.is_empty() => Ok(told),
+        _ if messages.is_empty() => Ok(messages),
         Mode::Ignore => Ok(Vec::new()),
-        Mode::Warn => Ok(told),
+        Mode::Warn => Ok(messages),
         Mode::Strict => {
-            let (kind, version, told) = (&kind.kind, &kind.version, strict_message(told));
+            let (kind, version, messages) = (&kind.kind, &kind.version, strict_message(messages));
             Err(Failure::bad_request(format!(
-                "{kind} in version {version:?} cannot be handled as a {kind}: {told}"
+                "{kind} in version {version:?} cannot be handled as a {kind}: {messages}"
             )))
         }
     }
 }
 
-/// All that a strict reader tells, as one message.
-pub(crate) fn strict_message(told: Vec<String>) -> String {
-    let (keys, fields): (Vec<_>, Vec<_>) = told.into_iter().partition(|told| told.starts_with("line "));
-    // What YAML gives twice is told in the form of its own reader.
+/// The messages of a strict reader as one message.
+pub(crate) fn strict_message(messages: Vec<String>) -> String {
+    let (keys, fields): (Vec<_>, Vec<_>) =
+        messages.into_iter().partition(|messages| messages.starts_with("line "));
+    // Duplicate keys in YAML have the form of the YAML reader.
     let keys = keys.into_iter().map(|key| format!("yaml: unmarshal errors:\n  {key}"));
     format!("strict decoding error: {}", keys.chain(fields).collect::<Vec<_>>().join(", "))
 }
@@ -144,11 +145,11 @@ mod tests {
     use crate::kind::builtin::builtin;
 
     #[test]
-    fn unknown_fields_of_built_in_kinds_are_dropped_and_told() {
+    fn unknown_fields_of_built_in_kinds_are_dropped_and_reported() {
         let kind = builtin("apps", "v1", "deployments");
         let mut object = json!({"spec": {"replicas": 1, "junk": 2, "template": {"spec": {"containers":
             [{"name": "a", "imagee": "x"}]}}}});
-        let warnings = judge(kind, Mode::Warn, unknown_fields(kind, "", &mut object).unwrap()).unwrap();
+        let warnings = apply_mode(kind, Mode::Warn, unknown_fields(kind, "", &mut object).unwrap()).unwrap();
         let expected =
             [r#"unknown field "spec.junk""#, r#"unknown field "spec.template.spec.containers[0].imagee""#];
         assert_eq!(warnings, expected);
@@ -160,7 +161,7 @@ mod tests {
         assert!(unknown_fields(builtin("", "v1", "pods"), "", &mut pod).unwrap().is_empty());
         assert_eq!(pod["spec"]["containers"][0]["resources"]["limits"]["cpu"], "2");
         let junk = unknown_fields(kind, "", &mut json!({"junk": 1})).unwrap();
-        assert!(judge(kind, Mode::Strict, junk).is_err());
+        assert!(apply_mode(kind, Mode::Strict, junk).is_err());
         assert!(unknown_fields(kind, "", &mut json!({"spec": {"replicas": "two"}})).is_err());
     }
 }

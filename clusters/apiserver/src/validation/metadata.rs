@@ -12,10 +12,10 @@ pub(crate) use crate::validation::builtin::text::{is_label, is_subdomain};
 use crate::validation::builtin::{self, At, text};
 use crate::write::webhook;
 
-/// The most bytes that the annotations of an object may have together.
+/// The size limit of all annotations of an object, in bytes.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
-/// What is wrong with the metadata of a new object.
+/// The problems of the metadata of a new object.
 pub(crate) fn metadata(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = names(kind, object);
     causes.extend(common(object));
@@ -23,8 +23,8 @@ pub(crate) fn metadata(kind: &Kind, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with a change of the metadata. Most of it is told twice, as real servers do: by the rules of all
-/// updates, and by those of the kind's, which begin with the same.
+/// The problems of a change of the metadata. Most problems are reported twice, as in real servers: by the rules for
+/// all updates, and by the rules of the kind, which include the first ones.
 pub(crate) fn metadata_update(kind: &Kind, old: &Value, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     if is_terminating(old) {
@@ -45,13 +45,13 @@ pub(crate) fn metadata_update(kind: &Kind, old: &Value, object: &Value) -> Vec<C
         causes.push(Cause::invalid("metadata.deletionTimestamp", value, "field is immutable"));
     }
     causes.extend(common(object));
-    let mut told = causes.clone();
-    told.append(&mut causes);
-    told.extend(kube_finalizers(kind, object));
-    told
+    let mut reported = causes.clone();
+    reported.append(&mut causes);
+    reported.extend(kube_finalizers(kind, object));
+    reported
 }
 
-/// What the rules of a built-in kind say of an object; `old` is what it replaces.
+/// The problems of an object by the rules of its kind; `old` is the object that it replaces.
 pub(crate) fn object(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<Cause> {
     if kind.group == "admissionregistration.k8s.io" {
         return webhook::configuration_problems(kind, object, old);
@@ -62,12 +62,12 @@ pub(crate) fn object(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<Ca
     builtin::problems(kind, object, old)
 }
 
-/// What is wrong with the name, and with what it was made from.
+/// The problems of the name, and of the prefix of a generated name.
 fn names(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let prefix = meta(object, "generateName");
     if !prefix.is_empty() {
-        // What ends in a hyphen is judged as if something followed.
+        // A prefix that ends with a hyphen is checked as if a character followed.
         let masked = match prefix.strip_suffix('-') {
             Some(rest) if !rest.is_empty() => format!("{rest}a"),
             _ => prefix.to_owned(),
@@ -85,12 +85,12 @@ fn names(kind: &Kind, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// The cause told where an object has no name.
+/// The problem of an object without a name.
 pub(crate) fn nameless() -> Cause {
     Cause::required("metadata.name", "name or generateName is required")
 }
 
-/// Why an object of a kind cannot have that name.
+/// The problems of a name for an object of a kind.
 pub(crate) fn name_problems(kind: &Kind, name: &str) -> Vec<String> {
     match (&*kind.group, &*kind.plural) {
         ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => text::path_segment(name),
@@ -99,7 +99,7 @@ pub(crate) fn name_problems(kind: &Kind, name: &str) -> Vec<String> {
     }
 }
 
-/// What holds for the metadata of new and of changed objects.
+/// The rules for the metadata of new and changed objects.
 fn common(object: &Value) -> Vec<Cause> {
     let root = At::root(object);
     let metadata = root.field("metadata");
@@ -120,7 +120,7 @@ fn common(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// The annotations of an object or a template.
+/// Validates the annotations of an object or a template.
 pub(crate) fn annotations(at: &At<'_>, causes: &mut Vec<Cause>) {
     let map = || at.value.as_object().into_iter().flatten();
     for (key, _) in map() {
@@ -133,7 +133,7 @@ pub(crate) fn annotations(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Built-in kinds want finalizers that are standard or say whose they are.
+/// Checks that the finalizers of built-in kinds are standard or qualified.
 fn kube_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
     if kind.is_custom() {
         return Vec::new();
@@ -149,7 +149,7 @@ fn kube_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
     .collect()
 }
 
-/// Owners are named in full, and one of them at most is the controller. Paths are told without the index.
+/// Checks that owner references are complete, and that at most one owner is the controller. Paths have no index here.
 fn owners(at: &At<'_>, causes: &mut Vec<Cause>) {
     let mut controller: Option<String> = None;
     for owner in at.items() {
@@ -183,8 +183,8 @@ fn owners(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What the client is warned of in the metadata that it sent: duplicate owners, which are dropped, and finalizers
-/// of custom kinds that do not say whose they are.
+/// Removes duplicate owners from the metadata, and returns warnings about them and about finalizers of custom kinds
+/// without a qualified name.
 pub(crate) fn tidy(kind: &Kind, object: &mut Value) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(owners) = object["metadata"].get_mut("ownerReferences").and_then(Value::as_array_mut) {
@@ -238,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_prefix_of_a_name_is_told_beside_the_name_made_from_it() {
+    fn a_bad_name_prefix_is_reported_together_with_the_generated_name() {
         let kind = crate::kind::builtin::builtin("", "v1", "configmaps");
-        let told = |prefix: &str| {
+        let reported = |prefix: &str| {
             let object = json!({"metadata": {"generateName": prefix, "name": format!("{prefix}x")}});
             metadata(kind, &object).into_iter().map(|cause| cause.field).collect::<Vec<_>>()
         };
-        assert_eq!(told("a-"), [""; 0]);
-        assert_eq!(told("A-"), ["metadata.generateName", "metadata.name"]);
+        assert_eq!(reported("a-"), [""; 0]);
+        assert_eq!(reported("A-"), ["metadata.generateName", "metadata.name"]);
     }
 
     #[test]
@@ -260,18 +260,18 @@ mod tests {
     fn one_owner_at_most_is_the_controller() {
         let kind = crate::kind::builtin::builtin("", "v1", "configmaps");
         let owner = |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": true});
-        let told =
+        let reported =
             |owners: Value| metadata(kind, &json!({"metadata": {"name": "a", "ownerReferences": owners}}));
-        assert!(told(json!([owner("a")])).is_empty());
-        let both = told(json!([owner("a"), owner("b")]));
+        assert!(reported(json!([owner("a")])).is_empty());
+        let both = reported(json!([owner("a"), owner("b")]));
         assert!(both[0].message.ends_with("in references for Pod/a and Pod/b"), "{both:?}");
-        let empty = told(json!([{}])).into_iter().map(|cause| cause.field).collect::<Vec<_>>();
+        let empty = reported(json!([{}])).into_iter().map(|cause| cause.field).collect::<Vec<_>>();
         let fields = ["apiVersion", "kind", "name", "uid"];
         assert_eq!(empty, fields.map(|field| format!("metadata.ownerReferences.{field}")));
     }
 
     #[test]
-    fn an_owner_that_is_told_twice_is_kept_once_with_a_warning() {
+    fn a_duplicate_owner_is_kept_once_with_a_warning() {
         let kind = crate::kind::builtin::builtin("", "v1", "configmaps");
         let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1"});
         let mut object = json!({"metadata": {"ownerReferences": [owner, owner]}});

@@ -1,4 +1,4 @@
-//! What objects may hold: metadata, fields that exist, and the rules of built-in kinds.
+//! Validation: metadata, unknown fields, and the rules of built-in kinds.
 
 pub(crate) mod builtin;
 pub(crate) mod fields;

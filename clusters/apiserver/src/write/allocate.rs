@@ -11,11 +11,11 @@ use capsize_clock::Stream;
 use crate::http::failure::Cause;
 use crate::kind::object::child;
 
-/// The first of the addresses that services are given: they are those of 10.96.0.0/16 but for the first and the last.
+/// The network of the service addresses: 10.96.0.0/16 except its first and last address.
 const NETWORK: u32 = u32::from_be_bytes([10, 96, 0, 0]);
 const ADDRESSES: u32 = 1 << 16;
 const PORTS: std::ops::RangeInclusive<u16> = 30_000..=32_767;
-/// How often a random number is tried before the first free number is taken.
+/// The number of random candidates before the first free number is taken.
 const ATTEMPTS: usize = 16;
 
 /// The addresses and node ports that are in use.
@@ -26,7 +26,7 @@ pub(crate) struct Allocated {
 }
 
 impl Allocated {
-    /// Notes that a service changed from `before` to `after`.
+    /// Records the change of a service from `before` to `after`.
     pub(crate) fn update(&mut self, before: Option<&Value>, after: Option<&Value>) {
         if let Some(before) = before {
             for address in addresses(before) {
@@ -42,10 +42,10 @@ impl Allocated {
         }
     }
 
-    /// Fills in what a service needs. Nothing is noted before the service is stored.
+    /// Assigns addresses and ports to a service. They are recorded only when the service is stored.
     ///
     /// # Errors
-    /// The cause where the service names what it cannot have, or nothing is left.
+    /// The cause if the service requests an unavailable value, or none is left.
     pub(crate) fn assign(
         &self,
         service: &mut Value,
@@ -78,7 +78,7 @@ impl Allocated {
             "None" => given,
             _ if kept => given,
             _ => {
-                let told = |why: &str| {
+                let invalid = |why: &str| {
                     let detail = format!("failed to allocate IP {given}: {why}");
                     Cause::invalid("spec.clusterIPs", &json!([given]), &detail)
                 };
@@ -86,12 +86,12 @@ impl Allocated {
                 match number.filter(|number| (NETWORK + 1..NETWORK + ADDRESSES - 1).contains(number)) {
                     None => {
                         let range = "The range of valid IPs is 10.96.0.0/16";
-                        return Err(told(&format!(
+                        return Err(invalid(&format!(
                             "the provided IP ({given}) is not in the valid range. {range}"
                         )));
                     }
                     Some(number) if self.addresses.contains(&number) => {
-                        return Err(told("provided IP is already allocated"));
+                        return Err(invalid("provided IP is already allocated"));
                     }
                     Some(_) => given,
                 }
@@ -188,7 +188,7 @@ fn full(path: String, message: &str) -> Cause {
     Cause::new("InternalError", path, message.into())
 }
 
-/// The node port that the same port of a service had before.
+/// The previous node port of the same service port.
 fn same_port(old: &Value, port: &Value) -> Option<u16> {
     let listed = old["spec"]["ports"].as_array().into_iter().flatten();
     let mut same =
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_given_what_is_free_and_what_it_leaves_is_free_again() {
+    fn a_service_gets_free_values_and_releases_them() {
         let (mut allocated, mut chance) = (Allocated::default(), Seed(1).stream("ip"));
         let mut first = service(json!({"type": "NodePort", "ports": [{"port": 80}]}));
         allocated.assign(&mut first, None, &mut chance).unwrap();

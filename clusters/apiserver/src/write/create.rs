@@ -10,10 +10,10 @@ use crate::validation::metadata;
 use crate::write::webhook::Subject;
 use crate::write::writer::{NewObject, Writer, Written};
 
-/// How often a generated name is drawn again because it is taken.
+/// The number of attempts to draw a generated name that is not taken.
 const NAME_ATTEMPTS: usize = 8;
 
-/// The fields of the metadata that only the server sets.
+/// The metadata fields that only the server sets.
 const SERVER_FIELDS: [&str; 5] =
     ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid", "creationTimestamp"];
 
@@ -21,7 +21,7 @@ impl Writer<'_> {
     /// Creates an object.
     ///
     /// # Errors
-    /// Every failure with which a POST can be answered.
+    /// Any failure of a POST.
     pub(crate) fn create(&mut self, new: NewObject<'_>) -> Result<Written, Failure> {
         let NewObject { kind, namespace, name, mut object, dry_run, .. } = new;
         let owned = object["metadata"].get("managedFields").cloned();
@@ -49,7 +49,7 @@ impl Writer<'_> {
         }
         let name = meta(&object, "name").to_owned();
         if generated && self.consultation.is_some() {
-            // Webhooks that may change an object see it before it has its name.
+            // Mutating webhooks see the object before its name is generated.
             set_meta(&mut object, "name", None);
         }
         if let Some(changed) = self.admit(Subject::write(kind, "", &object, None, dry_run))? {
@@ -59,7 +59,7 @@ impl Writer<'_> {
         if generated && meta(&object, "name").is_empty() {
             set_meta(&mut object, "name", Some(name.into()));
         }
-        self.note_requester(kind, &mut object);
+        self.record_requester(kind, &mut object);
         set_meta(&mut object, "uid", Some(uid(&mut self.state.chance).into()));
         set_meta(&mut object, "creationTimestamp", Some(object::time(self.now())));
         if !kind.is_custom() {
@@ -85,7 +85,7 @@ impl Writer<'_> {
         Ok(Written::Stored(self.put(kind, object)))
     }
 
-    /// Draws a name where the object asks for that; says whether it did.
+    /// Generates a name if the object asks for one. Returns true if it did.
     fn name_if_generated(&mut self, kind: &Kind, namespace: &str, object: &mut Value) -> bool {
         let prefix = meta(object, "generateName");
         if !meta(object, "name").is_empty() || prefix.is_empty() {
@@ -103,7 +103,7 @@ impl Writer<'_> {
         true
     }
 
-    /// A namespaced object needs a namespace that is there and stays.
+    /// A namespaced object needs a namespace that exists and is not being deleted.
     fn check_namespace(&self, kind: &Kind, namespace: &str, name: &str) -> Result<(), Failure> {
         if !kind.traits.namespaced {
             return Ok(());
@@ -125,7 +125,8 @@ impl Writer<'_> {
     }
 }
 
-/// Fills in the path's namespace; a body that says another is refused, one of a cluster-scoped kind is dropped.
+/// Sets the namespace of the path. A different namespace in the body is refused; cluster-scoped kinds lose the
+/// namespace.
 fn settle_namespace(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Failure> {
     if !kind.traits.namespaced {
         set_meta(object, "namespace", None);
@@ -139,7 +140,7 @@ fn settle_namespace(kind: &Kind, namespace: &str, object: &mut Value) -> Result<
     Ok(())
 }
 
-/// What the kind's strategy sets before a create.
+/// Sets the fields that the strategy of the kind sets before a create.
 fn prepare(kind: &Kind, object: &mut Value) {
     if kind.traits.generation {
         set_meta(object, "generation", Some(1.into()));

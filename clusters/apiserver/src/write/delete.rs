@@ -19,7 +19,7 @@ pub(crate) struct DeleteOptions {
     pub uid: Option<String>,
     pub resource_version: Option<String>,
     pub propagation: Option<Propagation>,
-    /// The client asked in the old way for dependents to go too, which is answered in the old way.
+    /// The client used the deprecated option `orphanDependents: false`, and gets a response in the deprecated form.
     pub cascades: bool,
     pub dry_run: bool,
 }
@@ -35,31 +35,31 @@ pub(crate) enum Propagation {
 /// The result of a delete.
 #[derive(Debug)]
 pub(crate) enum Deleted {
-    /// The object is gone; this was its last state.
-    Gone(Arc<Version>),
+    /// The object is deleted; this was its last state.
+    Removed(Arc<Version>),
     /// The object waits for its finalizers or its grace period.
     Pending(Arc<Version>),
-    /// The object would be gone; this would have been its last state.
-    WouldGo(Value),
-    /// The object would wait; this is how it would look.
-    WouldWait(Value),
+    /// Dry run: the object would be deleted in this state.
+    DryRunRemoved(Value),
+    /// Dry run: the object would wait in this state.
+    DryRunPending(Value),
 }
 
-/// How the grace period of an object changes its delete.
+/// The effect of the grace period on a delete.
 enum Grace {
-    /// The kind knows none, or the period is over.
+    /// The kind has no grace periods, or the period is over.
     None,
-    /// It has so many seconds from now on, or in all where it was being deleted already.
-    Begins(i64),
-    /// It is being deleted already, and stays so.
-    GoesOn,
+    /// The grace period in seconds, from the first delete on.
+    Starts(i64),
+    /// The object is already being deleted, and nothing changes.
+    Unchanged,
 }
 
 impl Writer<'_> {
-    /// Deletes an object, or marks it where something holds it back.
+    /// Deletes an object, or marks it as being deleted if finalizers or a grace period hold it.
     ///
     /// # Errors
-    /// Every failure with which a DELETE of one object can be answered.
+    /// Any failure of a DELETE of one object.
     pub(crate) fn delete(
         &mut self,
         kind: &Arc<Kind>,
@@ -78,8 +78,8 @@ impl Writer<'_> {
         self.consult_validating(subject)?;
         let mut object = Value::clone(&before);
         let grace = match grace(kind, &object, options) {
-            Grace::GoesOn => return Ok(Deleted::Pending(stored)),
-            Grace::Begins(seconds) => {
+            Grace::Unchanged => return Ok(Deleted::Pending(stored)),
+            Grace::Starts(seconds) => {
                 self.begin_grace(&mut object, seconds);
                 Some(seconds)
             }
@@ -93,19 +93,19 @@ impl Writer<'_> {
         }
         let waits = held || grace.is_some_and(|seconds| seconds > 0);
         if options.dry_run {
-            return Ok(if waits { Deleted::WouldWait(object) } else { Deleted::WouldGo(object) });
+            return Ok(if waits { Deleted::DryRunPending(object) } else { Deleted::DryRunRemoved(object) });
         }
-        // What has a grace period is marked first, even where that is none.
+        // An object of a kind with grace periods is marked before it is removed, even if its period is zero.
         let marked = (held || grace.is_some()) && object != *before;
         let present = if marked { self.put(kind, object) } else { stored };
         if waits {
             return Ok(Deleted::Pending(present));
         }
         let gone = self.remove(kind, namespace, name).ok_or_else(|| Failure::not_found(kind, name))?;
-        Ok(Deleted::Gone(gone))
+        Ok(Deleted::Removed(gone))
     }
 
-    /// Starts the grace period of an object, or ends it earlier. It is counted from the first delete.
+    /// Starts the grace period of an object, or shortens it. The period counts from the first delete.
     fn begin_grace(&self, object: &mut Value, seconds: i64) {
         let first = !is_terminating(object);
         let begun = meta(object, "deletionTimestamp").parse::<Timestamp>().ok().and_then(|end| {
@@ -141,7 +141,7 @@ impl Writer<'_> {
     }
 }
 
-/// Refuses a delete of another object, or of another version of it, than the client means.
+/// Refuses a delete if the preconditions name another object or another version.
 pub(crate) fn check_preconditions(
     kind: &Kind,
     name: &str,
@@ -165,7 +165,7 @@ pub(crate) fn check_preconditions(
     uid.or_else(version).map_or(Ok(()), Err)
 }
 
-/// Turns the propagation policy into the finalizers that carry it out.
+/// Converts the propagation policy into finalizers.
 fn propagate(kind: &Kind, object: &mut Value, policy: Option<Propagation>) {
     let present = finalizers(object);
     let default = match (&*kind.group, &*kind.plural) {
@@ -199,7 +199,7 @@ fn propagate(kind: &Kind, object: &mut Value, policy: Option<Propagation>) {
     set_meta(object, "finalizers", (!list.is_empty()).then_some(Value::Array(list)));
 }
 
-/// Whether the object may still run for a while. Only pods get time, and the time that they have only gets shorter.
+/// The grace period of an object. Only pods have one, and a later delete can only shorten it.
 fn grace(kind: &Kind, object: &Value, options: &DeleteOptions) -> Grace {
     if !kind.is_core("pods") {
         return Grace::None;
@@ -209,25 +209,25 @@ fn grace(kind: &Kind, object: &Value, options: &DeleteOptions) -> Grace {
         let left = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         return match given {
             _ if left == 0 => Grace::None,
-            Some(seconds) if seconds < left => Grace::Begins(seconds),
-            _ => Grace::GoesOn,
+            Some(seconds) if seconds < left => Grace::Starts(seconds),
+            _ => Grace::Unchanged,
         };
     }
     let unscheduled = object["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
     let finished = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
     if unscheduled || finished {
-        return Grace::Begins(0);
+        return Grace::Starts(0);
     }
     let of_spec = || object["spec"]["terminationGracePeriodSeconds"].as_i64();
     let seconds = given.or_else(of_spec).unwrap_or(0);
-    Grace::Begins(if seconds < 0 { 1 } else { seconds })
+    Grace::Starts(if seconds < 0 { 1 } else { seconds })
 }
 
 impl DeleteOptions {
-    /// Reads the options from a body, or from the query where there is none.
+    /// Reads the options from the body, or from the query if there is no body.
     ///
     /// # Errors
-    /// Invalid or a bad request where they make no sense.
+    /// Invalid or bad request if the options are invalid.
     pub(crate) fn read(body: &Value, query: &crate::http::request::Query) -> Result<Self, Failure> {
         let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let sent = body.as_object().is_some_and(|fields| !fields.is_empty());
@@ -259,7 +259,7 @@ impl DeleteOptions {
     }
 }
 
-/// The policy that the options ask for, in its new form or in its old one, and what is wrong with it.
+/// The policy that the current or the deprecated option requests, and the problems of the options.
 fn propagation(policy: Option<&str>, orphan: Option<bool>) -> (Option<Propagation>, Vec<Cause>) {
     let mut causes = Vec::new();
     if policy.is_some() && orphan.is_some() {

@@ -1,16 +1,16 @@
-//! Which objects depend on which, by the owner references of all of them.
+//! The dependents of objects, according to the owner references of all objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
-/// The dependents of each owner: by the owner's UID, the tables and keys of its dependents.
+/// The tables and keys of the dependents, by the uid of the owner.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dependents(BTreeMap<String, BTreeSet<(Arc<str>, String)>>);
 
 impl Dependents {
-    /// Notes that the object under `key` changed from `before` to `after`.
+    /// Records the change of the object under `key` from `before` to `after`.
     pub(crate) fn update(
         &mut self,
         storage: &Arc<str>,

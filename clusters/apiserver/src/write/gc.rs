@@ -1,6 +1,6 @@
 //! Garbage collection: deletes or releases dependents by the propagation policy of the owner's delete.
 //!
-//! The garbage collector acts at once, inside the write that removes an owner or an owner reference.
+//! The garbage collector acts immediately, inside the write that removes an owner or an owner reference.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::write::delete::{DeleteOptions, Propagation};
 use crate::write::dependents::references;
 use crate::write::writer::Writer;
 
-/// Whether an owner stays until its dependents are gone.
+/// Returns true if an owner stays until its dependents are deleted.
 fn waits_for_dependents(owner: &Version) -> bool {
     if !owner.may_have(FOREGROUND) {
         return false;
@@ -22,20 +22,20 @@ fn waits_for_dependents(owner: &Version) -> bool {
     is_terminating(&owner) && finalizers(&owner).contains(&FOREGROUND)
 }
 
-/// What is known of an owner.
+/// The state of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Present,
-    /// It is gone, or another object has its name now.
+    /// The owner does not exist, or another object has its name now.
     Absent,
-    /// It waits for its dependents to go first.
+    /// The owner waits until its dependents are deleted.
     WaitsForDependents,
-    /// Its kind is not served, or the reference crosses namespaces: the object is left alone.
+    /// The kind is not served, or the reference crosses namespaces. The dependent is left alone.
     Unknown,
 }
 
 impl Writer<'_> {
-    /// What follows for dependents from a write of an object that is still there.
+    /// Garbage collection after a write of an object that still exists.
     pub(crate) fn collect_stored(&mut self, kind: &Arc<Kind>, version: &Version) {
         if !self.server.garbage_collector || !self.is_current(kind, version) {
             return;
@@ -50,7 +50,7 @@ impl Writer<'_> {
         self.collect(kind, version);
     }
 
-    /// What follows for dependents and owners from the removal of an object.
+    /// Garbage collection after the removal of an object.
     pub(crate) fn collect_removed(&mut self, version: &Version) {
         if !self.server.garbage_collector {
             return;
@@ -59,7 +59,7 @@ impl Writer<'_> {
         for (kind, dependent) in self.dependents(meta(object, "uid")) {
             self.collect(&kind, &dependent);
         }
-        // An owner may have waited for this dependent.
+        // An owner may have waited for the removal of this dependent.
         for owner in references(object) {
             if let Some((kind, stored)) = self.find_owner(object, owner)
                 && waits_for_dependents(&stored)
@@ -74,7 +74,7 @@ impl Writer<'_> {
         stored.is_some_and(|stored| stored.revision == version.revision)
     }
 
-    /// The dependents of the object with that uid, as they are now.
+    /// The current dependents of the object with that uid.
     fn dependents(&self, uid: &str) -> Vec<(Arc<Kind>, Arc<Version>)> {
         let found = |(storage, key): &(Arc<str>, String)| {
             let version = self.state.store.get(storage, key)?.clone();
@@ -83,7 +83,7 @@ impl Writer<'_> {
         self.state.dependents.of(uid).filter_map(found).collect()
     }
 
-    /// The stored object that a reference of `dependent` means, where its kind is served.
+    /// The stored object to which a reference of `dependent` points, if its kind is served.
     fn find_owner(&self, dependent: &Value, reference: &Value) -> Option<(Arc<Kind>, Arc<Version>)> {
         let kind = self.owner_kind(reference)?;
         let namespace = if kind.traits.namespaced { meta(dependent, "namespace") } else { "" };
@@ -112,7 +112,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Deletes an object that no owner holds any more, or drops its references to owners that are gone.
+    /// Deletes an object without remaining owners, or removes its references to absent owners.
     fn collect(&mut self, kind: &Arc<Kind>, version: &Version) {
         let object = &*version.object();
         let owners: Vec<_> = references(object).map(|reference| self.owner(object, reference)).collect();
@@ -141,11 +141,12 @@ impl Writer<'_> {
             (false, false) => Some(Propagation::Background),
         };
         let options = DeleteOptions { propagation, ..DeleteOptions::default() };
-        // Admission may refuse; the object then stays, as it does for the real collector until it tries again.
+        // If admission refuses the delete, the object stays. The real collector would retry.
         drop(self.delete(kind, meta(object, "namespace"), meta(object, "name"), &options));
     }
 
-    /// Removes the owner references to an owner that is deleted without its dependents, and then the finalizer of the owner.
+    /// Removes the references to an owner that is deleted without its dependents, and then the finalizer of the
+    /// owner.
     fn orphan_dependents(&mut self, kind: &Arc<Kind>, owner: &Version) {
         let owned = owner.object();
         let uid = meta(&owned, "uid");
@@ -159,7 +160,8 @@ impl Writer<'_> {
         self.release(kind, owner, ORPHAN);
     }
 
-    /// Deletes the dependents of an owner that waits for them; the owner goes once none of them blocks it.
+    /// Deletes the dependents of an owner that waits for them. The owner is released once no dependent blocks its
+    /// deletion.
     fn delete_dependents_first(&mut self, kind: &Arc<Kind>, owner: &Version) {
         let waiting = owner.object();
         let uid = meta(&waiting, "uid");
@@ -175,7 +177,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes one finalizer from the stored object.
+    /// Removes a finalizer from the stored object.
     pub(crate) fn release(&mut self, kind: &Arc<Kind>, version: &Version, finalizer: &str) {
         let held = version.object();
         let (namespace, name) = (meta(&held, "namespace"), meta(&held, "name"));
@@ -188,7 +190,7 @@ impl Writer<'_> {
             .collect();
         if kept.len() < finalizers(&object).len() {
             set_meta(&mut object, "finalizers", (!kept.is_empty()).then_some(Value::Array(kept)));
-            self.settle(kind, &stored, object);
+            self.put_or_remove(kind, &stored, object);
         }
     }
 }

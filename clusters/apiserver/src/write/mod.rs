@@ -1,4 +1,4 @@
-//! Writes: admission, the change of the stored object, and what follows from it.
+//! Writes: admission, the change of the stored object, and follow-up writes.
 
 pub(crate) mod allocate;
 pub(crate) mod create;

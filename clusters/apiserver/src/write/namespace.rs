@@ -13,7 +13,7 @@ use crate::store;
 use crate::write::delete::DeleteOptions;
 use crate::write::writer::Writer;
 
-/// What holds a namespace until it is empty.
+/// The finalizer that holds a namespace until it is empty.
 const FINALIZER: &str = "kubernetes";
 
 fn namespaces() -> &'static Arc<Kind> {
@@ -21,9 +21,9 @@ fn namespaces() -> &'static Arc<Kind> {
 }
 
 impl Writer<'_> {
-    /// Empties a namespace that is going, and lets it go once it is empty.
+    /// Deletes the objects in a terminating namespace, and removes the namespace once it is empty.
     pub(crate) fn empty_namespace(&mut self, name: &str) {
-        if !self.server.namespace_controller || !self.is_going(name) {
+        if !self.server.namespace_controller || !self.is_terminating_namespace(name) {
             return;
         }
         for (kind, namespace, name) in self.contents(name) {
@@ -33,9 +33,9 @@ impl Writer<'_> {
         self.finalize_namespace(name);
     }
 
-    /// Removes a namespace that is going and has nothing left in it; otherwise its status tells what is left.
+    /// Removes a terminating namespace if it is empty; otherwise its status reports the remaining objects.
     pub(crate) fn finalize_namespace(&mut self, name: &str) {
-        if !self.server.namespace_controller || !self.is_going(name) {
+        if !self.server.namespace_controller || !self.is_terminating_namespace(name) {
             return;
         }
         let Some(stored) = self.stored(namespaces(), "", name) else { return };
@@ -45,9 +45,9 @@ impl Writer<'_> {
             let held = before["spec"]["finalizers"].as_array().into_iter().flatten();
             let others: Vec<_> = held.filter(|finalizer| *finalizer != FINALIZER).cloned().collect();
             namespace["spec"] = if others.is_empty() { json!({}) } else { json!({"finalizers": others}) };
-            // Other finalizers are removed by their owners.
+            // Other finalizers are removed by the controllers that own them.
             if others.is_empty() || namespace["spec"] != before["spec"] {
-                self.settle(namespaces(), &stored, namespace);
+                self.put_or_remove(namespaces(), &stored, namespace);
             }
             return;
         }
@@ -58,11 +58,11 @@ impl Writer<'_> {
         }
     }
 
-    fn is_going(&self, name: &str) -> bool {
+    fn is_terminating_namespace(&self, name: &str) -> bool {
         self.stored(namespaces(), "", name).is_some_and(|stored| is_terminating(&stored.object()))
     }
 
-    /// Everything in a namespace: kind, namespace, name.
+    /// All objects in a namespace: kind, namespace, name.
     fn contents(&self, name: &str) -> Vec<(Arc<Kind>, String, String)> {
         let prefix = store::key(name, "");
         let mut found = Vec::new();
@@ -74,7 +74,7 @@ impl Writer<'_> {
         found
     }
 
-    /// The conditions of a namespace that still has something in it.
+    /// The conditions of a terminating namespace that still has objects.
     fn remaining(&self, name: &str, before: &Value) -> Value {
         let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
         let mut holding: BTreeMap<String, usize> = BTreeMap::new();
@@ -86,16 +86,16 @@ impl Writer<'_> {
                 }
             }
         }
-        let told = |counts: &BTreeMap<String, usize>, verb: &str| {
+        let message_of = |counts: &BTreeMap<String, usize>, verb: &str| {
             let lines: Vec<_> = counts
                 .iter()
                 .map(|(what, count)| format!("{what} {verb} {count} resource instances"))
                 .collect();
             lines.join(", ")
         };
-        let left = format!("Some resources are remaining: {}", told(&kinds, "has"));
+        let left = format!("Some resources are remaining: {}", message_of(&kinds, "has"));
         let held =
-            format!("Some content in the namespace has finalizers remaining: {}", told(&holding, "in"));
+            format!("Some content in the namespace has finalizers remaining: {}", message_of(&holding, "in"));
         let no_finalizers = ("False", "ContentHasNoFinalizers", "All content-preserving finalizers finished");
         let rows = [
             (

@@ -1,4 +1,4 @@
-//! Fills in new objects of built-in kinds beyond their defaults: default admission plugins, and the strategy of the kind.
+//! Completes new objects of built-in kinds after their defaults: admission plugins and strategies.
 
 use serde_json::{Value, json};
 
@@ -8,15 +8,15 @@ use crate::kind::kinds::Kind;
 use crate::kind::object::{child, meta, time};
 use crate::write::writer::Writer;
 
-/// The priority classes that every cluster has.
+/// The priority classes that exist in every cluster.
 const SYSTEM_CLASSES: [(&str, i64); 2] =
     [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
 
 impl Writer<'_> {
-    /// What admission plugins do to a new object: tolerations and the priority of a pod, the taint of a node.
+    /// The changes of default admission plugins: tolerations and priority of a pod, the taint of a new node.
     ///
     /// # Errors
-    /// Forbidden where a pod asks for a priority that there is none of.
+    /// Forbidden if a pod names a priority class that does not exist.
     pub(crate) fn default_admission(&self, kind: &Kind, object: &mut Value) -> Result<(), Failure> {
         match (&*kind.group, &*kind.plural) {
             ("", "pods") => {
@@ -24,7 +24,7 @@ impl Writer<'_> {
                 tolerate_lost_nodes(object);
             }
             ("", "nodes") => {
-                // A node takes no pods before it is known to be ready.
+                // A new node accepts no pods until it is known to be ready.
                 let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
                 let mut taints = object["spec"]["taints"].as_array().cloned().unwrap_or_default();
                 let same =
@@ -39,7 +39,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Sets the priority that the class of a pod stands for.
+    /// Sets the priority of a pod from its priority class.
     fn prioritize(&self, kind: &Kind, pod: &mut Value) -> Result<(), Failure> {
         let named = pod["spec"]["priorityClassName"].as_str().unwrap_or_default().to_owned();
         let found = if named.is_empty() { self.default_class() } else { self.class(&named) };
@@ -78,7 +78,7 @@ impl Writer<'_> {
         Some((name.to_owned(), *value, "PreemptLowerPriority".into()))
     }
 
-    /// The class of pods that name none, where there is one: of several, that of the lowest value.
+    /// The default class for pods without a class; of several, the class with the lowest value.
     fn default_class(&self) -> Option<(String, i64, String)> {
         let kind = crate::kind::builtin::builtin("scheduling.k8s.io", "v1", "priorityclasses");
         let table = self.state.store.table(&kind.storage)?;
@@ -89,10 +89,10 @@ impl Writer<'_> {
             .min_by_key(|(_, value, _)| *value)
     }
 
-    /// What the strategy of a kind sets in a new object, once its uid is known.
+    /// Sets the fields that the strategy of a kind sets in a new object after it has its uid.
     ///
     /// # Errors
-    /// Invalid where it asks for an address or a port that it cannot have.
+    /// Invalid if the object requests an unavailable address or port.
     pub(crate) fn prepare_create(&mut self, kind: &Kind, object: &mut Value) -> Result<(), Failure> {
         match (&*kind.group, &*kind.plural) {
             ("", "namespaces") => {
@@ -133,10 +133,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Gives a service the addresses and ports that it needs and does not name; `old` is what it replaces.
+    /// Allocates the addresses and ports that a service needs and does not name; `old` is the replaced service.
     ///
     /// # Errors
-    /// Invalid where it names one that is taken, or that is none of ours to give.
+    /// Invalid if the service names an address or port that is taken or out of range.
     pub(crate) fn allocate(
         &mut self,
         kind: &Kind,
@@ -153,7 +153,7 @@ fn facts(class: &Value) -> (String, i64, String) {
     (meta(class, "name").to_owned(), class["value"].as_i64().unwrap_or(0), policy)
 }
 
-/// Gives the pods of a job labels of their own, by which it finds them, unless it says that it selects by itself.
+/// Adds the labels by which a job selects its pods, unless the job has a manual selector.
 fn select_own_pods(job: &mut Value) {
     const PREFIX: &str = "batch.kubernetes.io/";
     if job["spec"]["manualSelector"] == true {

@@ -16,10 +16,10 @@ use crate::write::webhook::Subject;
 use crate::write::writer::{Change, Writer, Written};
 
 impl Writer<'_> {
-    /// Updates an object to what `compute` makes of the stored one.
+    /// Updates the stored object to the result of `compute`.
     ///
     /// # Errors
-    /// Every failure with which a PUT can be answered.
+    /// Any failure of a PUT.
     pub(crate) fn update(
         &mut self,
         change: &Change<'_>,
@@ -35,7 +35,7 @@ impl Writer<'_> {
         let owners = object["metadata"].get_mut("managedFields").map_or(Value::Null, Value::take);
         restore(change, old, &mut object);
         kind.normalize(&mut object);
-        self.own(change, old, &owners, &mut object);
+        self.set_managed_fields(change, old, &owners, &mut object);
         let owned = object["metadata"].get("managedFields").cloned();
         let subject = Subject::write(kind, change.subresource, &object, Some(old), change.dry_run);
         if let Some(changed) = self.admit(subject)? {
@@ -72,15 +72,16 @@ impl Writer<'_> {
         if change.dry_run {
             return Ok(Written::Shown(object));
         }
-        Ok(self.settle(kind, &stored, object))
+        Ok(self.put_or_remove(kind, &stored, object))
     }
 
-    /// Settles who owns what in a changed object. `given` is what the writer says of it.
-    fn own(&self, change: &Change<'_>, old: &Value, given: &Value, object: &mut Value) {
+    /// Sets the managed fields of a changed object. `given` are the managed fields of the writer's object.
+    fn set_managed_fields(&self, change: &Change<'_>, old: &Value, given: &Value, object: &mut Value) {
         if change.manager.tracked {
             return set_meta(object, "managedFields", Some(given.clone()).filter(|given| !given.is_null()));
         }
-        // One empty entry clears the list. What else is sent takes its place, unless nothing is.
+        // A list with one empty entry clears the managed fields. Other entries replace them, and an empty list
+        // changes nothing.
         let reset = given.as_array().is_some_and(|list| *list == [serde_json::json!({})]);
         let sent = given.as_array().is_some_and(|list| !list.is_empty()) && change.subresource.is_empty();
         let kept = if sent { Some(given) } else { old["metadata"].get("managedFields") };
@@ -90,8 +91,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Stores a changed object, or removes it where nothing holds it back any more.
-    pub(crate) fn settle(&mut self, kind: &Arc<Kind>, stored: &Version, object: Value) -> Written {
+    /// Stores a changed object, or removes it if no finalizer or grace period holds it any more.
+    pub(crate) fn put_or_remove(&mut self, kind: &Arc<Kind>, stored: &Version, object: Value) -> Written {
         let held = !finalizers(&object).is_empty() || !is_terminating(&object) || kind.is_held(&object);
         let graceful = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or_default() > 0;
         if held || graceful {
@@ -103,7 +104,7 @@ impl Writer<'_> {
     }
 }
 
-/// Refuses an object whose name is not that of the path.
+/// Refuses an object whose name differs from that of the path.
 pub(crate) fn check_name(object: &Value, name: &str) -> Result<(), Failure> {
     match meta(object, "name") {
         given if given == name => Ok(()),
@@ -116,7 +117,7 @@ pub(crate) fn check_name(object: &Value, name: &str) -> Result<(), Failure> {
     }
 }
 
-/// Refuses an object that is not the one on the path, or not the version that the writer thinks.
+/// Refuses an object that differs from the path, or that has another uid or version than the stored one.
 fn check_identity(change: &Change<'_>, old: &Value, object: &mut Value) -> Result<(), Failure> {
     let Change { kind, namespace, name, .. } = *change;
     check_name(object, name)?;
@@ -149,7 +150,7 @@ fn check_identity(change: &Change<'_>, old: &Value, object: &mut Value) -> Resul
     Ok(())
 }
 
-/// Puts back what an update of this endpoint may not change.
+/// Restores the fields that an update of this endpoint cannot change.
 fn restore(change: &Change<'_>, old: &Value, object: &mut Value) {
     let kind = change.kind;
     if matches!(change.subresource, "status" | "approval") {
@@ -183,7 +184,7 @@ fn restore(change: &Change<'_>, old: &Value, object: &mut Value) {
     }
 }
 
-/// A status update leaves everything else alone: all of it for custom kinds, all but the metadata for the others.
+/// Restores all fields except the status. The metadata can be changed for built-in kinds only.
 fn restore_all_but_status(kind: &Kind, old: &Value, object: &mut Value) {
     let Some(fields) = object.as_object_mut() else { return };
     let kept = |field: &str| field == "status" || (field == "metadata" && !kind.is_custom());
@@ -198,7 +199,7 @@ fn restore_all_but_status(kind: &Kind, old: &Value, object: &mut Value) {
     }
 }
 
-/// Puts back one field of the metadata. Mostly the field did not change.
+/// Restores one field of the metadata. The field is seldom different.
 fn restore_meta(old: &Value, object: &mut Value, field: &str) {
     let kept = old["metadata"].get(field);
     if object["metadata"].get(field) != kept {
@@ -215,7 +216,7 @@ fn restore_field(old: &Value, object: &mut Value, field: &str) {
     }
 }
 
-/// Whether anything changed that a generation stands for.
+/// Returns true if a change increments the generation.
 fn spec_changed(kind: &Kind, old: &Value, object: &Value) -> bool {
     let counts = |field: &str| {
         let of_type = matches!(field, "metadata" | "apiVersion" | "kind");
@@ -226,7 +227,7 @@ fn spec_changed(kind: &Kind, old: &Value, object: &Value) -> bool {
         fields.filter(|(field, _)| counts(field)).count()
     };
     let same = |(field, value): (&String, &Value)| !counts(field) || object.get(field) == Some(value);
-    // The annotations of a Deployment count as well: its controller reads them.
+    // The annotations of a Deployment count as well, because its controller reads them.
     let noted = |value: &Value| value["metadata"].get("annotations").cloned();
     if kind.group == "apps" && kind.plural == "deployments" && noted(old) != noted(object) {
         return true;

@@ -20,13 +20,13 @@ use crate::write::dependents;
 use crate::write::managed_fields::{Tracking, track};
 use crate::write::webhook::{Consultation, Subject, Webhooks};
 
-/// A write in progress. The state is locked for as long as it lives.
+/// A write in progress. The state is locked during the lifetime of the writer.
 pub(crate) struct Writer<'a> {
     pub server: &'a Inner,
     pub state: &'a mut State,
-    /// The user, where the user decides what may be written.
+    /// The user, if authorization decides which fields may be written.
     pub user: Option<&'a User>,
-    /// The questions to webhooks and their answers, where webhooks are configured.
+    /// The questions to webhooks and their answers, if webhooks are configured.
     pub consultation: Option<&'a mut Consultation>,
     /// The warnings for the client.
     pub warnings: Vec<String>,
@@ -45,7 +45,7 @@ pub(crate) struct NewObject<'a> {
     pub kind: &'a Arc<Kind>,
     /// The namespace of the path.
     pub namespace: &'a str,
-    /// The name of the path, where it has one (a PUT or an apply that creates).
+    /// The name in the path, if there is one (a PUT or an apply that creates an object).
     pub name: &'a str,
     pub object: Value,
     pub dry_run: bool,
@@ -57,10 +57,11 @@ pub(crate) struct Change<'a> {
     pub kind: &'a Arc<Kind>,
     pub namespace: &'a str,
     pub name: &'a str,
-    /// Empty for the main endpoint.
+    /// The name of the subresource; empty for the main endpoint.
     pub subresource: &'a str,
     pub dry_run: bool,
-    /// Whether an object without a resource version is refused by kinds that want one. Patches never are.
+    /// True if kinds without unconditional updates refuse an object without a resource version. Patches are never
+    /// refused.
     pub wants_version: bool,
     pub manager: Manager<'a>,
 }
@@ -68,23 +69,23 @@ pub(crate) struct Change<'a> {
 /// The field manager of a write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manager<'a> {
-    /// The name that fields are owned under.
+    /// The name of the manager in managed fields.
     pub name: &'a str,
-    /// The object already says who owns what, as one that was applied does.
+    /// The object already contains its managed fields, for example after an apply.
     pub tracked: bool,
 }
 
 /// The result of a write.
 #[derive(Debug)]
 pub(crate) enum Written {
-    /// This version is stored, by this write or, where it changed nothing, by an earlier one.
+    /// The stored version. If the write changed nothing, an earlier write stored it.
     Stored(Arc<Version>),
-    /// The object as it would be or would have been stored.
+    /// The object in the form in which it would have been stored.
     Shown(Value),
 }
 
 impl Written {
-    /// The object that the client is answered with, as it is stored.
+    /// The object for the response, in its stored form.
     pub(crate) fn object(&self) -> Arc<Value> {
         match self {
             Self::Stored(version) => version.object(),
@@ -98,9 +99,9 @@ impl<'a> Writer<'a> {
         Self { server, state, user: None, consultation: None, warnings: Vec::new(), effects: VecDeque::new() }
     }
 
-    /// Does the follow-up writes of all writes so far, and the follow-up writes of these.
+    /// Does the follow-up writes of all writes so far, including the follow-up writes that those cause.
     pub(crate) fn finish(&mut self) {
-        // The server does not ask webhooks about follow-up writes.
+        // Follow-up writes do not call webhooks.
         self.consultation = None;
         while let Some(Effect { kind, version, removed }) = self.effects.pop_front() {
             let namespaces = kind.is_core("namespaces");
@@ -134,8 +135,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Notes in an object who set what changed in it. An object of which nothing is known stays so until it is
-    /// applied.
+    /// Records the field manager of the changed fields. An object without managed fields stays so until an apply.
     pub(crate) fn track_update(&self, change: &Change<'_>, old: &Value, object: &mut Value) {
         if change.manager.tracked || !object["metadata"]["managedFields"].is_array() {
             return;
@@ -147,7 +147,7 @@ impl<'a> Writer<'a> {
         track(&tracking, old, object);
     }
 
-    /// Asks the admission function and the mutating webhooks. Returns the object that they made, if they changed it.
+    /// Calls the admission function and the mutating webhooks. Returns the resulting object if they changed it.
     pub(crate) fn admit(&mut self, subject: Subject<'_>) -> Result<Option<Value>, Failure> {
         let admission = self.server.admission.as_ref().filter(|_| subject.subresource != "status");
         let Some(admission) = admission else {
@@ -160,7 +160,7 @@ impl<'a> Writer<'a> {
         Ok(patched.or(changed))
     }
 
-    /// Checks an object by the rules of its kind, and records the warnings.
+    /// Validates an object, and records the warnings.
     pub(crate) fn check_object(&mut self, kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<Cause> {
         let Some(schema) = &kind.schema else { return metadata::object(kind, object, old) };
         let found = custom::check_object(kind, schema, object, old);
@@ -173,8 +173,8 @@ impl<'a> Writer<'a> {
         self.consultation.as_ref().map_or_else(|| self.server.clock.now(), |consultation| consultation.now)
     }
 
-    /// Reads the webhooks anew where they may have changed.
-    fn configured(&mut self, kind: &Kind) {
+    /// Reloads the webhooks after a change of their configurations.
+    fn reload_webhooks(&mut self, kind: &Kind) {
         if kind.group == "admissionregistration.k8s.io" {
             let stored = |plural: &str| -> Vec<Arc<Value>> {
                 let kind = crate::kind::builtin::builtin("admissionregistration.k8s.io", "v1", plural);
@@ -205,7 +205,7 @@ impl<'a> Writer<'a> {
         self.forget_grants(kind);
         let version = self.state.store.put(&kind.storage, &key, object, fields);
         self.stored_definition(kind, &version, before);
-        self.configured(kind);
+        self.reload_webhooks(kind);
         if matters {
             self.effects.push_back(Effect { kind: kind.clone(), version: version.clone(), removed: false });
         }
@@ -221,7 +221,7 @@ impl<'a> Writer<'a> {
         if kind.is_core("services") {
             self.state.allocated.update(Some(&version.object()), None);
         }
-        self.configured(kind);
+        self.reload_webhooks(kind);
         self.effects.push_back(Effect { kind: kind.clone(), version: version.clone(), removed: true });
         Some(version)
     }

@@ -16,7 +16,7 @@ fn boxes() -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("example.com", "v1", "Box"), "boxes")
 }
 
-/// A kind whose parts are told apart by their ids, and that can be scaled.
+/// A scalable kind with a list `parts` whose items are identified by their ids.
 fn definition() -> Value {
     let part = json!({"type": "object", "required": ["id"],
         "properties": {"id": {"type": "string"}, "size": {"type": "integer"}}});
@@ -61,7 +61,7 @@ fn managers_share_a_list_whose_items_have_keys() {
 }
 
 #[test]
-fn what_an_update_changes_is_no_longer_the_appliers() {
+fn an_update_takes_the_changed_fields_from_the_applier() {
     with_server(|server| async move {
         server.install(vec![definition()]).unwrap();
         let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &boxes());

@@ -1,5 +1,6 @@
-//! Backups against a map: a server that is restored holds what it held, at the revision of that, and is another to nobody but
-//! those who look on.
+//! Compares backups with a map.
+//!
+//! A restored server has the objects and the revision of the backup. Only onlookers observe the restore.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -72,13 +73,13 @@ fn known(object: &Value) -> (String, (String, u64)) {
     (text(&object["metadata"]["name"]), (text(&object["data"]["v"]), revision_of(object)))
 }
 
-/// What there is, and at which revision.
+/// The current objects and the revision.
 async fn listed(server: &ApiServer) -> (Objects, u64) {
     let list = ask(server, "GET", MAPS, &Value::Null).await.1;
     (list["items"].as_array().unwrap().iter().map(known).collect(), revision_of(&list))
 }
 
-/// A watch, and what it adds up to.
+/// A watch, and the objects that result from its events.
 struct Onlooker {
     body: Body,
     objects: Objects,
@@ -92,7 +93,7 @@ impl Onlooker {
         Self { body, objects: Objects::new(), restores: 0 }
     }
 
-    /// Reads what there is to read. Answers whether the watch goes on.
+    /// Reads the available events. Returns false if the watch has ended.
     fn read(&mut self) -> bool {
         while let Some(frame) = self.body.frame().now_or_never() {
             let Some(frame) = frame else { return false };
@@ -114,7 +115,9 @@ impl Onlooker {
                 return;
             }
             "DELETED" => self.objects.remove(&name).map(|_| "DELETED"),
-            told => self.objects.insert(name, value).map(|_| "MODIFIED").filter(|_| told == "MODIFIED"),
+            event_type => {
+                self.objects.insert(name, value).map(|_| "MODIFIED").filter(|_| event_type == "MODIFIED")
+            }
         };
         assert_eq!(before.unwrap_or("ADDED"), event["type"], "{event}");
     }
@@ -172,7 +175,7 @@ fn a_watch_ends_when_its_server_is_restored_and_cannot_go_on_from_before() {
         let (_, later) = listed(&server).await;
         server.restore(&backup);
         assert!(!watch.read());
-        assert_eq!((watch.restores, watch.objects.len()), (0, 1), "it is told nothing more");
+        assert_eq!((watch.restores, watch.objects.len()), (0, 1), "no further events");
         let began = run.clock.elapsed();
         let path = format!("{MAPS}?limit=1&resourceVersion={later}&resourceVersionMatch=NotOlderThan");
         let (status, answer) = ask(&server, "GET", &path, &Value::Null).await;
@@ -212,7 +215,7 @@ fn a_server_that_is_wiped_is_a_new_one() {
 }
 
 #[test]
-fn what_is_restored_depends_on_its_owner_as_before() {
+fn restored_objects_depend_on_their_owners_as_before() {
     simulate(Seed(1), |run| async move {
         let server = server(run);
         put(&server, "owner", "1").await;

@@ -1,4 +1,4 @@
-//! The server as a kube client sees it.
+//! The server from the view of a kube client.
 
 use std::time::Duration;
 
@@ -223,7 +223,7 @@ fn a_reflector_sees_every_change() {
             reader.wait_until_ready().await.unwrap();
             api.create(&PostParams::default(), &config_map("b", "1")).await.unwrap();
             api.delete("a", &DeleteParams::default()).await.unwrap();
-            // Longer than any watch lasts: it must go on in the next one.
+            // This time is longer than any watch lasts, so the watcher needs a new watch.
             run.clock.sleep(Duration::from_secs(4000)).await;
             api.create(&PostParams::default(), &config_map("c", "1")).await.unwrap();
             run.clock.sleep(Duration::from_secs(1)).await;
@@ -238,7 +238,7 @@ fn a_reflector_sees_every_change() {
 }
 
 #[test]
-fn a_watch_from_before_the_history_is_told_so() {
+fn a_watch_from_before_the_history_gets_410() {
     simulate(Seed(1), |run| async move {
         let server = ApiServer::builder(run.clock, run.seed.stream("api")).history_limit(2).build();
         let api: Api<ConfigMap> = Api::default_namespaced(server.client());
@@ -293,7 +293,7 @@ fn a_seed_decides_uids_names_and_the_length_of_watches() {
 }
 
 #[test]
-fn readiness_is_what_it_is_set_to() {
+fn readiness_can_be_set() {
     with_server(|server, _| async move {
         let probe = |client: kube::Client| async move {
             client.request_text(http::Request::get("/readyz").body(Vec::new()).unwrap()).await
@@ -305,7 +305,7 @@ fn readiness_is_what_it_is_set_to() {
 }
 
 #[test]
-fn bookmarks_may_come_only_where_something_was_written_since() {
+fn bookmarks_can_be_limited_to_new_revisions() {
     simulate(Seed(1), |run| async move {
         let server = ApiServer::builder(run.clock, run.seed.stream("api")).repeat_bookmarks(false).build();
         let api: Api<ConfigMap> = Api::default_namespaced(server.client());

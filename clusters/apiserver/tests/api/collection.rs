@@ -1,4 +1,4 @@
-//! What follows a delete: dependents, namespaces, finalizers.
+//! The consequences of a delete: dependents, namespaces, finalizers.
 
 use bytes::Bytes;
 use capsize_apiserver::ApiServer;
@@ -10,7 +10,7 @@ use crate::support;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A server, and requests to it that must be answered with a success.
+/// A server, with requests that must succeed.
 struct Api(ApiServer);
 
 impl Api {
@@ -24,7 +24,7 @@ impl Api {
         answer.body
     }
 
-    /// Creates a config map; `owners` are names of others.
+    /// Creates a config map that is owned by `owners`.
     async fn create(&self, name: &str, owners: &[&Value], finalizers: &[&str]) -> Value {
         let references: Vec<_> = owners
             .iter()
@@ -64,7 +64,7 @@ fn dependents_go_with_the_last_of_their_owners() {
 }
 
 #[test]
-fn an_object_whose_owner_never_was_goes_at_once() {
+fn an_object_whose_owner_never_existed_is_deleted_at_once() {
     with_api(|api| async move {
         let ghost = json!({"metadata": {"name": "ghost", "uid": "00000000-0000-4000-8000-000000000000"}});
         api.create("child", &[&ghost], &[]).await;
@@ -85,7 +85,7 @@ fn orphans_stay_without_their_reference() {
 }
 
 #[test]
-fn an_owner_deleted_in_the_foreground_goes_last() {
+fn an_owner_deleted_in_the_foreground_is_removed_last() {
     with_api(|api| async move {
         let owner = api.create("owner", &[], &[]).await;
         api.create("child", &[&owner], &["example.com/hold"]).await;
@@ -117,7 +117,7 @@ fn a_pod_on_a_node_has_its_grace_period() {
 }
 
 #[test]
-fn a_namespace_goes_once_nothing_in_it_is_held() {
+fn a_namespace_is_removed_once_its_objects_have_no_finalizers() {
     with_api(|api| async move {
         let maps = "/api/v1/namespaces/work/configmaps";
         api.ask("POST", "/api/v1/namespaces", json!({"metadata": {"name": "work"}})).await;
@@ -140,7 +140,7 @@ fn a_namespace_goes_once_nothing_in_it_is_held() {
 }
 
 #[test]
-fn a_namespace_stays_while_others_hold_it() {
+fn a_namespace_stays_while_it_has_other_finalizers() {
     with_api(|api| async move {
         api.ask("POST", "/api/v1/namespaces", json!({"metadata": {"name": "work"}})).await;
         let finalize = async |finalizers: Value| {

@@ -1,4 +1,4 @@
-//! Requests that would cost a server much more than a client: each gets an answer, and the server goes on.
+//! Requests that could cost the server much more than the client: the server answers and goes on.
 
 use std::fmt::Write as _;
 
@@ -34,7 +34,7 @@ fn message(answer: &Answer) -> &str {
     answer.body["message"].as_str().unwrap_or_default()
 }
 
-/// Defines widgets whose `spec` has this schema.
+/// Defines widgets with this schema of `spec`.
 async fn define(server: &ApiServer, spec: Value) -> Answer {
     let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.example.com"},
@@ -48,7 +48,7 @@ fn widget(name: &str, spec: Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
 }
 
-/// A list of integers with a rule on it.
+/// A list of integers with a rule.
 fn with_rule(most: Option<u64>, rule: &str) -> Value {
     let mut list = json!({"type": "array", "items": {"type": "integer"},
         "x-kubernetes-validations": [{"rule": rule}]});
@@ -64,9 +64,9 @@ fn a_rule_that_may_cost_too_much_is_refused_with_its_definition() {
         let nested = "self.all(x, self.all(y, self.all(z, x + y + z >= 0)))";
         let refused = define(&server, with_rule(None, nested)).await;
         assert_eq!(refused.status, 422);
-        let told = "estimated rule cost exceeds budget by factor of more than 100x (try simplifying the rule, or \
+        let expected = "estimated rule cost exceeds budget by factor of more than 100x (try simplifying the rule, or \
                     adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)";
-        assert!(message(&refused).contains(told), "{}", message(&refused));
+        assert!(message(&refused).contains(expected), "{}", message(&refused));
         assert_eq!(define(&server, with_rule(Some(10), nested)).await.status, 201);
     });
 }
@@ -74,7 +74,7 @@ fn a_rule_that_may_cost_too_much_is_refused_with_its_definition() {
 #[test]
 fn a_rule_stops_at_the_limit_of_one_evaluation() {
     with_server(|server| async move {
-        // Estimates go by the list that the schema bounds, not by the one that the rule makes of it.
+        // Estimates use the limit of the list in the schema, not the list that the rule creates.
         let rule = "self.size() < 2 || \
                     lists.range(self[0]).all(x, lists.range(self[0]).all(y, lists.range(self[0]).all(z, x + y + z >= 0)))";
         let defined = define(&server, with_rule(Some(3000), rule)).await;
@@ -82,9 +82,9 @@ fn a_rule_stops_at_the_limit_of_one_evaluation() {
         let list: Vec<_> = (0..3000).map(|n| 3000 - n).collect();
         let refused = post(&server, WIDGETS, &widget("a", json!({"list": list}))).await;
         assert_eq!(refused.status, 422);
-        let told = "operation cancelled: actual cost limit exceeded': no further validation rules will be run due to \
+        let expected = "operation cancelled: actual cost limit exceeded': no further validation rules will be run due to \
                     call cost exceeds limit for rule";
-        assert!(message(&refused).contains(told), "{}", message(&refused));
+        assert!(message(&refused).contains(expected), "{}", message(&refused));
         assert_eq!(post(&server, WIDGETS, &widget("b", json!({"list": [3]}))).await.status, 201);
     });
 }
@@ -98,9 +98,9 @@ fn the_rules_of_one_object_share_a_budget() {
         assert_eq!(define(&server, spec).await.status, 201);
         let refused = post(&server, WIDGETS, &widget("a", json!({"list": vec![50_000; 1000]}))).await;
         assert_eq!(refused.status, 422);
-        let told =
+        let expected =
             "validation failed due to running out of cost budget, no further validation rules will be run";
-        assert!(message(&refused).contains(told), "{}", message(&refused));
+        assert!(message(&refused).contains(expected), "{}", message(&refused));
         assert_eq!(refused.body["details"]["causes"].as_array().unwrap().len(), 1);
     });
 }
@@ -169,7 +169,7 @@ fn objects_do_not_nest_more_deeply_than_they_can_be_read_again() {
             );
             let created = send(&server, "POST", WIDGETS, "application/json", &body).await.status;
             assert_eq!(created == 201, depth < 120, "{depth}: {created}");
-            // The list of fields that are owned is nested as well.
+            // The managed fields are nested as well.
             let path = format!("{WIDGETS}/b{depth}?fieldManager=m&force=true");
             let applied = send(&server, "PATCH", &path, "application/apply-patch+yaml", &body).await.status;
             assert!(applied.is_success() || applied.is_client_error(), "{depth}: {applied}");
@@ -187,7 +187,7 @@ fn lists_of_many_items_are_merged_in_time_that_grows_with_their_length() {
         let items = |prefix: &str, count: usize| -> Vec<Value> {
             (0..count).map(|n| json!({"name": format!("{prefix}{n}")})).collect()
         };
-        // Of a built-in kind: a strategic merge patch, with an order and with deletions.
+        // A strategic merge patch of a built-in kind, with an order and with deletions.
         let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
         assert_eq!(post(&server, "/api/v1/namespaces/default/pods", &pod).await.status, 201);
         let secrets: Vec<Value> = items("s", 40_000);
@@ -205,7 +205,7 @@ fn lists_of_many_items_are_merged_in_time_that_grows_with_their_length() {
         let patched = send(&server, "PATCH", path, strategic, json!({"secrets": deleted})).await;
         assert!(patched.body["secrets"].as_array().is_none_or(Vec::is_empty));
 
-        // Of a custom kind: keys, server-side apply, and rules that compare items with what they were.
+        // A custom kind with list keys, server-side apply, and rules that compare items with the old items.
         let item = json!({"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "maxLength": 9}},
             "x-kubernetes-validations": [{"rule": "self.name == oldSelf.name"}]});
         let spec = json!({"type": "object", "properties": {"list": {"type": "array", "items": item, "maxItems": 60_000,
@@ -244,7 +244,7 @@ fn numbers_at_the_ends_of_their_range_are_answered() {
             ] {
                 let path = format!("/api/v1/namespaces/default/pods?{query}{number}");
                 let request = Request::builder().method(method).uri(&path).body(Bytes::new()).unwrap();
-                // A watch is opened, and not read: it may last for a year.
+                // A watch is opened, but not read, because it could last for a year.
                 let status = support::open(&server, request).await.status().as_u16();
                 assert!(matches!(status, 200 | 400 | 410 | 422 | 500 | 504), "{path}: {status}");
             }
@@ -252,7 +252,7 @@ fn numbers_at_the_ends_of_their_range_are_answered() {
     });
 }
 
-/// Numbers, quantities and texts that are at the end of a range, or beyond it.
+/// Numbers, quantities and texts at the end of a range or beyond it.
 fn extremes() -> [Value; 14] {
     [
         json!("1e999999999"),
@@ -272,7 +272,7 @@ fn extremes() -> [Value; 14] {
     ]
 }
 
-/// Objects that have this number wherever a number, a quantity or a time belongs.
+/// Objects with this value in the place of numbers, quantities and times.
 fn objects_with(number: &Value) -> [(&'static str, Value); 7] {
     [
         (
@@ -422,7 +422,7 @@ fn patterns_that_would_take_long_are_refused() {
 }
 
 #[test]
-fn many_problems_of_one_object_are_told_in_time_that_grows_with_their_number() {
+fn many_problems_of_one_object_are_reported_in_linear_time() {
     with_server(|server| async move {
         let spec =
             json!({"type": "object", "properties": {"list": {"type": "array", "items": {"type": "string"}}}});

@@ -27,7 +27,7 @@ impl Api {
         support::send(&self.0, Self::request(method, path, &body)).await
     }
 
-    /// Defines things whose spec has this schema.
+    /// Defines things with this schema of the spec.
     async fn define(&self, spec: Value) {
         let answer = self.ask("POST", DEFINITIONS, definition(spec)).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
@@ -37,7 +37,7 @@ impl Api {
         self.ask("POST", THINGS, thing(spec)).await
     }
 
-    /// Merges into the spec of the thing.
+    /// Patches the spec of the thing.
     async fn change(&self, spec: Value) -> Answer {
         self.ask("PATCH", &format!("{THINGS}/t"), json!({"spec": spec})).await
     }
@@ -59,13 +59,13 @@ fn thing(spec: Value) -> Value {
     json!({"apiVersion": "a.example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": spec})
 }
 
-/// The causes of a refusal, each as a field with its message.
+/// The causes of a refusal, each as field and message.
 fn causes(answer: &Answer) -> Vec<String> {
     let causes = answer.body["details"]["causes"].as_array().into_iter().flatten();
     causes.map(|c| format!("{}: {}", c["field"].as_str().unwrap(), c["message"].as_str().unwrap())).collect()
 }
 
-/// A spec of one number and one list, with these rules.
+/// A schema of a spec with numbers, a name and a list, and with these rules.
 fn ruled(rules: Value) -> Value {
     json!({"type": "object", "x-kubernetes-validations": rules, "properties": {"n": {"type": "integer"},
         "m": {"type": "integer"}, "name": {"type": "string"},
@@ -73,7 +73,7 @@ fn ruled(rules: Value) -> Value {
 }
 
 #[test]
-fn a_broken_rule_is_told_in_its_own_words_and_where_it_says() {
+fn a_violated_rule_is_reported_with_its_message_and_field_path() {
     let table = [
         (json!({"rule": "self.n < 5"}), "spec: Invalid value: failed rule: self.n < 5"),
         (json!({"rule": "self.n < 5", "message": "too big "}), "spec: Invalid value: too big"),
@@ -159,7 +159,7 @@ fn items_of_lists_with_keys_are_compared_with_themselves() {
 }
 
 #[test]
-fn what_broke_a_rule_before_may_stay_and_is_warned_of() {
+fn unchanged_rule_violations_are_allowed_with_a_warning() {
     with_api(|api| async move {
         let schema = |rules: Value| {
             json!({"type": "object", "properties": {"other": {"type": "integer"},
@@ -189,7 +189,8 @@ fn rules_that_cannot_be_compiled_are_refused_with_their_definition() {
             Value::from(rule)
         )
     };
-    let compiled = |rule: &str, told: &str| format!("{AT}.rule: Invalid value: {}: {told}", shown(rule));
+    let compiled =
+        |rule: &str, expected: &str| format!("{AT}.rule: Invalid value: {}: {expected}", shown(rule));
     let table = [
         (
             json!({"rule": "self.nothing > 1"}),
@@ -358,7 +359,7 @@ fn watches_end_when_the_definition_changes() {
 }
 
 #[test]
-fn metadata_of_the_wrong_type_is_told_in_the_words_of_go() {
+fn metadata_of_the_wrong_type_gets_the_message_of_go() {
     with_api(|api| async move {
         api.define(json!({"type": "object"})).await;
         let mut bad = thing(json!({}));
@@ -366,8 +367,8 @@ fn metadata_of_the_wrong_type_is_told_in_the_words_of_go() {
         let answer = api.ask("POST", THINGS, bad).await;
         let why = "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string";
         assert_eq!(answer.status, 400);
-        let told = format!(r#"Thing in version "v1" cannot be handled as a Thing: {why}"#);
-        assert_eq!(answer.body["message"], told);
+        let expected = format!(r#"Thing in version "v1" cannot be handled as a Thing: {why}"#);
+        assert_eq!(answer.body["message"], expected);
         api.create(json!({})).await;
         let patch = json!({"metadata": {"labels": {"a": 1}}});
         let answer = api.ask("PATCH", &format!("{THINGS}/t"), patch).await;

@@ -1,4 +1,4 @@
-//! What a server says of itself: discovery in both forms, the version, health.
+//! Discovery in both forms, the version, and health.
 
 use bytes::Bytes;
 use capsize_apiserver::ApiServer;
@@ -47,7 +47,7 @@ fn definition() -> Value {
 }
 
 #[test]
-fn both_forms_of_discovery_tell_the_same() {
+fn both_forms_of_discovery_have_the_same_content() {
     with_server(|server| async move {
         server.install(vec![definition()]).unwrap();
         for (root, path) in [("/api", "/api/"), ("/apis", "/apis/")] {
@@ -79,7 +79,7 @@ fn both_forms_of_discovery_tell_the_same() {
 }
 
 #[test]
-fn a_definition_shows_at_once_and_loses_verbs_while_it_goes() {
+fn a_definition_is_served_at_once_and_loses_verbs_while_terminating() {
     with_server(|server| async move {
         let widgets = |body: &Value| {
             let groups = body["items"].as_array().unwrap();
@@ -125,7 +125,7 @@ fn a_document_that_the_client_has_is_not_sent_again() {
 }
 
 #[test]
-fn the_aggregated_form_is_for_those_who_name_a_known_version() {
+fn the_aggregated_form_needs_a_known_version() {
     with_server(|server| async move {
         let kind = |accept: &'static str| {
             let server = server.clone();
@@ -160,7 +160,7 @@ fn groups_come_in_the_order_of_their_priorities() {
 }
 
 #[test]
-fn discovery_is_told_in_yaml_too_and_only_to_get() {
+fn discovery_supports_yaml_and_only_get() {
     with_server(|server| async move {
         let yaml = get(&server, "/apis/apps", "application/yaml").await;
         assert_eq!(yaml.headers["content-type"], "application/yaml");

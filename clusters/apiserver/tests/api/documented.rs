@@ -1,9 +1,9 @@
-//! What docs/apiserver.md tells users to write into a manifest. Its code is a test by itself (see `src/lib.rs`).
+//! The manifest lines in docs/apiserver.md. Its code is tested separately (see `src/lib.rs`).
 
 const DOCUMENTATION: &str = include_str!("../../../../docs/apiserver.md");
 const WORKSPACE: &str = include_str!("../../../../Cargo.toml");
 
-/// The version that a manifest names for a dependency.
+/// The version of a dependency in a manifest.
 fn version<'a>(manifest: &'a str, dependency: &str) -> Option<&'a str> {
     let line =
         manifest.lines().find_map(|line| line.strip_prefix(dependency)?.trim_start().strip_prefix('='))?;

@@ -1,4 +1,4 @@
-//! Whatever a client sends, it gets an answer.
+//! The server answers every request, even a malformed one.
 
 use bytes::Bytes;
 use capsize_apiserver::ApiServer;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support;
 
-/// Values that are seldom what a field should have.
+/// Values of unexpected types.
 fn junk() -> Vec<Value> {
     let nested = json!({"metadata": "x", "spec": [1], "template": {"spec": "x", "metadata": 1}, "conditions": {"a": 1},
         "containers": [1, "x", {"env": 7, "ports": {}}], "versions": ["x", {"schema": {"openAPIV3Schema": 5}}],
@@ -73,7 +73,7 @@ fn junk_in_any_field_of_any_kind_is_answered() {
                     for method in ["POST", "PUT"] {
                         let path = if method == "PUT" { format!("{path}/junk") } else { path.clone() };
                         let status = send(&server, method, &path, "application/json", &body).await;
-                        // A Binding that names no node is a plain error, in a real server too.
+                        // A Binding without a node causes a plain error, as in a real server.
                         let plain = status == 500 && path.ends_with("/bindings");
                         assert!(plain || (200..500).contains(&status), "{method} {path} {body}: {status}");
                     }

@@ -1,4 +1,4 @@
-//! What the integration tests of kube-rs 5 need of a server, in so far as no kubelet is needed for it.
+//! The requirements of the integration tests of kube-rs 5 that need no kubelet.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn pod(name: &str) -> Pod {
     )
 }
 
-/// What a kubelet would report of a pod that runs.
+/// The status that a kubelet would report for a running pod.
 fn running() -> Patch<Value> {
     Patch::Merge(
         json!({"status": {"phase": "Running", "conditions": [{"type": "ContainersReady", "status": "True"}]}}),
@@ -155,7 +155,7 @@ fn a_signing_request_is_approved() {
 }
 
 #[test]
-fn an_entry_is_created_changed_and_tells_of_who_was_first() {
+fn an_entry_is_created_and_changed_with_conflict_detection() {
     with_server(|server, _| async move {
         let api: Api<ConfigMap> = Api::default_namespaced(server.client());
         let with = |value: &str| ConfigMap {

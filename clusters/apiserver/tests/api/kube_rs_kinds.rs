@@ -1,5 +1,4 @@
-//! What the integration tests of kube-rs 5 need of a server beyond pods: a derived kind, discovery, tokens, metadata
-//! alone, and events.
+//! The requirements of the integration tests of kube-rs 5 beyond pods.
 
 use std::time::Duration;
 
@@ -174,7 +173,7 @@ fn metadata_is_read_listed_and_patched_alone() {
 }
 
 #[test]
-fn an_event_that_is_told_again_becomes_a_series() {
+fn a_repeated_event_becomes_a_series() {
     with_client(|client| async move {
         let service = Api::<Service>::namespaced(client.clone(), "default").get("kubernetes").await.unwrap();
         let recorder = Recorder::new(client.clone(), "kube".into());

@@ -1,6 +1,6 @@
-//! What kubectl says to a real server, and is told: every recorded exchange, in its order, on one server.
+//! Replays the recorded requests of kubectl, and compares the responses with a real server.
 //!
-//! Left out are discovery, OpenAPI and the version, of which the recordings have no answers.
+//! Discovery, OpenAPI and the version are left out, because the recordings have no responses for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,13 +18,14 @@ use crate::support;
 use crate::support::compare;
 use crate::support::revisions;
 
-/// Recorded commands that are not answered alike, and why.
+/// The recorded commands with known differences, and the reasons.
 const GAPS: &[(&str, &str)] = &[];
 
-/// The recorded server's revision before the first command. How it came there is its own affair.
+/// The recorded server's revision before the first command. Its origin is not part of the recording.
 const BEFORE: u64 = 79;
 
-/// Makes what the first command found: a namespace of whoever recorded, and an event of the recorded server's vendor.
+/// Creates the objects that the first command found: a namespace of the recording's author, and an event of the
+/// vendor.
 async fn found(server: &ApiServer) {
     let event = "/api/v1/namespaces/default/events";
     let name = "openshift-kube-apiserver.18e9ea4dae999e3e";
@@ -54,17 +55,18 @@ async fn found(server: &ApiServer) {
 
 struct Replay {
     server: ApiServer,
-    /// What stands for a recorded uid or a recorded revision, of a list too.
+    /// The uids and revisions of this server by those of the recording, and pairs of revisions including those of
+    /// lists.
     uids: BTreeMap<String, String>,
     versions: BTreeMap<String, String>,
     revisions: Vec<(u64, u64)>,
 }
 
 impl Replay {
-    /// Text of the recording with what this server chose in its place.
+    /// Replaces the values that the recorded server chose by those of this server.
     fn translated(&self, text: &str) -> String {
         let text = self.uids.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new));
-        // As a field, and as what a patch sets it to.
+        // The places are the field itself and a patch of the field.
         let places = [r#""resourceVersion":"#, r#""path":"/metadata/resourceVersion","value":"#];
         self.versions.iter().fold(text, |text, (old, new)| {
             places.iter().fold(text, |text, place| {
@@ -107,7 +109,7 @@ impl Replay {
         request.body(body).unwrap()
     }
 
-    /// Notes which uid and which revision stand for those recorded.
+    /// Records the uid and the revision that correspond to the recorded ones.
     fn pair(&mut self, recorded: &Value, answered: &Value) {
         for (field, pairs) in [("uid", &mut self.uids), ("resourceVersion", &mut self.versions)] {
             if let (Some(old), Some(new)) =
@@ -146,7 +148,7 @@ impl Replay {
                 Value::String(text) => text.clone(),
                 event => event.to_string(),
             };
-            // The recorder saw what came before the client hung up.
+            // The recording contains the events until the client closed the connection.
             let seen = recorded["events"].as_array().map_or(0, Vec::len);
             let events = serde_json::Deserializer::from_str(&text).into_iter::<Value>().take(seen);
             (recorded["events"].clone(), events.map(Result::unwrap).collect())
@@ -160,7 +162,7 @@ impl Replay {
     }
 }
 
-/// Whether an exchange is of those whose answers were not recorded.
+/// Returns true if the responses of such exchanges were not recorded.
 fn is_left_out(exchange: &Value) -> bool {
     let path = exchange["path"].as_str().unwrap();
     let path = path.split('?').next().unwrap();
@@ -205,7 +207,7 @@ fn replay() -> BTreeMap<String, Vec<String>> {
                 differences.extend(found.into_iter().map(|difference| format!("{title}: {difference}")));
             }
             if GAPS.iter().any(|(gap, _)| *gap == name) {
-                // Objects that are not those recorded do not stand for them.
+                // After a known difference, the revisions of its objects do not correspond.
                 replay.revisions.truncate(paired);
             }
             all.insert(name, differences);

@@ -1,4 +1,4 @@
-//! Lists and watches, rule by rule: pages, resource versions, where a watch starts, and what it is told.
+//! The rules of lists and watches: pages, resource versions, the start of a watch, and its events.
 
 use std::time::Duration;
 
@@ -45,11 +45,11 @@ impl Api {
         text(&self.get(MAPS).await["metadata"]["resourceVersion"]).parse().unwrap()
     }
 
-    /// All that a watch is told until it times out: type, name and revision, or the code of an error.
+    /// The events of a watch until its timeout: type, name and revision, or the code of an error.
     async fn watch(&self, path: &str) -> Vec<String> {
         let response = support::open(&self.server, Request::get(path).body(Bytes::new()).unwrap()).await;
         assert_eq!(response.status(), 200);
-        told(&response.into_body().collect().await.unwrap().to_bytes())
+        shown_events(&response.into_body().collect().await.unwrap().to_bytes())
     }
 }
 
@@ -57,18 +57,18 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn told(bytes: &[u8]) -> Vec<String> {
+fn shown_events(bytes: &[u8]) -> Vec<String> {
     let events = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>().map(Result::unwrap);
-    let told = events.map(|event| {
-        let (told, metadata) = (text(&event["type"]), &event["object"]["metadata"]);
-        match told {
+    let shown = events.map(|event| {
+        let (event_type, metadata) = (text(&event["type"]), &event["object"]["metadata"]);
+        match event_type {
             "ERROR" => format!("ERROR {}", event["object"]["code"]),
             "BOOKMARK" if metadata["annotations"].is_object() => "BOOKMARK end".to_owned(),
             "BOOKMARK" => "BOOKMARK".to_owned(),
-            _ => format!("{told} {}", text(&metadata["name"])),
+            _ => format!("{event_type} {}", text(&metadata["name"])),
         }
     });
-    told.collect()
+    shown.collect()
 }
 
 fn names(list: &Value) -> Vec<&str> {
@@ -105,7 +105,7 @@ fn all_pages_of_a_list_show_its_first_moment() {
 }
 
 #[test]
-fn a_page_with_a_selector_ends_where_more_objects_follow() {
+fn a_page_with_a_selector_has_a_token_if_more_objects_follow() {
     with_api(100, |api| async move {
         api.create(&["a", "b", "c"]).await;
         let page = api.get(&format!("{MAPS}?limit=1&labelSelector=n%3Db")).await;
@@ -120,7 +120,7 @@ fn a_page_with_a_selector_ends_where_more_objects_follow() {
 }
 
 #[test]
-fn an_exact_list_shows_the_past_and_not_what_is_forgotten() {
+fn an_exact_list_shows_the_past_within_the_history() {
     with_api(3, |api| async move {
         api.create(&["a", "b"]).await;
         let before = api.revision().await;
@@ -162,7 +162,7 @@ fn a_read_waits_three_seconds_for_a_revision_to_come() {
 }
 
 #[test]
-fn a_watch_starts_where_it_is_asked_to() {
+fn a_watch_starts_at_the_requested_revision() {
     with_api(100, |api| async move {
         api.create(&["a", "b"]).await;
         let now = api.revision().await;
@@ -190,7 +190,7 @@ fn a_watch_starts_where_it_is_asked_to() {
 }
 
 #[test]
-fn a_streaming_list_from_the_future_is_told_that_it_is_too_far() {
+fn a_streaming_list_from_the_future_is_refused() {
     with_api(100, |api| async move {
         let future = api.revision().await + 1;
         let path = format!(
@@ -206,14 +206,14 @@ fn a_streaming_list_from_the_future_is_told_that_it_is_too_far() {
 }
 
 #[test]
-fn a_watch_that_falls_behind_the_log_is_told_410_and_ends() {
+fn a_watch_that_falls_behind_the_log_gets_410_and_ends() {
     with_api(3, |api| async move {
         let start = api.revision().await;
         let path = format!("{MAPS}?watch=1&resourceVersion={start}");
         let slow = support::open(&api.server, Request::get(&path).body(Bytes::new()).unwrap()).await;
         api.create(&["a", "b", "c", "d"]).await;
         let bytes = slow.into_body().collect().await.unwrap().to_bytes();
-        assert_eq!(told(&bytes), ["ERROR 410"]);
+        assert_eq!(shown_events(&bytes), ["ERROR 410"]);
         assert_eq!(api.watch(&path).await, ["ERROR 410"]);
     });
 }
@@ -235,7 +235,7 @@ fn all_watches_of_a_write_share_one_text() {
             frames.push(body.frame().await.unwrap().unwrap().into_data().unwrap());
         }
         assert!(frames.iter().all(|frame| frame.as_ptr() == frames[0].as_ptr()));
-        assert_eq!(told(&frames[0]), ["ADDED a"]);
+        assert_eq!(shown_events(&frames[0]), ["ADDED a"]);
     });
 }
 
@@ -250,7 +250,7 @@ fn many_objects_come_in_chunks_and_in_order() {
         let expected: Vec<_> = (0..300).map(|number| format!("ADDED m{number:03}")).collect();
         assert_eq!(api.watch(&format!("{MAPS}?watch=1&timeoutSeconds=1")).await, expected);
         assert_eq!(api.watch(&format!("{MAPS}?watch=1&timeoutSeconds=1&resourceVersion=5")).await, expected);
-        // An object whose tree is no longer kept can still be read and changed.
+        // An object whose tree is no longer cached can still be read and changed.
         let patch = json!({"data": {"k": "w"}});
         assert_eq!(api.ask("PATCH", &format!("{MAPS}/m000"), patch).await["data"], json!({"k": "w"}));
     });

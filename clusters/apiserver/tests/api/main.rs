@@ -1,4 +1,4 @@
-//! What the server answers, seen from outside. One program: each more would be linked and compiled anew.
+//! Tests of the API from outside. They are one program, so that only one program is linked.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 

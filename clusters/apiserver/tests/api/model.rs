@@ -1,4 +1,4 @@
-//! The server against a model that is a map and a log: versions, conflicts, finalizers, and what watches see.
+//! Compares the server with a model: versions, conflicts, finalizers, and watch events.
 
 use std::collections::BTreeMap;
 
@@ -17,40 +17,40 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 #[derive(Clone, Debug)]
 enum Operation {
     Create { name: usize, value: u8, held: bool },
-    Put { name: usize, value: u8, version: Given },
+    Put { name: usize, value: u8, version: SentVersion },
     Release { name: usize },
     Delete { name: usize },
 }
 
-/// Which version a writer says that it has read.
+/// The version that a writer sends.
 #[derive(Clone, Copy, Debug)]
-enum Given {
+enum SentVersion {
     Present,
     Old,
     None,
 }
 
-/// What the model knows of an object.
+/// The state of an object in the model.
 #[derive(Clone, Debug, PartialEq)]
-struct Known {
+struct ObjectState {
     value: u8,
     held: bool,
     terminating: bool,
     revision: u64,
 }
 
-/// An event as a watch tells it: its type, the object's name, value and revision.
-type Told = (String, String, u8, u64);
+/// An event of a watch: its type, and the object's name, value and revision.
+type WatchedEvent = (String, String, u8, u64);
 
-/// The map and the log. The log has each object before and after.
+/// A map and a log. The log has each object before and after a write.
 #[derive(Default)]
 struct Model {
-    objects: BTreeMap<String, Known>,
-    log: Vec<(String, Option<Known>, Option<Known>, u64)>,
+    objects: BTreeMap<String, ObjectState>,
+    log: Vec<(String, Option<ObjectState>, Option<ObjectState>, u64)>,
 }
 
 impl Model {
-    fn write(&mut self, name: &str, after: Option<Known>, revision: u64) {
+    fn write(&mut self, name: &str, after: Option<ObjectState>, revision: u64) {
         let before = self.objects.get(name).cloned();
         match &after {
             Some(known) => drop(self.objects.insert(name.to_owned(), known.clone())),
@@ -63,26 +63,26 @@ impl Model {
         self.log.last().map_or(0, |entry| entry.3)
     }
 
-    /// What a watch from `start` on must tell of the objects that `selected` holds for.
-    fn events(&self, start: u64, selected: impl Fn(&Known) -> bool) -> Vec<Told> {
+    /// The events that a watch from `start` must send for the objects that fulfill `selected`.
+    fn events(&self, start: u64, selected: impl Fn(&ObjectState) -> bool) -> Vec<WatchedEvent> {
         let mut events = Vec::new();
         for (name, before, after, revision) in self.log.iter().filter(|entry| entry.3 > start) {
             let was = before.as_ref().filter(|known| selected(known));
             let is = after.as_ref().filter(|known| selected(known));
-            let (told, value) = match (was, is) {
+            let (event_type, value) = match (was, is) {
                 (None, Some(known)) => ("ADDED", known.value),
                 (Some(_), Some(known)) => ("MODIFIED", known.value),
                 (Some(known), None) => ("DELETED", known.value),
                 (None, None) => continue,
             };
-            events.push((told.to_owned(), name.clone(), value, *revision));
+            events.push((event_type.to_owned(), name.clone(), value, *revision));
         }
         events
     }
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
-    let given = prop_oneof![Just(Given::Present), Just(Given::Old), Just(Given::None)];
+    let given = prop_oneof![Just(SentVersion::Present), Just(SentVersion::Old), Just(SentVersion::None)];
     prop_oneof![
         (0..3_usize, 0..3_u8, any::<bool>()).prop_map(|(name, value, held)| Operation::Create {
             name,
@@ -99,7 +99,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-fn object(name: &str, known: &Known, revision: Option<u64>) -> Value {
+fn object(name: &str, known: &ObjectState, revision: Option<u64>) -> Value {
     let finalizers = if known.held { json!(["example.com/hold"]) } else { json!([]) };
     let value = known.value.to_string();
     let mut object = json!({"metadata": {"name": name, "finalizers": finalizers, "labels": {"v": value}},
@@ -123,18 +123,18 @@ fn revision_of(object: &Value) -> u64 {
     object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
 }
 
-/// The store's revision, as a list tells it.
+/// The store's revision, as reported by a list.
 async fn latest(server: &ApiServer) -> u64 {
     revision_of(&ask(server, "GET", MAPS, &Value::Null).await.1)
 }
 
-/// Does one operation on both, and checks that they agree on what it comes to.
+/// Executes one operation on the server and the model, and checks that the results agree.
 async fn step(server: &ApiServer, model: &mut Model, operation: &Operation) {
     let before = latest(server).await;
     match operation {
         Operation::Create { name, value, held } => {
             let name = format!("o{name}");
-            let mut known = Known { value: *value, held: *held, terminating: false, revision: 0 };
+            let mut known = ObjectState { value: *value, held: *held, terminating: false, revision: 0 };
             let (status, answer) = ask(server, "POST", MAPS, &object(&name, &known, None)).await;
             let free = !model.objects.contains_key(&name);
             assert_eq!(status, if free { 201 } else { 409 });
@@ -147,25 +147,29 @@ async fn step(server: &ApiServer, model: &mut Model, operation: &Operation) {
         Operation::Put { name, value, version } => {
             let name = format!("o{name}");
             let present = model.objects.get(&name).cloned();
-            let known =
-                present.clone().unwrap_or(Known { value: 0, held: false, terminating: false, revision: 1 });
-            let changed = Known { value: *value, ..known.clone() };
+            let known = present.clone().unwrap_or(ObjectState {
+                value: 0,
+                held: false,
+                terminating: false,
+                revision: 1,
+            });
+            let changed = ObjectState { value: *value, ..known.clone() };
             let given = match version {
-                Given::Present => Some(known.revision),
-                Given::Old => Some(known.revision - 1),
-                Given::None => None,
+                SentVersion::Present => Some(known.revision),
+                SentVersion::Old => Some(known.revision - 1),
+                SentVersion::None => None,
             };
             let (status, answer) =
                 ask(server, "PUT", &format!("{MAPS}/{name}"), &object(&name, &changed, given)).await;
             let expected = match (&present, version) {
                 (None, _) => 404,
-                (Some(_), Given::Old) => 409,
+                (Some(_), SentVersion::Old) => 409,
                 (Some(_), _) => 200,
             };
             assert_eq!(status, expected, "{answer}");
             if status == 200 && changed != known {
                 let revision = revision_of(&answer);
-                model.write(&name, Some(Known { revision, ..changed }), revision);
+                model.write(&name, Some(ObjectState { revision, ..changed }), revision);
             }
         }
         Operation::Release { name } => {
@@ -178,7 +182,7 @@ async fn step(server: &ApiServer, model: &mut Model, operation: &Operation) {
                 model.write(&name, None, before + 1);
             } else if known.held {
                 let revision = revision_of(&answer);
-                model.write(&name, Some(Known { held: false, revision, ..known }), revision);
+                model.write(&name, Some(ObjectState { held: false, revision, ..known }), revision);
             }
         }
         Operation::Delete { name } => {
@@ -191,17 +195,17 @@ async fn step(server: &ApiServer, model: &mut Model, operation: &Operation) {
                 model.write(&name, None, before + 1);
             } else if !known.terminating {
                 let revision = revision_of(&answer);
-                model.write(&name, Some(Known { terminating: true, revision, ..known }), revision);
+                model.write(&name, Some(ObjectState { terminating: true, revision, ..known }), revision);
             }
         }
     }
-    // Every write has the next revision, and what changed nothing wrote nothing.
+    // Every write has the next revision. An operation without a change does not write.
     let wrote = model.revision().max(before);
     assert_eq!(latest(server).await, wrote);
     assert!(wrote <= before + 1);
 }
 
-async fn watched(server: &ApiServer, start: u64, selector: &str) -> Vec<Told> {
+async fn watched(server: &ApiServer, start: u64, selector: &str) -> Vec<WatchedEvent> {
     let path = format!("{MAPS}?watch=true&timeoutSeconds=1&resourceVersion={start}&labelSelector={selector}");
     let response = support::open(server, Request::get(path).body(Bytes::new()).unwrap()).await;
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
@@ -216,7 +220,7 @@ async fn watched(server: &ApiServer, start: u64, selector: &str) -> Vec<Told> {
         .collect()
 }
 
-/// Does all operations, and compares list and watches with the model from several starts.
+/// Executes all operations, and compares a list and watches from several revisions with the model.
 async fn compare(server: &ApiServer, operations: &[Operation]) {
     let mut model = Model::default();
     let first = latest(server).await;

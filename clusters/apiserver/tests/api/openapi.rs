@@ -1,4 +1,4 @@
-//! The OpenAPI documents, as clients read them.
+//! The OpenAPI documents, from the view of clients.
 
 use bytes::Bytes;
 use capsize_apiserver::ApiServer;
@@ -24,7 +24,7 @@ async fn get(server: &ApiServer, path: &str, headers: &[(&str, &str)]) -> suppor
     support::send(server, request.body(Bytes::new()).unwrap()).await
 }
 
-/// The document of a group version, by way of the list.
+/// The document of a group version, found through the list of documents.
 async fn document(server: &ApiServer, path: &str) -> Value {
     let index = get(server, "/openapi/v3", &[]).await;
     let index: Value = match index.body {
@@ -44,7 +44,7 @@ fn definition() -> Value {
                     "properties": {"size": {"type": "integer", "nullable": true}}}}}}}]}})
 }
 
-/// Every reference of a document leads somewhere.
+/// Checks that every reference of a document has a target.
 fn check_references(value: &Value, document: &Value) {
     if let Some(reference) = value["$ref"].as_str() {
         let pointer = reference.trim_start_matches('#');
@@ -58,7 +58,7 @@ fn check_references(value: &Value, document: &Value) {
 }
 
 #[test]
-fn schemas_tell_how_lists_are_merged() {
+fn schemas_contain_the_merge_rules_of_lists() {
     with_server(|server| async move {
         let document = document(&server, "apis/apps/v1").await;
         check_references(&document, &document);
@@ -178,7 +178,7 @@ fn a_property_may_have_the_name_of_a_keyword() {
         for (name, property) in properties.as_object().unwrap() {
             assert_eq!(&schema["properties"][name], property, "{name} in version 2");
         }
-        // Schemas of definitions have such properties too.
+        // The schema of definitions has properties with the names of keywords.
         let schemas = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
         for name in ["oneOf", "anyOf", "allOf", "not", "$ref"] {
             let property = &old["definitions"][schemas]["properties"][name];

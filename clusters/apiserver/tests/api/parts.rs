@@ -1,4 +1,4 @@
-//! Patches of a part of an object: that only the part is read and written is a matter of speed alone.
+//! Tests that patches of a part of an object do not differ between the fast and the slow path.
 
 use bytes::Bytes;
 use capsize_apiserver::ApiServer;
@@ -41,7 +41,7 @@ fn definition() -> Value {
                 "schema": {"openAPIV3Schema": schema}}]}})
 }
 
-/// An object, the endpoint of the part, and the patches that are put to it.
+/// An object, the endpoint of the part, and the patches to send.
 struct Case {
     collection: &'static str,
     object: Value,
@@ -185,12 +185,12 @@ fn lease() -> Case {
     }
 }
 
-fn told(answer: Answer) -> (u16, String, Value) {
+fn parts_of(answer: Answer) -> (u16, String, Value) {
     let warnings = answer.headers.get_all("warning").iter().map(|text| text.to_str().unwrap());
     (answer.status.as_u16(), warnings.collect::<Vec<_>>().join("; "), answer.body)
 }
 
-/// What a server answers to all patches, and what it has after each. `mark` is an annotation of the object.
+/// The responses of a server to all patches, and its objects after each. `mark` is an annotation of the object.
 async fn answers(server: &ApiServer, case: Case, mark: &str) -> Vec<(u16, String, Value)> {
     let mut answers = Vec::new();
     let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}});
@@ -199,15 +199,15 @@ async fn answers(server: &ApiServer, case: Case, mark: &str) -> Vec<(u16, String
     let mut object: Value = serde_json::from_str(&text).unwrap();
     object["metadata"]["annotations"] = json!({"mark": mark, "spec": "\"status\":{}"});
     let path = format!("{}/t", case.collection);
-    answers.push(told(ask(server, "POST", case.collection, &object).await));
+    answers.push(parts_of(ask(server, "POST", case.collection, &object).await));
     for (method, patch) in &case.patches {
-        answers.push(told(ask(server, method, &format!("{path}{}", case.endpoint), patch).await));
-        answers.push(told(ask(server, "GET", &path, &Value::Null).await));
+        answers.push(parts_of(ask(server, method, &format!("{path}{}", case.endpoint), patch).await));
+        answers.push(parts_of(ask(server, "GET", &path, &Value::Null).await));
         let listed = format!("{}?fieldSelector=metadata.name%3Dt", case.collection);
-        answers.push(told(ask(server, "GET", &listed, &Value::Null).await));
-        // The object as a whole is written in between.
+        answers.push(parts_of(ask(server, "GET", &listed, &Value::Null).await));
+        // Between the patches, the whole object is written.
         let whole = json!({"metadata": {"annotations": {"count": answers.len().to_string()}}});
-        answers.push(told(ask(server, "PATCH", &path, &whole).await));
+        answers.push(parts_of(ask(server, "PATCH", &path, &whole).await));
     }
     answers
 }
@@ -222,7 +222,7 @@ fn a_part_is_patched_alike_whether_or_not_the_whole_is_looked_at() {
                 answers(&server, case(), mark).await
             })
         };
-        // An object that may be managed is looked at as a whole.
+        // The text `managedFields` in an annotation forces the slow path.
         let (apart, whole) = (answers("managedfields"), answers("managedFields"));
         assert_eq!(apart[0].0, 201, "{}", apart[0].2);
         assert!(apart.iter().any(|(code, ..)| *code >= 400));
@@ -235,7 +235,7 @@ fn a_part_is_patched_alike_whether_or_not_the_whole_is_looked_at() {
 }
 
 #[test]
-fn pods_are_selected_by_what_their_status_says_now() {
+fn pods_are_selected_by_their_current_status() {
     simulate(Seed(1), |run| async move {
         let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
         let Case { collection, mut object, .. } = pod();
@@ -257,7 +257,7 @@ fn pods_are_selected_by_what_their_status_says_now() {
 }
 
 #[test]
-fn what_a_schema_no_longer_knows_goes_with_the_next_write_of_the_status() {
+fn fields_removed_from_a_schema_are_pruned_at_the_next_status_write() {
     simulate(Seed(1), |run| async move {
         let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
         let mut wide = definition();
@@ -280,7 +280,7 @@ fn what_a_schema_no_longer_knows_goes_with_the_next_write_of_the_status() {
 }
 
 #[test]
-fn an_object_that_is_going_goes_by_the_last_write_of_its_finalizers_after_its_status_was_written() {
+fn a_terminating_object_is_removed_with_its_last_finalizer_after_a_status_write() {
     simulate(Seed(1), |run| async move {
         let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
         ask(&server, "POST", DEFINITIONS, &definition()).await;

@@ -1,4 +1,4 @@
-//! What is said of patches that do not fit, and of other writes to what is there.
+//! The responses to patches that do not fit, and to other invalid writes.
 
 use bytes::Bytes;
 use capsize_apiserver::ApiServer;
@@ -32,8 +32,8 @@ impl Api {
         support::send(&self.0, request.body(Bytes::from(body.to_owned())).unwrap()).await
     }
 
-    /// The code and the message of an answer to a patch of the deployment `d`.
-    async fn told(&self, query: &str, form: &str, body: &Value) -> (u16, String) {
+    /// The code and the message of the response to a patch of the deployment `d`.
+    async fn refusal(&self, query: &str, form: &str, body: &Value) -> (u16, String) {
         let path = format!("{DEPLOYMENT}/d{query}");
         let answer = self.patch(&path, form, &body.to_string()).await;
         (answer.status.as_u16(), answer.body["message"].as_str().unwrap_or_default().to_owned())
@@ -53,7 +53,7 @@ fn with_deployment<F: Future<Output = ()>>(test: impl FnOnce(Api) -> F + Send) {
 }
 
 #[test]
-fn a_strategic_patch_of_the_wrong_type_is_told_as_a_map() {
+fn a_strategic_patch_of_the_wrong_type_is_shown_as_a_map() {
     with_deployment(|api| async move {
         let answer = api.patch(&format!("{DEPLOYMENT}/d"), STRATEGIC, r#"{"spec":{"replicas":"x"}}"#).await;
         let why = r#"Invalid value: "map[spec:map[replicas:x]]": unrecognized type: int32"#;
@@ -73,52 +73,52 @@ fn a_strategic_patch_of_the_wrong_type_is_told_as_a_map() {
             ),
         ];
         for (patch, why) in table {
-            let (code, told) = api.told("", STRATEGIC, &patch).await;
-            assert!(code == 422 && told.ends_with(why), "{patch}: {code} {told}");
+            let (code, refusal) = api.refusal("", STRATEGIC, &patch).await;
+            assert!(code == 422 && refusal.ends_with(why), "{patch}: {code} {refusal}");
         }
     });
 }
 
 #[test]
-fn other_patches_of_the_wrong_type_are_told_with_what_they_came_to() {
+fn other_patches_of_the_wrong_type_are_shown_by_their_result() {
     with_deployment(|api| async move {
         let why =
             "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32";
         let replace = json!([{"op": "replace", "path": "/spec/replicas", "value": "x"}]);
         for (form, patch) in [(JSON, replace), (MERGE, json!({"spec": {"replicas": "x"}}))] {
-            let (code, told) = api.told("", form, &patch).await;
-            assert_eq!(code, 422, "{told}");
-            assert!(told.starts_with(r#" "" is invalid: patch: Invalid value: "{"#), "{told}");
-            assert!(told.ends_with(why), "{told}");
+            let (code, refusal) = api.refusal("", form, &patch).await;
+            assert_eq!(code, 422, "{refusal}");
+            assert!(refusal.starts_with(r#" "" is invalid: patch: Invalid value: "{"#), "{refusal}");
+            assert!(refusal.ends_with(why), "{refusal}");
         }
-        let (code, told) = api.told("", MERGE, &json!({"metadata": {"labels": {"a": 1}}})).await;
+        let (code, refusal) = api.refusal("", MERGE, &json!({"metadata": {"labels": {"a": 1}}})).await;
         let why =
             "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string";
-        assert!(code == 422 && told.ends_with(why), "{told}");
-        let (code, told) = api.told("", MERGE, &json!({"kind": "Gizmo"})).await;
+        assert!(code == 422 && refusal.ends_with(why), "{refusal}");
+        let (code, refusal) = api.refusal("", MERGE, &json!({"kind": "Gizmo"})).await;
         assert!(
-            code == 422 && told.contains(r#"no kind "Gizmo" is registered for version "apps/v1""#),
-            "{told}"
+            code == 422 && refusal.contains(r#"no kind "Gizmo" is registered for version "apps/v1""#),
+            "{refusal}"
         );
-        // A strategic patch never gets as far as the type.
-        assert_eq!(api.told("", STRATEGIC, &json!({"kind": "Gizmo"})).await.0, 200);
+        // A strategic patch cannot change the type, so the field is ignored.
+        assert_eq!(api.refusal("", STRATEGIC, &json!({"kind": "Gizmo"})).await.0, 200);
     });
 }
 
 #[test]
-fn unknown_fields_are_refused_with_the_patch_where_that_is_asked_for() {
+fn unknown_fields_of_a_patch_are_refused_in_strict_mode() {
     with_deployment(|api| async move {
         let patch = json!({"spec": {"junk": 1}});
-        let (code, told) = api.told("?fieldValidation=Strict", STRATEGIC, &patch).await;
+        let (code, refusal) = api.refusal("?fieldValidation=Strict", STRATEGIC, &patch).await;
         let expected = r#" "" is invalid: patch: Invalid value: "map[spec:map[junk:1]]": strict decoding error: unknown field "spec.junk""#;
-        assert_eq!((code, told.as_str()), (422, expected));
-        let (code, told) = api.told("?fieldValidation=Strict", MERGE, &patch).await;
+        assert_eq!((code, refusal.as_str()), (422, expected));
+        let (code, refusal) = api.refusal("?fieldValidation=Strict", MERGE, &patch).await;
         assert!(
-            code == 422 && told.ends_with(r#"strict decoding error: unknown field "spec.junk""#),
-            "{told}"
+            code == 422 && refusal.ends_with(r#"strict decoding error: unknown field "spec.junk""#),
+            "{refusal}"
         );
-        assert!(told.contains(r#"\"junk\":1"#), "{told}");
-        assert_eq!(api.told("?fieldValidation=Warn", MERGE, &patch).await.0, 200);
+        assert!(refusal.contains(r#"\"junk\":1"#), "{refusal}");
+        assert_eq!(api.refusal("?fieldValidation=Warn", MERGE, &patch).await.0, 200);
     });
 }
 
@@ -126,16 +126,16 @@ fn unknown_fields_are_refused_with_the_patch_where_that_is_asked_for() {
 fn a_list_item_without_its_key_is_an_error_of_the_server() {
     with_deployment(|api| async move {
         let patch = json!({"spec": {"template": {"spec": {"containers": [{"image": "y"}]}}}});
-        let (code, told) = api.told("", STRATEGIC, &patch).await;
+        let (code, refusal) = api.refusal("", STRATEGIC, &patch).await;
         assert_eq!(
-            (code, told.as_str()),
+            (code, refusal.as_str()),
             (500, "map: map[image:y] does not contain declared merge key: name")
         );
     });
 }
 
 #[test]
-fn a_patch_that_is_no_json_is_told_in_the_words_of_go() {
+fn a_patch_that_is_not_json_gets_the_message_of_go() {
     with_deployment(|api| async move {
         let path = format!("{DEPLOYMENT}/d");
         for (form, text, expected) in [
@@ -166,11 +166,11 @@ fn an_object_that_is_put_says_its_name() {
 }
 
 #[test]
-fn a_scale_that_is_wrong_is_told_as_a_scale() {
+fn an_invalid_scale_is_reported_as_a_scale() {
     with_deployment(|api| async move {
         let scale = json!({"metadata": {"name": "d"}, "spec": {"replicas": -1}});
-        let told = r#"Scale.autoscaling "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0"#;
-        assert_eq!(api.put(&format!("{DEPLOYMENT}/d/scale"), &scale).await, (422, told.to_owned()));
+        let refusal = r#"Scale.autoscaling "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0"#;
+        assert_eq!(api.put(&format!("{DEPLOYMENT}/d/scale"), &scale).await, (422, refusal.to_owned()));
     });
 }
 

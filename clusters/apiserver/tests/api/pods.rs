@@ -1,4 +1,4 @@
-//! What is done to pods beyond storing them: binding, eviction, graceful deletion, and the parts that change alone.
+//! The endpoints of pods: binding, eviction, graceful deletion, and parts that are updated separately.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ struct Api {
 }
 
 impl Api {
-    /// Sends a request; its status and its body come back. A patch is a merge patch.
+    /// Sends a request, and returns its status and body. A patch is a merge patch.
     async fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let request = Request::builder().method(method).uri(path).header("content-type", content);
@@ -35,7 +35,7 @@ impl Api {
         body
     }
 
-    /// A pod on a node, or on none; `ready` where it runs.
+    /// Creates a pod on a node, or without a node; `ready` is set for a running pod.
     async fn pod(&self, name: &str, node: &str, ready: Option<bool>) -> Value {
         let pod = json!({"metadata": {"name": name, "labels": {"app": "a"}},
             "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}});
@@ -136,13 +136,13 @@ fn an_eviction_takes_one_from_the_budget() {
 }
 
 #[test]
-fn a_pod_that_disrupts_nobody_goes_whatever_the_budget() {
+fn a_pod_without_disruption_is_evicted_despite_its_budget() {
     with_api(|api| async move {
         api.pod("waiting", "", None).await;
         api.pod("broken", "n1", Some(false)).await;
         api.budget(0).await;
         assert_eq!(api.evict("waiting", Value::Null).await.0, 201);
-        // It is not ready, and those that are suffice without it.
+        // The pod is not ready, and the ready pods are enough without it.
         assert_eq!(api.evict("broken", Value::Null).await.0, 201);
         assert_eq!(api.evict("none", Value::Null).await.0, 404);
     });
@@ -183,7 +183,7 @@ fn grace_is_counted_from_the_first_delete_and_only_shrinks() {
 }
 
 #[test]
-fn a_pod_that_is_on_no_node_goes_at_once_and_is_shown_marked() {
+fn a_pod_without_a_node_is_removed_at_once_and_returned_as_terminating() {
     with_api(|api| async move {
         api.pod("p", "", None).await;
         let gone = api.good("DELETE", &format!("{PODS}/p"), json!({"gracePeriodSeconds": 5})).await;
@@ -241,7 +241,7 @@ fn a_pod_has_the_priority_of_its_class() {
 }
 
 #[test]
-fn what_needs_a_kubelet_is_told_that_there_is_none() {
+fn subresources_that_need_a_kubelet_are_refused() {
     with_api(|api| async move {
         api.pod("waiting", "", None).await;
         api.good("POST", "/api/v1/nodes", json!({"metadata": {"name": "n1"}})).await;

@@ -1,4 +1,4 @@
-//! The server answers as a real one did: every recorded exchange is replayed and compared.
+//! Replays recorded exchanges with a real server, and compares the responses.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,11 +16,11 @@ use crate::support;
 use crate::support::compare;
 use crate::support::revisions;
 
-/// Recorded cases that are not answered alike yet, and why.
+/// The recorded cases with known differences, and the reasons.
 const GAPS: &[(&str, &str)] =
     &[("crd-watch", "recorded while the real server was still starting: its list was refused with 429")];
 
-/// What must be there before a case although its recording does not say so: definitions, made before step 1.
+/// Definitions that must exist before a case, although the case does not create them.
 const DEFINITIONS: &[(&str, &str, &str, &str)] = &[
     ("crd-cluster-scope", "cluster.example.com", "Member", "Cluster"),
     ("crd-no-status", "nostatus.example.com", "Plain", "Namespaced"),
@@ -31,7 +31,7 @@ const DEFINITIONS: &[(&str, &str, &str, &str)] = &[
 
 fn definitions(case: &str) -> Vec<Value> {
     if case == "crd-schema" {
-        // The definition that another case shows being made.
+        // The definition is taken from another case, which creates it.
         let lifecycle = read_case(&directory().join("crd-lifecycle.json"));
         let text = lifecycle["steps"][0]["request"]["body"].to_string();
         return vec![serde_json::from_str(&text.replace("life.example.com", "schema.example.com")).unwrap()];
@@ -52,7 +52,7 @@ fn definitions(case: &str) -> Vec<Value> {
     .collect()
 }
 
-/// Objects that a case finds, made by whoever recorded it.
+/// The objects that the author of a recording had created before the case.
 fn found(case: &str) -> Vec<Value> {
     let map = |name: &str, labels: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}, "data": {"k": "v"}});
     match case {
@@ -64,7 +64,7 @@ fn found(case: &str) -> Vec<Value> {
     }
 }
 
-/// The token of who made the recordings.
+/// The token of the author of the recordings.
 const RECORDER: &str = "recorder";
 
 fn directory() -> &'static Path {
@@ -75,12 +75,12 @@ fn read_case(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// A replay of one case, with what its steps have saved and where the answers differed.
+/// A replay of one case, with saved values and differences of responses.
 struct Replay {
     server: ApiServer,
     run: Simulation,
     variables: BTreeMap<String, String>,
-    /// Pairs of revisions that stand for each other, recorded and answered.
+    /// Pairs of corresponding revisions: recorded and answered.
     revisions: Vec<(u64, u64)>,
     differences: Vec<String>,
 }
@@ -100,7 +100,7 @@ impl Replay {
         if let Some(content_type) = recorded["content_type"].as_str() {
             request = request.header("content-type", content_type);
         }
-        // The recorder came as an administrator where nothing else is said, and without credentials where that is "".
+        // By default the author was an administrator. An empty token means a request without credentials.
         match recorded["token"].as_str().unwrap_or(RECORDER) {
             "" => {}
             token => request = request.header("authorization", format!("Bearer {token}")),

@@ -1,4 +1,4 @@
-//! Any bytes to any path get an answer: a Status with the code of the answer, or the plain text of what is no API.
+//! Every sequence of bytes gets an answer: a Status with the code of the response, or plain text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support;
 
-/// A request as a client may send it, good or bad.
+/// A request of a client, valid or invalid.
 #[derive(Clone, Debug)]
 struct Raw {
     method: String,
@@ -25,7 +25,7 @@ fn method() -> impl Strategy<Value = String> {
     prop_oneof![9 => prop::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => "[A-Z]{1,8}"]
 }
 
-/// Paths that lead somewhere, with parts that do not.
+/// Paths with known and unknown parts.
 fn path() -> impl Strategy<Value = String> {
     let known = [
         "api",
@@ -159,7 +159,7 @@ fn header() -> impl Strategy<Value = (&'static str, Vec<u8>)> {
     (prop::sample::select(names.to_vec()), value)
 }
 
-/// JSON that may be an object of some kind.
+/// JSON that may be an object of a kind.
 fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -225,7 +225,7 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What kubectl sends for a Namespace and a Deployment, in protobuf.
+/// Protobuf bodies of kubectl: a Namespace and a Deployment.
 const PROTOBUF: [&str; 2] = [
     "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEh0KFQoFb3RoZXISABoAIgAqADIAOABCABIAGgIKABoAIgA=",
     "azhzAAoVCgdhcHBzL3YxEgpEZXBsb3ltZW50EhsKGwoBeBIAGgAiACoAMgA4AEIAWggKA2FwcBIBeBIA",
@@ -260,7 +260,7 @@ fn raw() -> impl Strategy<Value = Raw> {
     )
 }
 
-/// The request; `None` for one that no HTTP library would let through.
+/// The request; `None` if no HTTP library would send it.
 fn request(raw: &Raw) -> Option<Request<Bytes>> {
     let mut headers = HeaderMap::new();
     for (name, value) in &raw.headers {
@@ -273,7 +273,7 @@ fn request(raw: &Raw) -> Option<Request<Bytes>> {
     Some(request)
 }
 
-/// Whether an answer is one that a client can read.
+/// Returns true if a client can read the response.
 fn is_proper(status: StatusCode, body: &Value) -> bool {
     if !status.is_client_error() && !status.is_server_error() {
         return true;
@@ -285,7 +285,7 @@ fn is_proper(status: StatusCode, body: &Value) -> bool {
 }
 
 proptest! {
-    // PROPTEST_CASES says how many; CI asks for a minute of them.
+    // The environment variable PROPTEST_CASES sets the number of cases. CI runs cases for one minute.
     #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]

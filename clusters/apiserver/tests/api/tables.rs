@@ -1,4 +1,4 @@
-//! Answers in another shape than the objects': tables, and metadata only.
+//! Responses in other forms: tables, and metadata only.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ async fn get(server: &ApiServer, path: &str, accept: &str) -> support::Answer {
     support::send(server, request("GET", path, accept, &Value::Null)).await
 }
 
-/// The events, but for bookmarks, of a watch that ends after five seconds, in which `action` is done.
+/// The events, except bookmarks, of a watch that ends after five seconds. `action` runs during the watch.
 async fn watch<F: Future>(
     server: &ApiServer,
     run: &Simulation,
@@ -59,7 +59,7 @@ async fn watch<F: Future>(
     action.await;
     let bytes = reading.await.unwrap().unwrap().to_bytes();
     let events = serde_json::Deserializer::from_slice(&bytes).into_iter().map(Result::unwrap);
-    // When bookmarks come is for others to say; they have the shape of all events.
+    // Other tests check the times of bookmarks. Here they only must have the form of all events.
     let (bookmarks, events): (Vec<Value>, Vec<Value>) =
         events.partition(|event: &Value| event["type"] == "BOOKMARK");
     for bookmark in &bookmarks {
@@ -100,7 +100,7 @@ fn a_list_as_a_table_has_a_row_an_object() {
 }
 
 #[test]
-fn a_row_carries_what_the_query_asks_for() {
+fn a_row_includes_the_requested_part_of_the_object() {
     with_server(|server, _| async move {
         let path = |include: &str| format!("{MAPS}?includeObject={include}");
         let object = get(&server, &path("Object"), TABLE).await.body["rows"][0]["object"].clone();

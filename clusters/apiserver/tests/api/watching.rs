@@ -1,5 +1,7 @@
-//! Lists and watches together, against states that were written down: pages show one snapshot, and what a watch tells,
-//! cut and taken up again wherever it was, makes of its list what is there in the end.
+//! Compares lists and watches with recorded states.
+//!
+//! All pages of a list show one snapshot. A list together with its watch results in the current state, even if the
+//! watch is interrupted and resumed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,23 +30,23 @@ enum Operation {
     },
     /// A write to another kind.
     Elsewhere,
-    /// A page of the walk through the list; a new walk where the last one is done.
+    /// A page of the walk through the list, or of a new walk if the last one is complete.
     Page {
         limit: u8,
     },
-    /// A watch more, of all objects or of those with a label.
+    /// A further watch, of all objects or of those with a label.
     Watch {
         selects: bool,
     },
-    /// A watch reads what there is.
+    /// A watch reads the available events.
     Read {
         watch: u8,
     },
-    /// A watch is cut, and goes on from the last revision that it was told.
+    /// A watch ends, and a new one continues from its last revision.
     Cut {
         watch: u8,
     },
-    /// Time passes, so that bookmarks come.
+    /// Time passes, so that bookmarks are due.
     Wait,
 }
 
@@ -61,7 +63,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// What a state is told by: the label of each object, by name.
+/// The content of a state: the label of each object, by name.
 type State = BTreeMap<String, String>;
 
 /// A walk through the list, page by page.
@@ -72,7 +74,7 @@ struct Walk {
     seen: State,
 }
 
-/// A watch, with what its list and its events have come to.
+/// A watch, and the state that results from its list and its events.
 struct Watch {
     selects: bool,
     state: State,
@@ -148,7 +150,7 @@ impl World {
             Operation::Read { watch } => self.read(usize::from(watch)),
             Operation::Cut { watch } => self.cut(usize::from(watch)).await,
             Operation::Wait => {
-                // Who reads in time is never behind what is kept.
+                // A watch that reads in time never falls behind the log.
                 (0..self.watches.len()).for_each(|index| self.read(index));
                 self.run.clock.sleep(Duration::from_secs(61)).await;
             }
@@ -161,7 +163,7 @@ impl World {
         self.states.insert(revision, self.present.clone());
     }
 
-    /// What was there at a revision.
+    /// The state at a revision.
     fn at(&self, revision: u64) -> State {
         self.states.range(..=revision).next_back().map(|(_, state)| state.clone()).unwrap_or_default()
     }
@@ -170,7 +172,7 @@ impl World {
         let path = format!("{MAPS}?limit={limit}&continue={}", self.walk.token);
         let list = self.ask("GET", &path, Value::Null).await;
         if list["code"] == 410 {
-            // The snapshot is older than what is kept; a real client begins anew.
+            // The snapshot is older than the log; a real client starts again.
             self.walk = Walk::default();
             return;
         }
@@ -227,7 +229,7 @@ impl World {
         }
     }
 
-    /// Reads all that a watch has to tell, and holds it to what a watch may tell.
+    /// Reads all available events of a watch, and checks that they are allowed.
     fn read(&mut self, index: usize) {
         let Some(watch) = self.watches.get_mut(index) else { return };
         let Some(body) = &mut watch.body else { return };
@@ -236,10 +238,10 @@ impl World {
             for event in serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>() {
                 let event = event.unwrap();
                 let object = &event["object"];
-                let (revision, told) = (revision_of(object), event["type"].as_str().unwrap());
+                let (revision, event_type) = (revision_of(object), event["type"].as_str().unwrap());
                 let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
                 let name = text(&object["metadata"]["name"]);
-                if told == "BOOKMARK" {
+                if event_type == "BOOKMARK" {
                     assert!(revision >= watch.last, "a bookmark goes back");
                     watch.last = revision;
                     continue;
@@ -247,11 +249,11 @@ impl World {
                 assert!(revision > watch.last, "revision {revision} after {}", watch.last);
                 watch.last = revision;
                 let label = text(&object["metadata"]["labels"]["v"]);
-                let before = match told {
+                let before = match event_type {
                     "DELETED" => watch.state.remove(&name),
                     _ => watch.state.insert(name.clone(), label),
                 };
-                assert_eq!(before.is_none(), told == "ADDED", "{told} {name}");
+                assert_eq!(before.is_none(), event_type == "ADDED", "{event_type} {name}");
             }
         }
     }
@@ -261,7 +263,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_list_and_its_watch_come_to_what_is_there(operations in prop::collection::vec(operation(), 1..60)) {
+    fn a_list_and_its_watch_result_in_the_current_state(operations in prop::collection::vec(operation(), 1..60)) {
         simulate(Seed(1), |run| async move {
             let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
             let mut world = World { server, run, states: BTreeMap::new(), present: State::new(),

@@ -1,4 +1,4 @@
-//! Admission webhooks: which are asked, what they are told, and what their answers do.
+//! Admission webhooks: the matching of writes, the requests, and the effects of the responses.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::support;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// What a webhook answers to a request; the `uid` is added. `null` never comes.
+/// The response of a webhook to a request; the `uid` is added. `null` means no response.
 type Behaviour = fn(&str, &Value) -> Value;
 
-/// A server whose webhooks are functions, and what they were asked.
+/// A server whose webhooks are functions, and their recorded requests.
 struct Api {
     server: ApiServer,
     asked: Arc<Mutex<Vec<(String, Value)>>>,
@@ -41,7 +41,7 @@ impl Api {
         answer
     }
 
-    /// The webhooks that were asked, by the path of their URL.
+    /// The called webhooks, by the path of their URL.
     fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().iter().map(|(path, _)| path.clone()).collect()
     }
@@ -80,7 +80,7 @@ fn with_api<F: Future<Output = ()>>(behaviour: Behaviour, test: impl FnOnce(Api)
     });
 }
 
-/// A webhook for config maps whose URL ends in `name`; `more` is merged in.
+/// A webhook for config maps whose URL ends in `name`, merged with `more`.
 fn hook(name: &str, more: Value) -> Value {
     let mut hook = json!({"name": format!("{name}.example.com"), "clientConfig": {"url": format!("https://hooks/{name}")},
         "rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
@@ -105,7 +105,7 @@ fn labels(_: &str, request: &Value) -> Value {
 }
 
 #[test]
-fn mutating_webhooks_are_asked_in_order_and_each_sees_what_those_before_it_did() {
+fn mutating_webhooks_are_called_in_order_and_see_earlier_changes() {
     with_api(labels, |api| async move {
         api.configure("mutating", "b", json!([hook("third", json!({}))])).await;
         api.configure("mutating", "a", json!([hook("first", json!({})), hook("second", json!({}))])).await;
@@ -126,7 +126,7 @@ fn mutating_webhooks_are_asked_in_order_and_each_sees_what_those_before_it_did()
 }
 
 #[test]
-fn a_webhook_that_asks_for_it_sees_what_others_changed_behind_it() {
+fn a_webhook_with_reinvocation_sees_later_changes() {
     with_api(labels, |api| async move {
         let hooks =
             json!([hook("first", json!({"reinvocationPolicy": "IfNeeded"})), hook("second", json!({}))]);
@@ -156,7 +156,7 @@ fn validating_webhooks_see_the_object_as_it_will_be_stored() {
 }
 
 #[test]
-fn a_denial_is_told_and_nothing_is_stored() {
+fn a_denial_is_returned_and_nothing_is_stored() {
     with_api(
         |_, _| json!({"allowed": false, "status": {"code": 403, "reason": "Forbidden", "message": "not today"}}),
         |api| async move {
@@ -197,7 +197,7 @@ fn updates_and_deletes_are_asked_about_with_the_old_object() {
 }
 
 #[test]
-fn a_webhook_is_asked_only_of_what_its_rules_selectors_and_conditions_say() {
+fn a_webhook_is_called_only_if_its_rules_selectors_and_conditions_match() {
     let rule = |operation: &str, resource: &str, scope: &str| {
         json!({"rules": [{"operations": [operation], "apiGroups": ["*"], "apiVersions": ["*"], "resources": [resource],
             "scope": scope}]})
@@ -257,7 +257,7 @@ fn a_webhook_that_cannot_be_asked_fails_the_write_unless_it_may_be_ignored() {
         ),
         (|_, _| patched(&json!({"op": 1})), "received undecodable patch in webhook response: "),
     ];
-    for (behaviour, told) in table {
+    for (behaviour, expected) in table {
         for policy in ["Fail", "Ignore"] {
             with_api(behaviour, |api| async move {
                 let more = json!({"failurePolicy": policy, "timeoutSeconds": 2});
@@ -269,8 +269,9 @@ fn a_webhook_that_cannot_be_asked_fails_the_write_unless_it_may_be_ignored() {
                 }
                 assert_eq!((answer.status.as_u16(), &answer.body["reason"]), (500, &json!("InternalError")));
                 let message = answer.body["message"].as_str().unwrap();
-                let expected =
-                    "Internal error occurred: failed calling webhook \"w.example.com\": ".to_owned() + told;
+                let expected = "Internal error occurred: failed calling webhook \"w.example.com\": "
+                    .to_owned()
+                    + expected;
                 assert!(message.starts_with(&expected), "{message}");
             });
         }
@@ -381,10 +382,10 @@ fn configurations_are_filled_in_and_checked() {
                 let body = json!({"metadata": {"name": "bad"}, "webhooks": [hook("m", more)]});
                 let answer = api.ask("POST", path, body).await;
                 assert_eq!(answer.status, 422);
-                let told = answer.body["message"].as_str().unwrap();
+                let message = answer.body["message"].as_str().unwrap();
                 let prefix =
                     "ValidatingWebhookConfiguration.admissionregistration.k8s.io \"bad\" is invalid: ";
-                assert_eq!(told, prefix.to_owned() + expected);
+                assert_eq!(message, prefix.to_owned() + expected);
             }
         },
     );

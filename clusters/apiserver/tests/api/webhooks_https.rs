@@ -1,4 +1,4 @@
-//! A webhook over HTTPS, as outside of simulations.
+//! Calls of webhooks over HTTPS, as outside of simulations.
 
 use std::sync::Arc;
 
@@ -34,14 +34,14 @@ async fn allow(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hype
     Ok(Response::new(Full::new(Bytes::from(answer.to_string()))))
 }
 
-/// The certificate of a server for `hook.tools.svc`, with the chain behind it, and its key.
+/// A certificate of a server for `hook.tools.svc`, with its chain and its key.
 struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: KeyPair,
 }
 
 impl Identity {
-    /// A certificate that its own key signed.
+    /// A certificate that is signed by its own key.
     fn self_signed(params: &CertificateParams) -> Self {
         let key = KeyPair::generate().unwrap();
         Self { chain: vec![params.self_signed(&key).unwrap().der().clone()], key }
@@ -68,7 +68,7 @@ fn pem(der: &[u8]) -> String {
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", STANDARD.encode(der))
 }
 
-/// What a certificate says of the server.
+/// The parameters of the server's certificate.
 fn params(name: &str, is_authority: bool) -> CertificateParams {
     let mut params = CertificateParams::new([name.to_owned()]).unwrap();
     if is_authority {
@@ -77,7 +77,7 @@ fn params(name: &str, is_authority: bool) -> CertificateParams {
     params
 }
 
-/// Serves `allow` for ever; gives back the port.
+/// Serves `allow` without end; returns the port.
 async fn serve(identity: Identity) -> u16 {
     let acceptor = identity.acceptor();
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -87,7 +87,7 @@ async fn serve(identity: Identity) -> u16 {
             let (stream, _) = listener.accept().await.unwrap();
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
-                // A client that does not trust the certificate hangs up.
+                // A client that does not trust the certificate closes the connection.
                 let Ok(stream) = acceptor.accept(stream).await else { return };
                 let connection = hyper::server::conn::http1::Builder::new();
                 drop(connection.serve_connection(TokioIo::new(stream), service_fn(allow)).await);
@@ -97,7 +97,7 @@ async fn serve(identity: Identity) -> u16 {
     port
 }
 
-/// Serves answers that allow everything, and closes each connection without saying so in TLS.
+/// Serves responses that allow everything, and closes each connection without a TLS close notification.
 async fn serve_abruptly(identity: Identity, with_length: bool) -> u16 {
     let acceptor = identity.acceptor();
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -128,7 +128,7 @@ async fn serve_abruptly(identity: Identity, with_length: bool) -> u16 {
     port
 }
 
-/// What a server answers to a create that a webhook at this port, with this bundle, is asked about.
+/// The response of a server to a create that calls a webhook at this port, with this bundle.
 async fn answer(port: u16, bundle: &str) -> support::Answer {
     let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
     let server = ApiServer::builder(clock, Seed(1).stream("api"))
@@ -166,13 +166,13 @@ async fn a_webhook_is_called_over_https_and_has_to_show_a_certificate_of_its_bun
 }
 
 #[tokio::test]
-async fn a_webhook_whose_certificate_is_its_own_authority_is_trusted_as_go_trusts_it() {
+async fn a_webhook_whose_certificate_is_its_own_authority_is_trusted_as_in_go() {
     let own = Identity::self_signed(&params(NAME, true));
     let bundle = own.pem();
     let allowed = answer(serve(own).await, &bundle).await;
     assert_eq!(allowed.status, 201, "{}", allowed.body);
 
-    // Signed by an authority by way of another one, and itself one.
+    // A certificate that is an authority itself, signed by an authority through an intermediate one.
     let chain = || {
         let named = |name: &str| {
             let mut params = params(name, true);
@@ -205,7 +205,7 @@ async fn an_authority_is_not_trusted_for_other_names_times_and_purposes() {
         let refused = answer(serve(identity).await, &bundle).await;
         assert_eq!(refused.status, 500, "{}", refused.body);
     }
-    // A certificate of the same name and another key.
+    // A certificate with the same name and another key.
     let (one, other) =
         (Identity::self_signed(&params(NAME, true)), Identity::self_signed(&params(NAME, true)));
     let bundle = other.pem();
@@ -213,7 +213,7 @@ async fn an_authority_is_not_trusted_for_other_names_times_and_purposes() {
 }
 
 #[tokio::test]
-async fn an_answer_counts_where_the_webhook_closes_the_connection_without_saying_so() {
+async fn a_response_is_valid_if_the_webhook_closes_the_connection_abruptly() {
     for with_length in [true, false] {
         let identity = Identity::self_signed(&params(NAME, false));
         let bundle = identity.pem();

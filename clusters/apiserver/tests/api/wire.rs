@@ -1,7 +1,7 @@
-//! Every shape of request that real Karmada makes gets the recorded status and the form of the recorded answer.
+//! Replays the request shapes of real Karmada, and compares the status and the form of the responses.
 //!
-//! Each example is replayed on a server of its own that holds what the example needs. What the objects hold is
-//! compared by the recordings of the API; here it is the kind, the fields and their types.
+//! Each example runs on its own server with the objects that it needs. The recordings of the API compare the contents
+//! of objects; this test compares the kind, the fields and their types.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::support;
 use crate::support::compare;
 
-/// Shapes that are not answered alike, by their method and path, and why.
+/// The shapes with known differences, by method and path, and the reasons.
 const GAPS: &[(&str, &str)] = &[];
 
 /// Karmada's own resources: group, version, plural, kind, whether they are namespaced.
@@ -74,7 +74,7 @@ fn shapes() -> Vec<Value> {
     serde_json::from_str(&fs::read_to_string(Path::new(path)).unwrap()).unwrap()
 }
 
-/// A path's resource: where it is in the cluster, and the name of the object, if it names one.
+/// The resource of a path: its collection, its namespace, and the name of the object if the path has one.
 struct Place<'a> {
     collection: String,
     namespace: &'a str,
@@ -121,7 +121,7 @@ impl Replay {
         support::send(&self.server, request.body(body.to_string().into()).unwrap()).await.body
     }
 
-    /// Makes the object that an example is about, with its status; the stored object comes back.
+    /// Creates the object of an example, with its status, and returns the stored object.
     async fn make(&self, at: &Place<'_>, object: &Value) -> Value {
         let mut object = object.clone();
         let metadata = object["metadata"].as_object_mut().unwrap();
@@ -138,7 +138,7 @@ impl Replay {
         self.plain("POST", &at.collection, &object).await
     }
 
-    /// Makes what must be there before the request, and gives back its body.
+    /// Creates the objects that must exist before the request, and returns its body.
     async fn prepare(&self, shape: &Value) -> Bytes {
         let example = &shape["example"];
         let path = example["path"].as_str().unwrap();
@@ -169,7 +169,7 @@ impl Replay {
             stored = self.plain("DELETE", &format!("{}/{name}", at.collection), &Value::Null).await;
         }
         assert_eq!(stored["metadata"]["name"], name, "{path}: {stored}");
-        // Who has read an older version says so; everyone else has read this one.
+        // A conflict needs an older version; all other requests send the current version.
         let version = if status == 409 { json!("1") } else { stored["metadata"]["resourceVersion"].clone() };
         for part in ["metadata", "preconditions"] {
             for (field, value) in [("resourceVersion", &version), ("uid", &stored["metadata"]["uid"])] {
@@ -181,7 +181,7 @@ impl Replay {
         if body.is_null() { Bytes::new() } else { body.to_string().into() }
     }
 
-    /// The object that an example is about: as it was sent or answered, or else one that is no more than its name.
+    /// The object of an example: as sent or answered, otherwise an object with only its name.
     fn object_of(&self, shape: &Value, at: &Place<'_>, name: &str) -> Value {
         let example = &shape["example"];
         for known in [&example["answer"], &example["body"]] {
@@ -212,12 +212,12 @@ impl Replay {
     }
 }
 
-/// A word that follows a key in text that was cut off in the middle.
+/// The word after a key in text that was truncated.
 fn after<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.split_once(&format!("\"{key}\": \""))?.1.split('"').next()
 }
 
-/// Where the form of an answer differs: its kind and its fields; a Status is compared whole.
+/// The differences in the form of a response: its kind and its fields. A Status is compared completely.
 fn form_differs(recorded: &Value, answered: &Value) -> Vec<String> {
     if let Some(text) = recorded["$cut"].as_str() {
         let same = |key: &&str| after(text, key) == answered[*key].as_str();
@@ -241,7 +241,7 @@ fn form_differs(recorded: &Value, answered: &Value) -> Vec<String> {
         let fields =
             |value: &Value| value.pointer(at).and_then(Value::as_object).cloned().unwrap_or_default();
         let answered = fields(answered);
-        // Labels are the doing of Karmada's webhooks.
+        // Karmada's webhooks add labels.
         let absent = fields(recorded)
             .into_iter()
             .filter(move |(name, _)| name != "labels" && !answered.contains_key(name));
@@ -253,14 +253,14 @@ fn form_differs(recorded: &Value, answered: &Value) -> Vec<String> {
         .map(|key| format!("{key}: recorded {}, answered {}", recorded[key], answered[key]))
         .collect();
     found.extend(missing(""));
-    // A resource is described field by field, but for the hash of where a real server stores it.
+    // The description of a resource is compared field by field, except the storage hash.
     if recorded["metadata"].is_object() {
         found.extend(missing("/metadata"));
     }
     found
 }
 
-/// Where the events of a watch differ: which types there are, of which kinds.
+/// The differences between the events of watches: types of events, and their kinds.
 fn compare_events(recorded: &[Value], answered: &Value) -> Vec<String> {
     let text = answered.as_str().map_or_else(|| answered.to_string(), str::to_owned);
     let answered: Vec<Value> =
@@ -268,7 +268,7 @@ fn compare_events(recorded: &[Value], answered: &Value) -> Vec<String> {
     let shown = |event: &Value| {
         (event["type"].clone(), event["object"]["kind"].clone(), event["object"]["apiVersion"].clone())
     };
-    // What came later was other writers' doing.
+    // Later events were caused by other writers.
     let first = recorded.iter().filter(|event| event["type"] == "ADDED" || event["type"] == "BOOKMARK");
     let wanted = first.filter(|event| event["object"]["kind"].is_string()).map(shown);
     wanted
@@ -310,7 +310,7 @@ impl Replay {
         found
     }
 
-    /// A path with the store's revision in the place of the one that the real store had.
+    /// The path with the current revision of the store instead of the recorded one.
     async fn current(&self, path: &str) -> String {
         let Some((before, after)) = path.split_once("&resourceVersion=") else { return path.to_owned() };
         let list = self.plain("GET", "/api/v1/namespaces", &Value::Null).await;
@@ -321,7 +321,7 @@ impl Replay {
         )
     }
 
-    /// Makes an object that a watch finds.
+    /// Creates an object that a watch finds.
     async fn add(&self, collection: &str, namespace: &str, object: &Value) {
         let (root, plural) = collection.rsplit_once('/').unwrap();
         let collection = match namespace {
@@ -337,7 +337,7 @@ impl Replay {
     }
 }
 
-/// Whether an example tells nothing of the request: the server was not there, or still starting.
+/// Returns true if an example has no useful response: the server did not answer, or was still starting.
 fn is_left_out(shape: &Value) -> bool {
     let example = &shape["example"];
     example["error"].is_string() || example["answer"]["message"] == "storage is (re)initializing"

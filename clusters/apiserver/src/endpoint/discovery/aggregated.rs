@@ -15,17 +15,17 @@ use crate::http::respond::{self, ApiBody};
 use crate::state::State;
 use crate::store::encoded::encode;
 
-/// What a client asked for.
+/// The form of aggregated discovery that a client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct RequestedForm {
     version: &'static str,
-    /// Only what this server itself serves, which is all there is.
+    /// The client wants only resources of this server, without peers. This server has no peers.
     no_peer: bool,
 }
 
-/// Whether the client takes the aggregated form, and which. The old form is for those who do not name the other,
-/// wherever in their list it stands.
-pub(super) fn wanted(parts: &Parts) -> Option<Wanted> {
+/// The aggregated form that the client requests, if any. The old form is used only if the client names no aggregated
+/// form, independent of the order in the `Accept` header.
+pub(super) fn wanted(parts: &Parts) -> Option<RequestedForm> {
     negotiate::clauses(&parts.headers).iter().find_map(|clause| {
         let known = clause.media.matches(&["application/json", "application/yaml"]);
         let asked = |name| clause.parameter(name);
@@ -37,15 +37,16 @@ pub(super) fn wanted(parts: &Parts) -> Option<Wanted> {
             "v2beta1" => "v2beta1",
             _ => return None,
         };
-        Some(Wanted { version, no_peer: Clause::parameter(clause, "profile") == "nopeer" })
+        Some(RequestedForm { version, no_peer: Clause::parameter(clause, "profile") == "nopeer" })
     })
 }
 
-/// Those of servers without custom kinds. Controllers of a fleet ask each member for them.
+/// The documents of servers without custom kinds. They are shared because controllers of a fleet request them from
+/// each member.
 static BUILT_IN: Documents = Mutex::new(BTreeMap::new());
 
-/// The document, or that the client has it already.
-pub(super) fn answer(state: &State, parts: &Parts, core: bool, wanted: Wanted) -> Response<ApiBody> {
+/// Answers with the document, or with 304 if the client has it already.
+pub(super) fn answer(state: &State, parts: &Parts, core: bool, wanted: RequestedForm) -> Response<ApiBody> {
     let known = if state.custom.is_empty() { &BUILT_IN } else { &state.documents };
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     let document = known.entry((core, wanted.version)).or_insert_with(|| {
@@ -72,8 +73,8 @@ fn document(state: &State, core: bool, version: &str) -> Value {
         .map(|group| {
             let version = |version: &String| {
                 let resources = resources(state, &group.name, version);
-                let told = resources.iter().map(|resource| describe(resource, &group.name, version));
-                json!({"version": version, "resources": told.collect::<Vec<_>>(), "freshness": "Current"})
+                let described = resources.iter().map(|resource| describe(resource, &group.name, version));
+                json!({"version": version, "resources": described.collect::<Vec<_>>(), "freshness": "Current"})
             };
             let metadata = if core { json!({}) } else { json!({"name": group.name}) };
             json!({"metadata": metadata, "versions": group.versions.iter().map(version).collect::<Vec<_>>()})
@@ -84,18 +85,18 @@ fn document(state: &State, core: bool, version: &str) -> Value {
 }
 
 fn describe(resource: &Resource, group: &str, version: &str) -> Value {
-    // Of built-in kinds only the kind is told: the rest goes without saying.
+    // For built-in kinds the group and version are empty, as in a real server.
     let own = if resource.custom { (group, version) } else { ("", "") };
     let kind = |of: (&str, &str), kind: &str| json!({"group": of.0, "version": of.1, "kind": kind});
-    let mut told = Map::new();
-    told.insert("resource".into(), resource.name.as_str().into());
-    told.insert("responseKind".into(), kind(own, &resource.kind));
-    told.insert("scope".into(), if resource.namespaced { "Namespaced" } else { "Cluster" }.into());
-    told.insert("singularResource".into(), resource.singular.as_str().into());
-    told.insert("verbs".into(), json!(resource.verbs));
+    let mut described = Map::new();
+    described.insert("resource".into(), resource.name.as_str().into());
+    described.insert("responseKind".into(), kind(own, &resource.kind));
+    described.insert("scope".into(), if resource.namespaced { "Namespaced" } else { "Cluster" }.into());
+    described.insert("singularResource".into(), resource.singular.as_str().into());
+    described.insert("verbs".into(), json!(resource.verbs));
     for (field, list) in [("shortNames", &resource.short_names), ("categories", &resource.categories)] {
         if !list.is_empty() {
-            told.insert(field.into(), json!(list));
+            described.insert(field.into(), json!(list));
         }
     }
     let subresources: Vec<_> = resource
@@ -107,7 +108,7 @@ fn describe(resource: &Resource, group: &str, version: &str) -> Value {
         })
         .collect();
     if !subresources.is_empty() {
-        told.insert("subresources".into(), Value::Array(subresources));
+        described.insert("subresources".into(), Value::Array(subresources));
     }
-    Value::Object(told)
+    Value::Object(described)
 }

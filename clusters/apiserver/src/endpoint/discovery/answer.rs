@@ -1,4 +1,4 @@
-//! Answers paths that are no resource: discovery, the version, health, OpenAPI.
+//! Answers paths that are not resources: discovery, version, health, OpenAPI.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -25,10 +25,10 @@ use crate::store::encoded::encode;
 /// The media type of metrics.
 const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-/// Answers a request for a path that is no resource.
+/// Answers a request for a path that is not a resource.
 ///
 /// # Errors
-/// Where the method is not served there, or no form that the client takes.
+/// If the path does not support the method, or the server cannot produce a form that the client accepts.
 pub(crate) fn answer(
     server: &ApiServer,
     parts: &Parts,
@@ -69,16 +69,17 @@ pub(crate) fn answer(
     }
 }
 
-/// What clients that use a built-in kind are warned of.
+/// The warning for clients that use a deprecated built-in kind.
 pub(crate) fn deprecation(kind: &Kind) -> Option<&'static str> {
     kind.is_core("endpoints")
         .then_some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
 }
 
-/// Answers a request for a resource that there is not: a group version that is served says so in a status.
+/// Answers a request for an unknown resource. In a built-in group version the response is a status, otherwise plain
+/// text.
 ///
 /// # Errors
-/// That there is no such resource.
+/// Not found.
 pub(crate) fn unknown(
     server: &ApiServer,
     parts: &Parts,
@@ -94,7 +95,7 @@ pub(crate) fn unknown(
     let statuses = path.group.is_empty() && path.plural == "componentstatuses" && path.namespace.is_empty();
     match (statuses, path.name.as_str()) {
         (true, _) if parts.method != Method::GET => Err(Failure::method_not_allowed()),
-        // The components that it would tell of are not there.
+        // The components whose health the list would contain do not exist here.
         (true, "") => {
             let metadata = json!({"resourceVersion": server.inner.state().store.revision().to_string()});
             let list =
@@ -131,7 +132,7 @@ fn core() -> Value {
     json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses})
 }
 
-/// The texts of the lists that are the same on every server: controllers of a fleet ask each member for all of them.
+/// The texts of resource lists that are equal on all servers. Controllers of a fleet request them from each member.
 static BUILT_IN: LazyLock<BTreeMap<(&str, &str), Bytes>> = LazyLock::new(|| {
     let versions: BTreeSet<_> = BUILTIN.iter().map(|kind| (&*kind.group, &*kind.version)).collect();
     let list = |(group, version)| {
@@ -192,12 +193,12 @@ fn entries(resource: &Resource) -> Vec<Value> {
         own.insert("storageVersionHash".into(), hash.as_str().into());
     }
     let subresources = resource.subresources.iter().map(|sub| {
-        let mut told = entry(format!("{}/{}", resource.name, sub.name), "", &sub.kind, sub.verbs);
+        let mut entry_of_sub = entry(format!("{}/{}", resource.name, sub.name), "", &sub.kind, sub.verbs);
         if let Some((group, version)) = sub.group_version {
-            told.insert("group".into(), group.into());
-            told.insert("version".into(), version.into());
+            entry_of_sub.insert("group".into(), group.into());
+            entry_of_sub.insert("version".into(), version.into());
         }
-        told
+        entry_of_sub
     });
     std::iter::once(own).chain(subresources).map(Value::Object).collect()
 }

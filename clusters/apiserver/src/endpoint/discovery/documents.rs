@@ -1,14 +1,14 @@
-//! The documents of aggregated discovery, kept until the kinds change.
+//! The documents of aggregated discovery, cached until the kinds change.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use bytes::Bytes;
 
-/// The documents as they have been asked for: whether of the core group, and in which version.
+/// The requested documents, by whether they are of the core group, and by version.
 pub(crate) type Documents = Mutex<BTreeMap<(bool, &'static str), Document>>;
 
-/// A document, and by what tag it goes.
+/// A document and its entity tag.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(super) text: Bytes,

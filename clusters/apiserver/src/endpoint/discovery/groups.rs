@@ -1,4 +1,4 @@
-//! The groups that are served, with their versions, in the order of preference.
+//! The served groups with their versions, in the order of preference.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use crate::endpoint::access_review::REVIEWS;
 use crate::kind::kinds::api_version;
 use crate::state::State;
 
-/// The built-in groups, most preferred first: the order of their priorities in the aggregation layer. Those of
-/// definitions come after them, by name.
+/// The built-in groups in the order of their priorities in the aggregation layer. Groups of definitions follow in the
+/// order of their names.
 static ORDER: &[&str] = &[
     "",
     "apiregistration.k8s.io",
@@ -35,14 +35,14 @@ static ORDER: &[&str] = &[
     "flowcontrol.apiserver.k8s.io",
 ];
 
-/// A group and its versions, the most preferred first.
+/// A group and its versions, most preferred first.
 #[derive(Debug)]
 pub(crate) struct GroupVersions {
     pub name: String,
     pub versions: Vec<String>,
 }
 
-/// Every group that is served, the core one among them.
+/// All served groups, including the core group.
 pub(crate) fn group_versions(state: &State) -> Vec<GroupVersions> {
     let mut groups: BTreeMap<(usize, &str), Vec<&str>> = BTreeMap::new();
     let served = state.kinds().map(|kind| (&*kind.group, &*kind.version));
@@ -60,7 +60,7 @@ pub(crate) fn group_versions(state: &State) -> Vec<GroupVersions> {
     groups.into_iter().map(ordered).collect()
 }
 
-/// How Kubernetes ranks versions: releases before betas before alphas, then by number, then other names.
+/// The rank of a version in Kubernetes: releases before betas before alphas, then by number, then other names.
 fn priority(version: &str) -> (u8, u64, u64, Reverse<String>) {
     let other = (0, 0, 0, Reverse(version.to_owned()));
     let Some(rest) = version.strip_prefix('v') else { return other };
@@ -83,14 +83,14 @@ fn describe(group: &GroupVersions) -> Value {
     json!({"name": group.name, "versions": all, "preferredVersion": all.first()})
 }
 
-/// The `APIGroupList` of all groups but the core one.
+/// The `APIGroupList` of all groups except the core group.
 pub(super) fn list(state: &State) -> Value {
     let groups: Vec<_> =
         group_versions(state).iter().filter(|group| !group.name.is_empty()).map(describe).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
-/// The `APIGroup` of that name.
+/// The `APIGroup` with the name.
 pub(super) fn one(state: &State, name: &str) -> Option<Value> {
     let groups = group_versions(state);
     let mut group = describe(groups.iter().find(|group| group.name == name && !name.is_empty())?);

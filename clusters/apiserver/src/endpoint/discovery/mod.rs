@@ -1,4 +1,4 @@
-//! Discovery: which groups, versions and resources are served, in the old form and in the aggregated one.
+//! Discovery: the served groups, versions and resources, in the old form and in the aggregated form.
 
 mod aggregated;
 mod answer;

@@ -18,12 +18,12 @@ pub(crate) struct Resource {
     pub singular: String,
     pub kind: String,
     pub namespaced: bool,
-    /// It comes from a definition.
+    /// The resource comes from a definition.
     pub custom: bool,
     pub verbs: &'static [&'static str],
     pub short_names: Vec<String>,
     pub categories: Vec<String>,
-    /// Tells versions of storage apart; only what is stored has one.
+    /// A hash that identifies the version of storage; only stored resources have one.
     pub storage_hash: Option<String>,
     pub subresources: Vec<Subresource>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Resource {
 #[derive(Debug)]
 pub(crate) struct Subresource {
     pub name: &'static str,
-    /// Group and version of its kind, where they are not those of the resource.
+    /// The group and version of its kind, if they differ from those of the resource.
     pub group_version: Option<(&'static str, &'static str)>,
     pub kind: String,
     pub verbs: &'static [&'static str],
@@ -40,7 +40,7 @@ pub(crate) struct Subresource {
 
 const ALL: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const CUSTOM: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-/// While its definition goes, a custom kind takes no new objects and no changes.
+/// A custom kind whose definition is being deleted accepts no creates and no updates.
 const TERMINATING: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 const NAMESPACES: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
 const STATUS: &[&str] = &["get", "patch", "update"];
@@ -57,8 +57,8 @@ type Row = (
     &'static [&'static str],
 );
 
-/// The subresources that are not `/status` and `/scale`: group and plural of the resource, name, group and version of
-/// the kind where they differ, kind, verbs.
+/// The subresources other than `/status` and `/scale`: group and plural of the resource, name, group and version of
+/// the kind if they differ, kind, verbs.
 #[rustfmt::skip]
 static SUBRESOURCES: &[Row] = &[
     ("", "namespaces", "finalize", ("", ""), "Namespace", &["update"]),
@@ -77,7 +77,7 @@ static SUBRESOURCES: &[Row] = &[
     ("certificates.k8s.io", "certificatesigningrequests", "approval", ("", ""), "CertificateSigningRequest", STATUS),
 ];
 
-/// The resources of a group version, in the order in which they are told; empty where it is not served.
+/// The resources of a group version in the order of discovery; empty if the group version is not served.
 pub(crate) fn resources(state: &State, group: &str, version: &str) -> Vec<Resource> {
     let custom = state.custom.iter().filter(|kind| kind.group == group && kind.version == version);
     let custom = custom.map(|kind| stored(kind, if is_going(state, kind) { TERMINATING } else { CUSTOM }));
@@ -86,7 +86,7 @@ pub(crate) fn resources(state: &State, group: &str, version: &str) -> Vec<Resour
     all
 }
 
-/// Those of them that are the same on every server.
+/// The resources of a group version that are equal on all servers.
 pub(crate) fn built_in_resources(group: &str, version: &str) -> Vec<Resource> {
     let kinds = BUILTIN.iter().filter(|kind| kind.group == group && kind.version == version);
     let verbs = |kind: &Kind| if kind.is_core("namespaces") { NAMESPACES } else { ALL };
@@ -112,7 +112,7 @@ fn stored(kind: &Kind, verbs: &'static [&'static str]) -> Resource {
     }
 }
 
-/// Whether the definition of a custom kind is being deleted.
+/// Returns true if the definition of a custom kind is being deleted.
 fn is_going(state: &State, kind: &Kind) -> bool {
     let definitions = builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let definition = state.store.get(&definitions.storage, &store::key("", &kind.storage));
@@ -144,7 +144,7 @@ fn subresources(kind: &Kind) -> Vec<Subresource> {
     all
 }
 
-/// What is served and not stored.
+/// The resources that are served but not stored.
 fn virtual_ones(group: &str, version: &str) -> Vec<Resource> {
     let resource = |name: &str, kind: &str, namespaced, verbs| Resource {
         name: name.to_owned(),
@@ -169,7 +169,7 @@ fn virtual_ones(group: &str, version: &str) -> Vec<Resource> {
 
 /// The first eight bytes of the SHA-256 of `group/version/Kind` of the stored version, in base64.
 fn storage_hash(kind: &Kind) -> String {
-    // Both event kinds are one storage.
+    // Both event kinds share one storage.
     let group = if kind.is_new_event() { "" } else { &*kind.group };
     let name = format!("{group}/{}/{}", kind.stored_version, kind.kind);
     STANDARD.encode(&Sha256::digest(name.as_bytes())[..8])
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_of_a_storage_is_that_of_real_servers() {
+    fn the_storage_hash_equals_that_of_real_servers() {
         let hash = |group, plural| storage_hash(builtin(group, "v1", plural));
         assert_eq!(hash("", "pods"), "xPOwRZ+Yhw8=");
         assert_eq!(hash("", "events"), "r2yiGXH7wu8=");

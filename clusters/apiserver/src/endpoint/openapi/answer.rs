@@ -18,7 +18,7 @@ use crate::http::respond::{self, ApiBody, hash};
 use crate::kind::builtin::builtin;
 use crate::state::ApiServer;
 
-/// What kubectl calls the binary form of version 2, and what it is answered as.
+/// The media types of the binary form of version 2: the type that kubectl requests, and the type of the response.
 const BINARY: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
@@ -30,7 +30,7 @@ static BUILT_IN_BINARY: LazyLock<Vec<u8>> = LazyLock::new(|| v2_binary::encode(&
 /// The custom kinds of a server.
 struct Custom {
     kinds: Vec<CustomKind>,
-    /// Group, version, resources.
+    /// Group, version and resources of each group version.
     versions: Vec<(String, String, Vec<Resource>)>,
 }
 
@@ -63,7 +63,7 @@ impl Custom {
     }
 }
 
-/// Answers a request for `/openapi` and the segments of `path` below it.
+/// Answers a request for `/openapi/` followed by the segments of `path`.
 pub(crate) fn answer(server: &ApiServer, parts: &Parts, path: &[&str], query: &Query) -> Response<ApiBody> {
     match path {
         ["v2"] => version_2(server, parts),
@@ -73,7 +73,7 @@ pub(crate) fn answer(server: &ApiServer, parts: &Parts, path: &[&str], query: &Q
     }
 }
 
-/// The list of documents. It has no media type of its own.
+/// The list of documents. Its response has no media type.
 fn index(server: &ApiServer) -> Response<ApiBody> {
     let custom = Custom::of(server).documents();
     let entry = |(path, document): (&String, &Document)| {
@@ -88,7 +88,7 @@ fn not_acceptable() -> Response<ApiBody> {
     respond::text(StatusCode::NOT_ACCEPTABLE, "")
 }
 
-/// The first of `types` that the client takes.
+/// The first of `types` that the client accepts.
 fn accepted<'t>(parts: &Parts, types: &[&'t str]) -> Option<&'t str> {
     if !parts.headers.contains_key(header::ACCEPT) {
         return types.first().copied();

@@ -32,13 +32,13 @@ pub(super) fn kinds(definition: &Value) -> Vec<CustomKind> {
 }
 
 impl CustomKind {
-    /// What the definition is called: the group backwards, the version, the kind.
+    /// The name of the definition: the group in reverse order, the version, the kind.
     pub(super) fn name(&self) -> String {
         let group: Vec<&str> = self.group.rsplit('.').collect();
         format!("{}.{}.{}", group.join("."), self.version, self.kind)
     }
 
-    /// The definitions of the kind and of its lists.
+    /// The definitions of the kind and of its list.
     pub(super) fn definitions(&self) -> Map<String, Value> {
         let list = list_schema(&self.name(), &self.group, &self.version, &self.list_kind);
         Map::from_iter([(self.name(), self.whole()), (format!("{}List", self.name()), list)])
@@ -56,7 +56,7 @@ impl CustomKind {
     }
 }
 
-/// Adds the fields that whole objects have, here and wherever an object is embedded.
+/// Adds the fields of all objects, here and in every embedded object.
 fn embed(schema: &mut Value, is_root: bool) {
     if is_root || schema["x-kubernetes-embedded-resource"] == true {
         let mut metadata = reference(&common("ObjectMeta"));
@@ -81,7 +81,8 @@ fn embed(schema: &mut Value, is_root: bool) {
     }
 }
 
-/// A schema as version 2 can tell it: what it has no words for is left out, and what may be anything has no type.
+/// Reduces a schema to version 2: keywords unknown there are removed, and schemas that allow several types get no
+/// type.
 pub(super) fn for_version_2(schema: &mut Value) {
     let Value::Object(fields) = schema else { return };
     for unknown in ["oneOf", "anyOf", "allOf", "not", "nullable", "default", "x-kubernetes-validations"] {

@@ -1,7 +1,7 @@
-//! The OpenAPI documents: what every kind looks like and which requests its paths take, in versions 2 and 3.
+//! The OpenAPI documents: the schemas of kinds and the requests of paths, in versions 2 and 3.
 //!
-//! Those of built-in kinds are made once a process, from the types of `k8s-openapi`; those of custom kinds from their
-//! definitions, at each request.
+//! The documents of built-in kinds are created once per process from the types of `k8s-openapi`. The documents of
+//! custom kinds are created from their definitions at each request.
 
 mod answer;
 mod custom;

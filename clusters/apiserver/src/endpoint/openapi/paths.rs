@@ -51,18 +51,18 @@ fn in_path(name: &str, description: &str) -> Value {
 
 /// One request of a path.
 struct Operation<'a> {
-    /// The verb of its identifier.
+    /// The verb in the identifier of the operation.
     verb: &'a str,
-    /// What it is called among the actions of Kubernetes.
+    /// The name of the operation among the actions of Kubernetes.
     action: &'a str,
     parameters: Vec<&'a Parameter>,
     /// The definition of the body.
     body: Option<String>,
-    /// The definition of the answer.
+    /// The definition of the response.
     answer: Option<String>,
 }
 
-/// What is described: a resource of a group version.
+/// The described API: a resource of a group version.
 struct Api<'a> {
     group: &'a str,
     version: &'a str,
@@ -93,7 +93,7 @@ fn root(group: &str, version: &str) -> String {
     if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") }
 }
 
-/// The group version as part of a name.
+/// The group version in camel case, as part of a name.
 fn camel(group: &str, version: &str) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();
@@ -223,7 +223,7 @@ impl Api<'_> {
             sub.name.get(..1).unwrap_or_default().to_uppercase() + sub.name.get(1..).unwrap_or_default();
         let mut item = self.single(sub.verbs, definition.clone(), &sub.kind, of, &title);
         if sub.verbs.contains(&"create") {
-            // What has no schema is a connection.
+            // A subresource without a schema is a connection.
             let (verb, action) =
                 if definition.is_some() { ("create", "post") } else { ("connectPost", "connect") };
             let parameters = if definition.is_some() { WRITE.iter().collect() } else { Vec::new() };
@@ -294,12 +294,12 @@ impl Api<'_> {
             self.resource.kind
         );
         let parameters: Vec<_> = operation.parameters.iter().map(|parameter| query(parameter)).collect();
-        let mut told = json!({"tags": [tag(self.group, self.version)], "operationId": identifier,
+        let mut operation_object = json!({"tags": [tag(self.group, self.version)], "operationId": identifier,
             "description": format!("{} {} of {}", operation.action, self.resource.name, api_version(self.group, self.version)),
             "responses": responses(operation.answer.as_deref()), "x-kubernetes-action": operation.action,
             "x-kubernetes-group-version-kind": {"group": of.0, "version": of.1, "kind": kind}});
         if !parameters.is_empty() {
-            told["parameters"] = parameters.into();
+            operation_object["parameters"] = parameters.into();
         }
         if let Some(body) = &operation.body {
             let content: Map<String, Value> = self
@@ -308,9 +308,9 @@ impl Api<'_> {
                 .map(|media| ((*media).to_owned(), json!({"schema": reference(body)})))
                 .collect();
             let required = method != "delete";
-            told["requestBody"] = json!({"content": content, "required": required});
+            operation_object["requestBody"] = json!({"content": content, "required": required});
         }
-        item.insert(method.to_owned(), told);
+        item.insert(method.to_owned(), operation_object);
     }
 
     /// The media types of a body.

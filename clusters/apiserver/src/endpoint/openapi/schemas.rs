@@ -17,20 +17,20 @@ pub(super) struct Schemas {
     names: Names,
 }
 
-/// Those of built-in kinds.
+/// The schemas of built-in kinds.
 pub(super) static BUILT_IN: LazyLock<Schemas> = LazyLock::new(Schemas::built_in);
 
-/// Names in the package of common types.
+/// The name of a definition in the package of common types.
 pub(super) fn common(name: &str) -> String {
     format!("io.k8s.apimachinery.pkg.apis.meta.v1.{name}")
 }
 
-/// A schema that is the definition called `name`.
+/// A schema that refers to the definition called `name`.
 pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("{REFERENCE}{name}")})
 }
 
-/// The mark by which clients find the schema of a kind.
+/// The extension by which clients find the schema of a kind.
 pub(super) fn kind_mark(group: &str, version: &str, kind: &str) -> Value {
     json!([{"group": group, "version": version, "kind": kind}])
 }
@@ -66,7 +66,7 @@ impl Schemas {
             let list = list_schema(name, &kind.group, &kind.version, &kind.list_kind);
             definitions.insert(format!("{name}List"), list);
         }
-        // Listed, and not stored.
+        // Component statuses are listed, but not stored.
         let statuses = "io.k8s.api.core.v1.ComponentStatus";
         let list = list_schema(statuses, "", "v1", "ComponentStatusList");
         definitions.insert(format!("{statuses}List"), list);
@@ -79,7 +79,7 @@ impl Schemas {
         found.map(|(_, name)| name.as_str())
     }
 
-    /// The definitions that requests and other definitions refer to, and all that these refer to.
+    /// The definitions that requests and other definitions refer to, directly or indirectly.
     pub(super) fn reachable(&self, paths: &Value, definitions: &Map<String, Value>) -> Map<String, Value> {
         let mut found = BTreeSet::new();
         let mut pending = Vec::new();
@@ -98,10 +98,10 @@ impl Schemas {
 
 /// Collects the names that a schema refers to.
 fn references(schema: &Value, found: &mut Vec<String>) {
-    walk::look(schema, &mut |fields| found.extend(referred(fields)));
+    walk::visit(schema, &mut |fields| found.extend(referred(fields)));
 }
 
-/// Collects the names that the description of requests refers to. Nothing in it was written by users.
+/// Collects the names that the description of requests refers to. The description contains no text of users.
 fn all_references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -118,7 +118,7 @@ fn referred(schema: &Map<String, Value>) -> Option<String> {
     schema.get("$ref")?.as_str()?.strip_prefix(REFERENCE).map(str::to_owned)
 }
 
-/// Brings the few types that are not what they seem into the form that real servers give them.
+/// Gives a few special types the form that they have in real servers.
 fn tidy(name: &str, schema: &mut Value) {
     let either = |one: &str, other: &str| json!([{"type": one}, {"type": other}]);
     let description = schema["description"].clone();

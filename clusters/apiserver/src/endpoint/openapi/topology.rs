@@ -8,14 +8,14 @@ use super::types::REFERENCE;
 use crate::kind::kinds::Kind;
 use crate::kind::merge_schema_data::{self, Form, Type};
 
-/// The fields whose patches also tell which of their own fields stay: definition, field, strategy.
+/// The fields that are patched with the strategy `retainKeys`: definition, field, strategy.
 static RETAINED: [(&str, &str, &str); 3] = [
     ("io.k8s.api.core.v1.PodSpec", "volumes", "merge,retainKeys"),
     ("io.k8s.api.core.v1.PodSpec", "resourceClaims", "merge,retainKeys"),
     ("io.k8s.api.apps.v1.DeploymentSpec", "strategy", "retainKeys"),
 ];
 
-/// Marks the definition called `name`, of the objects of a kind, and what it refers to.
+/// Marks the definition called `name`, which belongs to a kind, and the definitions that it refers to.
 pub(super) fn mark(definitions: &mut BTreeMap<String, Value>, name: &str, kind: &Kind) {
     mark_form(definitions, name, merge_schema_data::root(&kind.group, &kind.version, &kind.plural));
     for (definition, field, strategy) in RETAINED {

@@ -13,7 +13,7 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
-/// Where references to definitions point.
+/// The prefix of references to definitions.
 pub(super) const REFERENCE: &str = "#/components/schemas/";
 
 /// The names of the definitions of kinds, by group, version and kind.
@@ -24,7 +24,7 @@ fn kind<T: JsonSchema + k8s_openapi::Resource>(generator: &mut SchemaGenerator, 
     names.insert((T::GROUP, T::VERSION, T::KIND), T::schema_name().into_owned());
 }
 
-/// What `k8s-openapi` has no schema for: the lists of changes that patches are.
+/// The schema of patches (lists of changes), which `k8s-openapi` does not have.
 struct Patch;
 
 impl JsonSchema for Patch {
@@ -37,7 +37,7 @@ impl JsonSchema for Patch {
     }
 }
 
-/// The schemas of all types, and the names of those that are kinds.
+/// The schemas of all types, and the names of the definitions of kinds.
 pub(super) fn generate() -> (Map<String, Value>, Names) {
     let settings = SchemaSettings::openapi3().with(|settings| settings.transforms.clear());
     let (mut generator, mut names) = (settings.into_generator(), Names::new());
@@ -74,7 +74,7 @@ pub(super) fn generate() -> (Map<String, Value>, Names) {
         scheduling::v1: PriorityClass;
         storage::v1: CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment;
     }
-    // The types are those of the version of Kubernetes that the program chose, which may have none for newer kinds.
+    // The types depend on the version of Kubernetes that the program chose, which may not have newer kinds.
     k8s_openapi::k8s_if_ge_1_34! {
         use k8s_openapi::api::resource;
         kinds! {

@@ -1,4 +1,4 @@
-//! OpenAPI 2: one document for all kinds, for old clients.
+//! OpenAPI 2: one document for all kinds, for older clients.
 
 use serde_json::{Map, Value, json};
 
@@ -26,7 +26,7 @@ pub(super) fn group_version(path: &str) -> (&str, &str) {
     rest.split_once('/').unwrap_or(("", rest))
 }
 
-/// The paths and definitions of custom kinds: group, version, resources of each.
+/// The paths and definitions of custom kinds; `versions` has group, version and resources.
 pub(super) fn custom(versions: &[(String, String, Vec<Resource>)], kinds: &[CustomKind]) -> Value {
     let lookup = |g: &str, v: &str, k: &str| {
         let own = kinds
@@ -41,7 +41,7 @@ pub(super) fn custom(versions: &[(String, String, Vec<Resource>)], kinds: &[Cust
     document(all.collect(), definitions)
 }
 
-/// Joins the document of custom kinds into that of built-in ones.
+/// Joins the document of custom kinds into the document of built-in kinds.
 pub(super) fn join(mut built_in: Value, custom: Value) -> Value {
     let Value::Object(mut custom) = custom else { return built_in };
     for field in ["paths", "definitions"] {
@@ -56,15 +56,15 @@ pub(super) fn join(mut built_in: Value, custom: Value) -> Value {
 
 fn document(paths: Map<String, Value>, definitions: Map<String, Value>) -> Value {
     let mut paths: Value = paths.into_iter().map(|(path, item)| (path, path_item(item))).collect();
-    old_words_of_paths(&mut paths);
+    paths_to_version_2(&mut paths);
     let mut definitions = definitions;
-    definitions.values_mut().for_each(|schema| walk::change(schema, &mut old_words));
+    definitions.values_mut().for_each(|schema| walk::change(schema, &mut to_version_2));
     json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.2"}, "paths": paths,
         "definitions": definitions})
 }
 
-/// Says what version 2 says otherwise: where a reference points, and what may be text or a number.
-fn old_words(schema: &mut Map<String, Value>) {
+/// Replaces keywords that version 2 writes differently: references, and values that may be text or a number.
+fn to_version_2(schema: &mut Map<String, Value>) {
     if let Some(Value::String(reference)) = schema.get_mut("$ref")
         && let Some(name) = reference.strip_prefix(REFERENCE)
     {
@@ -75,14 +75,14 @@ fn old_words(schema: &mut Map<String, Value>) {
     }
 }
 
-/// The same for the description of requests, in which nothing was written by users.
-fn old_words_of_paths(value: &mut Value) {
+/// The same for the description of requests, which contains no text of users.
+fn paths_to_version_2(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            old_words(fields);
-            fields.values_mut().for_each(old_words_of_paths);
+            to_version_2(fields);
+            fields.values_mut().for_each(paths_to_version_2);
         }
-        Value::Array(list) => list.iter_mut().for_each(old_words_of_paths),
+        Value::Array(list) => list.iter_mut().for_each(paths_to_version_2),
         _ => {}
     }
 }

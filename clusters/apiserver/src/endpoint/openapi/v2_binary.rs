@@ -1,6 +1,6 @@
 //! OpenAPI 2 as protobuf (`OpenAPIv2.proto` of gnostic), for kubectl before 1.24.
 //!
-//! Two such documents written one after the other are one with the paths and definitions of both.
+//! Two concatenated documents are one document with the paths and definitions of both.
 
 use serde_json::{Map, Value};
 
@@ -58,14 +58,14 @@ impl Message {
         self.bytes(field, &message.0);
     }
 
-    /// A value of any form, which goes in as YAML.
+    /// A value of any form, written as YAML.
     fn any(&mut self, field: u64, value: &Value) {
         let mut any = Self::default();
         any.bytes(2, format!("{value}\n").as_bytes());
         self.message(field, &any);
     }
 
-    /// The fields that begin with `x-`.
+    /// The fields that begin with `x-`, as extensions.
     fn extensions(&mut self, field: u64, of: &Map<String, Value>) {
         for (name, value) in of.iter().filter(|(name, _)| name.starts_with("x-")) {
             let mut named = Self::default();
@@ -75,7 +75,7 @@ impl Message {
         }
     }
 
-    /// The entries of a map, each as a message of a name and a value.
+    /// The entries of a map, each written as a message of a name and a value.
     fn named(&mut self, field: u64, entries: &Value, value: impl Fn(&Value) -> Self) {
         for (name, entry) in entries.as_object().into_iter().flatten() {
             let mut named = Self::default();
@@ -197,7 +197,7 @@ fn operation(value: &Value) -> Message {
     message
 }
 
-/// A parameter, wrapped as one that is not a reference.
+/// A parameter, wrapped in the message for parameters that are not references.
 fn parameter(value: &Value) -> Message {
     let mut inner = Message::default();
     let (kind, number) = match value["in"].as_str().unwrap_or_default() {
@@ -210,7 +210,7 @@ fn parameter(value: &Value) -> Message {
             (1, None)
         }
         place => {
-            // Those of paths have one field less.
+            // Path parameters have one field less.
             let (number, shift) = if place == "path" { (4, 0) } else { (3, 1) };
             inner.flag(1, &value["required"]);
             inner.text(2, &value["in"]);

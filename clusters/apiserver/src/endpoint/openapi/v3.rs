@@ -1,4 +1,4 @@
-//! OpenAPI 3: a document for every group version, and the list of them.
+//! OpenAPI 3: one document per group version, and the list of documents.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use crate::endpoint::discovery::{Resource, built_in_resources};
 use crate::http::respond::hash;
 use crate::kind::builtin::BUILTIN;
 
-/// A document, and what it is told apart by.
+/// A document and its hash.
 #[derive(Clone, Debug)]
 pub(super) struct Document {
     pub bytes: Bytes,
@@ -35,7 +35,7 @@ pub(super) static DOCUMENTS: LazyLock<BTreeMap<String, Document>> = LazyLock::ne
     versions.into_iter().map(|(group, version)| (path(group, version), built_in(group, version))).collect()
 });
 
-/// Where the document of a group version is, below `/openapi/v3`.
+/// The path of the document of a group version below `/openapi/v3`.
 pub(super) fn path(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
@@ -52,7 +52,7 @@ pub(super) fn custom(group: &str, version: &str, resources: &[Resource], kinds: 
     document(paths(group, version, resources, &lookup), definitions)
 }
 
-/// A document with these paths: what they and `definitions` refer to goes in too.
+/// A document with `paths`. It includes the definitions that the paths and `definitions` refer to.
 fn document(paths: Map<String, Value>, definitions: Map<String, Value>) -> Document {
     let paths = Value::Object(paths);
     let mut schemas = BUILT_IN.reachable(&paths, &definitions);
@@ -66,7 +66,7 @@ fn document(paths: Map<String, Value>, definitions: Map<String, Value>) -> Docum
     Document { bytes, hash }
 }
 
-/// In OpenAPI 3 nothing may stand beside a reference: it goes into `allOf`.
+/// In OpenAPI 3 a reference must not have siblings, so the reference moves into `allOf`.
 fn set_reference_apart(schema: &mut Map<String, Value>) {
     if schema.len() > 1
         && schema.get("$ref").is_some_and(Value::is_string)

@@ -1,22 +1,24 @@
-//! The schemas inside of a schema. The name of a property is no keyword, and a default, an example or an allowed value is
-//! no schema, whatever it looks like.
+//! Visits the schemas inside a schema.
+//!
+//! Names of properties are not keywords. Defaults, examples and enum values are not schemas, even if they visit like
+//! schemas.
 
 use serde_json::{Map, Value};
 
-/// Which schemas the value of a keyword holds.
-enum Holds {
+/// The kind of schemas that the value of a keyword contains.
+enum Children {
     One,
     List,
     Named,
     None,
 }
 
-fn holds(keyword: &str, value: &Value) -> Holds {
+fn children(keyword: &str, value: &Value) -> Children {
     match (keyword, value) {
-        ("additionalProperties" | "items" | "not", Value::Object(_)) => Holds::One,
-        ("allOf" | "anyOf" | "oneOf" | "items", Value::Array(_)) => Holds::List,
-        ("properties" | "patternProperties" | "definitions", Value::Object(_)) => Holds::Named,
-        _ => Holds::None,
+        ("additionalProperties" | "items" | "not", Value::Object(_)) => Children::One,
+        ("allOf" | "anyOf" | "oneOf" | "items", Value::Array(_)) => Children::List,
+        ("properties" | "patternProperties" | "definitions", Value::Object(_)) => Children::Named,
+        _ => Children::None,
     }
 }
 
@@ -25,12 +27,12 @@ pub(super) fn change(schema: &mut Value, change_one: &mut dyn FnMut(&mut Map<Str
     let Value::Object(fields) = schema else { return };
     change_one(fields);
     for (keyword, value) in fields {
-        match (holds(keyword, value), value) {
-            (Holds::One, value) => change(value, change_one),
-            (Holds::List, Value::Array(list)) => {
+        match (children(keyword, value), value) {
+            (Children::One, value) => change(value, change_one),
+            (Children::List, Value::Array(list)) => {
                 list.iter_mut().for_each(|schema| change(schema, change_one));
             }
-            (Holds::Named, Value::Object(named)) => {
+            (Children::Named, Value::Object(named)) => {
                 named.values_mut().for_each(|schema| change(schema, change_one));
             }
             _ => {}
@@ -38,15 +40,17 @@ pub(super) fn change(schema: &mut Value, change_one: &mut dyn FnMut(&mut Map<Str
     }
 }
 
-/// Looks at a schema and at all schemas in it.
-pub(super) fn look(schema: &Value, look_at: &mut dyn FnMut(&Map<String, Value>)) {
+/// Calls a function for a schema and for all schemas in it.
+pub(super) fn visit(schema: &Value, visit_one: &mut dyn FnMut(&Map<String, Value>)) {
     let Value::Object(fields) = schema else { return };
-    look_at(fields);
+    visit_one(fields);
     for (keyword, value) in fields {
-        match (holds(keyword, value), value) {
-            (Holds::One, value) => look(value, look_at),
-            (Holds::List, Value::Array(list)) => list.iter().for_each(|schema| look(schema, look_at)),
-            (Holds::Named, Value::Object(named)) => named.values().for_each(|schema| look(schema, look_at)),
+        match (children(keyword, value), value) {
+            (Children::One, value) => visit(value, visit_one),
+            (Children::List, Value::Array(list)) => list.iter().for_each(|schema| visit(schema, visit_one)),
+            (Children::Named, Value::Object(named)) => {
+                named.values().for_each(|schema| visit(schema, visit_one))
+            }
             _ => {}
         }
     }
@@ -58,13 +62,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn names_of_properties_and_defaults_are_not_taken_for_schemas() {
+    fn names_of_properties_and_defaults_are_not_visited_as_schemas() {
         let inner = json!({"seen": "b"});
         let mut schema = json!({"seen": "a", "default": {"seen": "x"}, "enum": [{"seen": "x"}],
             "properties": {"oneOf": inner, "$ref": inner, "properties": {"properties": {"not": inner}}},
             "items": [inner], "not": inner, "allOf": [{"anyOf": [inner]}], "additionalProperties": true});
         let mut seen = Vec::new();
-        look(&schema, &mut |fields| seen.extend(fields.get("seen").cloned()));
+        visit(&schema, &mut |fields| seen.extend(fields.get("seen").cloned()));
         assert_eq!(seen.len(), 7, "{seen:?}");
         assert!(!seen.contains(&json!("x")));
         change(&mut schema, &mut |fields| drop(fields.remove("seen")));

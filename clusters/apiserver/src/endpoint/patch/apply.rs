@@ -16,10 +16,10 @@ use crate::write::managed_fields::{self, Tracking};
 use crate::write::writer::Change;
 use crate::write::writer::{Manager, NewObject};
 
-/// Applies the configuration in the body; an object that is not there is created.
+/// Applies the configuration in the body; creates the object if it does not exist.
 ///
 /// # Errors
-/// A bad request, a conflict with another manager, or what any write can be answered with.
+/// A bad request, a conflict with another manager, or any failure of a write.
 pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiBody>, Failure> {
     let mut config = read(call, &change)?;
     let applied = (change.manager.name == "kubectl").then(|| format!("{config}\n"));
@@ -57,10 +57,10 @@ pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiB
     Ok(respond::with_warnings(answer, &warnings))
 }
 
-/// Where kubectl's client-side apply keeps what it applied last.
+/// The annotation in which kubectl's client-side apply stores the last applied configuration.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Keeps what client-side apply goes by in step with what kubectl applies on the server's side.
+/// Keeps the annotation of client-side apply in step with the configuration that kubectl applies on the server side.
 fn follow_last_applied(applied: Option<&str>, object: &mut Value) {
     let annotations = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
     let last = annotations.and_then(|annotations| annotations.get_mut(LAST_APPLIED));
@@ -71,7 +71,7 @@ fn follow_last_applied(applied: Option<&str>, object: &mut Value) {
     }
 }
 
-/// The configuration that a body carries.
+/// Reads the configuration in the body.
 fn read(call: &Call<'_>, change: &Change<'_>) -> Result<Value, Failure> {
     let mut config =
         body::yaml(&call.body).map_err(|why| Failure::bad_request(format!("error decoding YAML: {why}")))?;
@@ -104,28 +104,29 @@ fn read(call: &Call<'_>, change: &Change<'_>) -> Result<Value, Failure> {
     Ok(config)
 }
 
-/// Refuses a configuration with fields that the kind does not have. That is no matter of field validation here: there
-/// is no owning what is not there.
+/// Refuses a configuration with fields that the kind does not have. The refusal does not depend on field validation,
+/// because a manager cannot own an unknown field.
 fn check_declared(call: &Call<'_>, config: &mut Value) -> Result<(), Failure> {
     let kind = &call.kind;
     let unknown = fields::unknown_paths(kind, &call.path.subresource, config, &Value::Null);
     let unknown = unknown.map_err(|problem| fields::unfit(kind, &problem))?;
     let line = |path: &String| format!("{}: field not declared in schema", keyed(kind, config, path));
     let lines: Vec<_> = unknown.iter().map(line).collect();
-    let told = match &lines[..] {
+    let list = match &lines[..] {
         [] => return Ok(()),
         [line] => line.clone(),
         lines => format!("errors:\n  {}", lines.join("\n  ")),
     };
     let (group, version, name) = (&kind.group, &kind.version, &kind.kind);
     Err(Failure::internal(format!(
-        "failed to create typed patch object ({}/{}; {group}/{version}, Kind={name}): {told}",
+        "failed to create typed patch object ({}/{}; {group}/{version}, Kind={name}): {list}",
         meta(config, "namespace"),
         meta(config, "name"),
     )))
 }
 
-/// A path like `spec.containers[0].junk` with the items of lists named by their keys: `.spec.containers[name="c"].junk`.
+/// Converts a path like `spec.containers[0].junk` into one with the keys of list items:
+/// `.spec.containers[name="c"].junk`.
 fn keyed(kind: &Kind, config: &Value, path: &str) -> String {
     let (mut shape, mut value, mut shown) = (Shape::of(kind), config, String::new());
     for part in path.split('.') {

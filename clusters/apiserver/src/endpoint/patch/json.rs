@@ -1,4 +1,4 @@
-//! JSON patch (RFC 6902), by the `json-patch` crate, with the limits and the answers of an API server.
+//! JSON patch (RFC 6902) by the `json-patch` crate, with the limits and the responses of an API server.
 
 use bytes::Bytes;
 use json_patch::PatchOperation;
@@ -8,13 +8,13 @@ use serde_json::Value;
 use crate::http::failure::Failure;
 use crate::kind::object::{is_too_deep, text_length};
 
-/// The most operations that one patch may have.
+/// The maximum number of operations in one patch.
 const MOST_OPERATIONS: usize = 10_000;
 
-/// How many bytes the copies of one patch may add: `jsonpatch.AccumulatedCopySizeLimit` as kube-apiserver sets it.
+/// The limit in bytes of the copies of one patch: `jsonpatch.AccumulatedCopySizeLimit` as kube-apiserver sets it.
 const MOST_COPIED: usize = 3 * 1024 * 1024;
 
-/// How many items of lists may be moved by what one patch inserts and removes before them.
+/// The maximum number of list items that the inserts and removals of one patch may move.
 const MOST_MOVED: usize = 100_000_000;
 
 pub(super) fn read(body: &Bytes) -> Result<json_patch::Patch, Failure> {
@@ -33,15 +33,15 @@ pub(super) fn read(body: &Bytes) -> Result<json_patch::Patch, Failure> {
     serde_json::from_value(operations).map_err(|_| Failure::unprocessable())
 }
 
-/// Applies a patch. An object that a patch fails on is left as the operations before have changed it.
+/// Applies a patch. If an operation fails, the object keeps the changes of the operations before it.
 ///
 /// # Errors
-/// Where the patch does not fit the object, or makes it grow beyond the limits.
+/// If the patch does not fit the object, or makes it grow beyond the limits.
 pub(super) fn apply(patch: &json_patch::Patch, object: &mut Value) -> Result<(), Failure> {
     run(patch, object).map_err(|_| Failure::unprocessable())
 }
 
-/// As [`apply`]; an error is the reason in words.
+/// As [`apply`], with the reason as the error.
 pub(crate) fn run(patch: &[PatchOperation], object: &mut Value) -> Result<(), String> {
     let (mut copied, mut moved) = (0_usize, 0_usize);
     for operation in patch {
@@ -67,7 +67,7 @@ pub(crate) fn run(patch: &[PatchOperation], object: &mut Value) -> Result<(), St
     Ok(())
 }
 
-/// How many items an operation moves at most in the lists that it inserts into or removes from.
+/// The maximum number of items that an operation moves in the lists that it inserts into or removes from.
 fn shifted(object: &Value, operation: &PatchOperation) -> usize {
     let items = |path: &Pointer| {
         let parent = path.split_back().and_then(|(parent, _)| object.pointer(parent.as_str()));

@@ -6,12 +6,12 @@ use serde_json::Value;
 use crate::http::body::go_message;
 use crate::http::failure::Failure;
 
-/// The body as JSON, or what Go says of it.
+/// Parses the body as JSON; the error is the message of Go.
 pub(super) fn parse(body: &Bytes) -> Result<Value, String> {
     serde_json::from_slice(body).map_err(|error| go_message(&error, body))
 }
 
-/// What Go calls the type of a value.
+/// The name of the type of a value in Go's messages.
 pub(super) fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Object(_) => "object",
@@ -22,7 +22,7 @@ pub(super) fn go_type(value: &Value) -> &'static str {
     }
 }
 
-/// The body as a map, or what Go says of it.
+/// Parses the body as a map; the error is the message of Go.
 pub(super) fn parse_map(body: &Bytes) -> Result<Value, String> {
     let patch = parse(body)?;
     if patch.is_object() {

@@ -1,4 +1,4 @@
-//! Patches: what each media type means.
+//! Patches of all media types.
 
 mod apply;
 mod json;

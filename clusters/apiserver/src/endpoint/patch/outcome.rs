@@ -1,6 +1,6 @@
-//! Checks the object that a patch made: its kind, and the types of its fields.
+//! Checks the result of a patch: its kind, and the types of its fields.
 //!
-//! Messages show the patch: a strategic patch as Go prints a map, the others by the object that they made.
+//! Messages show the patch: a strategic patch as Go prints a map, other patches by the resulting object.
 
 use serde_json::Value;
 
@@ -13,11 +13,11 @@ use crate::kind::object::check_shape;
 use crate::kind::types::Problem;
 use crate::validation::fields::{self, Mode};
 
-/// Checks `object`, which `patch` made of `old`, and drops the fields that its kind does not have; what the client is
-/// to be warned of comes back.
+/// Checks `object`, which is the result of `patch` on `old`, and drops the fields that its kind does not have.
+/// Returns the warnings for the client.
 ///
 /// # Errors
-/// Where the patch makes it another kind, or what its fields cannot hold.
+/// If the patch changes the kind, or sets a field to a value of the wrong type.
 pub(crate) fn check(
     call: &Call<'_>,
     mode: Mode,
@@ -29,21 +29,24 @@ pub(crate) fn check(
     check_type(kind, patch, old, object)?;
     if let Err(failure) = check_shape(object) {
         let problem = fields::metadata_problem(kind, object);
-        return Err(problem.map_or(failure, |problem| refused(patch, object, &words(patch, &problem))));
+        return Err(problem.map_or(failure, |problem| refused(patch, object, &message(patch, &problem))));
     }
     let before = (mode == Mode::Strict).then(|| object.clone());
-    let told = match fields::read(kind, &call.path.subresource, object, old) {
-        Ok(told) => told,
-        Err(problem) => return Err(refused(patch, object, &words(patch, &problem))),
+    let warnings = match fields::read(kind, &call.path.subresource, object, old) {
+        Ok(warnings) => warnings,
+        Err(problem) => return Err(refused(patch, object, &message(patch, &problem))),
     };
     match before {
-        Some(before) if !told.is_empty() => Err(refused(patch, &before, &fields::strict_message(told))),
+        Some(before) if !warnings.is_empty() => {
+            Err(refused(patch, &before, &fields::strict_message(warnings)))
+        }
         _ if mode == Mode::Ignore => Ok(Vec::new()),
-        _ => Ok(told),
+        _ => Ok(warnings),
     }
 }
 
-/// A strategic patch is put into the endpoint's type whatever it says of types; the others are read anew.
+/// Checks the type of the result. A strategic patch cannot change the type; the results of other patches are decoded
+/// anew.
 fn check_type(kind: &Kind, patch: &Patch, old: &Value, object: &mut Value) -> Result<(), Failure> {
     let same = ["apiVersion", "kind"].iter().all(|field| object[*field] == old[*field]);
     if same || !object.is_object() {
@@ -69,8 +72,8 @@ fn check_type(kind: &Kind, patch: &Patch, old: &Value, object: &mut Value) -> Re
     Err(refused(patch, object, &body::unconvertible(kind, text("apiVersion"), text("kind"))))
 }
 
-/// A strategic patch is put into a type field by field, which has words of its own for what does not fit.
-fn words(patch: &Patch, problem: &Problem) -> String {
+/// The message of a problem. A real server converts strategic patches field by field, with messages of its own.
+fn message(patch: &Patch, problem: &Problem) -> String {
     match patch {
         Patch::Strategic(_) => problem.converting.clone(),
         _ => problem.decoding.clone(),

@@ -1,7 +1,8 @@
-//! The quick way for a patch of one part of an object: a status, or the spec of a Lease. Nearly all writes are such patches.
-//! Only the part is read and written; the rest of the object's text stays as it is.
+//! The fast path for a patch of one part of an object: a status, or the spec of a Lease.
 //!
-//! The result is that of any other patch. Patches that are not so simple, and patches that are refused, are left to `update`.
+//! Most writes are such patches. Only the part is read and written; the rest of the object's text stays as it is.
+//!
+//! The result is the same as that of the slow path in `update`, which handles all other patches and all refusals.
 
 use std::sync::Arc;
 
@@ -24,8 +25,8 @@ use crate::validation::metadata;
 use crate::write::writer::Change;
 use crate::write::writer::Writer;
 
-/// Patches the part, and returns the version that is stored then. `None` where the patch needs the slow way; nothing is done
-/// then.
+/// Patches the part, and returns the stored version. Returns `None` without any change if the patch needs the slow
+/// path.
 pub(crate) fn part(writer: &mut Writer<'_>, change: &Change<'_>, patch: &Patch) -> Option<Arc<Version>> {
     let kind = change.kind;
     let part = part_of(kind, change.subresource).filter(|_| !change.dry_run)?;
@@ -34,7 +35,7 @@ pub(crate) fn part(writer: &mut Writer<'_>, change: &Change<'_>, patch: &Patch) 
     let stored = writer.state.store.get(&kind.storage, &key).cloned()?;
     let is_wanted =
         version.is_empty() || parse_revision(version).is_ok_and(|wanted| wanted == stored.revision);
-    if !is_wanted || !is_left_alone(writer, change, &stored) {
+    if !is_wanted || !depends_on_rules_only(writer, change, &stored) {
         return None;
     }
     let before = stored.encoded().part(part);
@@ -54,13 +55,13 @@ pub(crate) fn part(writer: &mut Writer<'_>, change: &Change<'_>, patch: &Patch) 
     if text == before {
         return Some(stored);
     }
-    // What etcd would refuse is refused where the object is looked at as a whole.
+    // The slow path reports objects that are too large for etcd.
     check_length(stored.encoded().bytes.len() - before.len() + text.len()).ok()?;
     let fields = selector::changed_values(kind, &stored, part.name(), &value);
     Some(writer.state.store.put_part(&kind.storage, &key, &stored, (part, &text), fields))
 }
 
-/// The part that patches of an endpoint are about.
+/// The part that patches of an endpoint change.
 fn part_of(kind: &Kind, subresource: &str) -> Option<Part> {
     match (&*kind.group, &*kind.plural, subresource) {
         _ if kind.is_custom() && subresource == "status" => {
@@ -73,7 +74,7 @@ fn part_of(kind: &Kind, subresource: &str) -> Option<Part> {
     }
 }
 
-/// What a patch says of the part, and the version that it is for, if it says nothing else.
+/// The new content of the part and the precondition on the version, if the patch has nothing else.
 fn content(patch: &Patch, part: Part) -> Option<(&str, &Value)> {
     let (Patch::Merge(Value::Object(fields)) | Patch::Strategic(Value::Object(fields))) = patch else {
         return None;
@@ -89,19 +90,21 @@ fn content(patch: &Patch, part: Part) -> Option<(&str, &Value)> {
     is_plain.then_some((version, given))
 }
 
-/// Whether nobody but the rules of its kind has a say in the change of a stored version, and nothing follows from it: its
-/// owners stay, and it is not going.
-fn is_left_alone(writer: &Writer<'_>, change: &Change<'_>, stored: &Version) -> bool {
+/// Returns true if only the rules of the kind decide about the change of a stored version, and the change has no
+/// consequences: no webhook or admission function is asked, the owners of fields stay, and the object is not being
+/// deleted.
+fn depends_on_rules_only(writer: &Writer<'_>, change: &Change<'_>, stored: &Version) -> bool {
     let custom = change.kind.schema.as_ref();
-    // Of custom kinds, a client is warned of finalizers that do not say whose they are, and what older schemas knew goes.
+    // Bare finalizers of custom kinds cause warnings, and fields of older schemas are pruned; both need the slow
+    // path.
     let is_plain =
         custom.is_none_or(|schema| stored.revision > schema.since && !stored.has_bare_finalizers());
-    let is_asked =
+    let is_requested =
         writer.consultation.is_some() || change.subresource.is_empty() && writer.server.admission.is_some();
-    is_plain && !is_asked && !stored.may_be_going_or_managed()
+    is_plain && !is_requested && !stored.may_be_terminating_or_managed()
 }
 
-/// The status of a custom object as it is stored; `None` where there is something to be said of it.
+/// The status of a custom object in its stored form; `None` if there are problems or warnings.
 fn custom(schema: &Node, mut status: Value) -> Option<Value> {
     let (name, mut unknown) = (Part::Status.name(), Vec::new());
     schema.prune(&mut status, &mut name.to_owned(), &mut unknown);
@@ -110,7 +113,7 @@ fn custom(schema: &Node, mut status: Value) -> Option<Value> {
     fits.then(|| json!({ name: status }))
 }
 
-/// The part of an object of a built-in kind, in an object without the rest.
+/// The part of a built-in object in its stored form, inside an object without other parts.
 fn built_in(kind: &Kind, part: Part, value: Value) -> Option<Value> {
     let mut object = Value::Object([(part.name().to_owned(), value)].into_iter().collect());
     let unknown = fields::unknown_paths(kind, "", &mut object, &Value::Null).ok()?;

@@ -8,21 +8,21 @@ use crate::http::failure::Failure;
 use crate::kind::kinds::Kind;
 use crate::kind::merge_schema::Shape;
 
-/// A patch that has been read and not yet applied.
+/// A patch that has been read, but not applied.
 #[derive(Debug)]
 pub(crate) enum Patch {
     /// RFC 6902.
     Json(json_patch::Patch),
     /// RFC 7386.
     Merge(Value),
-    /// A merge patch that knows the keys of lists.
+    /// A merge patch that merges lists by keys.
     Strategic(Value),
 }
 
 /// Reads the patch of a request.
 ///
 /// # Errors
-/// Unsupported media type, or a bad request where the body is no such patch.
+/// Unsupported media type, or a bad request if the body is not such a patch.
 pub(crate) fn read(call: &Call<'_>) -> Result<Patch, Failure> {
     match call.content_type() {
         "application/json-patch+json" => json::read(&call.body).map(Patch::Json),
@@ -33,15 +33,15 @@ pub(crate) fn read(call: &Call<'_>) -> Result<Patch, Failure> {
         "application/strategic-merge-patch+json" => Err(Failure::media_type(
             "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
         )),
-        _ => Err(Failure::no_patch()),
+        _ => Err(Failure::unsupported_patch_type()),
     }
 }
 
 impl Patch {
-    /// What `old` becomes.
+    /// Applies the patch to `old`.
     ///
     /// # Errors
-    /// Where the patch does not fit the object.
+    /// If the patch does not fit the object.
     pub(crate) fn apply(&self, kind: &Kind, old: &Value) -> Result<Value, Failure> {
         let mut object = old.clone();
         match self {

@@ -1,4 +1,4 @@
-//! Strategic merge patch: a merge patch that knows the keys of lists, with directives of its own.
+//! Strategic merge patch: a merge patch that merges lists by keys and has directives.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,7 +19,7 @@ pub(super) fn read(body: &Bytes) -> Result<Value, Failure> {
 /// Merges `patch` into `object`.
 ///
 /// # Errors
-/// An error of the server where a list item lacks the key that its list is merged by.
+/// An internal error if a list item lacks the merge key of its list.
 pub(super) fn apply(patch: &Value, object: &mut Value, shape: Shape<'_>) -> Result<(), Failure> {
     let Value::Object(patch) = patch else {
         *object = patch.clone();
@@ -38,7 +38,7 @@ pub(super) fn apply(patch: &Value, object: &mut Value, shape: Shape<'_>) -> Resu
         if let Some(list) = key.strip_prefix(DELETE_VALUES) {
             delete_values(fields, list, change);
         } else if let Some(list) = key.strip_prefix(ORDER) {
-            // A list that is ordered and not patched is put in order only.
+            // A list that is only ordered is merged with an empty list.
             if !patch.contains_key(list) {
                 merge_field(patch, fields, list, &Value::Array(Vec::new()), shape.field(list))?;
             }
@@ -85,7 +85,7 @@ fn merge_field(
 
 fn retain_keys(patch: &Map<String, Value>, fields: &mut Map<String, Value>) {
     if let Some(Value::Array(kept)) = patch.get("$retainKeys") {
-        // Only a patch that names what it sets among the kept keys means the directive.
+        // The directive takes effect only if the patch sets at least one field.
         let sets = patch.keys().filter(|key| !key.starts_with('$')).count();
         if sets > 0 {
             let kept: BTreeSet<&str> = kept.iter().filter_map(Value::as_str).collect();
@@ -101,7 +101,7 @@ fn delete_values(fields: &mut Map<String, Value>, list: &str, values: &Value) {
     }
 }
 
-/// What a value of a patch means where there is nothing to merge it with.
+/// The value of a patch without directives, for the case that there is no old value to merge with.
 fn without_directives(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -141,7 +141,7 @@ fn merge_items(
     }
     let key_of = |item: &Value| item.get(merge_key).unwrap_or(&Value::Null).to_string();
     let server: Vec<String> = present.iter().map(key_of).collect();
-    // Where the items of each key are. An item that is deleted leaves an empty place.
+    // The positions of the items of each key. A deleted item leaves an empty position.
     let mut places: BTreeMap<String, VecDeque<usize>> = BTreeMap::new();
     for (index, key) in server.iter().enumerate() {
         places.entry(key.clone()).or_default().push_back(index);
@@ -180,7 +180,7 @@ fn merge_items(
     Ok(arrange(merged, &patched, &server, order.as_deref(), &key_of))
 }
 
-/// Where each key comes first.
+/// The first position of each key.
 fn places(keys: &[String]) -> BTreeMap<&str, usize> {
     let mut places = BTreeMap::new();
     for (index, key) in keys.iter().enumerate() {
@@ -189,9 +189,9 @@ fn places(keys: &[String]) -> BTreeMap<&str, usize> {
     places
 }
 
-/// Puts the items of a merged list in order: those of the patch in the order of the patch, or of its directive, and
-/// those that only the server knows between them, each before what came behind it on the server. Items are known by
-/// their keys, as JSON text.
+/// Puts the items of a merged list in order. The items of the patch have the order of the patch, or of its directive.
+/// Items that only the server has are placed between them, each before the items that followed it on the server.
+/// Items are identified by their keys, as JSON text.
 fn arrange(
     merged: Vec<Value>,
     patched: &[String],
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_with_keys_are_merged_by_them() {
+    fn lists_with_keys_are_merged_by_their_keys() {
         let pod = |containers: Value| json!({"spec": {"containers": containers}});
         let table = [
             (

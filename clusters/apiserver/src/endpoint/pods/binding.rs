@@ -20,7 +20,7 @@ pub(crate) fn bind(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     answer(call, &binding)
 }
 
-/// POST of a Binding to its own collection, where it names the pod itself.
+/// POST of a Binding to the collection of bindings. The Binding names the pod.
 pub(crate) fn bind_by_name(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     if call.parts.method != Method::POST || call.path.namespace.is_empty() {
         return Err(Failure::method_not_allowed());
@@ -100,7 +100,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Sets a condition of a pod, with the time at which its status changed.
+    /// Sets a condition of a pod, with the time of the change if its status changed.
     pub(super) fn set_condition(&self, pod: &mut Value, mut condition: Value) {
         let now = time(self.server.clock.now());
         let status = child(pod, "status");

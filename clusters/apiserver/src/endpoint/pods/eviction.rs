@@ -18,8 +18,8 @@ use crate::validation::builtin::selects;
 use crate::write::delete::DeleteOptions;
 use crate::write::writer::Writer;
 
-/// The most pods that a budget can note as about to go.
-const MOST_DISRUPTED: usize = 2000;
+/// The maximum number of disrupted pods that a budget can record.
+const MAX_DISRUPTED: usize = 2000;
 
 /// POST to a pod's `/eviction`.
 pub(crate) fn evict(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
@@ -46,12 +46,12 @@ fn budgets() -> &'static Arc<Kind> {
     builtin("policy", "v1", "poddisruptionbudgets")
 }
 
-/// What the budgets of a pod make of its eviction.
-enum Verdict {
-    /// It goes, if it is still as it was looked at where that is said.
-    Goes { only_this_version: bool },
-    /// It goes, and a budget has one disruption less to allow.
-    Charged(Arc<Version>),
+/// The decision of the budgets about the eviction of a pod.
+enum Decision {
+    /// The pod is deleted; with `only_this_version`, only if it has not changed since the check.
+    Delete { only_this_version: bool },
+    /// The pod is deleted, and the budget allows one disruption less.
+    Disrupt(Arc<Version>),
 }
 
 impl Writer<'_> {
@@ -59,9 +59,9 @@ impl Writer<'_> {
         let pods = builtin("", "v1", "pods");
         let stored = self.stored(pods, namespace, name).ok_or_else(|| Failure::not_found(pods, name))?;
         let present = stored.object();
-        match self.verdict(namespace, &present)? {
-            Verdict::Charged(budget) if !options.dry_run => self.charge(&budget, name),
-            Verdict::Goes { only_this_version: true } if options.resource_version.is_none() => {
+        match self.decision(namespace, &present)? {
+            Decision::Disrupt(budget) if !options.dry_run => self.record_disruption(&budget, name),
+            Decision::Delete { only_this_version: true } if options.resource_version.is_none() => {
                 options.resource_version = Some(meta(&present, "resourceVersion").to_owned());
             }
             _ => {}
@@ -81,13 +81,13 @@ impl Writer<'_> {
         self.delete(pods, namespace, name, &options).map(drop)
     }
 
-    fn verdict(&self, namespace: &str, pod: &Value) -> Result<Verdict, Failure> {
+    fn decision(&self, namespace: &str, pod: &Value) -> Result<Decision, Failure> {
         let phase = pod["status"]["phase"].as_str().unwrap_or_default();
         if is_terminating(pod) || matches!(phase, "Succeeded" | "Failed") {
-            return Ok(Verdict::Goes { only_this_version: false });
+            return Ok(Decision::Delete { only_this_version: false });
         }
         if phase == "Pending" {
-            return Ok(Verdict::Goes { only_this_version: true });
+            return Ok(Decision::Delete { only_this_version: true });
         }
         let prefix = store::key(namespace, "");
         let table = self.state.store.table(&budgets().storage);
@@ -96,13 +96,13 @@ impl Writer<'_> {
                 |version| {
                     let object = version.object();
                     let selector = &object["spec"]["selector"];
-                    // A selector that says nothing selects nothing here.
+                    // An empty selector selects nothing here.
                     selector.as_object().is_some_and(|fields| !fields.is_empty())
                         && selects(selector, &pod["metadata"]["labels"])
                 },
             );
         let Some(budget) = ours.next().cloned() else {
-            return Ok(Verdict::Goes { only_this_version: false });
+            return Ok(Decision::Delete { only_this_version: false });
         };
         if ours.next().is_some() {
             return Err(Failure::internal(
@@ -115,14 +115,14 @@ impl Writer<'_> {
         if !is_ready(pod) {
             let enough = count("desiredHealthy") > 0 && count("currentHealthy") >= count("desiredHealthy");
             if enough || spec["unhealthyPodEvictionPolicy"] == "AlwaysAllow" {
-                return Ok(Verdict::Goes { only_this_version: true });
+                return Ok(Decision::Delete { only_this_version: true });
             }
         }
-        allows(&object).map(|()| Verdict::Charged(budget))
+        allows(&object).map(|()| Decision::Disrupt(budget))
     }
 
-    /// Takes one from what a budget allows, and notes the pod that it is for.
-    fn charge(&mut self, budget: &Version, pod: &str) {
+    /// Reduces the allowed disruptions of a budget, and records the disrupted pod.
+    fn record_disruption(&mut self, budget: &Version, pod: &str) {
         let mut object = Value::clone(&budget.object());
         let status = child(&mut object, "status");
         let left = status["disruptionsAllowed"].as_i64().unwrap_or(0) - 1;
@@ -148,7 +148,7 @@ fn is_ready(pod: &Value) -> bool {
     conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
-/// Whether a budget allows one more disruption.
+/// Checks that a budget allows one more disruption.
 fn allows(budget: &Value) -> Result<(), Failure> {
     let name = meta(budget, "name");
     let status = &budget["status"];
@@ -169,7 +169,7 @@ fn allows(budget: &Value) -> Result<(), Failure> {
     if allowed < 0 {
         return Err(forbidden("pdb disruptions allowed is negative"));
     }
-    if status["disruptedPods"].as_object().is_some_and(|pods| pods.len() > MOST_DISRUPTED) {
+    if status["disruptedPods"].as_object().is_some_and(|pods| pods.len() > MAX_DISRUPTED) {
         return Err(forbidden(
             "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
         ));

@@ -1,5 +1,6 @@
-//! What needs a kubelet, or a pod that really runs: logs, commands, ports. There is none here, and a client is told
-//! what it is told where a kubelet cannot be reached.
+//! The subresources that need a kubelet: logs, commands, ports.
+//!
+//! There are no kubelets, so the responses are those of a real server that cannot reach the kubelet.
 
 use http::{Response, StatusCode, header};
 use serde_json::Value;
@@ -52,7 +53,7 @@ pub(crate) fn through_kubelet(call: &Call<'_>) -> Result<Response<ApiBody>, Fail
     )))
 }
 
-/// Where the kubelet of a node would be.
+/// The address at which the kubelet of a node would listen.
 fn address(node: &Value) -> String {
     let listed = node["status"]["addresses"].as_array().into_iter().flatten();
     let mut internal = listed.filter(|address| address["type"] == "InternalIP");

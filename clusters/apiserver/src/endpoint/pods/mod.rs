@@ -1,4 +1,4 @@
-//! The subresources that only pods have.
+//! The subresources of pods.
 
 mod binding;
 mod eviction;

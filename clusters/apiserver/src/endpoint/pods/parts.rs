@@ -1,4 +1,4 @@
-//! The parts of a pod that have endpoints of their own: a write there changes nothing else.
+//! The parts of a pod with endpoints of their own. A write to such an endpoint changes nothing else.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use crate::http::failure::Cause;
 use crate::kind::defaults::quality_of_service;
 use crate::validation::builtin::{added_ephemeral, resized};
 
-/// The subresources of pods that are parts of them, to be read and updated.
+/// The subresources that read and update a part of a pod.
 pub(crate) const PARTS: [&str; 2] = ["ephemeralcontainers", "resize"];
 
-/// Leaves of a write to a part of a pod only that part; what is wrong with it comes back.
+/// Restores everything except the part of a pod that the subresource may change. Returns the problems of the part.
 pub(crate) fn restore(subresource: &str, old: &Value, pod: &mut Value) -> Vec<Cause> {
     let (mut restored, mut causes) = match subresource {
         "ephemeralcontainers" => added_ephemeral(old, pod),
@@ -20,7 +20,7 @@ pub(crate) fn restore(subresource: &str, old: &Value, pod: &mut Value) -> Vec<Ca
         let shown = quality_of_service(&restored["spec"]).into();
         causes.push(Cause::invalid("spec", &shown, "Pod QOS Class may not change as a result of resizing"));
     }
-    // Who owns what and which version was read is told beside the part.
+    // Managed fields, version and uid are taken from the write as well.
     for field in ["managedFields", "resourceVersion", "uid"] {
         if let Some(value) = pod["metadata"].get(field) {
             restored["metadata"][field] = value.clone();

@@ -1,4 +1,4 @@
-//! The label selector and the field selector of a list or a watch together.
+//! The label selector and the field selector of a list or a watch.
 
 use super::fields::{FieldRequirement, parse_fields, resolve};
 use super::labels::{Requirement, parse_labels};
@@ -6,7 +6,7 @@ use crate::http::failure::Failure;
 use crate::kind::kinds::Kind;
 use crate::store::Version;
 
-/// What a list or a watch is narrowed to. Empty selects everything.
+/// The selectors of a list or a watch. An empty selector selects everything.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selector {
     labels: Vec<Requirement>,
@@ -17,15 +17,15 @@ impl Selector {
     /// Reads both selectors of a request for `kind`.
     ///
     /// # Errors
-    /// A bad request where the syntax is wrong or the kind has no such selectable field.
+    /// A bad request if the syntax is wrong, or the kind has no such selectable field.
     pub(crate) fn parse(labels: &str, fields: &str, kind: &Kind) -> Result<Self, Failure> {
         Self::parse_after(labels, fields, kind, || Ok(()))
     }
 
-    /// As [`Selector::parse`], with a check between reading the selectors and looking for the fields in the kind.
+    /// As [`Selector::parse`], with a check after the selectors are parsed and before their fields are resolved.
     ///
     /// # Errors
-    /// As [`Selector::parse`], and as `check`.
+    /// As [`Selector::parse`], and the errors of `check`.
     pub(crate) fn parse_after(
         labels: &str,
         fields: &str,
@@ -41,23 +41,23 @@ impl Selector {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// The name that a field selector narrows to, where it does.
+    /// The name that the field selector requires, if any.
     pub(crate) fn name(&self) -> Option<&str> {
         self.fields.iter().find_map(FieldRequirement::name)
     }
 
-    /// Whether fields are selected by.
+    /// Returns true if there is a field selector.
     pub(crate) fn has_fields(&self) -> bool {
         !self.fields.is_empty()
     }
 
-    /// Whether the labels of `object` are selected.
+    /// Returns true if the label selector matches the labels of `object`.
     pub(crate) fn matches_labels(&self, object: &serde_json::Value) -> bool {
         let labels = &object["metadata"]["labels"];
         self.labels.iter().all(|requirement| requirement.holds(labels[&requirement.key].as_str()))
     }
 
-    /// Whether the object under `key` is selected.
+    /// Returns true if the selectors match the object under `key`.
     pub(crate) fn matches(&self, key: &str, version: &Version) -> bool {
         if !self.labels.is_empty() {
             let labels = version.labels();

@@ -1,4 +1,4 @@
-//! Field selectors: their syntax, and the fields of a kind that they can name.
+//! Field selectors: their syntax, and the selectable fields of each kind.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::kind::events::core_path;
 use crate::kind::kinds::Kind;
 use crate::store::{SEPARATOR, Version};
 
-/// One term of a field selector as it is written; whether there is such a field depends on the kind.
+/// One term of a field selector as written, before the field is resolved in the kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Term {
     label: String,
@@ -25,44 +25,44 @@ pub(super) struct FieldRequirement {
     equal: bool,
 }
 
-/// Where the value of a field is found.
+/// The place of the value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Field {
     Name,
     Namespace,
-    /// At that place of the values that are noted with each version.
-    Noted(usize),
-    /// In the object itself, as the definitions of custom kinds say.
+    /// At this index of the values that are recorded with each version.
+    Recorded(usize),
+    /// In the object itself, at a path from the definition of a custom kind.
     Path(Vec<String>),
-    /// Nowhere: the label is known, but no object has a value.
-    Nowhere,
+    /// No place: the label is known, but no object has a value.
+    NoValue,
 }
 
 impl FieldRequirement {
-    /// The name that it narrows to, where it does.
+    /// The name that the term requires, if it requires one.
     pub(super) fn name(&self) -> Option<&str> {
         (self.equal && self.field == Field::Name).then_some(self.value.as_str())
     }
 
-    /// Whether the object under `key` meets it.
+    /// Returns true if the object under `key` fulfills the term.
     pub(super) fn holds(&self, key: &str, version: &Version) -> bool {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let equal = match &self.field {
             Field::Name => name == self.value,
             Field::Namespace => namespace == self.value,
-            Field::Noted(index) => version.field(*index) == self.value,
+            Field::Recorded(index) => version.field(*index) == self.value,
             Field::Path(path) => {
                 let object = version.object();
                 let found = path.iter().try_fold(&*object, |at, step| at.get(step));
                 found.map_or(Cow::Borrowed(""), text) == self.value
             }
-            Field::Nowhere => self.value.is_empty(),
+            Field::NoValue => self.value.is_empty(),
         };
         equal == self.equal
     }
 }
 
-/// A value as selectors are compared with it.
+/// The text of a value that is compared with selectors.
 fn text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Null => Cow::Borrowed(""),
@@ -71,8 +71,8 @@ fn text(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// The fields of built-in kinds that can be selected by, beside `metadata.name` and `metadata.namespace`. The values
-/// of versions are noted in this order.
+/// The selectable fields of built-in kinds besides `metadata.name` and `metadata.namespace`. The values are recorded
+/// with versions in this order.
 fn selectable(kind: &Kind) -> &'static [&'static str] {
     match (&*kind.group, &*kind.plural) {
         ("", "pods") => &[
@@ -86,7 +86,7 @@ fn selectable(kind: &Kind) -> &'static [&'static str] {
             "status.nominatedNodeName",
         ],
         ("", "nodes") => &["spec.unschedulable"],
-        // Events are noted as they are stored, in the core group's shape.
+        // The values of events are recorded from the stored form, which is that of the core group.
         ("" | "events.k8s.io", "events") => &[
             "involvedObject.kind",
             "involvedObject.namespace",
@@ -110,13 +110,14 @@ fn selectable(kind: &Kind) -> &'static [&'static str] {
     }
 }
 
-/// The values that an object of a built-in kind, as it is stored, can be selected by: what versions note of it.
+/// The values of the selectable fields of a stored object of a built-in kind, for recording with its version.
 pub(crate) fn field_values(kind: &Kind, object: &Value) -> Box<str> {
     let values: Vec<_> = selectable(kind).iter().map(|label| field_value(label, object)).collect();
     values.join(SEPARATOR).into()
 }
 
-/// As [`field_values`] of an object that is `stored` but for a part: `object` has that part, and need not have others.
+/// As [`field_values`], for an object that differs from `stored` in one part only. `object` needs to have only that
+/// part.
 pub(crate) fn changed_values(kind: &Kind, stored: &Version, part: &str, object: &Value) -> Box<str> {
     let labels = selectable(kind);
     let is_changed = |label: &str| label.split('.').next() == Some(part);
@@ -151,17 +152,17 @@ fn field_value<'a>(label: &str, object: &'a Value) -> Cow<'a, str> {
     }
 }
 
-/// Reads the terms of a field selector, in the order in which they are looked at.
+/// Parses the terms of a field selector, in the order in which a real server resolves them.
 ///
 /// # Errors
-/// A bad request where it cannot be read.
+/// A bad request if the syntax is wrong.
 pub(super) fn parse_fields(selector: &str) -> Result<Vec<Term>, Failure> {
     let mut terms = split_terms(selector);
     terms.sort_unstable();
     terms.into_iter().filter(|term| !term.is_empty()).map(|term| parse_term(selector, term)).collect()
 }
 
-/// The parts between commas that have no backslash before them.
+/// Splits a selector at commas that have no backslash before them.
 fn split_terms(selector: &str) -> Vec<&str> {
     let mut escaped = false;
     let parts = selector.split(|c: char| {
@@ -208,10 +209,10 @@ fn unescape(value: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Finds the fields of the terms in a kind.
+/// Resolves the fields of the terms in a kind.
 ///
 /// # Errors
-/// A bad request where the kind has no such selectable field.
+/// A bad request if the kind has no such selectable field.
 pub(super) fn resolve(terms: Vec<Term>, kind: &Kind) -> Result<Vec<FieldRequirement>, Failure> {
     let find = |Term { label, value, equal }| {
         let field = find(&label, kind).ok_or_else(|| Failure::bad_request(unknown(&label, kind)))?;
@@ -221,7 +222,7 @@ pub(super) fn resolve(terms: Vec<Term>, kind: &Kind) -> Result<Vec<FieldRequirem
 }
 
 fn find(label: &str, kind: &Kind) -> Option<Field> {
-    // These kinds have a list of their own, and it leaves the namespace out.
+    // The storages of these kinds have their own list of fields, without the namespace.
     let without_namespace = kind.is_core("nodes")
         || kind.is_core("namespaces")
         || kind.plural == "certificatesigningrequests"
@@ -229,7 +230,7 @@ fn find(label: &str, kind: &Kind) -> Option<Field> {
     match label {
         "metadata.name" => return Some(Field::Name),
         "metadata.namespace" if !without_namespace => return Some(Field::Namespace),
-        "status.podIPs" if kind.is_core("pods") => return Some(Field::Nowhere),
+        "status.podIPs" if kind.is_core("pods") => return Some(Field::NoValue),
         _ => {}
     }
     if let Some(schema) = &kind.schema {
@@ -241,14 +242,14 @@ fn find(label: &str, kind: &Kind) -> Option<Field> {
         _ if kind.is_new_event() => Cow::Owned(core_path(label)),
         _ => Cow::Borrowed(label),
     };
-    // The names of the core group's shape are not the new one's.
+    // Field names of the core group's form are not valid for the new kind of events.
     if kind.is_new_event() && stored == label && !matches!(label, "reason" | "type") {
         return None;
     }
-    selectable(kind).iter().position(|known| *known == stored).map(Field::Noted)
+    selectable(kind).iter().position(|known| *known == stored).map(Field::Recorded)
 }
 
-/// What is said of a field that a kind cannot be selected by.
+/// The message for a field that is not selectable in a kind.
 fn unknown(label: &str, kind: &Kind) -> String {
     if kind.group == "batch" && kind.plural == "jobs" {
         return format!("field label {label:?} not supported for \"Job\"");

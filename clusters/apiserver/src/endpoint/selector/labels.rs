@@ -1,4 +1,4 @@
-//! Label selectors: their syntax, and matching.
+//! Label selectors: syntax and matching.
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ enum Test {
     Exists,
     Absent,
     In(BTreeSet<String>),
-    /// Holds for objects without the key too.
+    /// Also matches objects without the key.
     NotIn(BTreeSet<String>),
     Above(i64),
     Below(i64),
 }
 
 impl Requirement {
-    /// Whether it holds for the value of its key.
+    /// Returns true if the value of the key fulfills the term.
     pub(super) fn holds(&self, value: Option<&str>) -> bool {
         let number = || value.and_then(|value| value.parse::<i64>().ok());
         match &self.test {
@@ -80,10 +80,10 @@ impl Tokens<'_> {
     }
 }
 
-/// Reads a label selector.
+/// Parses a label selector.
 ///
 /// # Errors
-/// A bad request where it cannot be read.
+/// A bad request if the syntax is wrong.
 pub(super) fn parse_labels(text: &str) -> Result<Vec<Requirement>, Failure> {
     let mut tokens = Tokens { rest: text };
     let mut requirements = Vec::new();
@@ -128,7 +128,7 @@ fn parse_requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, String> {
     if let Some(problem) = key_problem(&key) {
         return Err(format!("<nil>: Invalid value: {key:?}: {problem}"));
     }
-    // What follows is not looked at where an operator says that the key is absent.
+    // After an operator for an absent key, the next token is not checked here.
     let ends = matches!(tokens.peek(), Token::End | Token::Symbol(","));
     if absent || ends {
         return Ok(Requirement { key, test: if absent { Test::Absent } else { Test::Exists } });
@@ -148,7 +148,7 @@ fn parse_requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, String> {
     Ok(Requirement { key, test })
 }
 
-/// Values that no label can have are refused.
+/// Refuses values that are not valid label values.
 fn check_values(key: &str, values: &BTreeSet<String>) -> Result<(), String> {
     let problems = values.iter().enumerate().filter_map(|(index, value)| {
         let problem = label_value_problem(value)?;
@@ -162,7 +162,7 @@ fn check_values(key: &str, values: &BTreeSet<String>) -> Result<(), String> {
     }
 }
 
-/// One value, which may be empty.
+/// Parses one value, which may be empty.
 fn parse_value(tokens: &mut Tokens<'_>) -> Result<String, String> {
     match tokens.peek() {
         Token::End | Token::Symbol(",") => Ok(String::new()),

@@ -1,4 +1,4 @@
-//! Builds a table: the columns, and a row for every object.
+//! Builds a table: the columns, and one row per object.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use crate::http::failure::Failure;
 use crate::kind::kinds::Kind;
 use crate::kind::object::metadata_only;
 
-/// What of an object a row carries beside its cells.
+/// The part of an object that a row contains besides its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Include {
     Nothing,
@@ -24,7 +24,7 @@ impl Include {
     /// Reads the query parameter.
     ///
     /// # Errors
-    /// A bad request where it has another value.
+    /// A bad request if the parameter has another value.
     pub(crate) fn read(value: &str) -> Result<Self, Failure> {
         match value {
             "None" => Ok(Self::Nothing),
@@ -38,7 +38,7 @@ impl Include {
     }
 }
 
-/// How cells are made.
+/// The way in which cells are made.
 enum Cells {
     BuiltIn(&'static Printer),
     Custom(Vec<CustomColumn>),
@@ -57,7 +57,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// For objects of `kind`, or for their scales. Of a custom kind its definition says what the columns are.
+    /// Tables for objects of `kind`, or for their scales. The columns of a custom kind come from its definition.
     pub(crate) fn new(
         kind: &Kind,
         definition: Option<&Value>,
@@ -80,7 +80,7 @@ impl Tables {
         Self { columns, cells, include, version, is_pods, kind: kind_name, api_version }
     }
 
-    /// The table of a list, or of one object. Those of later events of a watch come without columns.
+    /// The table of a list or of one object. Only the first event of a watch has columns.
     pub(crate) fn table(&self, shown: &Value, now: Timestamp, with_columns: bool) -> Value {
         let rows = match shown["items"].as_array() {
             Some(items) => items.iter().map(|item| self.row(item, now)).collect(),
@@ -89,7 +89,7 @@ impl Tables {
         self.with_rows(&shown["metadata"], rows, with_columns)
     }
 
-    /// The table that tells of a resource version and of nothing else.
+    /// A table that has only a resource version.
     pub(crate) fn bookmark(&self, metadata: &Value, with_columns: bool) -> Value {
         self.with_rows(metadata, Vec::new(), with_columns)
     }

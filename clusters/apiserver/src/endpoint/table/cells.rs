@@ -1,24 +1,24 @@
-//! Shared helpers for cells: ages, selectors, lists, values that are not set.
+//! Shared helpers for cells: ages, selectors, lists, and unset values.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
-/// A string field; empty where it is not set.
+/// A string field; empty if it is not set.
 pub(super) fn str_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// A number field; 0 where it is not set.
+/// A number field; 0 if it is not set.
 pub(super) fn int_of(value: &Value) -> i64 {
     value.as_i64().unwrap_or_default()
 }
 
-/// The items of a list field; none where it is not set.
+/// The items of a list field; none if it is not set.
 pub(super) fn items(value: &Value) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
     value.as_array().map_or(&[][..], Vec::as_slice).iter()
 }
 
-/// How many entries a list or map field has.
+/// The number of entries of a list or map field.
 pub(super) fn count(value: &Value) -> i64 {
     let count = match value {
         Value::Array(list) => list.len(),
@@ -28,7 +28,7 @@ pub(super) fn count(value: &Value) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// A string field, or `otherwise` where it is not set.
+/// A string field, or `otherwise` if it is not set.
 pub(super) fn or<'a>(value: &'a Value, otherwise: &'a str) -> &'a str {
     value.as_str().filter(|text| !text.is_empty()).unwrap_or(otherwise)
 }
@@ -52,12 +52,12 @@ pub(super) fn name(object: &Value) -> Value {
     str_of(&object["metadata"]["name"]).into()
 }
 
-/// How long ago an object was made.
+/// The time since an object was created.
 pub(super) fn age(object: &Value, now: Timestamp) -> Value {
     since(&object["metadata"]["creationTimestamp"], now).into()
 }
 
-/// How long ago a time was.
+/// The duration from a time to now.
 pub(super) fn since(time: &Value, now: Timestamp) -> String {
     match time.as_str() {
         None | Some("") => "<unknown>".to_owned(),
@@ -68,13 +68,13 @@ pub(super) fn since(time: &Value, now: Timestamp) -> String {
     }
 }
 
-/// How long it is from one time to another.
+/// The duration between two times.
 pub(super) fn between(from: &Value, to: &Value) -> Option<String> {
     let time = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
     Some(human(time(to)?.duration_since(time(from)?)))
 }
 
-/// A duration in the two largest units that say enough.
+/// A duration in the one or two largest units, as kubectl prints it.
 pub(super) fn human(duration: SignedDuration) -> String {
     let seconds = duration.as_secs();
     let (minutes, hours) = (seconds / 60, seconds / 3600);
@@ -98,7 +98,7 @@ pub(super) fn human(duration: SignedDuration) -> String {
     }
 }
 
-/// A map of labels as a selector.
+/// The terms of a map of labels as a selector.
 fn pairs(labels: Option<&Map<String, Value>>) -> Vec<(String, String)> {
     let labels = labels.into_iter().flatten();
     labels.map(|(key, value)| (key.clone(), format!("{key}={}", str_of(value)))).collect()
@@ -109,13 +109,13 @@ fn joined(mut requirements: Vec<(String, String)>) -> String {
     requirements.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
 }
 
-/// A map of labels, or `<none>`.
+/// A map of labels as text, or `<none>`.
 pub(super) fn labels(labels: &Value) -> String {
     let text = joined(pairs(labels.as_object()));
     if text.is_empty() { "<none>".to_owned() } else { text }
 }
 
-/// A label selector as text; empty where it selects by nothing.
+/// A label selector as text; empty if it selects everything.
 pub(super) fn selector_text(selector: &Value) -> String {
     let mut requirements = pairs(selector["matchLabels"].as_object());
     for expression in items(&selector["matchExpressions"]) {
@@ -135,7 +135,7 @@ pub(super) fn selector_text(selector: &Value) -> String {
     joined(requirements)
 }
 
-/// A label selector, or `<none>`.
+/// A label selector as text, or `<none>`.
 pub(super) fn selector(selector: &Value) -> String {
     let text = selector_text(selector);
     if text.is_empty() { "<none>".to_owned() } else { text }
@@ -149,13 +149,13 @@ pub(super) fn containers(spec: &Value) -> [Value; 2] {
     })
 }
 
-/// At most `most` of `list`, and how many more there are.
+/// The first `most` entries of `list`, and the number of further entries.
 pub(super) fn with_more(list: &[String], most: usize) -> String {
     let shown = list.iter().take(most).cloned().collect::<Vec<_>>().join(",");
     if list.len() > most { format!("{shown} + {} more...", list.len() - most) } else { shown }
 }
 
-/// The status of the condition of that type; empty where there is none.
+/// The status of the condition of that type; empty if there is none.
 pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> &'a str {
     let found = items(&object["status"]["conditions"]).find(|condition| condition["type"] == kind);
     found.map_or("", |condition| str_of(&condition["status"]))
@@ -167,7 +167,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn durations_are_told_in_at_most_two_units() {
+    fn durations_have_at_most_two_units() {
         let table = [
             (-2, "<invalid>"),
             (-1, "0s"),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_are_told_in_the_order_of_their_keys() {
+    fn selectors_are_sorted_by_their_keys() {
         let chosen = json!({"matchLabels": {"b": "1"}, "matchExpressions": [
             {"key": "a", "operator": "In", "values": ["y", "x"]}, {"key": "c", "operator": "DoesNotExist"}]});
         assert_eq!(selector(&chosen), "a in (x,y),b=1,!c");

@@ -94,7 +94,7 @@ pub(super) static EVENTS: Printer = Printer {
     cells: |object, now| event(&in_core_form(object), now),
 };
 
-/// Events of `events.k8s.io` are told as those of the core group.
+/// Converts events of `events.k8s.io` into the form of the core group.
 fn in_core_form(event: &Value) -> std::borrow::Cow<'_, Value> {
     match str_of(&event["apiVersion"]) {
         "events.k8s.io/v1" => std::borrow::Cow::Owned(crate::kind::events::to_core(event)),

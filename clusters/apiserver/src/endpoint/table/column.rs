@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// What a column is called and what its cells are.
+/// The name of a column and the type of its cells.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     pub name: &'static str,
@@ -11,12 +11,12 @@ pub(super) struct Column {
     pub kind: &'static str,
     pub format: &'static str,
     pub description: &'static str,
-    /// 0 is always shown, more only to who asks for a wide table.
+    /// 0 means that the column is always shown; higher numbers are shown in wide tables only.
     pub priority: u8,
 }
 
 impl Column {
-    /// As it is written into a table.
+    /// The definition of the column in a table.
     pub(super) fn definition(&self) -> Value {
         json!({"name": self.name, "type": self.kind, "format": self.format,
             "description": self.description, "priority": self.priority})
@@ -35,7 +35,7 @@ pub(super) const fn boolean(name: &'static str, description: &'static str) -> Co
     Column { kind: "boolean", ..text(name, description) }
 }
 
-/// Only in wide tables.
+/// A column that is shown in wide tables only.
 pub(super) const fn wide(column: Column) -> Column {
     Column { priority: 1, ..column }
 }
@@ -43,20 +43,20 @@ pub(super) const fn wide(column: Column) -> Column {
 /// The name of the object.
 pub(super) const NAME: Column =
     Column { format: "name", ..text("Name", "The name, unique within a namespace.") };
-/// The time since the object was made.
+/// The time since the object was created.
 pub(super) const AGE: Column = text("Age", "How long ago the object was made.");
 pub(super) const CONTAINERS: Column = wide(text("Containers", "The names of the containers."));
 pub(super) const IMAGES: Column = wide(text("Images", "The images of the containers."));
 pub(super) const SELECTOR: Column = wide(text("Selector", "The labels of the pods that belong to it."));
 
-/// How the objects of a kind are shown.
+/// The columns of a kind, and the function for its cells.
 pub(super) struct Printer {
     pub columns: &'static [Column],
-    /// The cells of an object at that time, one a column.
+    /// The cells of an object at that time, one per column.
     pub cells: fn(&Value, Timestamp) -> Vec<Value>,
 }
 
-/// For kinds that have no columns of their own.
+/// The printer of kinds without columns of their own.
 pub(super) static DEFAULT: Printer = Printer {
     columns: &[NAME, Column { kind: "date", ..text("Created At", "When the object was made.") }],
     cells: |object, _| {

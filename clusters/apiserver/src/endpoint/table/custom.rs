@@ -1,6 +1,6 @@
-//! The columns of custom kinds, which their definitions give as paths into the object.
+//! The columns of custom kinds, which definitions give as paths into the object.
 //!
-//! The paths are of kubectl's dialect of `JSONPath`; they are brought into the form of RFC 9535.
+//! The paths are in kubectl's dialect of `JSONPath`; they are converted into the form of RFC 9535.
 
 use jiff::Timestamp;
 use jsonpath_rust::JsonPath as _;
@@ -13,14 +13,15 @@ use super::column::NAME;
 #[derive(Debug)]
 pub(super) struct CustomColumn {
     kind: String,
-    /// In the form of RFC 9535; `None` for one that would take too long to follow.
+    /// The path in the form of RFC 9535; `None` if its evaluation would take too long.
     path: Option<String>,
 }
 
-/// How often a path may look at all levels below. Each time multiplies what is found by the depth of the object.
+/// The maximum number of recursive descents in a path. Each descent multiplies the number of matches by the depth of
+/// the object.
 const MOST_DESCENTS: usize = 3;
 
-/// The columns of a version of a custom kind: as they are written into a table, and how their cells are found.
+/// The columns of a version of a custom kind: their definitions in a table, and the paths of their cells.
 pub(super) fn columns(definition: Option<&Value>, version: &str) -> (Vec<Value>, Vec<CustomColumn>) {
     let versions = definition.and_then(|definition| definition["spec"]["versions"].as_array());
     let version = versions.into_iter().flatten().find(|known| known["name"] == version);
@@ -57,7 +58,7 @@ pub(super) fn cells(columns: &[CustomColumn], object: &Value, now: Timestamp) ->
     std::iter::once(name(object)).chain(columns.iter().map(cell)).collect()
 }
 
-/// A value as a cell of that type; null where it is of another.
+/// A value as a cell of that type; null if the value has another type.
 fn cell(kind: &str, value: &Value, now: Timestamp) -> Value {
     match (kind, value) {
         ("string", Value::Null) => Value::Null,
@@ -73,7 +74,7 @@ fn cell(kind: &str, value: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// A path of kubectl's dialect, where names may hold hyphens and escaped dots, as one of RFC 9535.
+/// Converts a path of kubectl's dialect, in which names may contain hyphens and escaped dots, into RFC 9535.
 fn standard_path(path: &str) -> String {
     let mut standard = "$".to_owned();
     let mut rest = path.trim().trim_start_matches('{').trim_end_matches('}').trim_start_matches('$');
@@ -101,7 +102,7 @@ fn standard_path(path: &str) -> String {
     standard
 }
 
-/// The name at the front of a path, and what comes after it.
+/// The name at the start of a path, and the rest of the path.
 fn field(path: &str) -> (String, &str) {
     let mut name = String::new();
     let mut letters = path.char_indices();
@@ -115,7 +116,7 @@ fn field(path: &str) -> (String, &str) {
     (name, "")
 }
 
-/// Where the bracket at the front of a path ends; brackets in quotes do not count.
+/// The end of the bracket at the start of a path; brackets in quotes do not count.
 fn bracket_end(path: &str) -> usize {
     let (mut quote, mut depth) = (None, 0);
     for (at, letter) in path.char_indices() {
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_kubectl_lead_where_they_should() {
+    fn paths_of_kubectl_find_the_same_fields() {
         let object = json!({"spec": {"a-b": 1, "list": [{"x": "p"}, {"x": "q"}]},
             "metadata": {"labels": {"example.com/a": "b"}},
             "status": {"conditions": [{"type": "Synced", "status": "False"}, {"type": "Ready", "status": "True"}]}});

@@ -1,4 +1,4 @@
-//! Objects as tables: the columns that `kubectl get` prints, a row an object.
+//! Objects as tables: the columns that `kubectl get` prints, one row per object.
 
 mod build;
 mod cells;

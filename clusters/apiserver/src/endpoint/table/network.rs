@@ -40,7 +40,7 @@ fn port(port: &Value) -> String {
     }
 }
 
-/// The addresses of a load balancer, in order.
+/// The sorted addresses of a load balancer.
 fn balancer(status: &Value) -> Vec<String> {
     let mut addresses: Vec<String> = items(&status["ingress"])
         .map(|ingress| or(&ingress["ip"], str_of(&ingress["hostname"])).to_owned())
@@ -211,7 +211,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn where_a_service_is_reached_depends_on_its_type() {
+    fn the_external_address_of_a_service_depends_on_its_type() {
         let shown = |spec: Value, ingress: Value| {
             external_address(&json!({"spec": spec, "status": {"loadBalancer": {"ingress": ingress}}}))
         };
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_addresses_are_told() {
+    fn only_the_first_addresses_are_shown() {
         let subsets = json!([{"ports": [{"port": 80}], "addresses": [{"ip": "a"}, {"ip": "b"}, {"ip": "::1"}, {"ip": "d"}]}]);
         assert_eq!(endpoints(&subsets), "a:80,b:80,[::1]:80 + 1 more...");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The row of a pod, summed up from its containers.
+//! The row of a pod, summarized from its containers.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub(super) static PODS: Printer = Printer {
     cells,
 };
 
-/// What is collected on the way through the containers.
+/// The values that are collected from the containers.
 struct Summary {
     reason: String,
     ready: i64,
@@ -37,8 +37,8 @@ impl Summary {
     }
 }
 
-/// Why a container ended.
-fn ended(terminated: &Value) -> String {
+/// The reason why a container ended.
+fn end_reason(terminated: &Value) -> String {
     let reason = str_of(&terminated["reason"]);
     match int_of(&terminated["signal"]) {
         _ if !reason.is_empty() => reason.to_owned(),
@@ -52,9 +52,9 @@ fn is_sidecar(spec: &Value, status: &Value) -> bool {
         .any(|container| container["name"] == status["name"] && container["restartPolicy"] == "Always")
 }
 
-/// Goes through the init containers. What restarts of sidecars add comes back; `None` where one of the others has
-/// not ended well yet.
-fn initialize(pod: &Value, all: &mut Summary, sidecars: &mut Summary) -> bool {
+/// Summarizes the init containers, with the restarts of sidecars in `sidecars`. Returns false if an init container
+/// has not succeeded yet.
+fn summarize_init_containers(pod: &Value, all: &mut Summary, sidecars: &mut Summary) -> bool {
     let spec = &pod["spec"];
     for (index, container) in items(&pod["status"]["initContainerStatuses"]).enumerate() {
         let sidecar = is_sidecar(spec, container);
@@ -72,7 +72,7 @@ fn initialize(pod: &Value, all: &mut Summary, sidecars: &mut Summary) -> bool {
         }
         let waits_for = str_of(&waiting["reason"]);
         all.reason = if terminated.is_object() {
-            format!("Init:{}", ended(terminated))
+            format!("Init:{}", end_reason(terminated))
         } else if !matches!(waits_for, "" | "PodInitializing") {
             format!("Init:{waits_for}")
         } else {
@@ -83,8 +83,8 @@ fn initialize(pod: &Value, all: &mut Summary, sidecars: &mut Summary) -> bool {
     true
 }
 
-/// Goes through the containers, the first of which has the last word.
-fn run(pod: &Value, all: &mut Summary) {
+/// Summarizes the containers. The reason of the first container has precedence.
+fn summarize_containers(pod: &Value, all: &mut Summary) {
     let mut running = false;
     for container in items(&pod["status"]["containerStatuses"]).rev() {
         all.restarted(container);
@@ -93,7 +93,7 @@ fn run(pod: &Value, all: &mut Summary) {
         if !waits_for.is_empty() {
             all.reason = waits_for.to_owned();
         } else if state["terminated"].is_object() {
-            all.reason = ended(&state["terminated"]);
+            all.reason = end_reason(&state["terminated"]);
         } else if container["ready"] == true && state["running"].is_object() {
             running = true;
             all.ready += 1;
@@ -117,10 +117,10 @@ fn summary(pod: &Value) -> Summary {
     };
     let mut all = Summary { reason: reason.to_owned(), ready: 0, restarts: 0, last_restart: None };
     let mut sidecars = Summary { reason: String::new(), ready: 0, restarts: 0, last_restart: None };
-    if initialize(pod, &mut all, &mut sidecars) || condition(pod, "Initialized") == "True" {
-        // Only those that can still be restarted count from here on.
+    if summarize_init_containers(pod, &mut all, &mut sidecars) || condition(pod, "Initialized") == "True" {
+        // From here on, only the restarts of containers that can still restart count.
         (all.restarts, all.last_restart) = (sidecars.restarts, sidecars.last_restart);
-        run(pod, &mut all);
+        summarize_containers(pod, &mut all);
     }
     if !pod["metadata"]["deletionTimestamp"].is_null() {
         if status["reason"] == "NodeLost" {
@@ -167,7 +167,7 @@ fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// What a row says of a pod that has ended.
+/// The condition of a row for a pod that has ended.
 pub(super) fn row_conditions(pod: &Value) -> Option<Value> {
     let (reason, message) = match str_of(&pod["status"]["phase"]) {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_of_a_pod_is_what_its_containers_add_up_to() {
+    fn the_status_of_a_pod_summarizes_its_containers() {
         let one = json!({"containers": [{"name": "a"}]});
         let init = json!({"containers": [{"name": "a"}], "initContainers": [{"name": "i"}, {"name": "j"}]});
         let sidecar = json!({"containers": [{"name": "a"}], "initContainers": [{"name": "i", "restartPolicy": "Always"}]});

@@ -1,4 +1,4 @@
-//! The rows of roles, budgets, webhooks, policies and requests for certificates.
+//! The rows of roles, budgets, webhooks, policies and certificate signing requests.
 
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -121,17 +121,17 @@ pub(super) static CERTIFICATES: Printer = Printer {
         let duration = spec["expirationSeconds"].as_i64();
         let duration = duration.map_or_else(|| "<none>".to_owned(), |s| human(SignedDuration::from_secs(s)));
         let has = |kind: &str| items(&status["conditions"]).any(|condition| condition["type"] == kind);
-        let mut told = match (has("Denied"), has("Approved")) {
+        let mut text = match (has("Denied"), has("Approved")) {
             (true, _) => "Denied",
             (false, true) => "Approved",
             (false, false) => "Pending",
         }
         .to_owned();
         if has("Failed") {
-            told += ",Failed";
+            text += ",Failed";
         }
         if !str_of(&status["certificate"]).is_empty() {
-            told += ",Issued";
+            text += ",Issued";
         }
         vec![
             name(object),
@@ -139,7 +139,7 @@ pub(super) static CERTIFICATES: Printer = Printer {
             or_none(&spec["signerName"]).into(),
             str_of(&spec["username"]).into(),
             duration.into(),
-            told.into(),
+            text.into(),
         ]
     },
 };

@@ -11,7 +11,7 @@ const VOLUME_MODE: Column = wide(text("VolumeMode", "Whether it is a file system
 const CAPACITY: Column = text("Capacity", "How much it holds.");
 const ACCESS_MODES: Column = text("Access Modes", "How it can be mounted.");
 
-/// The ways in which a volume can be mounted, shortened.
+/// The short names of the access modes of a volume.
 fn access_modes(modes: &Value) -> String {
     let order = [
         ("ReadWriteOnce", "RWO"),
@@ -31,7 +31,7 @@ fn phase(object: &Value) -> &str {
     }
 }
 
-/// The class of a volume or a claim, which once was an annotation.
+/// The class of a volume or a claim; older objects have it in an annotation.
 fn class(object: &Value) -> &str {
     let old = &object["metadata"]["annotations"]["volume.beta.kubernetes.io/storage-class"];
     or(old, str_of(&object["spec"]["storageClassName"]))

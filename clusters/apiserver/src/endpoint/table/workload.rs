@@ -9,7 +9,7 @@ use super::cells::{
 };
 use super::column::{AGE, CONTAINERS, IMAGES, NAME, Printer, SELECTOR, boolean, integer, text};
 
-/// Appends the containers of a template, and the selector where there is one.
+/// Appends the containers of a template, and the selector if there is one.
 fn with_containers(mut cells: Vec<Value>, pod_spec: &Value, selector: Option<String>) -> Vec<Value> {
     cells.extend(containers(pod_spec));
     cells.extend(selector.map(Value::from));
@@ -272,7 +272,7 @@ pub(super) static AUTOSCALERS: Printer = Printer {
     },
 };
 
-/// What an autoscaler goes by: each metric as it is and as it is to be.
+/// The metrics of an autoscaler: the current and the target value of each metric.
 fn metrics(wanted: &Value, found: &Value) -> String {
     const MOST: usize = 2;
     if count(wanted) == 0 {
@@ -315,7 +315,7 @@ fn one_metric(metric: &Value, found: &Value) -> String {
     }
 }
 
-/// The name and age of objects of which there is nothing else to tell.
+/// The printer of kinds that show only a name and an age.
 pub(super) static NAME_AND_AGE: Printer =
     Printer { columns: &[NAME, AGE], cells: |object, now| vec![name(object), age(object, now)] };
 
@@ -325,7 +325,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_metric_is_told_as_it_is_and_as_it_is_to_be() {
+    fn a_metric_shows_its_current_and_target_value() {
         let resource =
             |target: Value| json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
         let wanted = json!([resource(json!({"averageUtilization": 80})), resource(json!({"averageValue": "1"})),

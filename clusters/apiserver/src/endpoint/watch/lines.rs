@@ -13,8 +13,8 @@ use crate::kind::kinds::Kind;
 use crate::store::backup::RESTORED;
 use crate::store::{Event, Version};
 
-/// The most bytes of a line that are not its object.
-pub(super) const AROUND: usize = 128;
+/// The maximum number of bytes of a line besides its object.
+pub(super) const ENVELOPE: usize = 128;
 
 /// The type of an event for a watch without a selector.
 pub(super) fn plain_type(event: &Event) -> &'static str {
@@ -25,9 +25,9 @@ pub(super) fn plain_type(event: &Event) -> &'static str {
     }
 }
 
-/// What is told of an event to a watch with `selector`: an object that stops matching leaves, as it was before but
-/// with the revision of the event. `None` where nothing is told.
-pub(super) fn seen(selector: &Selector, event: &Event) -> Option<(&'static str, Arc<Version>)> {
+/// The event type and version that a watch with `selector` sends for an event. An object that stops matching is sent
+/// as deleted, in its state before the event with the revision of the event. `None` if nothing is sent.
+pub(super) fn selected(selector: &Selector, event: &Event) -> Option<(&'static str, Arc<Version>)> {
     if selector.is_empty() {
         return Some((plain_type(event), event.after.clone()));
     }
@@ -38,7 +38,7 @@ pub(super) fn seen(selector: &Selector, event: &Event) -> Option<(&'static str, 
         (None, true) => ("ADDED", event.after.clone()),
         (Some(_), true) => ("MODIFIED", event.after.clone()),
         (Some(_), false) if event.deleted => ("DELETED", event.after.clone()),
-        (Some(before), false) => ("DELETED", before.leaving(event.revision)),
+        (Some(before), false) => ("DELETED", before.deleted_at(event.revision)),
         (None, false) => return None,
     })
 }
@@ -46,7 +46,7 @@ pub(super) fn seen(selector: &Selector, event: &Event) -> Option<(&'static str, 
 /// Writes the line of an object.
 pub(super) fn put_line(text: &mut BytesMut, kind: &Kind, event_type: &str, version: &Version) {
     let encoded = kind.encoded(version);
-    text.reserve(encoded.bytes.len() + AROUND);
+    text.reserve(encoded.bytes.len() + ENVELOPE);
     put_head(text, event_type);
     append(text, &encoded, &TypeFields::served(kind));
     text.put_slice(b"}\n");
@@ -59,35 +59,35 @@ fn put_head(text: &mut BytesMut, event_type: &str) {
 }
 
 fn line(event_type: &str, object: &[u8]) -> Bytes {
-    let mut text = BytesMut::with_capacity(object.len() + AROUND);
+    let mut text = BytesMut::with_capacity(object.len() + ENVELOPE);
     put_head(&mut text, event_type);
     text.put_slice(object);
     text.put_slice(b"}\n");
     text.freeze()
 }
 
-/// The line that ends a watch.
+/// The line with the failure that ends a watch.
 pub(super) fn error(failure: &Failure) -> Bytes {
     line("ERROR", &encode(&failure.status()).bytes)
 }
 
-/// The line that says that all up to `revision` has been told; `ends_initial` where those were the initial events.
+/// The bookmark after all events up to `revision`; `ends_initial` is true after the initial events.
 pub(super) fn bookmark(kind: &Kind, revision: u64, ends_initial: bool) -> Bytes {
     if ends_initial {
-        return noted(kind, revision, "k8s.io/initial-events-end");
+        return annotated_bookmark(kind, revision, "k8s.io/initial-events-end");
     }
-    // Each watch gets one a minute.
+    // The text is cached, because each watch gets one bookmark a minute.
     let blank = kind.blank.get_or_init(|| encode(&marked(kind, json!({"resourceVersion": ""}))));
     line("BOOKMARK", &blank.with_revision(revision).bytes)
 }
 
-/// The line that parts what was told before the server was restored from what is told after that.
+/// The bookmark between the events before and after a restore of the server.
 pub(super) fn restored(kind: &Kind, revision: u64) -> Bytes {
-    noted(kind, revision, RESTORED)
+    annotated_bookmark(kind, revision, RESTORED)
 }
 
 /// A bookmark with an annotation.
-fn noted(kind: &Kind, revision: u64, annotation: &str) -> Bytes {
+fn annotated_bookmark(kind: &Kind, revision: u64, annotation: &str) -> Bytes {
     let metadata = json!({"resourceVersion": revision.to_string(), "annotations": {annotation: "true"}});
     line("BOOKMARK", &encode(&marked(kind, metadata)).bytes)
 }
@@ -100,7 +100,7 @@ fn marked(kind: &Kind, metadata: Value) -> Value {
     object
 }
 
-/// An object of which nothing is set, as Go writes the types of built-in kinds.
+/// An object without any values, as Go writes the types of built-in kinds.
 fn blank(kind: &Kind) -> Value {
     let mut blank = empty_form(kind);
     match (&*kind.group, &*kind.plural) {

@@ -1,4 +1,4 @@
-//! Watches of a kind: where a watch starts, and the events that it sends.
+//! Watches of a kind: the position at which a watch starts, and the events that it sends.
 
 mod lines;
 mod start;

@@ -1,23 +1,23 @@
-//! Reads from the query where a watch starts.
+//! Reads the start position of a watch from the query.
 
 use crate::endpoint::list_options::{ListOptions, revision};
 use crate::http::failure::Failure;
 
-/// Where the query wants a watch to start.
+/// The start position of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
-    /// With what is there, once the server has reached this revision.
+    /// The watch starts with the existing objects, once the server has reached this revision.
     Present { at_least: u64 },
-    /// With the next change.
+    /// The watch starts with the next change.
     Now,
-    /// With the first change after this revision, which may be yet to come.
+    /// The watch starts with the first change after this revision, which may be in the future.
     After(u64),
 }
 
-/// Reads where to start.
+/// Reads the start position.
 ///
 /// # Errors
-/// Internal, as the real server has it, where the resource version is not one.
+/// An internal error, as in a real server, if the resource version is not a number.
 pub(super) fn start(options: &ListOptions<'_>) -> Result<Start, Failure> {
     let revision = revision(options.resource_version).map_err(Failure::internal)?;
     Ok(match options.send_initial_events {

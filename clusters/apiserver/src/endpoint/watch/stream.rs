@@ -1,7 +1,7 @@
-//! The stream of one watch: the events of a kind from a revision on, filtered by the selector.
+//! The stream of one watch: the events of a kind after a revision, filtered by the selector.
 //!
-//! A watch reads the log of the table itself and remembers only its position, so a slow watch costs writers nothing. A watch
-//! whose position is no longer in the log gets an error and ends.
+//! A watch reads the log of the table itself and remembers only its position, so a slow watch costs writers nothing.
+//! A watch whose position is no longer in the log gets an error and ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::lines;
 use super::start::{Start, start};
 use crate::endpoint::key_range::Scope;
 use crate::endpoint::list_options::ListOptions;
-use crate::endpoint::read::REVISION_PATIENCE;
+use crate::endpoint::read::REVISION_WAIT;
 use crate::endpoint::selector::Selector;
 use crate::http::call::{Call, Onlooker};
 use crate::http::failure::Failure;
@@ -26,15 +26,15 @@ use crate::kind::kinds::Kind;
 use crate::state::{ApiServer, State};
 use crate::store::{Event, Version};
 
-/// How often a watch that asked for bookmarks gets one.
+/// The interval of bookmarks for watches that asked for bookmarks.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
-/// How long before its end a watch that asked for bookmarks gets the last one.
+/// The time between the last bookmark and the end of a watch.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
-/// The longest time that a watch lasts. A client may ask for more than a clock can count.
+/// The maximum duration of a watch. It prevents an overflow of the clock if a client asks for too much.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
-/// How many events are taken from the log at once.
+/// The maximum number of events that are taken from the log in one step.
 const BATCH: usize = 256;
-/// About how much text, in bytes, is made at once.
+/// The approximate size in bytes of the text that is sent in one step.
 const CHUNK: usize = 64 * 1024;
 
 /// One watch.
@@ -43,41 +43,42 @@ struct Watch {
     kind: Arc<Kind>,
     selector: Selector,
     scope: Scope,
-    /// Is notified of the writes that the watch may have to send.
-    woken: Arc<Notify>,
+    /// Notified about writes that the watch may have to send.
+    wake_source: Arc<Notify>,
     /// Everything up to this revision has been sent.
     seen: u64,
     /// The revision at which the watch was opened.
     opened: u64,
     /// The objects that existed at the start and have not been sent yet.
     initial: Option<vec::IntoIter<(Arc<str>, Arc<Version>)>>,
-    /// A bookmark says where the initial events end.
-    tells_end: bool,
-    /// The revision that the client knows to have seen everything up to, from where it began or the last bookmark.
-    marked: Option<u64>,
-    /// How often the server had been restored when the watch last checked, and how many restores the watch has sent.
+    /// The watch sends a bookmark at the end of the initial events.
+    marks_initial_end: bool,
+    /// The revision of the start or of the last bookmark: the client knows that it has all events up to this
+    /// revision.
+    last_marked: Option<u64>,
+    /// The number of restores of the server at the last check.
     restored: usize,
-    rifts: usize,
-    /// Whether it goes on when the server is restored.
-    outlasts: bool,
+    restores_sent: usize,
+    /// True if the watch continues after a restore of the server.
+    survives_restore: bool,
     stage: Stage,
     deadline: Instant,
     next_bookmark: Option<Instant>,
 }
 
-/// What a watch does next.
+/// The state of a watch.
 enum Stage {
-    /// Waits until the revision that it shall start with is reached.
-    Ahead { at_least: u64, until: Instant },
-    /// Sends changes.
+    /// The watch waits until the server reaches the revision of its start.
+    WaitForStart { at_least: u64, until: Instant },
+    /// The watch sends changes.
     Live,
-    /// Sends the reason of its end.
-    Refused(Failure),
-    /// Sends nothing any more.
+    /// The watch sends the failure that ends it.
+    Failed(Failure),
+    /// The watch has ended.
     Ended,
 }
 
-/// Answers with the events of a kind.
+/// Answers with the stream of the events of a kind.
 pub(crate) fn watch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let options = ListOptions::read(&call.query, &call.kind)?;
     let scope = Scope::new(&call.kind, &call.path, &options.selector)?;
@@ -88,23 +89,24 @@ pub(crate) fn watch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         None => Duration::from_secs(state.chance.random_range(1800..3600)),
     };
     let current = state.store.revision();
-    // The table must be there, so that its writes wake the watch.
+    // The table must exist, so that its writes wake the watch.
     let table = state.store.table_mut(&call.kind.storage);
-    let (woken, oldest, rifts) = (table.woken().clone(), table.oldest(), table.rifts());
-    let outlasts = call.parts.extensions.get::<Onlooker>().is_some();
+    let (wake_source, oldest, restores_sent) =
+        (table.wake_source().clone(), table.oldest(), table.restore_count());
+    let survives_restore = call.parts.extensions.get::<Onlooker>().is_some();
     let now = Instant::now();
     let (seen, stage) = match start {
-        Start::After(revision) if revision < oldest => (revision, Stage::Refused(too_old(revision, oldest))),
+        Start::After(revision) if revision < oldest => (revision, Stage::Failed(too_old(revision, oldest))),
         Start::After(revision) => (revision, Stage::Live),
         Start::Present { at_least } if at_least > current => {
-            (current, Stage::Ahead { at_least, until: now + REVISION_PATIENCE })
+            (current, Stage::WaitForStart { at_least, until: now + REVISION_WAIT })
         }
         Start::Present { .. } | Start::Now => (current, Stage::Live),
     };
     let deadline = now + timeout.min(LONGEST);
-    let tells_end = options.bookmarks && options.send_initial_events == Some(true);
-    let next_bookmark = options.bookmarks.then(|| match tells_end {
-        // As soon as the initial events are out, and then as every other.
+    let marks_initial_end = options.bookmarks && options.send_initial_events == Some(true);
+    let next_bookmark = options.bookmarks.then(|| match marks_initial_end {
+        // The first bookmark follows soon after the initial events; the others follow in regular intervals.
         true => deadline.min(now + Duration::from_secs(1)),
         false => next_bookmark(now, deadline),
     });
@@ -113,15 +115,15 @@ pub(crate) fn watch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         kind: call.kind.clone(),
         selector: options.selector,
         scope,
-        woken,
+        wake_source,
         seen,
         opened: current,
         initial: None,
-        tells_end,
-        marked: matches!(start, Start::After(_)).then_some(seen),
+        marks_initial_end,
+        last_marked: matches!(start, Start::After(_)).then_some(seen),
         restored: call.server.inner.restored(),
-        rifts,
-        outlasts,
+        restores_sent,
+        survives_restore,
         stage,
         deadline,
         next_bookmark,
@@ -145,22 +147,22 @@ fn too_old(revision: u64, oldest: u64) -> Failure {
 }
 
 impl Watch {
-    /// The next lines, or the end.
+    /// The next lines, or `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            let woken = match self.stage {
-                // Any write may bring the revision that it waits for.
-                Stage::Ahead { .. } => self.server.inner.state().store.written().clone(),
-                _ => self.woken.clone(),
+            let wake_source = match self.stage {
+                // Every write can bring the revision that the watch waits for.
+                Stage::WaitForStart { .. } => self.server.inner.state().store.written().clone(),
+                _ => self.wake_source.clone(),
             };
-            // Made before the log is read, so that no write falls between reading and waiting.
-            let wake = woken.notified();
+            // The waiter is created before the log is read, so that it does not miss a write in between.
+            let wake = wake_source.notified();
             if let Some(text) = self.ready() {
                 return Some(text);
             }
             let timer = match self.stage {
                 Stage::Ended => return None,
-                Stage::Ahead { until, .. } => until,
+                Stage::WaitForStart { until, .. } => until,
                 _ => self.next_bookmark.unwrap_or(self.deadline),
             };
             tokio::select! {
@@ -168,7 +170,7 @@ impl Watch {
                 () = wake => {}
                 () = tokio::time::sleep_until(timer.min(self.deadline)) => {
                     let now = Instant::now();
-                    // What was written at this very instant is still sent.
+                    // Events that were written at this instant are still sent.
                     if let Some(text) = self.ready() {
                         return Some(text);
                     }
@@ -184,70 +186,71 @@ impl Watch {
         }
     }
 
-    /// What can be sent without waiting.
+    /// The text that can be sent without waiting.
     fn ready(&mut self) -> Option<Bytes> {
         let restored = self.server.inner.restored();
-        if restored != self.restored && !self.outlasts {
+        if restored != self.restored && !self.survives_restore {
             (self.stage, self.initial) = (Stage::Ended, None);
         }
-        if let Stage::Ahead { at_least, until } = self.stage {
-            self.ahead(at_least, until);
+        if let Stage::WaitForStart { at_least, until } = self.stage {
+            self.check_start(at_least, until);
         }
-        if let Some(text) = self.present() {
+        if let Some(text) = self.initial_events() {
             return Some(text);
         }
-        if restored != self.restored && self.outlasts {
-            if let Some(text) = self.across() {
+        if restored != self.restored && self.survives_restore {
+            if let Some(text) = self.across_restore() {
                 return Some(text);
             }
             self.restored = restored;
         }
         match &self.stage {
             Stage::Live => self.changes(),
-            Stage::Refused(failure) => {
+            Stage::Failed(failure) => {
                 let text = lines::error(failure);
                 self.stage = Stage::Ended;
                 Some(text)
             }
-            Stage::Ahead { .. } | Stage::Ended => None,
+            Stage::WaitForStart { .. } | Stage::Ended => None,
         }
     }
 
-    /// What there was to tell when the server was restored, and what is other since.
-    fn across(&mut self) -> Option<Bytes> {
+    /// The events before a restore that were not sent yet, the bookmark of the restore, and the differences that it
+    /// caused.
+    fn across_restore(&mut self) -> Option<Bytes> {
         let server = self.server.clone();
         let state = server.inner.state();
-        let rift = state.store.table(&self.kind.storage)?.rift_after(self.rifts)?.clone();
+        let restore = state.store.table(&self.kind.storage)?.restore_after(self.restores_sent)?.clone();
         drop(state);
         let mut text = BytesMut::new();
-        let tell = |text: &mut BytesMut, event: &Event| {
-            if let Some((told, version)) =
-                lines::seen(&self.selector, event).filter(|_| self.scope.covers(&event.key))
+        let put = |text: &mut BytesMut, event: &Event| {
+            if let Some((event_type, version)) =
+                lines::selected(&self.selector, event).filter(|_| self.scope.covers(&event.key))
             {
-                lines::put_line(text, &self.kind, told, &version);
+                lines::put_line(text, &self.kind, event_type, &version);
             }
         };
-        let left = rift.log.iter().filter(|event| event.revision > self.seen);
-        left.for_each(|event| tell(&mut text, event));
-        text.extend_from_slice(&lines::restored(&self.kind, rift.revision));
-        rift.differences.iter().for_each(|event| tell(&mut text, event));
-        (self.seen, self.opened) = (rift.revision, rift.revision);
-        self.rifts += 1;
+        let left = restore.log.iter().filter(|event| event.revision > self.seen);
+        left.for_each(|event| put(&mut text, event));
+        text.extend_from_slice(&lines::restored(&self.kind, restore.revision));
+        restore.differences.iter().for_each(|event| put(&mut text, event));
+        (self.seen, self.opened) = (restore.revision, restore.revision);
+        self.restores_sent += 1;
         Some(text.freeze())
     }
 
-    fn ahead(&mut self, at_least: u64, until: Instant) {
+    fn check_start(&mut self, at_least: u64, until: Instant) {
         let server = self.server.clone();
         let state = server.inner.state();
         let current = state.store.revision();
         if current >= at_least {
             self.begin(&state);
         } else if Instant::now() >= until {
-            self.stage = Stage::Refused(Failure::version_too_large(at_least, current));
+            self.stage = Stage::Failed(Failure::version_too_large(at_least, current));
         }
     }
 
-    /// Takes note of what is there now. Only pointers are copied while the state is locked.
+    /// Collects the existing objects. Only pointers are copied while the state is locked.
     fn begin(&mut self, state: &State) {
         let table = state.store.table(&self.kind.storage).into_iter();
         let objects = table.flat_map(|table| table.range(self.scope.prefix()));
@@ -258,8 +261,8 @@ impl Watch {
         self.stage = Stage::Live;
     }
 
-    /// The next events of what was there at the start.
-    fn present(&mut self) -> Option<Bytes> {
+    /// The next events of the objects that existed at the start.
+    fn initial_events(&mut self) -> Option<Bytes> {
         let mut objects = self.initial.take()?;
         let mut text = BytesMut::new();
         for (key, version) in objects.by_ref() {
@@ -271,14 +274,14 @@ impl Watch {
                 return Some(text.freeze());
             }
         }
-        if self.tells_end {
-            self.marked = Some(self.seen);
+        if self.marks_initial_end {
+            self.last_marked = Some(self.seen);
             text.extend_from_slice(&lines::bookmark(&self.kind, self.seen, true));
         }
         (!text.is_empty()).then(|| text.freeze())
     }
 
-    /// What was written since, as far as it is to be told.
+    /// The next events of the log that the watch sends.
     fn changes(&mut self) -> Option<Bytes> {
         loop {
             let events = match self.take_events() {
@@ -289,21 +292,21 @@ impl Watch {
                     return Some(lines::error(&failure));
                 }
             };
-            let length = |event: &Event| event.after.encoded().bytes.len() + lines::AROUND;
+            let length = |event: &Event| event.after.encoded().bytes.len() + lines::ENVELOPE;
             let lengths = events.iter().skip(usize::from(events.len() == 1)).map(length);
             let mut text = BytesMut::with_capacity(lengths.sum::<usize>().min(CHUNK));
             for (index, event) in events.iter().enumerate() {
                 if text.len() >= CHUNK {
-                    // The rest is taken again when this has been read.
+                    // The remaining events are taken again after the client has read this text.
                     self.seen = events[index - 1].revision;
                     self.stage = Stage::Live;
                     break;
                 }
-                let Some((told, version)) = lines::seen(&self.selector, event) else { continue };
-                match event.line.get().filter(|_| told == lines::plain_type(event)) {
+                let Some((event_type, version)) = lines::selected(&self.selector, event) else { continue };
+                match event.line.get().filter(|_| event_type == lines::plain_type(event)) {
                     Some(line) if events.len() == 1 => return Some(line.clone()),
                     Some(line) => text.extend_from_slice(line),
-                    None => lines::put_line(&mut text, &self.kind, told, &version),
+                    None => lines::put_line(&mut text, &self.kind, event_type, &version),
                 }
             }
             if !text.is_empty() {
@@ -312,8 +315,8 @@ impl Watch {
         }
     }
 
-    /// Takes the next events from the log. One that comes alone, as most do, brings the line that all who are sent it
-    /// share.
+    /// Takes the next events from the log. A single event, the most frequent case, caches its line for all watches
+    /// that send it.
     fn take_events(&mut self) -> Result<Vec<Event>, Failure> {
         let server = self.server.clone();
         let state = server.inner.state();
@@ -342,14 +345,14 @@ impl Watch {
         Ok(events.into_iter().cloned().collect())
     }
 
-    /// The bookmark that is due at `now`, if one is; sets when the next one is.
+    /// The bookmark that is due at `now`, if any. Also sets the time of the next bookmark.
     fn bookmark_due(&mut self, now: Instant) -> Option<Bytes> {
         let live = matches!(self.stage, Stage::Live);
         let due = self.next_bookmark.filter(|due| live && *due <= now && now < self.deadline)?;
         self.next_bookmark = Some(next_bookmark(due, self.deadline));
         self.seen = self.seen.max(self.server.inner.state().store.revision());
-        let marked = self.marked.replace(self.seen);
-        let says_something = self.server.inner.repeats_bookmarks || marked != Some(self.seen);
+        let last_marked = self.last_marked.replace(self.seen);
+        let says_something = self.server.inner.repeats_bookmarks || last_marked != Some(self.seen);
         says_something.then(|| lines::bookmark(&self.kind, self.seen, false))
     }
 }

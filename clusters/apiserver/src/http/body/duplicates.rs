@@ -1,4 +1,4 @@
-//! Finds fields that a JSON text has twice, and unknown fields.
+//! Finds unknown fields and duplicate fields in JSON text.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -9,20 +9,20 @@ use serde_json::{Map, Value};
 
 use crate::kind::types::{Shape, Struct, Type, struct_at};
 
-/// Reads a value, and sets `twice` where an object has a field more than once.
+/// Reads a value, and sets `twice` if an object has a field more than once.
 ///
 /// # Errors
-/// Where the text is not JSON.
+/// If the text is not JSON.
 pub(super) fn read(text: &[u8], twice: &Cell<bool>) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let value = Whole(twice).deserialize(&mut reader)?;
+    let value = DuplicateFinder(twice).deserialize(&mut reader)?;
     reader.end().map(|()| value)
 }
 
 #[derive(Clone, Copy)]
-struct Whole<'a>(&'a Cell<bool>);
+struct DuplicateFinder<'a>(&'a Cell<bool>);
 
-impl<'de> DeserializeSeed<'de> for Whole<'_> {
+impl<'de> DeserializeSeed<'de> for DuplicateFinder<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -30,7 +30,7 @@ impl<'de> DeserializeSeed<'de> for Whole<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Whole<'_> {
+impl<'de> Visitor<'de> for DuplicateFinder<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,70 +84,70 @@ impl<'de> Visitor<'de> for Whole<'_> {
     }
 }
 
-/// What a strict reader tells of JSON of a type, in the order of the text: unknown fields and those given twice.
-/// Without a type, only the latter.
+/// The problems that a strict reader finds in JSON of a type, in the order of the text: unknown fields and duplicate
+/// fields. Without a type, only duplicate fields are found.
 pub(super) fn strict(text: &[u8], of: Option<&'static Struct>) -> Vec<String> {
     let mut found = Vec::new();
-    let of = of.map_or(Of::Anything, Of::Struct);
-    let seed = Strict { of, path: String::new(), found: &mut found };
-    // The text has been read before.
+    let of = of.map_or(Expected::Anything, Expected::Struct);
+    let seed = StrictReader { of, path: String::new(), found: &mut found };
+    // Errors are ignored, because the text has been parsed before.
     let _ = seed.deserialize(&mut serde_json::Deserializer::from_slice(text));
     found
 }
 
 #[derive(Clone, Copy)]
-enum Of {
+enum Expected {
     Struct(&'static Struct),
     Type(&'static Type),
-    /// An object of no type, in which fields must not be given twice all the same.
+    /// An object without a known type, in which duplicate fields are still reported.
     Anything,
-    /// What is kept as it is written.
+    /// A value that is kept as it is written, without checks.
     Raw,
 }
 
-/// How many problems are reported of one body: the limit of `UnmarshalStrict` in `sigs.k8s.io/json`.
+/// The maximum number of reported problems of one body: the limit of `UnmarshalStrict` in `sigs.k8s.io/json`.
 const MOST_PROBLEMS: usize = 100;
 
-struct Strict<'a> {
-    of: Of,
+struct StrictReader<'a> {
+    of: Expected,
     path: String,
     found: &'a mut Vec<String>,
 }
 
-impl Strict<'_> {
-    fn tell(&mut self, what: &str, path: &str) {
-        let told = format!("{what} field {path:?}");
-        if self.found.len() < MOST_PROBLEMS && !self.found.contains(&told) {
-            self.found.push(told);
+impl StrictReader<'_> {
+    fn report(&mut self, what: &str, path: &str) {
+        let problem = format!("{what} field {path:?}");
+        if self.found.len() < MOST_PROBLEMS && !self.found.contains(&problem) {
+            self.found.push(problem);
         }
     }
 
-    /// The type of a field; `None` for one that is unknown.
-    fn below(&self, key: &str) -> Option<Of> {
+    /// The type of a field; `None` if the field is unknown.
+    fn below(&self, key: &str) -> Option<Expected> {
         match self.of {
-            Of::Struct(of) => of.named(key).map(|field| Of::Type(&field.of)),
-            Of::Type(Type { shape: Shape::Struct(index), .. }) => {
-                struct_at(*index).named(key).map(|field| Of::Type(&field.of))
+            Expected::Struct(of) => of.named(key).map(|field| Expected::Type(&field.of)),
+            Expected::Type(Type { shape: Shape::Struct(index), .. }) => {
+                struct_at(*index).named(key).map(|field| Expected::Type(&field.of))
             }
-            Of::Type(Type { shape: Shape::Map(values), .. }) => Some(Of::Type(values)),
-            Of::Type(_) | Of::Raw => Some(Of::Raw),
-            Of::Anything => Some(Of::Anything),
+            Expected::Type(Type { shape: Shape::Map(values), .. }) => Some(Expected::Type(values)),
+            Expected::Type(_) | Expected::Raw => Some(Expected::Raw),
+            Expected::Anything => Some(Expected::Anything),
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
+impl<'de> DeserializeSeed<'de> for StrictReader<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
-        if matches!(self.of, Of::Raw) {
+        if matches!(self.of, Expected::Raw) {
             return reader.deserialize_ignored_any(IgnoredAny).map(drop);
         }
         reader.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Strict<'_> {
+impl<'de> Visitor<'de> for StrictReader<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -180,12 +180,14 @@ impl<'de> Visitor<'de> for Strict<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let of = match self.of {
-            Of::Type(Type { shape: Shape::List(items) | Shape::Wrapped(items), .. }) => Of::Type(items),
-            Of::Anything => Of::Anything,
-            _ => Of::Raw,
+            Expected::Type(Type { shape: Shape::List(items) | Shape::Wrapped(items), .. }) => {
+                Expected::Type(items)
+            }
+            Expected::Anything => Expected::Anything,
+            _ => Expected::Raw,
         };
         for index in 0_usize.. {
-            let seed = Strict { of, path: format!("{}[{index}]", self.path), found: self.found };
+            let seed = StrictReader { of, path: format!("{}[{index}]", self.path), found: self.found };
             if items.next_element_seed(seed)?.is_none() {
                 break;
             }
@@ -198,14 +200,14 @@ impl<'de> Visitor<'de> for Strict<'_> {
         while let Some(key) = entries.next_key::<String>()? {
             let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
             let Some(of) = self.below(&key) else {
-                self.tell("unknown", &path);
+                self.report("unknown", &path);
                 entries.next_value::<IgnoredAny>()?;
                 continue;
             };
             if !seen.insert(key) {
-                self.tell("duplicate", &path);
+                self.report("duplicate", &path);
             }
-            entries.next_value_seed(Strict { of, path, found: self.found })?;
+            entries.next_value_seed(StrictReader { of, path, found: self.found })?;
         }
         Ok(())
     }
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn strictness_tells_in_the_order_of_the_text() {
+    fn strict_problems_are_in_the_order_of_the_text() {
         let text =
             br#"{"spec": {"unknown1": 1, "unknownDupe": {"a": 1, "a": 2}, "unknownDupe": 2, "paused": true,
             "paused": false, "template": {"spec": {"containers": [{"junk": 1, "image": "a", "image": "b"}]},

@@ -1,8 +1,8 @@
-//! The messages of Go about text that is not JSON.
+//! The error messages of Go for text that is not JSON.
 
 use serde_json::Error;
 
-/// The message that Go's reader has for an error, which is told by its place in `text` and its kind.
+/// The message of Go's reader for an error. It follows from the kind of the error and its place in `text`.
 pub(crate) fn message(error: &Error, text: &[u8]) -> String {
     if error.is_eof() || text.is_empty() {
         return "unexpected end of JSON input".into();
@@ -15,8 +15,8 @@ pub(crate) fn message(error: &Error, text: &[u8]) -> String {
         byte if byte.is_ascii_control() => format!("'{}'", char::from(*byte).escape_default()),
         byte => format!("'{}'", char::from(*byte)),
     };
-    let told = error.to_string();
-    let context = match told.split(" at line ").next().unwrap_or_default() {
+    let error_text = error.to_string();
+    let context = match error_text.split(" at line ").next().unwrap_or_default() {
         "expected value" => "looking for beginning of value".to_owned(),
         "key must be a string" => "looking for beginning of object key string".to_owned(),
         "expected `:`" => "after object key".to_owned(),
@@ -29,20 +29,20 @@ pub(crate) fn message(error: &Error, text: &[u8]) -> String {
         "invalid number" => "in numeric literal".to_owned(),
         "invalid escape" => "in string escape code".to_owned(),
         "recursion limit exceeded" => return "exceeded max depth".to_owned(),
-        told if told.starts_with("control character") => "in string literal".to_owned(),
-        told => return told.to_owned(),
+        text if text.starts_with("control character") => "in string literal".to_owned(),
+        text => return text.to_owned(),
     };
     format!("invalid character {shown} {context}")
 }
 
-/// The offset of the byte that an error is about.
+/// The offset of the byte at which the error is.
 fn place(error: &Error, text: &[u8]) -> usize {
     let before = error.line().saturating_sub(1);
     let lines = text.split_inclusive(|byte| *byte == b'\n').take(before);
     lines.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1)
 }
 
-/// Which of the three words a byte is wrong in, and what was expected in its place.
+/// The place of a wrong byte in Go's words: inside `null`, `true` or `false`, or at the beginning of a value.
 fn in_literal(text: &[u8], at: usize) -> String {
     for word in ["null", "true", "false"] {
         for length in (1..word.len()).rev() {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn broken_json_is_told_in_the_words_of_go() {
+    fn broken_json_gets_the_messages_of_go() {
         let table = [
             ("", "unexpected end of JSON input"),
             (r#"{"a""#, "unexpected end of JSON input"),

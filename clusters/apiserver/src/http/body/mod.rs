@@ -1,4 +1,4 @@
-//! The bodies of requests: read as JSON, YAML or protobuf, and made sure to be of the type that the endpoint takes.
+//! The bodies of requests: read from JSON, YAML or protobuf, and checked for the type of the endpoint.
 
 mod duplicates;
 mod go_json;

@@ -12,11 +12,11 @@ use crate::kind::object;
 use crate::kind::types;
 use crate::validation::fields::{self, Mode};
 
-/// The object that a body carries, without the fields that its kind does not have, and what the client is to be
-/// warned of. `options` is the kind that wrong query parameters are told of.
+/// Decodes the object of a body without the fields that its kind does not have, and the warnings for the client.
+/// `options` is the kind that errors about query parameters name.
 ///
 /// # Errors
-/// Unsupported media type, or a bad request in the words of the real server.
+/// Unsupported media type, or a bad request with the message of a real server.
 pub(crate) fn decode(call: &Call<'_>, options: &str) -> Result<(Value, Vec<String>), Failure> {
     let kind = &call.kind;
     let mode = Mode::read(call.query.get("fieldValidation"), options)?;
@@ -25,30 +25,30 @@ pub(crate) fn decode(call: &Call<'_>, options: &str) -> Result<(Value, Vec<Strin
         return Ok((protobuf(call)?, Vec::new()));
     }
     let read = read::text(format, &call.body).map_err(|why| unrecognized(&kind.kind, &why, &call.body))?;
-    let (mut object, mut told) = (read.value, read.told);
+    let (mut object, mut problems) = (read.value, read.problems);
     settle_type(kind, &mut object, &call.body)?;
     let mut unknown = fields::unknown_fields(kind, &call.path.subresource, &mut object)?;
     object::check_shape(&object).map_err(|failure| {
         let problem = fields::metadata_problem(kind, &object);
         problem.map_or(failure, |problem| fields::unfit(kind, &problem))
     })?;
-    if mode != Mode::Ignore && format == Format::Json && (read.twice || !unknown.is_empty()) {
+    if mode != Mode::Ignore && format == Format::Json && (read.has_duplicates || !unknown.is_empty()) {
         let of = types::find(&kind.group, &kind.version, &kind.kind).filter(|_| !kind.is_custom());
-        told = duplicates::strict(&call.body, of);
+        problems = duplicates::strict(&call.body, of);
         unknown.retain(|_| of.is_none());
     }
-    told.extend(unknown);
-    Ok((object, fields::judge(kind, mode, told)?))
+    problems.extend(unknown);
+    Ok((object, fields::apply_mode(kind, mode, problems)?))
 }
 
-/// An object in protobuf.
+/// Decodes an object in protobuf.
 fn protobuf(call: &Call<'_>) -> Result<Value, Failure> {
     let kind = &call.kind;
     let envelope = types::open(&call.body).map_err(|why| unrecognized(&kind.kind, &why, &call.body))?;
     let mut of_type = json!({"apiVersion": envelope.api_version, "kind": envelope.kind});
     settle_type(kind, &mut of_type, &call.body)?;
     let of = types::find(&kind.group, &kind.version, &kind.kind).ok_or_else(|| {
-        // A kind that has no protobuf form takes text only.
+        // A kind without a protobuf form accepts text only.
         Failure::media_type("application/json, application/yaml")
     })?;
     let mut object =
@@ -59,13 +59,13 @@ fn protobuf(call: &Call<'_>) -> Result<Value, Failure> {
     Ok(object)
 }
 
-/// What is said of an object that is of the endpoint's type, and is wrong all the same.
+/// The message for an object of the endpoint's type that has an error.
 pub(super) fn cannot_be_handled(kind: &Kind, why: &str) -> String {
     let (kind, version) = (&kind.kind, &kind.version);
     format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}")
 }
 
-/// Refuses a body of which the type cannot be told.
+/// Refuses a body whose type cannot be determined.
 pub(super) fn unrecognized(kind: &str, why: &str, body: &[u8]) -> Failure {
     Failure::bad_request(format!(
         "the object provided is unrecognized (must be of type {kind}): {why} ({})",
@@ -73,7 +73,7 @@ pub(super) fn unrecognized(kind: &str, why: &str, body: &[u8]) -> Failure {
     ))
 }
 
-/// The beginning of a body: as text where it looks like JSON, or else in hexadecimal.
+/// The beginning of a body: text if the body looks like JSON, otherwise hexadecimal digits.
 fn summary(body: &[u8]) -> String {
     const LONGEST: usize = 30;
     let rest = if body.len() > LONGEST { " ..." } else { "" };
@@ -88,7 +88,7 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-/// Checks the type that an object says it is of, and puts the endpoint's where it says none.
+/// Checks the type that an object declares, and adds the endpoint's type if the object has none.
 fn settle_type(kind: &Kind, object: &mut Value, body: &[u8]) -> Result<(), Failure> {
     if object.is_null() {
         *object = json!({});
@@ -98,7 +98,7 @@ fn settle_type(kind: &Kind, object: &mut Value, body: &[u8]) -> Result<(), Failu
     };
     let Some(fields) = object.as_object() else {
         let go = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-        let shown = types::described(object);
+        let shown = types::go_type_of(object);
         return Err(wrong(format!("json: cannot unmarshal {shown} into Go value of type {go}")));
     };
     let mut given = ["", ""];
@@ -107,7 +107,7 @@ fn settle_type(kind: &Kind, object: &mut Value, body: &[u8]) -> Result<(), Failu
             None | Some(Value::Null) => "",
             Some(Value::String(text)) => text,
             Some(other) => {
-                let shown = types::described(other);
+                let shown = types::go_type_of(other);
                 return Err(wrong(format!(
                     "json: cannot unmarshal {shown} into Go struct field .{field} of type string"
                 )));
@@ -125,7 +125,7 @@ fn settle_type(kind: &Kind, object: &mut Value, body: &[u8]) -> Result<(), Failu
     Ok(())
 }
 
-/// What is said of an object that is of another type than the endpoint's.
+/// The message for an object of a type other than the endpoint's.
 fn mismatch(kind: &Kind, version: &str, name: &str, body: &[u8]) -> Failure {
     let expected = kind.api_version();
     if kind.is_custom() {
@@ -150,7 +150,7 @@ fn mismatch(kind: &Kind, version: &str, name: &str, body: &[u8]) -> Failure {
     Failure::bad_request(format!("{name} in version {short:?} cannot be handled as a {}: {why}", kind.kind))
 }
 
-/// Why an object of the built-in type `name` in `version` cannot be taken for one of `kind`.
+/// The message for a built-in type `name` in `version` that cannot be converted to `kind`.
 pub(crate) fn unconvertible(kind: &Kind, version: &str, name: &str) -> String {
     let short = version.rsplit('/').next().unwrap_or_default();
     if BUILTIN.iter().any(|known| known.api_version() == version && known.kind == name) {

@@ -1,4 +1,4 @@
-//! Reads bodies of subresources and reviews, and the options of a delete.
+//! Reads the bodies of subresources and reviews, and the options of a delete.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -9,13 +9,14 @@ use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::kind::types;
 
-/// A type as a body names it: its group, version and kind.
+/// The type that a body declares: its group, version and kind.
 pub(crate) type TypeName<'a> = (&'a str, &'a str, &'a str);
 
-/// A body of one of `types`; of the first where it does not say. `media` is its media type.
+/// Reads a body of one of `types`, or of the first type if the body declares none. `media` is the media type of the
+/// body.
 ///
 /// # Errors
-/// Unsupported media type, or a bad request in the words of the real server.
+/// Unsupported media type, or a bad request with the message of a real server.
 pub(crate) fn part(media: &str, body: &Bytes, types: &[TypeName<'_>]) -> Result<Value, Failure> {
     let format = Format::of(media, false)?;
     let kind = types.first().map_or("", |of| of.2);
@@ -43,7 +44,7 @@ pub(crate) fn part(media: &str, body: &Bytes, types: &[TypeName<'_>]) -> Result<
     Ok(object)
 }
 
-/// Which of the types an object says that it is of.
+/// The type that an object declares, which must be one of `types`.
 fn chosen<'a>(object: &Value, types: &[TypeName<'a>]) -> Result<TypeName<'a>, Failure> {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -61,10 +62,10 @@ fn chosen<'a>(object: &Value, types: &[TypeName<'a>]) -> Result<TypeName<'a>, Fa
     })
 }
 
-/// The options that the body of a delete carries, if it has one. Every group has them in each of its versions.
+/// The delete options in the body of a delete, if there is a body. Every group has this kind in each of its versions.
 ///
 /// # Errors
-/// Unsupported media type, or the plain error that a real server answers with for a body that it cannot read.
+/// Unsupported media type, or the plain error of a real server for a body that it cannot read.
 pub(crate) fn delete_options(call: &Call<'_>) -> Result<Value, Failure> {
     if call.body.is_empty() {
         return Ok(json!({}));

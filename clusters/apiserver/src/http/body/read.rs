@@ -1,4 +1,4 @@
-//! Reads the text of a body as JSON, from JSON, YAML or protobuf.
+//! Reads the text of a body from JSON or YAML.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use super::duplicates;
 use super::go_json;
 use crate::http::failure::Failure;
 
-/// What bodies are written in.
+/// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Json,
@@ -17,7 +17,7 @@ pub(super) enum Format {
     Protobuf,
 }
 
-/// The media types of bodies; protobuf is not one for custom kinds.
+/// The text media types of bodies. Custom kinds do not accept protobuf.
 const MEDIA: &str = "application/json, application/yaml";
 
 impl Format {
@@ -37,41 +37,41 @@ impl Format {
 }
 
 /// A body that has been read.
-pub(super) struct Read {
+pub(super) struct TextBody {
     pub value: Value,
-    /// JSON in which an object has a field more than once.
-    pub twice: bool,
-    /// What a strict reader tells of YAML.
-    pub told: Vec<String>,
+    /// True for JSON in which an object has a field more than once.
+    pub has_duplicates: bool,
+    /// The problems that a strict reader finds in YAML.
+    pub problems: Vec<String>,
 }
 
-/// JSON or YAML as JSON.
+/// Reads JSON or YAML as JSON.
 ///
 /// # Errors
-/// What Go says of text that is neither.
-pub(super) fn text(format: Format, body: &Bytes) -> Result<Read, String> {
+/// The message of Go for text that is neither.
+pub(super) fn text(format: Format, body: &Bytes) -> Result<TextBody, String> {
     if format == Format::Yaml {
         let value = yaml(body)?;
-        return Ok(Read { value, twice: false, told: yaml_duplicates(body) });
+        return Ok(TextBody { value, has_duplicates: false, problems: yaml_duplicates(body) });
     }
     let twice = Cell::new(false);
     let value = duplicates::read(body, &twice).or_else(|error| {
-        // Go puts a mark in the place of what is not UTF-8.
-        let told = |error| {
+        // Go replaces bytes that are not UTF-8 by a replacement character.
+        let go_error = |error| {
             format!("couldn't get version/kind; json parse error: {}", go_json::message(&error, body))
         };
         if std::str::from_utf8(body).is_ok() {
-            return Err(told(error));
+            return Err(go_error(error));
         }
-        duplicates::read(String::from_utf8_lossy(body).as_bytes(), &twice).map_err(told)
+        duplicates::read(String::from_utf8_lossy(body).as_bytes(), &twice).map_err(go_error)
     })?;
-    Ok(Read { value, twice: twice.get(), told: Vec::new() })
+    Ok(TextBody { value, has_duplicates: twice.get(), problems: Vec::new() })
 }
 
-/// YAML as JSON.
+/// Reads YAML as JSON.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The error of the YAML parser.
 pub(crate) fn yaml(body: &Bytes) -> Result<Value, String> {
     let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
     let options = serde_saphyr::options! { duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins };
@@ -82,7 +82,7 @@ pub(crate) fn yaml(body: &Bytes) -> Result<Value, String> {
     })
 }
 
-/// The first key that YAML gives twice, as a strict reader tells it.
+/// The problem of the first duplicate key in YAML, as a strict reader reports it.
 fn yaml_duplicates(body: &Bytes) -> Vec<String> {
     let read = std::str::from_utf8(body).map(serde_saphyr::from_str::<serde::de::IgnoredAny>);
     let Ok(Err(error)) = read else { return Vec::new() };

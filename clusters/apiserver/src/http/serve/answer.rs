@@ -1,4 +1,4 @@
-//! One request over a socket: limits around the service, and the body of the answer.
+//! One request over a socket: limits around the service, and the body of the response.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -16,37 +16,37 @@ use tower::Service;
 
 use super::listener::Shared;
 use super::open::OpenRequest;
-use super::pump::{Pumped, Stalled};
-use super::{gzip, pump};
+use super::watch_frames::{Stalled, WatchFrames};
+use super::{gzip, watch_frames};
 use crate::http::failure::Failure;
 use crate::http::respond::{self, ApiBody};
 use crate::kind::object;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
-/// How many seconds of the server's clock pass in a second of the world, where it is not one.
+/// The speed of the server's clock in relation to real time; absent if the speed is 1.
 const SPEED: HeaderName = HeaderName::from_static("capsize-clock-speed");
 
-/// The body of an answer on its way to a socket.
+/// The body of a response on its way to a socket.
 pub(super) struct Answer {
-    body: Way,
-    /// Dropped with the body, when the request is over.
-    _under_way: OpenRequest,
+    body: AnswerBody,
+    /// The guard that counts the request as open until the body is dropped.
+    _open: OpenRequest,
 }
 
-enum Way {
+enum AnswerBody {
     Direct(ApiBody),
-    Pumped(Pumped),
+    Watch(WatchFrames),
 }
 
-/// Answers a request, whatever becomes of the handler.
+/// Answers a request, even if the handler panics or exceeds the time limit.
 pub(super) async fn answer(
     shared: &Arc<Shared>,
     request: Request<Incoming>,
-    under_way: OpenRequest,
+    open: OpenRequest,
 ) -> Response<Answer> {
     let audit_id = audit_id(shared, request.headers());
-    let takes_gzip = gzip::is_taken(request.headers());
+    let accepts_gzip = gzip::is_accepted(request.headers());
     let call = AssertUnwindSafe(shared.service.clone().call(request)).catch_unwind();
     let response = match timeout(shared.limits.request, call).await {
         Ok(Ok(Ok(response))) => response,
@@ -58,19 +58,19 @@ pub(super) async fn answer(
         Err(_) => respond::failure(&Failure::timeout()),
     };
     let (mut head, body) = match is_watch(&response) {
-        true => bounded(shared, response),
-        false if takes_gzip => gzip::compressed(response).await.map(Way::Direct),
-        false => response.map(Way::Direct),
+        true => limit_watch(shared, response),
+        false if accepts_gzip => gzip::compress(response).await.map(AnswerBody::Direct),
+        false => response.map(AnswerBody::Direct),
     }
     .into_parts();
     head.headers.insert(AUDIT_ID, audit_id);
-    tell_time(shared, &mut head.headers);
-    Response::from_parts(head, Answer { body, _under_way: under_way })
+    set_time(shared, &mut head.headers);
+    Response::from_parts(head, Answer { body, _open: open })
 }
 
-/// The time of the clock that stamps objects, so that whoever compares stamps with this header is right, at whatever speed the
-/// clock goes.
-fn tell_time(shared: &Shared, headers: &mut HeaderMap) {
+/// Sets the `Date` header from the clock that also writes timestamps into objects. Clients can therefore compare
+/// timestamps with the header at every clock speed.
+fn set_time(shared: &Shared, headers: &mut HeaderMap) {
     let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&shared.clock.now());
     headers.extend(date.ok().and_then(|date| Some((header::DATE, HeaderValue::try_from(date).ok()?))));
     let speed = shared.speed.and_then(|speed| HeaderValue::try_from(speed.to_string()).ok());
@@ -81,18 +81,20 @@ fn is_watch(response: &Response<ApiBody>) -> bool {
     response.body().size_hint().exact().is_none()
 }
 
-/// A watch that counts as one and is dropped when nobody reads it; an answer to try again where there are too many.
-fn bounded(shared: &Arc<Shared>, response: Response<ApiBody>) -> Response<Way> {
+/// Counts a watch and limits the time that its reader may stall; 429 if the limit of open watches is reached.
+fn limit_watch(shared: &Arc<Shared>, response: Response<ApiBody>) -> Response<AnswerBody> {
     let Ok(permit) = Arc::clone(&shared.watches).try_acquire_owned() else {
         let mut refused =
             respond::text(StatusCode::TOO_MANY_REQUESTS, "Too many requests, please try again later.\n");
         refused.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
-        return refused.map(Way::Direct);
+        return refused.map(AnswerBody::Direct);
     };
-    response.map(|body| Way::Pumped(pump::start(body, permit, shared.limits.stalled, shared.stop.clone())))
+    response.map(|body| {
+        AnswerBody::Watch(watch_frames::start(body, permit, shared.limits.stalled, shared.stop.clone()))
+    })
 }
 
-/// The id by which the request is known: the client's own, or a new one.
+/// The audit id of the request: the client's own id, or a new one.
 fn audit_id(shared: &Shared, headers: &HeaderMap) -> HeaderValue {
     if let Some(given) = headers.get(AUDIT_ID).filter(|given| !given.is_empty()) {
         return given.clone();
@@ -110,25 +112,25 @@ impl Body for Answer {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Stalled>>> {
         match &mut self.body {
-            Way::Direct(body) => {
+            AnswerBody::Direct(body) => {
                 let frame = Pin::new(body).poll_frame(context);
                 frame.map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
             }
-            Way::Pumped(frames) => frames.poll(context),
+            AnswerBody::Watch(frames) => frames.poll(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.body {
-            Way::Direct(body) => body.is_end_stream(),
-            Way::Pumped(_) => false,
+            AnswerBody::Direct(body) => body.is_end_stream(),
+            AnswerBody::Watch(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.body {
-            Way::Direct(body) => body.size_hint(),
-            Way::Pumped(_) => SizeHint::default(),
+            AnswerBody::Direct(body) => body.size_hint(),
+            AnswerBody::Watch(_) => SizeHint::default(),
         }
     }
 }

@@ -14,7 +14,7 @@ use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 
 use super::listener::ListenError;
 
-/// A certificate authority with its key. It signs the server's certificate, and those of clients.
+/// A certificate authority with its key. It signs the certificates of the server and of clients.
 #[derive(Debug)]
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
@@ -28,15 +28,16 @@ pub struct Identity {
 }
 
 impl Authority {
-    /// A new one, for a server called `name`.
+    /// Creates an authority for a server called `name`.
     ///
     /// # Errors
-    /// When the machine has no randomness for a key.
+    /// If the machine has no randomness for a key.
     pub fn new(name: &str) -> Result<Self, ListenError> {
         Self::of(name, KeyPair::generate()?)
     }
 
-    /// The authority called `name` with this key. The same name and key make one that those who trusted it trust again.
+    /// The authority called `name` with this key. Clients that trust an authority also trust another one with the
+    /// same name and key.
     pub(super) fn of(name: &str, key: KeyPair) -> Result<Self, ListenError> {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -45,32 +46,32 @@ impl Authority {
         Ok(Self(CertifiedIssuer::self_signed(params, key)?))
     }
 
-    /// Its key, in PEM, which is a secret.
+    /// The private key in PEM, which is a secret.
     pub(super) fn key(&self) -> String {
         self.0.key().serialize_pem()
     }
 
-    /// The authority's certificate, in PEM: what clients trust.
+    /// The authority's certificate in PEM, which clients trust.
     #[must_use]
     pub fn pem(&self) -> String {
         self.0.pem()
     }
 
-    /// The authority's certificate, in DER.
+    /// The authority's certificate in DER.
     #[must_use]
     pub fn der(&self) -> &[u8] {
         self.0.der()
     }
 
-    /// A certificate by which a client is `user`, and a member of `group` if there is one.
+    /// A certificate for a client that is `user`, and a member of `group` if there is a group.
     ///
     /// # Errors
-    /// When the machine has no randomness for a key.
+    /// If the machine has no randomness for a key.
     pub fn client(&self, user: &str, group: Option<&str>) -> Result<Identity, ListenError> {
         self.client_with(user, group, &KeyPair::generate()?)
     }
 
-    /// As [`Self::client`], for a client that has a key already.
+    /// As [`Self::client`], for a client that already has a key.
     pub(super) fn client_with(
         &self,
         user: &str,
@@ -88,10 +89,10 @@ impl Authority {
         Ok(Identity { certificate, key: key.serialize_pem() })
     }
 
-    /// How a server that is reached by `names` (host names and addresses) does TLS, with HTTP/2 and HTTP/1.1.
+    /// The TLS configuration of a server with `names` (host names and addresses), for HTTP/2 and HTTP/1.1.
     ///
     /// # Errors
-    /// When one of them is no name, or the machine has no randomness for a key.
+    /// If one of the names is invalid, or the machine has no randomness for a key.
     pub fn server(&self, names: Vec<String>) -> Result<ServerConfig, ListenError> {
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name = common_name("kube-apiserver");
@@ -103,7 +104,7 @@ impl Authority {
         self.server_with(&Identity { certificate, key: key.serialize_pem() })
     }
 
-    /// How a server that is known by `identity` does TLS.
+    /// The TLS configuration of a server with the certificate `identity`.
     pub(super) fn server_with(&self, identity: &Identity) -> Result<ServerConfig, ListenError> {
         let none = |error: pem::Error| rustls::Error::General(error.to_string());
         let certificates = CertificateDer::pem_slice_iter(identity.certificate.as_bytes());

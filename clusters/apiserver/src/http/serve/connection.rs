@@ -1,4 +1,4 @@
-//! One connection: the TLS handshake, the protocol, and the end.
+//! One connection: the TLS handshake, the protocol, and the shutdown.
 
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
@@ -18,15 +18,15 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::listener::Shared;
-use super::open::Open;
+use super::open::OpenRequests;
 use crate::http::client_certificate::ClientCertificate;
 
-/// What a Go server tells who speaks HTTP where HTTPS is spoken.
+/// The response of a Go server to a client that sends HTTP to an HTTPS port.
 const NOT_TLS: &[u8] = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
-/// Serves a connection until it ends, or the server stops and what is under way has its answer.
+/// Serves a connection until it ends. When the server stops, open requests get their responses first.
 pub(super) async fn run(stream: TcpStream, shared: Arc<Shared>) {
-    // Where it cannot be set, answers are late and still right.
+    // Without this option responses are later, but correct.
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = &shared.tls else {
         return serve(timed(stream, &shared), None, &shared).await;
@@ -52,7 +52,7 @@ fn timed(stream: TcpStream, shared: &Shared) -> Timed {
     Box::pin(stream)
 }
 
-/// TLS over `stream`; `None` where the client does not speak it, or not as it should.
+/// Starts TLS on `stream`; `None` if the client does not speak TLS correctly.
 async fn handshake(
     acceptor: &TlsAcceptor,
     mut stream: TcpStream,
@@ -71,7 +71,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = shared.limits;
-    let open = Arc::new(Open::default());
+    let open = Arc::new(OpenRequests::default());
     let counted = Arc::clone(&open);
     let service = service_fn(|mut request: Request<Incoming>| {
         let shared = Arc::clone(shared);
@@ -96,7 +96,7 @@ where
     let mut connection = pin!(protocols.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         biased;
-        // What breaks a connection is the client's: there is nobody to tell.
+        // An error of the connection is caused by the client, and cannot be reported to anybody.
         _ = connection.as_mut() => return,
         () = shared.stop.cancelled() => {}
         () = open.idle_for(limits.idle) => {}

@@ -1,4 +1,4 @@
-//! Compression of large answers, for clients that take it.
+//! Compression of large responses, for clients that accept it.
 
 use std::io::Write;
 
@@ -11,22 +11,22 @@ use http_body_util::BodyExt;
 
 use crate::http::respond::ApiBody;
 
-/// Smaller answers, in bytes, are sent as they are.
-const WORTH_IT: u64 = 128 * 1024;
+/// The size in bytes up to which responses are sent uncompressed.
+const THRESHOLD: u64 = 128 * 1024;
 
-/// The fastest: what a real server uses.
+/// The fastest level, as in a real server.
 const LEVEL: Compression = Compression::new(1);
 
-/// Whether the client takes gzip. Only the bare word counts, as in a real server.
-pub(super) fn is_taken(headers: &HeaderMap) -> bool {
+/// Returns true if the client accepts gzip. An entry with parameters (`gzip;q=1`) does not count, as in a real server.
+pub(super) fn is_accepted(headers: &HeaderMap) -> bool {
     let accepted =
         headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     accepted.split(',').any(|encoding| encoding.trim() == "gzip")
 }
 
-/// The answer, compressed if that is worth it.
-pub(super) async fn compressed(response: Response<ApiBody>) -> Response<ApiBody> {
-    let large = response.body().size_hint().exact().is_some_and(|bytes| bytes > WORTH_IT);
+/// Compresses the response if it is large.
+pub(super) async fn compress(response: Response<ApiBody>) -> Response<ApiBody> {
+    let large = response.body().size_hint().exact().is_some_and(|bytes| bytes > THRESHOLD);
     if !large || response.headers().contains_key(header::CONTENT_ENCODING) {
         return response;
     }
@@ -34,15 +34,15 @@ pub(super) async fn compressed(response: Response<ApiBody>) -> Response<ApiBody>
     let Ok(plain) = body.collect().await;
     let plain = plain.to_bytes();
     let original = plain.clone();
-    // Beside the runtime's threads: megabytes take a while.
-    let packed = tokio::task::spawn_blocking(move || pack(&plain)).await;
-    let Ok(Ok(packed)) = packed else {
+    // Compression of megabytes takes long, so it runs outside the runtime's worker threads.
+    let compressed = tokio::task::spawn_blocking(move || pack(&plain)).await;
+    let Ok(Ok(compressed)) = compressed else {
         return Response::from_parts(head, ApiBody::Whole(Some(original)));
     };
     head.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     head.headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     head.headers.remove(header::CONTENT_LENGTH);
-    Response::from_parts(head, ApiBody::Whole(Some(packed)))
+    Response::from_parts(head, ApiBody::Whole(Some(compressed)))
 }
 
 fn pack(plain: &[u8]) -> std::io::Result<Bytes> {

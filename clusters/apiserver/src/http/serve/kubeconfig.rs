@@ -1,4 +1,4 @@
-//! The kubeconfig of a server, and the credentials in it.
+//! The kubeconfig of a server, and its credentials.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,27 +10,27 @@ use sha2::{Digest, Sha256};
 use super::ListenError;
 use super::authority::{Authority, Identity};
 
-/// The administrator's credentials, and the authority behind them.
+/// The administrator's credentials, and the authority that signed them.
 #[derive(Debug)]
 pub(super) struct Access {
     pub authority: Authority,
     administrator: Identity,
 }
 
-/// The keys of a server, in PEM: what it has to keep to be known again after it was started anew. They are secrets.
+/// The private keys of a server, in PEM, which are secrets. A restarted server with the same keys keeps its identity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
-    /// That of its authority.
+    /// The key of the authority.
     pub authority: String,
-    /// That of its administrator.
+    /// The key of the administrator.
     pub administrator: String,
 }
 
 impl Keys {
-    /// New ones.
+    /// Generates new keys.
     ///
     /// # Errors
-    /// When the machine has no randomness for them.
+    /// If the machine has no randomness for keys.
     pub fn generate() -> Result<Self, ListenError> {
         Ok(Self {
             authority: KeyPair::generate()?.serialize_pem(),
@@ -38,11 +38,11 @@ impl Keys {
         })
     }
 
-    /// By what a server called `name` that has these keys is known, the certificate (PEM) of its authority, and its
-    /// administrator, a bearer token.
+    /// The credentials of a server called `name` with these keys: the certificate of its authority (PEM), and the
+    /// administrator's bearer token.
     ///
     /// # Errors
-    /// When they are no keys.
+    /// If the text is not a private key.
     pub fn credentials(&self, name: &str) -> Result<(String, String), ListenError> {
         let access = Access::of(name, Some(self))?;
         Ok((access.authority.pem(), access.token()))
@@ -50,7 +50,7 @@ impl Keys {
 }
 
 impl Access {
-    /// The credentials for the administrator of the server called `name`: new ones, or those of `keys`.
+    /// The administrator's credentials for the server called `name`: new ones, or those of `keys`.
     pub(super) fn of(name: &str, keys: Option<&Keys>) -> Result<Self, ListenError> {
         let key = |of: fn(&Keys) -> &str| match keys {
             Some(keys) => KeyPair::from_pem(of(keys)),
@@ -62,29 +62,29 @@ impl Access {
         Ok(Self { authority, administrator })
     }
 
-    /// The keys behind them.
+    /// The private keys of the authority and of the administrator.
     pub(super) fn keys(&self) -> Keys {
         Keys { authority: self.authority.key(), administrator: self.administrator.key.clone() }
     }
 
-    /// The administrator's bearer token: as hard to guess as the key that it is drawn from.
+    /// The administrator's bearer token. It is derived from the administrator's private key, and as hard to guess.
     pub(super) fn token(&self) -> String {
         let digest = Sha256::digest(self.administrator.key.as_bytes());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-/// What a kubeconfig says of one server.
+/// The data of one server in a kubeconfig.
 pub(super) struct Entry<'a> {
-    /// Its name, which its cluster and its context have too.
+    /// The name of the server, of its cluster and of its context.
     pub name: &'a str,
-    /// Where it is reached.
+    /// The URL of the server.
     pub url: &'a str,
     /// `None` with plain HTTP.
     pub access: Option<&'a Access>,
 }
 
-/// The kubeconfig of an administrator of all these servers; the first is the one that is meant where none is named.
+/// The kubeconfig of an administrator of all `servers`. The context of the first server is the current context.
 pub(super) fn of(servers: &[Entry<'_>]) -> Value {
     let each = |entry: fn(&Entry<'_>) -> Value| servers.iter().map(entry).collect::<Value>();
     json!({

@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-/// Bounds on what clients may cost. Those of a real server where it has them.
+/// Limits on the resources that clients may use, equal to those of a real server if a real server has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many connections are open at a time; more wait to be accepted.
+    /// The number of open connections; further connections wait to be accepted.
     pub connections: usize,
-    /// How many watches are open at a time; one more is told 429.
+    /// The number of open watches; a further watch gets 429.
     pub watches: usize,
-    /// The size of a request's head, in bytes; more is told 431.
+    /// The size of a request's head, in bytes; a larger head gets 431.
     pub head_bytes: usize,
-    /// How long a TLS handshake may take.
+    /// The duration of a TLS handshake.
     pub handshake: Duration,
-    /// How long a connection may be open with no request under way, or with half of a request's head.
+    /// The time for which a connection may be open without a request, or with an incomplete head of a request.
     pub idle: Duration,
-    /// How long a request that is no watch may take, its body included; longer is told 504.
+    /// The duration of a request that is not a watch, including its body; a longer request gets 504.
     pub request: Duration,
-    /// How long a client may read nothing of what there is for it, until it is dropped.
+    /// The time after which a client is dropped if it reads nothing although data is ready for it.
     pub stalled: Duration,
-    /// How long a server that stops waits for the requests that are under way.
+    /// The time for which a stopping server waits for open requests.
     pub grace: Duration,
 }
 
@@ -39,7 +39,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The same limits in real time, on a runtime whose clock goes `speed` times as fast.
+    /// Converts limits in real time for a runtime whose clock runs `speed` times as fast.
     #[must_use]
     pub fn at_speed(self, speed: f64) -> Self {
         Self {

@@ -22,13 +22,13 @@ use super::{Limits, connection, kubeconfig};
 use crate::http::service::ApiService;
 use crate::state::ApiServer;
 
-/// How long no connection is accepted after one could not be: the machine has no more file descriptors.
-const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
+/// The pause after a connection could not be accepted, for example because the machine has no file descriptors left.
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why a server cannot listen.
+/// The reason why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The address is taken, or not of this machine.
+    /// The address is taken, or does not belong to this machine.
     #[error("cannot listen: {0}")]
     Address(#[from] io::Error),
     /// No certificate can be made.
@@ -37,12 +37,12 @@ pub enum ListenError {
     /// The certificate is not one for TLS.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
-    /// No client can be made for the server's address.
+    /// No client can be created for the server's address.
     #[error("cannot make a client: {0}")]
     Client(#[from] kube::Error),
 }
 
-/// How a server will listen.
+/// The configuration of a server that will listen.
 #[derive(Clone, Debug)]
 #[must_use = "nothing listens before `bind`"]
 pub struct Listener {
@@ -55,59 +55,59 @@ pub struct Listener {
     names: Vec<String>,
 }
 
-/// What all connections of a listener share.
+/// The state that all connections of a listener share.
 pub(super) struct Shared {
     pub service: ApiService,
     pub tls: Option<TlsAcceptor>,
     pub limits: Limits,
-    /// The server's clock, whose time every answer carries.
+    /// The server's clock. Every response carries its time.
     pub clock: Clock,
-    /// How many seconds of that pass in a second, where it is not one.
+    /// The speed of the clock in relation to real time; `None` if the speed is 1.
     pub speed: Option<f64>,
     /// One permit for each watch that may still be opened.
     pub watches: Arc<Semaphore>,
-    /// Ids of requests come from this.
+    /// The random stream for the audit ids of requests.
     pub chance: Mutex<Stream>,
     pub stop: CancellationToken,
 }
 
 impl Listener {
-    /// Plain HTTP in the place of HTTPS: no certificates, no credentials.
+    /// Uses plain HTTP instead of HTTPS: no certificates, no credentials.
     pub fn plain_http(self) -> Self {
         Self { plain: true, ..self }
     }
 
-    /// Other limits than [`Limits::default`].
+    /// Uses these limits instead of [`Limits::default`].
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// On a runtime whose clock goes `speed` times as fast as the world's: limits hold in real time, and every answer says so in
-    /// the header `Capsize-Clock-Speed`.
+    /// Declares that the runtime's clock runs `speed` times as fast as real time. The limits then hold in real time,
+    /// and every response has the header `Capsize-Clock-Speed`.
     pub fn at_speed(self, speed: f64) -> Self {
         Self { limits: self.limits.at_speed(speed), speed, ..self }
     }
 
-    /// With these keys in the place of new ones: whoever knew the server that had them knows this one.
+    /// Uses these keys instead of new ones. Clients of an earlier server with these keys also trust this server.
     pub fn keys(self, keys: Keys) -> Self {
         Self { keys: Some(keys), ..self }
     }
 
-    /// With this certificate in the place of one that its own authority signs.
+    /// Uses this certificate instead of one that the server's authority signs.
     pub fn identity(self, identity: Identity) -> Self {
         Self { identity: Some(identity), ..self }
     }
 
-    /// With a certificate that is good for these host names and addresses, too.
+    /// Makes the certificate valid for these additional host names and addresses.
     pub fn names(self, names: Vec<String>) -> Self {
         Self { names, ..self }
     }
 
-    /// Listens on `address`; port 0 is any port that is free. Needs a tokio runtime with I/O around it, whose clock
-    /// is not one that jumps: no simulation.
+    /// Listens on `address`; port 0 means any free port. Needs a tokio runtime with I/O and with a clock that does
+    /// not jump, so it cannot be used in a simulation.
     ///
     /// # Errors
-    /// When the address cannot be had.
+    /// If the address is not available.
     pub async fn bind(self, address: impl ToSocketAddrs) -> Result<Listening, ListenError> {
         let socket = TcpListener::bind(address).await?;
         let address = socket.local_addr()?;
@@ -146,22 +146,22 @@ impl Listener {
 }
 
 impl ApiServer {
-    /// Sets up a listener for this server, HTTPS unless said otherwise.
+    /// Sets up a listener for this server, with HTTPS by default.
     pub fn listener(&self) -> Listener {
         let (api, limits, names) = (self.clone(), Limits::default(), Vec::new());
         Listener { api, plain: false, limits, speed: 1.0, keys: None, identity: None, names }
     }
 
-    /// Listens on `address` with HTTPS; port 0 is any port that is free. As [`Listener::bind`].
+    /// Listens on `address` with HTTPS; port 0 means any free port. As [`Listener::bind`].
     ///
     /// # Errors
-    /// When the address cannot be had.
+    /// If the address is not available.
     pub async fn listen(&self, address: impl ToSocketAddrs) -> Result<Listening, ListenError> {
         self.listener().bind(address).await
     }
 }
 
-/// A server that listens. Dropping it cuts all connections.
+/// A server that listens. Dropping it closes all connections.
 #[derive(Debug)]
 #[must_use = "the server stops listening when it is dropped"]
 pub struct Listening {
@@ -174,25 +174,25 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// What the server calls itself.
+    /// The name of the server.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it is reached, without a slash at the end.
+    /// The URL of the server, without a slash at the end.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The address that it listens on.
+    /// The address on which the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The authority whose certificates are good here; `None` with plain HTTP.
+    /// The authority that signs the certificates of clients and of the server; `None` with plain HTTP.
     #[must_use]
     pub fn authority(&self) -> Option<&Authority> {
         self.access.as_ref().map(|access| &access.authority)
@@ -216,8 +216,8 @@ impl Listening {
         Self::kubeconfig_of([self])
     }
 
-    /// A kubeconfig (YAML) of an administrator of all of `servers`, whose names are unique. The first is the one that
-    /// is meant where no context is named.
+    /// A kubeconfig (YAML) of an administrator of all `servers`, whose names are unique. The context of the first
+    /// server is the current context.
     #[must_use]
     pub fn kubeconfig_of<'a>(servers: impl IntoIterator<Item = &'a Self>) -> String {
         let entries: Vec<Entry<'_>> = servers.into_iter().map(Self::entry).collect();
@@ -228,7 +228,7 @@ impl Listening {
         Entry { name: &self.name, url: &self.url, access: self.access.as_ref() }
     }
 
-    /// A client that comes over the socket, as an administrator. Needs a tokio runtime around it.
+    /// A client that connects over the socket as an administrator. Needs a tokio runtime.
     ///
     /// # Errors
     /// When the client cannot be set up.
@@ -241,16 +241,16 @@ impl Listening {
         Ok(kube::Client::try_from(config)?)
     }
 
-    /// Stops: no more connections, watches end, requests under way get their answers, for at most
-    /// [`Limits::grace`].
+    /// Stops the server: it accepts no more connections, watches end, and open requests get their responses for at
+    /// most [`Limits::grace`].
     pub async fn stop(self) {
         self.stop.cancel();
-        // The task does not panic, and nobody else ends it.
+        // The task does not panic, and nothing else aborts it.
         let _ = self.task.await;
     }
 }
 
-/// Accepts connections until the server stops, and then waits for those that are open.
+/// Accepts connections until the server stops, and then waits for the open connections.
 async fn accept(socket: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
@@ -263,17 +263,17 @@ async fn accept(socket: TcpListener, shared: Arc<Shared>) {
                 Ok((stream, _)) => {
                     connections.spawn(connection::run(stream, Arc::clone(&shared)));
                 }
-                Err(_) => tokio::time::sleep(AFTER_A_FAILURE).await,
+                Err(_) => tokio::time::sleep(ACCEPT_RETRY_PAUSE).await,
             }
         }
     }
     drop(socket);
     let ended = async { while connections.join_next().await.is_some() {} };
-    // Those that take longer are cut off, as `connections` is dropped.
+    // Dropping `connections` closes those that take longer.
     let _ = tokio::time::timeout(shared.limits.grace, ended).await;
 }
 
-/// The address that a client on this machine reaches `address` by.
+/// The address by which a client on this machine reaches `address`.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -283,7 +283,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// What a server on `address` may be called, `more` included.
+/// The names of a server on `address` in its certificate, including `more`.
 fn names(address: SocketAddr, more: Vec<String>) -> Vec<String> {
     let known = [
         "localhost",

@@ -1,6 +1,6 @@
-//! The server on a socket: HTTPS or plain HTTP, HTTP/1.1 and HTTP/2, with limits on what a client may cost.
+//! The server on a socket: HTTPS or plain HTTP, HTTP/1.1 and HTTP/2, with limits for clients.
 //!
-//! It turns bytes into requests for the same service that is called in process, and leaves what they mean to that.
+//! It turns bytes into requests for the service that is also called in process.
 
 mod answer;
 mod authority;
@@ -10,7 +10,7 @@ mod kubeconfig;
 mod limits;
 mod listener;
 mod open;
-mod pump;
+mod watch_frames;
 
 pub use authority::{Authority, Identity};
 pub use kubeconfig::Keys;

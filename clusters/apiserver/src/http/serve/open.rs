@@ -9,12 +9,12 @@ use tokio::time::timeout;
 
 /// Counts the requests of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(super) struct OpenRequests {
     requests: AtomicUsize,
     changed: Notify,
 }
 
-impl Open {
+impl OpenRequests {
     /// Counts a request until the guard is dropped.
     pub(super) fn request(self: &Arc<Self>) -> OpenRequest {
         self.requests.fetch_add(1, Ordering::Relaxed);
@@ -22,7 +22,7 @@ impl Open {
         OpenRequest(Arc::clone(self))
     }
 
-    /// Ends when there has been no request for `limit`.
+    /// Returns once the connection has had no request for `limit`.
     pub(super) async fn idle_for(&self, limit: Duration) {
         loop {
             let idle = self.requests.load(Ordering::Relaxed) == 0;
@@ -35,9 +35,9 @@ impl Open {
     }
 }
 
-/// A request that is under way, its answer's body included.
+/// The guard of an open request; it lives until the body of the response is dropped.
 #[derive(Debug)]
-pub(super) struct OpenRequest(Arc<Open>);
+pub(super) struct OpenRequest(Arc<OpenRequests>);
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {

@@ -1,42 +1,42 @@
 //! The budget of the expressions of one request.
 
-/// What one evaluation may cost: `PerCallLimit` in `apiserver/pkg/apis/cel/config.go`.
+/// The cost limit of one evaluation: `PerCallLimit` in `apiserver/pkg/apis/cel/config.go`.
 const ONE_CALL: u64 = 1_000_000;
 
-/// What evaluations may still cost.
+/// The remaining cost budget of evaluations.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: u64,
 }
 
-/// Why an expression came to no value.
+/// The reason why an expression has no value.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum EvaluationError {
-    /// The evaluation failed, in the words of a real server.
+    /// The evaluation failed; the text is the message of a real server.
     Failed(String),
-    /// The evaluation alone costs more than one may.
+    /// The evaluation exceeded the limit of one evaluation.
     CallLimit,
-    /// All evaluations together cost more than they may.
+    /// All evaluations together exceeded the budget.
     BudgetSpent,
 }
 
 impl Budget {
-    /// What the rules may cost that one object is validated with (`RuntimeCELCostBudget`).
+    /// The budget of the rules for the validation of one object (`RuntimeCELCostBudget`).
     pub(crate) fn of_object() -> Self {
         Self { left: 10_000_000 }
     }
 
-    /// What the match conditions of one webhook may cost (`RuntimeCELCostBudgetMatchConditions`).
+    /// The budget of the match conditions of one webhook (`RuntimeCELCostBudgetMatchConditions`).
     pub(crate) fn of_conditions() -> Self {
         Self { left: 2_500_000 }
     }
 
-    /// What the next evaluation may cost.
+    /// The cost limit of the next evaluation.
     pub(super) fn limit(&self) -> u64 {
         ONE_CALL
     }
 
-    /// Takes what an evaluation has cost; whether there was enough.
+    /// Subtracts the cost of an evaluation. Returns false if the budget was too small.
     pub(super) fn take(&mut self, cost: u64) -> bool {
         let enough = cost <= self.left;
         self.left = self.left.saturating_sub(cost);

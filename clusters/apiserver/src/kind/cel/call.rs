@@ -1,7 +1,7 @@
-//! Calls functions in expressions, and counts what the calls cost.
+//! Calls functions in expressions, and counts the costs of the calls.
 //!
-//! The most used functions are here. The others are those of the crate `kube-cel`. Their arguments are checked before, as
-//! some of them panic or take all memory where an argument is missing or extreme.
+//! The most frequent functions are implemented here. The other functions are those of the crate `kube-cel`. Their
+//! arguments are checked first, because some functions panic or use all memory if an argument is missing or extreme.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,31 +18,31 @@ use super::value::{optional, optional_of};
 use crate::kind::pattern::Pattern;
 use crate::kind::quantity::Quantity;
 
-/// What compiling a pattern costs that was not compiled before.
+/// The cost of the compilation of a new pattern.
 const COMPILE: u64 = 10_000;
 
-/// The most digits after the point that `format` writes.
+/// The maximum number of digits after the point that `format` writes.
 const MOST_DIGITS: usize = 1_000;
 
-/// A function that is called.
+/// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Function {
     name: &'static str,
-    /// It is called on a value, as in `value.name()`.
+    /// The function is called on a value, as in `value.name()`.
     pub on_value: bool,
 }
 
-/// Why a call means no function.
+/// The reason why a call matches no function.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoFunction {
-    /// There is none of that name.
+    /// There is no function with that name.
     Unknown,
-    /// The function takes another number of arguments.
+    /// The function has another number of arguments.
     Arguments,
 }
 
-/// The function that a call means. `is_variable` knows the names that are variables: all others before a full stop may be
-/// the name of a library, as in `math.ceil(1.5)`.
+/// Finds the function of a call. `is_variable` recognizes names of variables. Any other name before a full stop may
+/// be the name of a library, as in `math.ceil(1.5)`.
 pub(super) fn find(
     name: &str,
     target: Option<&IdedExpr>,
@@ -64,7 +64,7 @@ pub(super) fn find(
     if fits { Ok(Function { name, on_value }) } else { Err(NoFunction::Arguments) }
 }
 
-/// Calls a function. Where it is called on a value, that is the first of the `values`.
+/// Calls a function. For a function on a value, that value is the first of `values`.
 pub(super) fn call(evaluation: &mut Evaluation<'_>, function: Function, values: Vec<Value>) -> Outcome {
     evaluation.spend(cost(function.name, &values))?;
     if let Some(result) = simple(function.name, &values) {
@@ -81,7 +81,7 @@ pub(super) fn call(evaluation: &mut Evaluation<'_>, function: Function, values: 
     Ok(evaluation.library.call(function, values)?)
 }
 
-/// What a call costs, as in `cel-go` and in Kubernetes.
+/// The cost of a call, as in `cel-go` and in Kubernetes.
 fn cost(name: &str, values: &[Value]) -> u64 {
     let at = |index: usize| values.get(index).map_or(1, size);
     let tenth = |size: u64| size.div_ceil(10);
@@ -92,7 +92,7 @@ fn cost(name: &str, values: &[Value]) -> u64 {
         | "cidr" | "isCIDR" | "isURL" | "semver" | "isSemver" => tenth(at(0)),
         "replace" | "split" => tenth(at(0) * 2),
         "contains" => tenth(at(0)) * tenth(at(1)),
-        // Each place is compared with all that is looked for.
+        // Each position is compared with the whole text that is searched for.
         "indexOf" | "lastIndexOf" => tenth(at(0)) * tenth(at(1)).max(1),
         "matches" | "find" | "findAll" => tenth(at(0) + 1) * at(1).div_ceil(4),
         "isSorted" | "sum" | "min" | "max" | "sort" | "flatten" => values.first().map_or(1, weight),
@@ -105,7 +105,7 @@ fn cost(name: &str, values: &[Value]) -> u64 {
     .max(1)
 }
 
-/// The functions that need no library; `None` where it is another.
+/// The result of a function that needs no library; `None` for other functions.
 fn simple(name: &str, values: &[Value]) -> Option<Result<Value, ExecutionError>> {
     let unfit = || Err(ExecutionError::NoSuchOverload);
     let optional_at = |index: usize| values.get(index).and_then(optional);
@@ -160,7 +160,7 @@ fn simple(name: &str, values: &[Value]) -> Option<Result<Value, ExecutionError>>
     })
 }
 
-/// `matches`, `find` and `findAll`.
+/// Evaluates `matches`, `find` and `findAll`.
 fn search(
     evaluation: &mut Evaluation<'_>,
     name: &'static str,
@@ -186,7 +186,7 @@ fn search(
         "matches" => Value::Bool(regex.is_match(text)),
         "find" => regex.find(text).map_or_else(|| Value::from(""), shown),
         _ => {
-            // Each search that finds nothing may look at the whole text.
+            // Each search without a match may read the whole text.
             let found: Vec<Value> = regex.find_iter(text).take(limit).map(shown).collect();
             evaluation.spend(found.len() as u64)?;
             Value::List(Arc::new(found))
@@ -194,7 +194,7 @@ fn search(
     })
 }
 
-/// What the result of a call costs beside its arguments. Refuses arguments on which the crate would panic.
+/// The cost of the result of a call in addition to its arguments. Refuses arguments on which the crate would panic.
 fn guard(name: &'static str, values: &[Value]) -> Result<u64, ExecutionError> {
     let failed = |message: &str| Err(ExecutionError::function_error(name, message));
     match (name, values) {
@@ -224,7 +224,7 @@ fn guard(name: &'static str, values: &[Value]) -> Result<u64, ExecutionError> {
                 )
             }
         }
-        // Sorting needs an order of all values: those of one type have one, and so have numbers that are no NaN.
+        // Sorting needs a total order. Values of one type have an order, and so do numbers that are not NaN.
         ("sort" | "isSorted" | "min" | "max", [Value::List(items), ..]) => {
             let same = items.windows(2).all(|pair| {
                 std::mem::discriminant(&pair[0]) == std::mem::discriminant(&pair[1])
@@ -236,7 +236,7 @@ fn guard(name: &'static str, values: &[Value]) -> Result<u64, ExecutionError> {
     }
 }
 
-/// How many digits all the verbs of a format write together; `None` where one writes too many.
+/// The total number of digits in the verbs of a format; `None` if one verb exceeds the limit.
 fn precision(format: &str) -> Option<usize> {
     let precisions = format.split('%').filter_map(|verb| verb.strip_prefix('.'));
     let digits = precisions.map(|verb| {
@@ -257,21 +257,22 @@ impl Default for Library {
 }
 
 impl Library {
-    /// The value that a function makes of a text; `None` where the text is none.
+    /// Converts a text by a function; `None` if the text is invalid.
     pub(super) fn read(&self, name: &'static str, text: &str) -> Option<Value> {
         self.call(Function { name, on_value: false }, vec![Value::from(text)]).ok()
     }
 
-    /// Calls a function of the crate, whose arguments have been checked.
+    /// Calls a function of the crate. The arguments have been checked.
     fn call(&self, function: Function, mut values: Vec<Value>) -> Result<Value, ExecutionError> {
         match (function.name, &mut values[..]) {
-            // The same quantity in billionths: the crate's arithmetic overflows on numbers that are far apart.
+            // The same quantity in billionths: the crate's arithmetic overflows on numbers of very different size.
             ("quantity", [Value::String(text)]) => {
                 let billionths = Quantity::parse(text).map_or(0, Quantity::amount);
                 *text = Arc::new(format!("{billionths}n"));
             }
             ("isQuantity", [Value::String(text)]) => return Ok(Value::Bool(Quantity::parse(text).is_some())),
-            // No character beyond ASCII is valid in any format. The crate cuts dates at bytes.
+            // Characters beyond ASCII are invalid in all formats. They are replaced because the crate cuts dates at
+            // byte positions.
             ("validate", [_, Value::String(text)]) if !text.is_ascii() => {
                 *text = Arc::new(text.replace(|c: char| !c.is_ascii(), "?"));
             }

@@ -13,27 +13,27 @@ use super::budget::{Budget, EvaluationError};
 use super::call::Library;
 use super::evaluate::{Evaluation, Halt};
 
-/// The stack of the thread that compiles, in bytes: the parser recurses deeply, and trees are dropped by recursion.
+/// The stack size of the compiling thread in bytes. The parser and the drop of trees recurse deeply.
 const STACK: usize = 256 * 1024 * 1024;
 
-/// The longest expression, in bytes, as in `cel-go`.
+/// The size limit of an expression in bytes, as in `cel-go`.
 const LONGEST: usize = 100_000;
 
-/// How deeply expressions may be nested. They are evaluated by recursion, on threads with small stacks.
+/// The maximum nesting depth of expressions. They are evaluated by recursion, on threads with small stacks.
 const DEEPEST: usize = 250;
 
-/// An expression that was compiled.
+/// A compiled expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Program(Arc<IdedExpr>);
 
-/// What became of each of some expressions: the program, or what the compiler says.
+/// The results of compiled expressions: the program, or the error of the compiler.
 pub(crate) type Programs = BTreeMap<String, Result<Program, String>>;
 
 /// Compiles expressions.
 ///
-/// On a thread of its own, always: the parser keeps caches for the whole process, and making them draws hash keys of
-/// the thread that comes first, which would shift what a simulation draws next. It also survives a parser that gives
-/// up on hostile input.
+/// The compilation always runs on another thread. The parser has caches for the whole process, and the first thread
+/// that fills them draws hash keys. On the thread of a simulation this would change the later random numbers. The
+/// thread also isolates panics of the parser on hostile input.
 pub(crate) fn compile(sources: BTreeSet<String>) -> Programs {
     if sources.is_empty() {
         return Programs::new();
@@ -55,8 +55,9 @@ fn parse(source: &str) -> Result<Program, String> {
     }
     let parsed = Parser::new().enable_optional_syntax(true).parse(source);
     let mut expression = parsed.map_err(|errors| {
-        let told: Vec<_> = errors.errors.iter().map(|error| located(source, error.pos, &error.msg)).collect();
-        told.join("\n")
+        let messages: Vec<_> =
+            errors.errors.iter().map(|error| located(source, error.pos, &error.msg)).collect();
+        messages.join("\n")
     })?;
     if depth(&mut expression) > DEEPEST {
         return Err(format!("expression recursion limit exceeded: {DEEPEST}"));
@@ -65,14 +66,14 @@ fn parse(source: &str) -> Result<Program, String> {
     Ok(Program(Arc::new(expression)))
 }
 
-/// A message with the place that it is about, as compilers of CEL show it. `at` is a line and a column, from one.
+/// A message with its place in the source, as CEL compilers show it. `at` is a line and a column, counted from one.
 pub(super) fn located(source: &str, at: (isize, isize), message: &str) -> String {
     let line = source.lines().nth(usize::try_from(at.0 - 1).unwrap_or(0)).unwrap_or_default();
     let before = ".".repeat(usize::try_from(at.1 - 1).unwrap_or(0));
     format!("ERROR: <input>:{}:{}: {message}\n | {line}\n | {before}^", at.0, at.1)
 }
 
-/// Expands the macros that the parser does not know: `cel.bind(name, value, body)`, and of optional values
+/// Expands the macros that the parser does not know: `cel.bind(name, value, body)`, and for optional values
 /// `value.optMap(name, body)` and `value.optFlatMap(name, body)`.
 fn expand_macros(expression: &mut IdedExpr) {
     for_children(expression, &mut expand_macros);
@@ -105,7 +106,7 @@ fn expand_macros(expression: &mut IdedExpr) {
     }
 }
 
-/// A body in which a name stands for a value: a fold over nothing, whose accumulator has that name.
+/// Binds a name to a value in `body`: a fold over an empty list whose accumulator has the name.
 fn bound(id: u64, name: &str, value: IdedExpr, body: IdedExpr) -> IdedExpr {
     let node = |expr| IdedExpr { id, expr };
     node(Expr::Comprehension(Box::new(ComprehensionExpr {
@@ -120,7 +121,7 @@ fn bound(id: u64, name: &str, value: IdedExpr, body: IdedExpr) -> IdedExpr {
     })))
 }
 
-/// How deeply an expression is nested.
+/// The nesting depth of an expression.
 fn depth(expression: &mut IdedExpr) -> usize {
     let mut deepest = 0;
     for_children(expression, &mut |child| deepest = deepest.max(depth(child)));
@@ -155,7 +156,7 @@ impl Program {
         &self.0
     }
 
-    /// Whether a variable of that name is used.
+    /// Returns true if the expression uses a variable of that name.
     pub(crate) fn uses(&self, variable: &str) -> bool {
         self.0.references().has_variable(variable)
     }
@@ -174,20 +175,20 @@ impl std::fmt::Debug for Environment {
 }
 
 impl Environment {
-    /// A text as a moment, where it is one.
+    /// Converts a text to a timestamp, if it is valid.
     pub(crate) fn moment(&self, text: &str) -> Option<Value> {
         self.library.read("timestamp", text)
     }
 
-    /// A text as a length of time, where it is one.
+    /// Converts a text to a duration, if it is valid.
     pub(crate) fn duration(&self, text: &str) -> Option<Value> {
         self.library.read("duration", text)
     }
 
-    /// What an expression comes to with these variables. What that costs is taken from the budget.
+    /// Evaluates an expression with variables. The cost is taken from the budget.
     ///
     /// # Errors
-    /// Why it comes to nothing.
+    /// The reason why the expression has no value.
     pub(crate) fn evaluate<'v>(
         &'v self,
         program: &'v Program,
@@ -201,14 +202,14 @@ impl Environment {
             return Err(EvaluationError::BudgetSpent);
         }
         result.map_err(|halt| match halt {
-            Halt::Error(error) => EvaluationError::Failed(told(error)),
+            Halt::Error(error) => EvaluationError::Failed(go_message(error)),
             Halt::CostLimit => EvaluationError::CallLimit,
         })
     }
 }
 
-/// An error of an evaluation in the words of the compiler that real servers use.
-fn told(error: ExecutionError) -> String {
+/// The message of real servers for an error of an evaluation.
+fn go_message(error: ExecutionError) -> String {
     let number = |value: &Value| match value {
         Value::Int(number) => number.to_string(),
         Value::UInt(number) => number.to_string(),
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_in_the_words_of_real_servers() {
+    fn errors_have_the_messages_of_real_servers() {
         let table = [
             ("{'a': 1}.b", "no such key: b"),
             ("[1][self]", "index out of bounds: 3"),

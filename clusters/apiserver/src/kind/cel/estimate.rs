@@ -1,24 +1,26 @@
-//! What an evaluation costs at most, by the sizes that schemas allow: the estimates of `cel-go` (`checker/cost.go`) and of
-//! Kubernetes (`apiserver/pkg/cel/library/cost.go`), from the highest values alone.
+//! The maximum cost of an evaluation, by the sizes that schemas allow.
 //!
-//! Where less is known of a type than `cel-go` knows, the estimate is lower. The limits at run time hold in any case.
+//! The estimates are those of `cel-go` (`checker/cost.go`) and of Kubernetes (`apiserver/pkg/cel/library/cost.go`),
+//! but only the upper bounds.
+//!
+//! If less is known about a type than in `cel-go`, the estimate is lower. The limits at run time hold in any case.
 
 use kube_cel::cel::common::ast::operators;
 
-/// The cost and the greatest size of the result of a call.
+/// The cost of a call and the maximum size of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Estimate {
     pub cost: u64,
-    /// The most characters of a text, or items of a list. One where nothing is known.
+    /// The maximum number of characters of a text, or of items of a list; 1 if nothing is known.
     pub size: u64,
 }
 
-/// What one of the arguments of a call is known to be.
+/// The known facts about an argument of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Argument {
-    /// The greatest size of the value.
+    /// The maximum size of the value.
     pub size: u64,
-    /// The greatest size of its items, where it is a list of texts.
+    /// The maximum size of its items, if the value is a list of texts.
     pub item: u64,
     pub is_list: bool,
 }
@@ -27,7 +29,8 @@ fn tenth(size: u64) -> u64 {
     size.div_ceil(10)
 }
 
-/// What the call costs beside its arguments. The value that a method is called on is the first argument.
+/// The cost of the call in addition to its arguments. For a method, the first argument is the value on which it is
+/// called.
 pub(super) fn call(function: &str, arguments: &[Argument]) -> Estimate {
     let size = |index: usize| arguments.get(index).map_or(1, |argument| argument.size);
     let plain = |cost: u64| Estimate { cost, size: 1 };
@@ -74,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_cost_what_they_do_in_a_real_server() {
+    fn calls_cost_the_same_as_in_a_real_server() {
         let text = |size: u64| Argument { size, item: 1, is_list: false };
         let list = |size: u64, item: u64| Argument { size, item, is_list: true };
         let table = [

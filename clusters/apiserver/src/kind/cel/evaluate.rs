@@ -1,7 +1,7 @@
-//! Evaluates one expression on values, and counts what the evaluation costs.
+//! Evaluates one expression, and counts the cost of the evaluation.
 //!
-//! The crate `cel` has an evaluator too. It copies whole values at each step and has no limit, so that one rule can
-//! keep a server busy for minutes. This evaluator shares values and stops at a limit. Costs are those of `cel-go`
+//! The crate `cel` has an evaluator as well, but it copies whole values at each step and has no limit. One rule could
+//! keep a server busy for minutes. This evaluator shares values and stops at a limit. The costs are those of `cel-go`
 //! (`common/cost.go`, `interpreter/runtimecost.go`) and of Kubernetes (`apiserver/pkg/cel/library/cost.go`).
 
 use std::collections::BTreeMap;
@@ -20,16 +20,16 @@ use super::value::optional;
 
 /// The cost of reading a variable or a field.
 const READ: u64 = 1;
-/// The cost of making a list and a map. Each item beyond that number costs one more.
+/// The cost of creating a list or a map. Each item beyond that number costs one more.
 const LIST: u64 = 10;
 const MAP: u64 = 30;
 
-/// Why an evaluation came to no value.
+/// The reason why an evaluation has no value.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// The expression has no value. Operators such as `||` may have one nevertheless.
+    /// The expression has no value. Operators such as `||` can still have a value.
     Error(ExecutionError),
-    /// The evaluation costs more than it may. Nothing catches this.
+    /// The evaluation exceeded its limit. No operator ignores this error.
     CostLimit,
 }
 
@@ -39,33 +39,33 @@ impl From<ExecutionError> for Halt {
     }
 }
 
-/// What an expression comes to.
+/// The value of an expression.
 pub(super) type Outcome = Result<Value, Halt>;
 
 /// One evaluation.
 pub(super) struct Evaluation<'e> {
     pub library: &'e Library,
-    /// The variables; the last one of a name is the one that is meant.
+    /// The variables; of several with the same name, the last one is valid.
     pub scope: Vec<(&'e str, Value)>,
-    /// What the evaluation has cost.
+    /// The cost of the evaluation so far.
     pub cost: u64,
-    /// What it may cost.
+    /// The cost limit.
     pub limit: u64,
 }
 
 impl<'e> Evaluation<'e> {
-    /// Adds to what the evaluation has cost.
+    /// Adds a cost to the evaluation.
     pub(super) fn spend(&mut self, cost: u64) -> Result<(), Halt> {
         self.cost = self.cost.saturating_add(cost);
         if self.cost <= self.limit {
             return Ok(());
         }
-        // What would have come at once is not begun, and costs nothing.
+        // The step that exceeds the limit is not executed, so its cost is not counted.
         self.cost = self.limit + 1;
         Err(Halt::CostLimit)
     }
 
-    /// What the expression comes to.
+    /// Evaluates an expression.
     pub(super) fn value(&mut self, expression: &'e IdedExpr) -> Outcome {
         match &expression.expr {
             Expr::Literal(literal) => self.literal(literal),
@@ -88,7 +88,7 @@ impl<'e> Evaluation<'e> {
             LiteralValue::Bytes(bytes) => bytes.inner().len(),
             _ => 0,
         };
-        // Literals cost nothing. A very long one takes time to copy.
+        // Literals cost nothing, but a very long literal takes time to copy.
         self.spend(copied as u64 / 256)?;
         Ok(match literal {
             LiteralValue::Boolean(flag) => Value::Bool(*flag.inner()),
@@ -150,7 +150,7 @@ impl<'e> Evaluation<'e> {
         Ok(Value::Map(Map { map: Arc::new(fields.into_iter().collect()) }))
     }
 
-    /// A fold over the items of a list or the keys of a map. All macros such as `all` and `map` are folds.
+    /// Evaluates a fold over the items of a list or the keys of a map. All macros such as `all` and `map` are folds.
     fn fold(&mut self, fold: &'e ComprehensionExpr) -> Outcome {
         let range = self.value(&fold.iter_range)?;
         let start = self.value(&fold.accu_init)?;
@@ -173,7 +173,7 @@ impl<'e> Evaluation<'e> {
         result
     }
 
-    /// Takes the steps of a fold. The accumulator is the variable at `depth`.
+    /// Runs the steps of a fold. The accumulator is the variable at `depth`.
     fn each(&mut self, fold: &'e ComprehensionExpr, items: &[Value], depth: usize) -> Result<(), Halt> {
         for item in items {
             if !truth(&self.value(&fold.loop_cond)?)? {
@@ -218,7 +218,8 @@ impl<'e> Evaluation<'e> {
         }
     }
 
-    /// `||` where `decisive` is true, and `&&` where it is false. One decisive side decides even where the other fails.
+    /// Evaluates `||` if `decisive` is true, and `&&` if it is false. A decisive side decides even if the other side
+    /// fails.
     fn either(&mut self, decisive: bool, left: &'e IdedExpr, right: &'e IdedExpr) -> Outcome {
         let left = match self.value(left) {
             Ok(value) => truth(&value),
@@ -232,7 +233,7 @@ impl<'e> Evaluation<'e> {
         if right == decisive { Ok(Value::Bool(decisive)) } else { Ok(Value::Bool(left?)) }
     }
 
-    /// A sum. The accumulator of a fold is taken from its variable, not copied, as the step of the fold replaces it.
+    /// Evaluates a sum. The accumulator of a fold is moved out of its variable, because the step replaces it anyway.
     fn add(&mut self, left: &'e IdedExpr, right: &'e IdedExpr) -> Outcome {
         const ACCUMULATOR: &str = "@result";
         if !matches!(&left.expr, Expr::Ident(name) if name == ACCUMULATOR) {

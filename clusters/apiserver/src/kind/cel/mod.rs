@@ -14,5 +14,5 @@ mod value;
 pub(crate) use budget::{Budget, EvaluationError};
 pub(crate) use environment::{Environment, Program, Programs, compile};
 pub(crate) use names::escape;
-pub(crate) use types::{Checked, Checker, Type};
+pub(crate) use types::{CheckResult, Checker, Type};
 pub(crate) use value::{from_json, list, map, mismatch};

@@ -1,6 +1,6 @@
-//! Escapes names of fields that are no identifiers in CEL.
+//! Escapes names of fields that are not identifiers in CEL.
 
-/// The words that mean something in CEL.
+/// The reserved words of CEL.
 const RESERVED: [&str; 21] = [
     "true",
     "false",
@@ -25,7 +25,7 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// The identifier that stands for a field; `None` where a field has a name that expressions cannot say.
+/// The identifier for a field; `None` if expressions cannot name the field.
 pub(crate) fn escape(name: &str) -> Option<String> {
     if RESERVED.contains(&name) {
         return Some(format!("__{name}__"));
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_no_identifiers_are_escaped() {
+    fn names_that_are_not_identifiers_are_escaped() {
         let table = [
             ("size", Some("size")),
             ("snake_case", Some("snake_case")),

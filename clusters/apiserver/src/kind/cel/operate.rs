@@ -9,7 +9,7 @@ use kube_cel::cel::{ExecutionError, Value};
 
 use super::value::{is_mismatch, optional, optional_of};
 
-/// Whether it is the name of an operator with two sides that are both evaluated.
+/// Returns true for an operator with two operands that are both evaluated.
 pub(super) fn is_operator(name: &str) -> bool {
     use operators::{
         ADD, DIVIDE, EQUALS, GREATER, GREATER_EQUALS, IN, INDEX, LESS, LESS_EQUALS, MODULO, MULTIPLY,
@@ -34,7 +34,7 @@ pub(super) fn is_operator(name: &str) -> bool {
     )
 }
 
-/// What an operator costs: as in `cel-go`, but that all parts of a value count that are compared or copied.
+/// The cost of an operator, as in `cel-go`, but including all compared or copied parts of a value.
 pub(super) fn cost(operator: &str, left: &Value, right: &Value) -> u64 {
     let tenth = |size: u64| size.div_ceil(10).max(1);
     match operator {
@@ -54,7 +54,7 @@ pub(super) fn cost(operator: &str, left: &Value, right: &Value) -> u64 {
     }
 }
 
-/// The size of a value as costs count it: the characters of a text, the items of a list.
+/// The size of a value for costs: the bytes of a text, the items of a list.
 pub(super) fn size(value: &Value) -> u64 {
     let size = match value {
         Value::String(text) => text.len(),
@@ -66,7 +66,7 @@ pub(super) fn size(value: &Value) -> u64 {
     size as u64
 }
 
-/// How many parts a value has. Ten bytes of a text count as one.
+/// The number of parts of a value. Ten bytes of a text count as one part.
 pub(super) fn weight(value: &Value) -> u64 {
     match value {
         Value::String(text) => 1 + text.len() as u64 / 10,
@@ -80,7 +80,7 @@ pub(super) fn weight(value: &Value) -> u64 {
     }
 }
 
-/// What an operator with two sides comes to.
+/// Evaluates an operator with two operands.
 pub(super) fn two(operator: &str, left: Value, right: Value) -> Result<Value, ExecutionError> {
     let ordered = |wanted: fn(Ordering) -> bool| {
         let ordering = left.partial_cmp(&right).ok_or(ExecutionError::NoSuchOverload)?;
@@ -116,7 +116,7 @@ pub(super) fn two(operator: &str, left: Value, right: Value) -> Result<Value, Ex
     }
 }
 
-/// What an operator with one side comes to.
+/// Evaluates an operator with one operand.
 pub(super) fn one(operator: &str, operand: &Value) -> Result<Value, ExecutionError> {
     match (operator, operand) {
         (operators::LOGICAL_NOT, Value::Bool(flag)) => Ok(Value::Bool(!flag)),
@@ -129,10 +129,10 @@ pub(super) fn one(operator: &str, operand: &Value) -> Result<Value, ExecutionErr
     }
 }
 
-/// The sum of numbers, texts, lists, and of times and durations.
+/// The sum of numbers, texts, lists, times or durations.
 pub(super) fn sum(left: Value, right: Value) -> Result<Value, ExecutionError> {
     match (left, right) {
-        // The crate knows the bounds of a moment only where it stands on the left.
+        // The crate checks the bounds of a timestamp only if it is the left operand.
         (left @ Value::Duration(_), right @ Value::Timestamp(_)) => right + left,
         (Value::Bytes(mut left), Value::Bytes(right)) => {
             Arc::make_mut(&mut left).extend_from_slice(&right);
@@ -142,7 +142,7 @@ pub(super) fn sum(left: Value, right: Value) -> Result<Value, ExecutionError> {
     }
 }
 
-/// Refuses durations that Go cannot hold: those of more nanoseconds than 64 bits can count.
+/// Refuses durations that Go cannot represent: their nanoseconds exceed 64 bits.
 fn checked(result: Result<Value, ExecutionError>) -> Result<Value, ExecutionError> {
     match result? {
         Value::Duration(duration) if duration.num_nanoseconds().is_none() => {
@@ -201,7 +201,7 @@ fn key_text(key: &Value) -> String {
     }
 }
 
-/// The field of a value; of an optional value, the field as an optional value.
+/// The field of a value. The field of an optional value is an optional value.
 pub(super) fn field(of: &Value, name: &str) -> Result<Value, ExecutionError> {
     if let Some(optional) = optional(of) {
         return match optional.value().map(|inner| field(inner, name)) {
@@ -213,7 +213,7 @@ pub(super) fn field(of: &Value, name: &str) -> Result<Value, ExecutionError> {
     map.get(&KeyRef::String(name)).cloned().ok_or_else(|| ExecutionError::no_such_key(name))
 }
 
-/// Whether a value has a field.
+/// Returns true if a value has a field.
 pub(super) fn has_field(of: &Value, name: &str) -> Result<bool, ExecutionError> {
     if let Some(optional) = optional(of) {
         return optional.value().map_or(Ok(false), |inner| has_field(inner, name));
@@ -247,7 +247,7 @@ const TYPES: [&str; 12] = [
     "uint",
 ];
 
-/// The type that a name stands for.
+/// The type with the given name.
 pub(super) fn type_named(name: &str) -> Option<Value> {
     let known = TYPES.iter().find(|known| **known == name)?;
     Some(Value::Opaque(Arc::new(TypeName(known))))

@@ -1,6 +1,6 @@
-//! The table of functions: the name, and the least and the most arguments.
+//! The table of functions: the name, and the minimum and maximum number of arguments.
 
-/// Functions that are called by their name alone, or by that of their library.
+/// Functions that are called by their name, with or without the name of a library.
 pub(super) const GLOBAL: &[(&str, usize, usize)] = &[
     ("base64.decode", 1, 1),
     ("base64.encode", 1, 1),
@@ -69,7 +69,7 @@ pub(super) const GLOBAL: &[(&str, usize, usize)] = &[
     ("url", 1, 1),
 ];
 
-/// Functions that are called on a value, which is not counted as an argument.
+/// Functions that are called on a value. The value does not count as an argument.
 pub(super) const METHODS: &[(&str, usize, usize)] = &[
     ("add", 1, 1),
     ("asApproximateFloat", 0, 0),

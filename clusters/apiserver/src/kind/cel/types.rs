@@ -1,5 +1,4 @@
-//! What can be known of an expression before it is evaluated: names that mean nothing, fields that are not there, results of
-//! the wrong type, and what an evaluation costs at most.
+//! Checks expressions before their evaluation: names, fields, types, and the maximum cost.
 
 use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators,
@@ -9,51 +8,51 @@ use super::call::{self, NoFunction};
 use super::environment::located;
 use super::estimate::{self, Argument};
 
-/// What is known of the type of an expression. The `T` are types of fields.
+/// The known type of an expression. `T` is the type of values with known parts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Type<T> {
-    /// Nothing.
+    /// An unknown type.
     Any,
     /// A type of one word, such as `int`.
     Plain(&'static str),
-    /// A type of one word whose values have at most this size, such as a `string` of so many bytes.
+    /// A type of one word with the maximum size of its values, such as a `string` and its length.
     Sized(&'static str, u64),
-    /// A value whose fields or items are known.
+    /// A value with known fields or items.
     Of(T),
 }
 
-/// Knows the variables of expressions, and the fields of what they hold.
+/// Provides the variables of expressions, and the fields of their values.
 pub(crate) trait Checker {
-    /// The type of a value whose parts are known.
+    /// The type of values with known parts.
     type Known: Clone;
 
-    /// A variable; `None` where there is none of that name.
+    /// The type of a variable; `None` if it does not exist.
     fn variable(&self, name: &str) -> Option<Type<Self::Known>>;
 
-    /// A field of a value; `None` where it has none of that name.
+    /// The type of a field of a value; `None` if it does not exist.
     fn field(&self, of: &Self::Known, name: &str) -> Option<Type<Self::Known>>;
 
-    /// What a fold over the value sees of it: an item of a list, a key of a map.
+    /// The type of the elements of a fold over the value: an item of a list, or a key of a map.
     fn item(&self, of: &Self::Known) -> Type<Self::Known>;
 
-    /// What an index into the value finds.
+    /// The type of the result of an index into the value.
     fn indexed(&self, of: &Self::Known) -> Type<Self::Known>;
 
-    /// The type in one word.
+    /// The type of the value in one word.
     fn word(&self, of: &Self::Known) -> &'static str;
 
-    /// The most items or fields that a value may have.
+    /// The maximum number of items or fields of the value.
     fn most(&self, of: &Self::Known) -> u64;
 
-    /// Checks an expression that is to come to a `wanted`.
-    fn check(&self, source: &str, expression: &IdedExpr, wanted: &str) -> Checked
+    /// Checks an expression whose result must have the type `wanted`.
+    fn check(&self, source: &str, expression: &IdedExpr, wanted: &str) -> CheckResult
     where
         Self: Sized,
     {
         let mut check = Check { checker: self, source, locals: Vec::new(), errors: Vec::new() };
         let found = check.infer(expression);
         if !check.errors.is_empty() {
-            return Checked::Wrong(format!("compilation failed: {}", check.errors.join("\n")));
+            return CheckResult::Wrong(format!("compilation failed: {}", check.errors.join("\n")));
         }
         let word = check.word(&found.of);
         let article = if wanted == "bool" {
@@ -62,27 +61,27 @@ pub(crate) trait Checker {
             "messageExpression must evaluate to a string"
         };
         match word {
-            Some(word) if word != wanted => Checked::Wrong(article.to_owned()),
-            _ => Checked::Costs(found.cost),
+            Some(word) if word != wanted => CheckResult::Wrong(article.to_owned()),
+            _ => CheckResult::Costs(found.cost),
         }
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Checked {
-    /// What is wrong with the expression.
+pub(crate) enum CheckResult {
+    /// The problem of the expression.
     Wrong(String),
-    /// What an evaluation costs at most.
+    /// The maximum cost of an evaluation.
     Costs(u64),
 }
 
-/// What is known of an expression: its type, what it costs at most, and how large its value is at most.
+/// The inferred type of an expression, with the maximum cost and the maximum size of its value.
 #[derive(Clone, Debug)]
 struct Inferred<T> {
     of: Type<T>,
     cost: u64,
-    /// One where nothing is known.
+    /// One if nothing is known.
     size: u64,
 }
 
@@ -111,7 +110,7 @@ impl<C: Checker> Check<'_, C> {
         Inferred { of, cost, size }
     }
 
-    /// Notes an error at the place where `text` first stands in the source as a word of its own.
+    /// Records an error at the first place where `text` is a separate word in the source.
     fn error(&mut self, text: &str, message: &str) {
         let word = |c: char| c.is_alphanumeric() || c == '_';
         let whole = |at: &usize| {
@@ -210,7 +209,7 @@ impl<C: Checker> Check<'_, C> {
         }
     }
 
-    /// What the estimate of a call goes by.
+    /// The facts about an argument for the cost estimate of a call.
     fn argument(&self, inferred: &Inferred<C::Known>) -> Argument {
         let is_list = self.word(&inferred.of) == Some("list");
         let item = match &inferred.of {
@@ -220,7 +219,7 @@ impl<C: Checker> Check<'_, C> {
         Argument { size: inferred.size, item, is_list }
     }
 
-    /// Notes an error where a call means no function.
+    /// Records an error if a call matches no function.
     fn find(&mut self, call: &CallExpr) {
         let is_variable = |name: &str| {
             self.locals.iter().any(|(local, _)| local == name) || self.checker.variable(name).is_some()
@@ -263,12 +262,12 @@ impl<C: Checker> Check<'_, C> {
         let found = self.infer(&fold.result);
         self.locals.truncate(depth);
         let cost = sum(range.size.saturating_mul(each), &[range.cost, start_cost, found.cost]);
-        // A list that is made by a fold has as many items as the fold has steps.
+        // A list that a fold creates has at most one item per step.
         let size = if self.word(&found.of) == Some("list") && !is_bind { range.size } else { found.size };
         Inferred { cost, size, ..found }
     }
 
-    /// Functions with dots in their names look like methods of a variable.
+    /// Returns true for a library name: library functions look like methods of a variable.
     fn is_library(&self, target: &IdedExpr) -> bool {
         const LIBRARIES: [&str; 9] =
             ["base64", "cel", "format", "ip", "lists", "math", "optional", "sets", "strings"];
@@ -325,13 +324,13 @@ impl<C: Checker> Check<'_, C> {
         if let Some((_, sign)) = COMPARISONS.iter().find(|(name, _)| *name == function) {
             let words: Vec<_> = arguments.iter().filter_map(|argument| self.word(&argument.of)).collect();
             if let [one, other] = words[..] {
-                // Numbers of different types can be put in order, and not be equal.
+                // Numbers of different types can be ordered, but not compared for equality.
                 let numbers = |word: &str| matches!(word, "double" | "int" | "uint");
                 let ordered = !matches!(*sign, "==" | "!=") && numbers(one) && numbers(other);
                 if one != other && PLAIN.contains(&one) && PLAIN.contains(&other) && !ordered {
-                    let told =
+                    let explanation =
                         format!("found no matching overload for '_{sign}_' applied to '({one}, {other})'");
-                    self.error(sign, &told);
+                    self.error(sign, &explanation);
                 }
             }
             return Type::Plain("bool");
@@ -342,7 +341,7 @@ impl<C: Checker> Check<'_, C> {
             }
             operators::CONDITIONAL => match arguments {
                 [_, one, other] if self.word(&one.of) == self.word(&other.of) => match one.of.clone() {
-                    // Of two texts the longer one counts.
+                    // For two texts, the greater size is used.
                     Type::Sized(word, size) => Type::Sized(word, size.max(other.size)),
                     of => of,
                 },
@@ -360,7 +359,7 @@ impl<C: Checker> Check<'_, C> {
     }
 }
 
-/// Whether it is the name of an operator, or of a macro that was expanded to one.
+/// Returns true for the name of an operator, or of a macro that was expanded to an operator.
 fn is_operator(name: &str) -> bool {
     name.starts_with(|c: char| !c.is_alphabetic())
 }

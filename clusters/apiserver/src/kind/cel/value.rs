@@ -6,7 +6,7 @@ use kube_cel::cel::Value;
 use kube_cel::cel::objects::{Key, Map, Opaque, OptionalValue};
 use serde_json::Value as Json;
 
-/// A value that is not what its schema says: whatever an expression does with it is an error.
+/// A value that does not match its schema. Every use of the value in an expression is an error.
 #[derive(Debug, PartialEq, Eq)]
 struct Mismatch;
 
@@ -16,17 +16,17 @@ impl Opaque for Mismatch {
     }
 }
 
-/// What stands for a value that is not what its schema says.
+/// The value that represents a mismatch with the schema.
 pub(crate) fn mismatch() -> Value {
     Value::Opaque(Arc::new(Mismatch))
 }
 
-/// Whether the value stands for one that is not what its schema says.
+/// Returns true if the value represents a mismatch with the schema.
 pub(super) fn is_mismatch(value: &Value) -> bool {
     matches!(value, Value::Opaque(opaque) if opaque.downcast_ref::<Mismatch>().is_some())
 }
 
-/// The optional value that a value is.
+/// The optional value inside a value, if it is one.
 pub(super) fn optional(value: &Value) -> Option<&OptionalValue> {
     match value {
         Value::Opaque(opaque) => opaque.downcast_ref(),
@@ -34,7 +34,7 @@ pub(super) fn optional(value: &Value) -> Option<&OptionalValue> {
     }
 }
 
-/// An optional value.
+/// Creates an optional value.
 pub(super) fn optional_of(value: Option<Value>) -> Value {
     Value::Opaque(Arc::new(value.map_or_else(OptionalValue::none, OptionalValue::of)))
 }
@@ -50,7 +50,7 @@ pub(crate) fn list(items: impl Iterator<Item = Value>) -> Value {
     Value::List(Arc::new(items.collect()))
 }
 
-/// JSON of which no schema is known.
+/// Converts JSON without a known schema.
 pub(crate) fn from_json(value: &Json) -> Value {
     match value {
         Json::Null => Value::Null,

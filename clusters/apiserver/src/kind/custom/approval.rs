@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
-/// The annotation that says so.
+/// The name of the annotation.
 pub(super) const ANNOTATION: &str = "api-approved.kubernetes.io";
 
-/// What the annotation says.
+/// The state of the approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Approval {
     Missing,
-    /// The definition says that it was not approved, which is enough.
+    /// The definition declares that it is not approved, which the check accepts.
     Bypassed,
     Approved,
     Invalid,
 }
 
 impl Approval {
-    /// The condition's reason.
+    /// The reason of the condition.
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Missing => "MissingAnnotation",
@@ -27,7 +27,7 @@ impl Approval {
     }
 }
 
-/// What a definition says of its approval, and what is said of that; `None` where its group needs none.
+/// The approval of a definition and the message of its condition; `None` if its group needs no approval.
 pub(super) fn of(definition: &Value) -> Option<(Approval, String)> {
     const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
     let group = definition["spec"]["group"].as_str().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::rules::{self, Found};
+use super::rules::{self, ValidationResult};
 use super::schema::{ListType, Node, Schema};
 use super::typed::go_type;
 use super::validate::{ROOT, below};
@@ -10,7 +10,7 @@ use crate::http::failure::Cause;
 use crate::kind::kinds::{Kind, ScalePaths};
 use crate::store::encoded::Part;
 
-/// The reasons for which rules are not looked at.
+/// The problems after which rules are not evaluated.
 const BLOCKING: [&str; 5] = [
     "FieldValueRequired",
     "FieldValueTooLong",
@@ -19,8 +19,13 @@ const BLOCKING: [&str; 5] = [
     "FieldValueNotSupported",
 ];
 
-/// What is wrong with a custom object; `old` is what it replaces.
-pub(crate) fn check_object(kind: &Kind, schema: &Schema, object: &Value, old: Option<&Value>) -> Found {
+/// The problems of a custom object; `old` is the object that it replaces.
+pub(crate) fn check_object(
+    kind: &Kind,
+    schema: &Schema,
+    object: &Value,
+    old: Option<&Value>,
+) -> ValidationResult {
     let mut causes = Vec::new();
     let root = &schema.root;
     root.validate(object, old, &mut String::new(), &mut causes);
@@ -30,7 +35,7 @@ pub(crate) fn check_object(kind: &Kind, schema: &Schema, object: &Value, old: Op
     if root.has_embedded {
         root.check_embedded(object, "", &mut causes);
     }
-    // Lists that had duplicates before may keep them.
+    // Lists that already had duplicates may keep them.
     let duplicates = |object: &Value| {
         let mut causes = Vec::new();
         root.check_lists(object, "", &mut causes);
@@ -41,20 +46,20 @@ pub(crate) fn check_object(kind: &Kind, schema: &Schema, object: &Value, old: Op
         causes.extend(found);
     }
     let Some(environment) = &schema.environment else {
-        return Found { causes, warnings: Vec::new() };
+        return ValidationResult { causes, warnings: Vec::new() };
     };
     if causes.iter().any(|cause| BLOCKING.contains(&cause.reason)) {
         let detail = "some validation rules were not checked because the object was invalid; correct the existing \
                       errors to complete validation";
         causes.push(Cause::invalid(ROOT, &Value::Null, detail));
-        return Found { causes, warnings: Vec::new() };
+        return ValidationResult { causes, warnings: Vec::new() };
     }
     let mut found = rules::broken(environment, root, object, old);
     causes.append(&mut found.causes);
-    Found { causes, ..found }
+    ValidationResult { causes, ..found }
 }
 
-/// What is wrong with the status of a custom object by its schema, whatever it was before.
+/// The problems of the status of a custom object by its schema, without regard to the previous status.
 pub(crate) fn check_status(schema: &Node, status: &Value) -> Vec<Cause> {
     let (path, mut causes) = (Part::Status.name(), Vec::new());
     schema.validate(status, None, &mut path.to_owned(), &mut causes);
@@ -65,16 +70,16 @@ pub(crate) fn check_status(schema: &Node, status: &Value) -> Vec<Cause> {
     causes
 }
 
-/// The fields that `/scale` reads have to be numbers and texts.
+/// Checks that the fields that `/scale` reads are numbers and texts.
 fn check_scale(scale: &ScalePaths, object: &Value, causes: &mut Vec<Cause>) {
-    let told = |path: &[String]| format!(".{}", path.join("."));
+    let dotted = |path: &[String]| format!(".{}", path.join("."));
     let found = |path: &[String], wanted: &str| -> Result<Option<&Value>, String> {
         let mut value = object;
         for (depth, step) in path.iter().enumerate() {
             let next = match value {
                 Value::Object(fields) => fields.get(step),
                 other => {
-                    let at = told(&path[..depth]);
+                    let at = dotted(&path[..depth]);
                     let shown = shown(other);
                     let of = go_type(other);
                     return Err(format!(
@@ -86,14 +91,14 @@ fn check_scale(scale: &ScalePaths, object: &Value, causes: &mut Vec<Cause>) {
             value = next;
         }
         let fits = if wanted == "string" { value.is_string() } else { value.is_i64() };
-        let (at, shown, of) = (told(path), shown(value), go_type(value));
+        let (at, shown, of) = (dotted(path), shown(value), go_type(value));
         if fits {
             return Ok(Some(value));
         }
         Err(format!("{at} accessor error: {shown} is of the type {of}, expected {wanted}"))
     };
     let mut number = |path: &[String]| {
-        let wrong = |shown: i64, detail: &str| Cause::invalid(told(path), &shown.into(), detail);
+        let wrong = |shown: i64, detail: &str| Cause::invalid(dotted(path), &shown.into(), detail);
         let found = found(path, "int64").map(|value| value.and_then(Value::as_i64).unwrap_or_default());
         causes.extend(match found {
             Err(error) => Some(wrong(0, &error)),
@@ -109,7 +114,7 @@ fn check_scale(scale: &ScalePaths, object: &Value, causes: &mut Vec<Cause>) {
     if let Some(path) = &scale.selector
         && let Err(error) = found(path, "string")
     {
-        causes.push(Cause::invalid(told(path), &"".into(), &error));
+        causes.push(Cause::invalid(dotted(path), &"".into(), &error));
     }
 }
 
@@ -132,7 +137,7 @@ fn shown(value: &Value) -> String {
 }
 
 impl Node {
-    /// The parts of a value that have schemas of their own, with their paths.
+    /// The parts of a value that have schemas, with their paths.
     fn parts<'a>(
         &'a self,
         value: &'a Value,
@@ -148,7 +153,7 @@ impl Node {
         fields.chain(items)
     }
 
-    /// Items of sets and of lists with keys are there once.
+    /// Checks that the items of sets and keyed lists are unique.
     fn check_lists(&self, value: &Value, path: &str, causes: &mut Vec<Cause>) {
         if !self.has_keyed_lists {
             return;
@@ -174,7 +179,7 @@ impl Node {
         }
     }
 
-    /// Objects inside of objects have a type.
+    /// Checks that embedded objects have a type.
     fn check_embedded(&self, value: &Value, path: &str, causes: &mut Vec<Cause>) {
         if self.embedded_resource && value.is_object() {
             for field in ["apiVersion", "kind"] {

@@ -2,21 +2,22 @@
 
 use crate::http::failure::Cause;
 
-/// What one rule may cost (`StaticEstimatedCostLimit`).
+/// The cost limit of one rule (`StaticEstimatedCostLimit`).
 const ONE_RULE: u64 = 10_000_000;
 
-/// What all rules of a schema may cost together (`StaticEstimatedCRDCostLimit`).
+/// The cost limit of all rules of a schema (`StaticEstimatedCRDCostLimit`).
 const ALL_RULES: u64 = 100_000_000;
 
-/// How many of the most expensive rules are named where all together cost too much.
+/// The number of the most expensive rules that are named if the total cost is too high.
 const MOST_NAMED: usize = 4;
 
-/// What the rules of a schema cost by their estimates.
+/// The estimated costs of the rules of a schema.
 #[derive(Debug, Default)]
 pub(super) struct Costs(Vec<(u64, String)>);
 
 impl Costs {
-    /// Notes what the expression at `path` costs, which is in that field of a rule; refuses one that costs too much.
+    /// Adds the cost of the expression at `path`, which is in the field `field` of a rule. Refuses an expression
+    /// above the limit.
     pub(super) fn add(&mut self, path: String, field: &str, cost: u64) -> Option<Cause> {
         let problem = (cost > ONE_RULE).then(|| {
             Cause::forbidden(path.clone(), &exceeds(&format!("estimated {field} cost"), cost, ONE_RULE))
@@ -25,7 +26,7 @@ impl Costs {
         problem
     }
 
-    /// Refuses rules that cost too much together.
+    /// Refuses rules whose total cost is above the limit.
     pub(super) fn check(mut self, path: &str, causes: &mut Vec<Cause>) {
         let total = self.0.iter().fold(0_u64, |sum, (cost, _)| sum.saturating_add(*cost));
         if total <= ALL_RULES {
@@ -40,7 +41,7 @@ impl Costs {
     }
 }
 
-/// Says by how much a cost is too high.
+/// The message for a cost above a limit.
 #[expect(clippy::cast_precision_loss, reason = "the factor is rounded to one digit")]
 fn exceeds(name: &str, cost: u64, limit: u64) -> String {
     let factor = cost as f64 / limit as f64;
@@ -60,11 +61,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_that_costs_too_much_is_told_by_which_factor() {
-        let told = |cost: u64| Costs::default().add("p".into(), "rule", cost).map(|cause| cause.message);
-        assert_eq!(told(10_000_000), None);
+    fn a_rule_that_costs_too_much_is_refused_with_the_factor() {
+        let message_for =
+            |cost: u64| Costs::default().add("p".into(), "rule", cost).map(|cause| cause.message);
+        assert_eq!(message_for(10_000_000), None);
         let factor = |cost: u64| {
-            told(cost).unwrap().split(" of ").nth(1).unwrap().split(" (").next().unwrap().to_owned()
+            message_for(cost).unwrap().split(" of ").nth(1).unwrap().split(" (").next().unwrap().to_owned()
         };
         assert_eq!(factor(10_000_001), "1.000000x");
         assert_eq!(factor(25_000_000), "2.5x");

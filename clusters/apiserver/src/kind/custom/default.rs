@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::schema::Node;
 
 impl Node {
-    /// Sets defaults, at this level first, so that a defaulted object gets its own fields' defaults too. A null
-    /// that may not be counts as not set.
+    /// Sets defaults, first at this level, so that a defaulted object also gets the defaults of its own fields. A
+    /// null value that is not allowed counts as unset.
     pub(crate) fn set_defaults(&self, value: &mut Value) {
         match value {
             Value::Object(fields) => {

@@ -6,7 +6,7 @@ use super::schema::Node;
 use super::validate::ROOT;
 use crate::http::failure::Cause;
 
-/// What is wrong with the defaults in the schema at `path`.
+/// The problems of the defaults in the schema at `path`.
 pub(super) fn problems(schema: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     walk(schema, path, &mut causes);
@@ -33,7 +33,7 @@ fn check(node: &Node, default: &Value, path: &str, causes: &mut Vec<Cause>) {
     if pruned != *default {
         return causes.push(Cause::invalid(path, default, "must not have unknown fields"));
     }
-    // A default is given its parts' defaults before it is a value.
+    // A default is completed with the defaults of its parts before it is validated.
     node.set_defaults(&mut pruned);
     let mut found = Vec::new();
     node.validate(&pruned, None, &mut String::new(), &mut found);
@@ -58,17 +58,17 @@ mod tests {
             json!({"type": "object", "properties": {"a": {"type": "object", "default": default, "properties":
                 {"n": {"type": "integer", "maximum": 3}}}}})
         };
-        let told = |default: Value| {
+        let messages_for = |default: Value| {
             let causes = problems(&schema(default), "s").into_iter();
             causes.map(|cause| format!("{}: {}", cause.field, cause.message)).collect::<Vec<_>>()
         };
-        assert_eq!(told(json!({"n": 3})), [""; 0]);
+        assert_eq!(messages_for(json!({"n": 3})), [""; 0]);
         assert_eq!(
-            told(json!({"n": 4})),
+            messages_for(json!({"n": 4})),
             ["s.properties[a].default.n: Invalid value: 4: n in body should be less than or equal to 3"]
         );
         assert_eq!(
-            told(json!({"x": 4})),
+            messages_for(json!({"x": 4})),
             [r#"s.properties[a].default: Invalid value: {"x":4}: must not have unknown fields"#]
         );
     }

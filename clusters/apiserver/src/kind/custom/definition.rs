@@ -1,4 +1,4 @@
-//! The life of a definition: the kinds that it makes, when they are served, and its deletion.
+//! The lifecycle of a definition: its kinds, the start of their service, and its deletion.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,14 +16,14 @@ use crate::write::delete::DeleteOptions;
 use crate::write::managed_fields::{Tracking, track};
 use crate::write::writer::Writer;
 
-/// The finalizer that keeps a definition until its objects are gone.
+/// The finalizer that keeps a definition until its objects are deleted.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 fn is_definition(kind: &Kind) -> bool {
     kind.plural == "customresourcedefinitions" && kind.group == "apiextensions.k8s.io"
 }
 
-/// Refuses new objects of a kind whose definition is going.
+/// Refuses new objects of a kind whose definition is being deleted.
 pub(crate) fn check_accepts_creates(state: &State, kind: &Kind, name: &str) -> Result<(), Failure> {
     if !kind.is_custom() {
         return Ok(());
@@ -32,7 +32,7 @@ pub(crate) fn check_accepts_creates(state: &State, kind: &Kind, name: &str) -> R
         crate::kind::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let key = crate::store::key("", &kind.storage);
     let definition = state.store.get(&definitions.storage, &key);
-    // It is a long text, and asked for with each new object.
+    // A search in the text is faster than a parse of the large definition for each new object.
     let going = |definition: &Arc<Version>| {
         definition.may_have("deletionTimestamp") && is_terminating(&definition.object())
     };
@@ -43,7 +43,7 @@ pub(crate) fn check_accepts_creates(state: &State, kind: &Kind, name: &str) -> R
     Ok(())
 }
 
-/// The kinds that a definition makes, one a served version. `since` is the revision of the definition.
+/// The kinds of a definition, one per served version. `since` is the revision of the definition.
 fn kinds(definition: &Value, since: u64) -> Vec<Arc<Kind>> {
     let spec = &definition["spec"];
     let versions = spec["versions"].as_array().into_iter().flatten();
@@ -116,13 +116,13 @@ fn kind(spec: &Value, version: &Value, since: u64) -> Kind {
 }
 
 impl Writer<'_> {
-    /// After a definition was stored in the place of another: its kinds are served from now on, and its status says
-    /// so. Watches of what it was before end.
+    /// Handles the write of a definition. Its kinds are served from now on, and its status is updated. Watches of the
+    /// previous kinds end.
     pub(crate) fn stored_definition(&mut self, kind: &Arc<Kind>, version: &Version, before: Option<&Value>) {
         if !is_definition(kind) {
             return;
         }
-        // Discovery also tells that a definition is going.
+        // Discovery also shows that a definition is being deleted.
         self.state.documents = Documents::default();
         let stored = version.object();
         let same = before.is_some_and(|before| before["spec"] == stored["spec"]);
@@ -163,14 +163,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Serves exactly `kinds` of the definition called `storage`.
+    /// Replaces the served kinds of the definition called `storage`.
     fn serve(&mut self, storage: &str, kinds: Vec<Arc<Kind>>) {
         self.state.custom.retain(|kind| &*kind.storage != storage);
         self.state.custom.extend(kinds);
         self.state.custom.sort_by(|a, b| a.path().cmp(&b.path()));
     }
 
-    /// Before a definition goes: holds it until its objects are gone.
+    /// Adds the finalizer to a definition before its delete, so that it stays until its objects are deleted.
     pub(crate) fn hold_definition(&mut self, kind: &Arc<Kind>, definition: &mut Value) {
         if !is_definition(kind) || is_terminating(definition) {
             return;
@@ -186,14 +186,14 @@ impl Writer<'_> {
         status::set_condition(definition, condition);
     }
 
-    /// After an object was marked: a definition's objects go, and then the definition.
+    /// Handles the deletion mark of a definition: deletes its objects, and then the definition.
     pub(crate) fn marked_definition(&mut self, kind: &Arc<Kind>, marked: &Version) {
         if is_definition(kind) && is_terminating(&marked.object()) {
             self.clean_up(meta(&marked.object(), "name"));
         }
     }
 
-    /// Deletes what is left of a definition's objects, and the definition itself once none is left.
+    /// Deletes the remaining objects of a definition, and the definition itself if none is left.
     fn clean_up(&mut self, storage: &str) {
         let custom = self.state.custom.iter().find(|kind| &*kind.storage == storage).cloned();
         if let Some(custom) = custom {
@@ -206,16 +206,16 @@ impl Writer<'_> {
             for version in objects {
                 let object = version.object();
                 let (namespace, name) = (meta(&object, "namespace"), meta(&object, "name"));
-                // What its finalizers hold stays, and holds the definition.
+                // An object with finalizers stays, and its definition stays as well.
                 drop(self.delete(&custom, namespace, name, &DeleteOptions::default()));
             }
         }
-        self.told_of_cleaning(storage);
+        self.report_termination(storage);
         self.release_definition(storage);
     }
 
-    /// Says of a definition whose objects do not go at once that they are being deleted.
-    fn told_of_cleaning(&mut self, storage: &str) {
+    /// Updates the status of a definition whose objects are still being deleted.
+    fn report_termination(&mut self, storage: &str) {
         let definitions =
             crate::kind::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
         let Some(stored) = self.stored(definitions, "", storage) else { return };
@@ -230,7 +230,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes the finalizer of a definition that is going and has no objects left.
+    /// Removes the finalizer of a terminating definition without objects.
     fn release_definition(&mut self, storage: &str) {
         let definitions =
             crate::kind::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
@@ -246,11 +246,11 @@ impl Writer<'_> {
             .map(Value::from)
             .collect();
         set_meta(&mut definition, "finalizers", (!kept.is_empty()).then_some(Value::Array(kept)));
-        self.settle(definitions, &stored, definition);
+        self.put_or_remove(definitions, &stored, definition);
     }
 
-    /// After an object is gone: a definition's kinds are no longer served; the last object of one that is going
-    /// lets it go.
+    /// Handles the removal of an object. The kinds of a removed definition are no longer served. After its last
+    /// object, a terminating definition is released.
     pub(crate) fn removed_definition(&mut self, kind: &Arc<Kind>, version: &Version) {
         if is_definition(kind) {
             self.state.documents = Documents::default();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Fills in what a definition leaves to the server.
+/// Sets the defaults of a definition.
 pub(crate) fn default_definition(definition: &mut Value) {
     if !definition["spec"]["names"].is_object() {
         return;
@@ -18,7 +18,7 @@ pub(crate) fn default_definition(definition: &mut Value) {
     if definition["spec"]["conversion"].is_null() {
         definition["spec"]["conversion"] = json!({"strategy": "None"});
     }
-    // From its first write on, objects may be stored in the version that is named for it.
+    // Objects may be stored in the storage version as soon as the definition is written.
     let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
     let storage: Vec<_> = versions
         .filter(|version| version["storage"] == true)

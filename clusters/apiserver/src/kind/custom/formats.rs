@@ -1,8 +1,8 @@
-//! The formats of texts that schemas can ask for.
+//! The text formats that schemas can require.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether a text has the form that a format names. Formats that are not known hold.
+/// Returns true if a text has the format. An unknown format accepts every text.
 pub(super) fn has_format(text: &str, format: &str) -> bool {
     match format {
         "date-time" => capsize_clock::parse_time(text).is_some(),
@@ -52,7 +52,7 @@ fn is_base64(text: &str) -> bool {
     base64::engine::general_purpose::STANDARD.decode(text).is_ok()
 }
 
-/// A length of time as Go writes it, such as `1h30m`, or as a number and a word, such as `2 days`.
+/// A duration as Go writes it, such as `1h30m`, or a number and a word, such as `2 days`.
 fn is_duration(text: &str) -> bool {
     const UNITS: [&str; 7] = ["ns", "us", "µs", "ms", "s", "m", "h"];
     const WORDS: [&str; 8] = ["ns", "us", "ms", "s", "m", "h", "d", "w"];
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_have_the_form_that_their_format_names() {
+    fn texts_are_checked_against_their_format() {
         let table: [(&str, &[&str], &[&str]); 17] = [
             ("date-time", &["2024-01-02T03:04:05Z", "2024-01-02T03:04:05.5+02:00"], &["2024-01-02", "now"]),
             ("date", &["2024-02-29"], &["2023-02-29", "20240101"]),

@@ -1,4 +1,4 @@
-//! Checks the keywords of a schema, and the extensions of Kubernetes among them.
+//! Checks the keywords of a schema, including the extensions of Kubernetes.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +8,16 @@ use crate::http::failure::Cause;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// What holds for the place of a schema.
+/// The rules for the place of a schema.
 #[derive(Clone, Copy, Default)]
 struct Place<'a> {
     root: bool,
-    /// Why there may be no default here.
+    /// The reason why defaults are forbidden here.
     no_default: Option<&'a str>,
     in_metadata: bool,
 }
 
-/// What is wrong with the keywords of the schema at `path`.
+/// The problems of the keywords of the schema at `path`.
 pub(super) fn problems(schema: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     if schema["nullable"] == true {
@@ -108,7 +108,7 @@ fn unsupported(schema: &Value, path: &str, place: Place<'_>, causes: &mut Vec<Ca
     }
 }
 
-/// Refuses that a value which has `extension` is of another type than `wanted`.
+/// Refuses a schema that has `extension` and a type other than `wanted`.
 fn wants_type(schema: &Value, path: &str, extension: &str, wanted: &str, causes: &mut Vec<Cause>) -> bool {
     let kind = text(schema, "type");
     if schema[extension].is_null() || kind == wanted {
@@ -188,7 +188,7 @@ fn list_type(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What a list whose items have keys wants of the items.
+/// Checks the items of a list with keys.
 fn keyed_list(schema: &Value, keys: &[&str], path: &str, causes: &mut Vec<Cause>) {
     const KEYS: &str = "x-kubernetes-list-map-keys";
     let below = |name: &str| format!("{path}.{name}");
@@ -279,8 +279,8 @@ mod tests {
             ),
         ];
         for (schema, expected) in table {
-            let told = problems(&schema, "s").into_iter().map(|c| format!("{}: {}", c.field, c.message));
-            assert_eq!(told.collect::<Vec<_>>(), expected, "{schema}");
+            let messages = problems(&schema, "s").into_iter().map(|c| format!("{}: {}", c.field, c.message));
+            assert_eq!(messages.collect::<Vec<_>>(), expected, "{schema}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Custom kinds: from their definitions, by their structural schemas.
+//! Custom kinds, which are made from definitions and checked by structural schemas.
 
 mod approval;
 mod check;

@@ -8,7 +8,7 @@ use super::approval::{self, Approval};
 use super::version;
 use crate::http::failure::Cause;
 
-/// How Go's label of RFC 1035 is described.
+/// The description of an RFC 1035 label in Go's messages.
 const LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
     alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
     validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
@@ -24,7 +24,7 @@ pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value[field].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// What is wrong with a definition; `old` is what it replaces.
+/// The problems of a definition; `old` is the definition that it replaces.
 pub(crate) fn definition_problems(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
     let spec = &definition["spec"];
@@ -78,26 +78,26 @@ fn group_and_scope(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What is wrong with a text that has to be a label of RFC 1035.
+/// The problem of a text that has to be a label of RFC 1035.
 fn label(given: &str) -> Option<String> {
     const LONGEST: usize = 63;
-    let mut told = Vec::new();
+    let mut problem = Vec::new();
     if given.len() > LONGEST {
-        told.push(format!("must be no more than {LONGEST} bytes"));
+        problem.push(format!("must be no more than {LONGEST} bytes"));
     }
     let first = given.starts_with(|c: char| c.is_ascii_lowercase());
     if !first || !crate::validation::metadata::is_label(given) {
-        told.push(LABEL.to_owned());
+        problem.push(LABEL.to_owned());
     }
-    (!told.is_empty()).then(|| told.join(","))
+    (!problem.is_empty()).then(|| problem.join(","))
 }
 
 fn names(names: &Value, path: &str, causes: &mut Vec<Cause>) {
     let mut check = |field: String, given: &str, mixed: bool| {
         let lower = if mixed { given.to_lowercase() } else { given.to_owned() };
-        let Some(told) = label(&lower) else { return };
+        let Some(problem) = label(&lower) else { return };
         let prefix = if mixed { "may have mixed case, but should otherwise match: " } else { "" };
-        causes.push(Cause::invalid(field, &given.into(), &format!("{prefix}{told}")));
+        causes.push(Cause::invalid(field, &given.into(), &format!("{prefix}{problem}")));
     };
     for (field, mixed) in [("plural", false), ("singular", false), ("kind", true), ("listKind", true)] {
         let given = text(names, field);
@@ -110,9 +110,10 @@ fn names(names: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
     let categories = |causes: &mut Vec<Cause>| {
         for (index, name) in list(names, "categories").iter().enumerate() {
-            let told = label(name.as_str().unwrap_or_default());
-            causes
-                .extend(told.map(|told| Cause::invalid(format!("{path}.categories[{index}]"), name, &told)));
+            let problem = label(name.as_str().unwrap_or_default());
+            causes.extend(
+                problem.map(|problem| Cause::invalid(format!("{path}.categories[{index}]"), name, &problem)),
+            );
         }
     };
     if !text(names, "kind").is_empty() && names["kind"] == names["listKind"] {
@@ -135,7 +136,9 @@ fn versions(spec: &Value, causes: &mut Vec<Cause>) {
         let name = text(version, "name");
         unique &= seen.insert(name);
         let path = format!("spec.versions[{index}]");
-        causes.extend(label(name).map(|told| Cause::invalid(format!("{path}.name"), &name.into(), &told)));
+        causes.extend(
+            label(name).map(|problem| Cause::invalid(format!("{path}.name"), &name.into(), &problem)),
+        );
         version::problems(spec, version, &path, causes);
     }
     let shown = || versions.iter().map(shown_version).collect::<Vec<_>>().join(",");
@@ -151,7 +154,7 @@ fn versions(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A version as Go would show its internal form.
+/// A version in the format of Go's internal type.
 fn shown_version(version: &Value) -> String {
     let flag = |name: &str| version[name].as_bool().unwrap_or(false);
     format!(
@@ -204,7 +207,7 @@ fn conversion(conversion: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Every version in which objects may be stored has to be one of the definition's, the present one among them.
+/// Checks that all stored versions are versions of the definition, and include the storage version.
 fn stored_versions(definition: &Value, causes: &mut Vec<Cause>) {
     const FIELD: &str = "status.storedVersions";
     let stored = list(&definition["status"], "storedVersions");
@@ -227,7 +230,7 @@ fn stored_versions(definition: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Groups of the Kubernetes community are for what it has approved.
+/// Checks that groups of the Kubernetes community have an approval.
 fn approved(definition: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
     const FIELD: &str = "metadata.annotations[api-approved.kubernetes.io]";
     let Some((state, reason)) = approval::of(definition) else { return };

@@ -6,13 +6,13 @@ use super::schema::Node;
 use super::validate::{at_field, at_item, below};
 
 impl Node {
-    /// Drops unknown fields of the root of an object, whose type and metadata are always kept, and below it. The
-    /// paths of what was dropped are added to `dropped`.
+    /// Drops the unknown fields of a whole object, whose type and metadata are always kept. The paths of dropped
+    /// fields are added to `dropped`.
     pub(crate) fn prune_object(&self, object: &mut Value, path: &mut String, dropped: &mut Vec<String>) {
         self.prune_fields(object, path, &["apiVersion", "kind", "metadata"], dropped);
     }
 
-    /// Drops unknown fields below a value; the paths of what was dropped are added to `dropped`.
+    /// Drops the unknown fields inside a value. The paths of dropped fields are added to `dropped`.
     pub(crate) fn prune(&self, value: &mut Value, path: &mut String, dropped: &mut Vec<String>) {
         if self.embedded_resource {
             return self.prune_object(value, path, dropped);
@@ -46,7 +46,7 @@ impl Node {
                 _ => {}
             }
         }
-        // Mostly there is nothing to drop, and a map is slow to be gone through for it.
+        // Most objects have no unknown fields, so this is faster than `retain`.
         for name in unknown {
             fields.remove(&name);
         }
@@ -59,7 +59,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn unknown_fields_go_unless_they_are_preserved() {
+    fn unknown_fields_are_removed_unless_they_are_preserved() {
         let node = Node::read(&json!({"type": "object", "properties": {
             "spec": {"type": "object", "properties": {
                 "known": {"type": "string"},

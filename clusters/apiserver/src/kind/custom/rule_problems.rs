@@ -1,4 +1,4 @@
-//! Checks the rules of a schema before there is an object to evaluate them on.
+//! Checks the rules of a schema when the definition is written.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use super::rules::Rule;
 use super::schema::{ListType, Node, Type as Kind};
 use super::sizes;
 use crate::http::failure::Cause;
-use crate::kind::cel::{self, Checked, Checker, Programs, Type};
+use crate::kind::cel::{self, CheckResult, Checker, Programs, Type};
 
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// What is wrong with the rules of the whole schema at `path`.
+/// The problems of the rules in the whole schema at `path`.
 pub(super) fn problems(root: &Node, path: &str) -> Vec<Cause> {
     let mut walk = Walk { programs: Programs::new(), causes: Vec::new(), costs: Costs::default() };
     if !root.has_rules {
@@ -37,16 +37,16 @@ struct Walk {
     costs: Costs,
 }
 
-/// Where a schema stands among the others.
+/// The place of a schema inside the whole schema.
 struct Place<'a> {
-    /// The path of the nearest list or map around whose parts have no older ones that they could be compared with.
+    /// The path of the nearest enclosing list or map whose parts cannot be compared with older parts.
     uncorrelatable: Option<&'a str>,
-    /// How many values of the schema one object may have; `None` where nothing bounds that.
+    /// The maximum number of values of the schema in one object; `None` if there is no limit.
     cardinality: Option<u64>,
 }
 
 impl Walk {
-    /// What is wrong with the rules as texts.
+    /// Checks the texts of the rules.
     fn texts(&mut self, node: &Node, path: &str) {
         for (below, path) in parts(node, path) {
             self.texts(below, &path);
@@ -90,7 +90,7 @@ impl Walk {
         }
     }
 
-    /// What is wrong with the rules as expressions.
+    /// Checks the expressions of the rules.
     fn expressions(&mut self, node: &Node, path: &str, place: &Place<'_>) {
         for (below, below_path) in parts(node, path) {
             let is = |part: &Option<Box<Node>>| part.as_deref().is_some_and(|part| std::ptr::eq(part, below));
@@ -111,14 +111,14 @@ impl Walk {
             let mut check = |source: &str, wanted: &str, field: &str| {
                 let checked = match self.programs.get(source) {
                     None => return,
-                    Some(Err(error)) => Checked::Wrong(format!("compilation failed: {error}")),
+                    Some(Err(error)) => CheckResult::Wrong(format!("compilation failed: {error}")),
                     Some(Ok(program)) => scope.check(source, program.expression(), wanted),
                 };
                 match checked {
-                    Checked::Wrong(detail) => {
+                    CheckResult::Wrong(detail) => {
                         self.causes.push(Cause::invalid(at(field), &rule.shown(), &detail));
                     }
-                    Checked::Costs(cost) => {
+                    CheckResult::Costs(cost) => {
                         let cause = self.costs.add(at(field), field, cost.saturating_mul(times));
                         self.causes.extend(cause);
                     }
@@ -139,7 +139,7 @@ impl Walk {
 }
 
 impl Rule {
-    /// The rule as Go would show its internal form.
+    /// The rule in the format of Go's internal type.
     fn shown(&self) -> Value {
         json!({"Rule": self.rule, "Message": self.message, "MessageExpression": self.message_expression,
             "Reason": self.reason, "FieldPath": self.field_path,
@@ -155,7 +155,7 @@ fn parts<'a>(node: &'a Node, path: &'a str) -> impl Iterator<Item = (&'a Node, S
     additional.into_iter().chain(fields).chain(items)
 }
 
-/// Whether a path such as `.a['b'].c` leads to a field of the schema.
+/// Returns true if a path such as `.a['b'].c` leads to a field of the schema.
 fn leads_to_a_field(node: &Node, path: &str) -> bool {
     let mut node = node;
     let mut rest = path;
@@ -174,13 +174,13 @@ fn leads_to_a_field(node: &Node, path: &str) -> bool {
     true
 }
 
-/// What the expressions of a rule can name.
+/// The variables of the expressions of a rule.
 struct Scope<'a> {
     node: &'a Node,
     optional_old: bool,
 }
 
-/// A value whose parts are known.
+/// A value with known parts.
 #[derive(Clone, Copy)]
 enum Known<'a> {
     Value(&'a Node),

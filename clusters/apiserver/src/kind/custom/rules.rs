@@ -7,12 +7,12 @@ use kube_cel::cel::objects::OptionalValue;
 use serde_json::{Map, Value};
 
 use super::schema::{ListType, Node, Type};
-use super::typed::Typed;
+use super::typed::ValueConverter;
 use super::validate::ROOT;
 use crate::http::failure::Cause;
 use crate::kind::cel::{Budget, Environment, EvaluationError, Program, Programs};
 
-/// The longest message that an expression may make, in bytes.
+/// The size limit of a message from an expression, in bytes.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 
 /// One rule of a schema.
@@ -24,7 +24,7 @@ pub(crate) struct Rule {
     pub reason: Option<String>,
     pub field_path: String,
     pub optional_old_self: bool,
-    /// Both are there once the schema was linked.
+    /// Both programs are set when the schema is linked.
     program: Option<Program>,
     message_program: Option<Program>,
 }
@@ -44,7 +44,7 @@ impl Rule {
         }
     }
 
-    /// How errors name the rule.
+    /// The name of the rule in errors.
     fn named(&self) -> &str {
         if self.message.is_empty() { self.rule.trim() } else { self.message.trim() }
     }
@@ -58,7 +58,7 @@ impl Rule {
     }
 
     fn broken(&self, node: &Node, value: &Value, path: &str, detail: &str) -> Cause {
-        // Whole objects and lists are not repeated.
+        // Whole objects and lists are not shown.
         let shown = (!matches!(node.kind, Some(Type::Object | Type::Array))).then(|| format!(": {value}"));
         let shown = shown.unwrap_or_default();
         let field = match self.field_path.trim().trim_start_matches('.') {
@@ -87,7 +87,7 @@ impl Node {
         self.below().for_each(|node| node.expressions(sources));
     }
 
-    /// Gives each rule its programs.
+    /// Sets the programs of each rule.
     pub(super) fn link(&mut self, programs: &Programs) {
         let program = |source: &str| programs.get(source)?.as_ref().ok().cloned();
         for rule in &mut self.validations {
@@ -99,41 +99,47 @@ impl Node {
     }
 }
 
-/// What a rule is told of the value that was there before.
+/// The previous value at the place of a value.
 #[derive(Clone, Copy, Default)]
-struct Before<'a> {
-    /// The value that rules see as `oldSelf`.
+struct PreviousValue<'a> {
+    /// The previous value, which rules see as `oldSelf`.
     old: Option<&'a Value>,
-    /// The value that this one is compared with to forgive what was wrong before.
+    /// The previous value for ratcheting: problems of an unchanged value are only warnings.
     twin: Option<&'a Value>,
-    /// The nearest value around this one that has a twin is equal to it.
-    forgiven: bool,
+    /// The nearest enclosing value with a twin is unchanged.
+    is_unchanged: bool,
 }
 
-/// What an evaluation found.
+/// The problems and warnings of a custom object.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ValidationResult {
     pub causes: Vec<Cause>,
-    /// What is wrong and was so before: told, and forgiven.
+    /// The problems that the object already had, which are reported as warnings.
     pub warnings: Vec<String>,
 }
 
-/// The rules that an object breaks; `old` is what it replaces.
-pub(super) fn broken(environment: &Environment, root: &Node, object: &Value, old: Option<&Value>) -> Found {
-    let mut walk = Walk { environment, budget: Some(Budget::of_object()), found: Found::default() };
-    walk.node(root, object, Before { old, twin: old, forgiven: false }, ROOT);
+/// The rules that an object violates; `old` is the object that it replaces.
+pub(super) fn broken(
+    environment: &Environment,
+    root: &Node,
+    object: &Value,
+    old: Option<&Value>,
+) -> ValidationResult {
+    let mut walk =
+        Walk { environment, budget: Some(Budget::of_object()), found: ValidationResult::default() };
+    walk.node(root, object, PreviousValue { old, twin: old, is_unchanged: false }, ROOT);
     walk.found
 }
 
 struct Walk<'a> {
     environment: &'a Environment,
-    /// What the rules may still cost; `None` once no further rule may be evaluated.
+    /// The remaining budget of the rules; `None` once no further rule may be evaluated.
     budget: Option<Budget>,
-    found: Found,
+    found: ValidationResult,
 }
 
 impl Walk<'_> {
-    fn node(&mut self, node: &Node, value: &Value, before: Before<'_>, path: &str) {
+    fn node(&mut self, node: &Node, value: &Value, before: PreviousValue<'_>, path: &str) {
         if value.is_null() || !node.has_rules || self.budget.is_none() {
             return;
         }
@@ -150,7 +156,7 @@ impl Walk<'_> {
         node: &Node,
         fields: &Map<String, Value>,
         value: &Value,
-        before: Before<'_>,
+        before: PreviousValue<'_>,
         path: &str,
     ) {
         for (name, field) in fields {
@@ -166,21 +172,21 @@ impl Walk<'_> {
         }
     }
 
-    fn items(&mut self, node: &Node, items: &[Value], value: &Value, before: Before<'_>, path: &str) {
+    fn items(&mut self, node: &Node, items: &[Value], value: &Value, before: PreviousValue<'_>, path: &str) {
         let Some(below) = &node.items else { return };
-        let olds = Twins::by_key(&node.list, before.old);
-        let twins = Twins::of(node, before.twin);
+        let olds = PreviousItems::by_key(&node.list, before.old);
+        let twins = PreviousItems::of(node, before.twin);
         for (index, item) in items.iter().enumerate() {
             let (old, twin) = (olds.of_item(item, index), twins.of_item(item, index));
             self.node(below, item, before.below(value, old, twin), &format!("{path}[{index}]"));
         }
     }
 
-    fn rules(&mut self, node: &Node, value: &Value, before: Before<'_>, path: &str) {
+    fn rules(&mut self, node: &Node, value: &Value, before: PreviousValue<'_>, path: &str) {
         if node.validations.is_empty() {
             return;
         }
-        let mut typed = Typed { environment: self.environment, mismatches: Vec::new() };
+        let mut typed = ValueConverter { environment: self.environment, mismatches: Vec::new() };
         let this = typed.value(node, value);
         let old = before.old.filter(|old| !old.is_null()).map(|old| typed.value(node, old));
         let kind = node.kind.map_or("", Type::name);
@@ -217,7 +223,8 @@ impl Walk<'_> {
         }
     }
 
-    /// How the answer says that a rule could not be evaluated. After one that costs too much no other is evaluated.
+    /// The message for a rule that could not be evaluated. After a rule exceeds the budget, no further rule is
+    /// evaluated.
     fn failed(&mut self, rule: &Rule, error: EvaluationError, mismatch: Option<&String>) -> String {
         let named = rule.named();
         match error {
@@ -243,7 +250,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What the answer says of a broken rule: what the rule's own expression makes of the object, or the rule's text.
+    /// The message for a violated rule: the result of its message expression, or its text.
     fn message(&mut self, rule: &Rule, variables: Vec<(&str, Cel)>, path: &str, kind: &str) -> String {
         let (Some(program), Some(budget)) = (&rule.message_program, &mut self.budget) else {
             return rule.default_message();
@@ -262,27 +269,27 @@ impl Walk<'_> {
     }
 }
 
-impl<'a> Before<'a> {
-    /// The same for a part of `value`, which is the value that this was for.
+impl<'a> PreviousValue<'a> {
+    /// The previous values for a part of `value`, where `self` belongs to `value`.
     fn below(self, value: &Value, old: Option<&'a Value>, twin: Option<&'a Value>) -> Self {
-        let forgiven = self.twin.map_or(self.forgiven, |twin| twin == value);
-        Self { old, twin, forgiven }
+        let is_unchanged = self.twin.map_or(self.is_unchanged, |twin| twin == value);
+        Self { old, twin, is_unchanged }
     }
 
     fn forgives(self, value: &Value) -> bool {
-        self.twin.map_or(self.forgiven, |twin| twin == value)
+        self.twin.map_or(self.is_unchanged, |twin| twin == value)
     }
 }
 
-/// The items of an older list, as those of the present one are compared with them.
-pub(super) enum Twins<'a> {
+/// The items of the previous list, for comparison with the items of the new list.
+pub(super) enum PreviousItems<'a> {
     None,
     ByIndex(&'a [Value]),
     ByKey(&'a [String], BTreeMap<String, &'a Value>),
 }
 
-impl<'a> Twins<'a> {
-    /// The items by their keys, where the list has keys.
+impl<'a> PreviousItems<'a> {
+    /// The items by their keys, if the list has keys.
     fn by_key(list: &'a ListType, old: Option<&'a Value>) -> Self {
         let (ListType::Map(keys), Some(Value::Array(old))) = (list, old) else { return Self::None };
         let mut items = BTreeMap::new();
@@ -292,7 +299,7 @@ impl<'a> Twins<'a> {
         Self::ByKey(keys, items)
     }
 
-    /// The items as those of a list by this schema are compared with them.
+    /// The previous items in the form in which items of a list with this schema are compared.
     pub(super) fn of(node: &'a Node, old: Option<&'a Value>) -> Self {
         match (&node.list, old) {
             (ListType::Map(_), _) => Self::by_key(&node.list, old),
@@ -301,7 +308,7 @@ impl<'a> Twins<'a> {
         }
     }
 
-    /// The item that this one, at this index, is compared with.
+    /// The previous item of an item at this index.
     pub(super) fn of_item(&self, item: &Value, index: usize) -> Option<&'a Value> {
         match self {
             Self::None => None,
@@ -311,7 +318,7 @@ impl<'a> Twins<'a> {
     }
 }
 
-/// The keys of an item as one text.
+/// The keys of an item, joined into one text.
 fn key_of(keys: &[String], item: &Value) -> String {
     let keys = keys.iter().map(|key| item.get(key).map_or_else(String::new, Value::to_string));
     keys.collect::<Vec<_>>().join("\0")

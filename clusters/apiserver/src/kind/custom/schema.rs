@@ -1,4 +1,4 @@
-//! A structural schema, read once when its definition is stored.
+//! A structural schema, parsed once when its definition is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,19 +12,19 @@ use crate::kind::pattern::Pattern;
 #[derive(Debug)]
 pub(crate) struct Schema {
     pub root: Node,
-    /// What its rules in CEL are evaluated in, if it has any.
+    /// The environment for its rules in CEL, if it has rules.
     pub environment: Option<Environment>,
-    /// The fields, as paths with dots, that selectors may name.
+    /// The fields that selectors can name, as paths with dots.
     pub selectable_fields: Vec<String>,
-    /// What clients that use this version are warned of.
+    /// The warning for clients that use this version.
     pub deprecation: Option<String>,
-    /// The revision that it came with: older objects may have what it does not know.
+    /// The revision of the definition. Older objects may have fields that the schema does not have.
     pub since: u64,
 }
 
 impl Schema {
-    /// What a status is held to, where nothing that the schema says of the object as a whole reaches from there into the
-    /// rest of it, nor back.
+    /// The schema of the status, if the status can be checked separately. This requires that no rule of the whole
+    /// object connects the status with other fields.
     pub(crate) fn status_apart(&self) -> Option<&Node> {
         let root = &self.root;
         let whole = self.environment.is_some()
@@ -38,11 +38,11 @@ impl Schema {
     }
 }
 
-/// What a schema says of one value.
+/// The schema of one value.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "these are independent markers of OpenAPI schemas")]
 pub(crate) struct Node {
-    /// It describes a custom object as a whole.
+    /// The schema describes a whole custom object.
     pub is_root: bool,
     pub kind: Option<Type>,
     pub properties: BTreeMap<String, Node>,
@@ -56,21 +56,21 @@ pub(crate) struct Node {
     pub int_or_string: bool,
     pub nullable: bool,
     pub default: Option<Value>,
-    /// Those of its properties, where they have one.
+    /// The defaults of the properties that have one.
     pub defaults: Vec<(String, Value)>,
     pub list: ListType,
-    /// The schema does not say of what type the list is.
+    /// The schema does not declare the type of the list.
     pub list_by_index: bool,
     /// The map is owned and replaced as a whole by server-side apply.
     pub atomic_map: bool,
     pub rules: Rules,
-    /// The rules in CEL.
+    /// The rules in CEL for this value.
     pub validations: Vec<Rule>,
-    /// There are rules in CEL here or below.
+    /// This schema or a schema inside it has rules in CEL.
     pub has_rules: bool,
-    /// There are sets or lists with keys here or below.
+    /// This schema or a schema inside it has sets or lists with keys.
     pub has_keyed_lists: bool,
-    /// There are objects with a type and metadata of their own here or below.
+    /// This schema or a schema inside it has embedded objects.
     pub has_embedded: bool,
     pub all_of: Vec<Node>,
     pub any_of: Vec<Node>,
@@ -89,13 +89,13 @@ pub(crate) enum Type {
     Boolean,
 }
 
-/// How the items of a list are told apart.
+/// The identity of the items of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ListType {
     #[default]
     Atomic,
     Set,
-    /// By these fields of the items.
+    /// The items are identified by these fields.
     Map(Vec<String>),
 }
 
@@ -120,12 +120,12 @@ pub(crate) struct Rules {
 }
 
 impl Node {
-    /// Whether values of this schema are whole objects, with a type and metadata.
+    /// Returns true if values of this schema are whole objects, with a type and metadata.
     pub(crate) fn is_root_like(&self) -> bool {
         self.is_root || self.embedded_resource
     }
 
-    /// Reads an `openAPIV3Schema`, whose form has been checked before.
+    /// Parses an `openAPIV3Schema`, whose form has been checked before.
     pub(crate) fn read(schema: &Value) -> Self {
         let flag = |name: &str| schema[name].as_bool().unwrap_or(false);
         let nested = |name: &str| schema.get(name).filter(|s| s.is_object()).map(|s| Box::new(Self::read(s)));
@@ -172,7 +172,7 @@ impl Node {
         self.properties.values().chain(self.additional.as_deref()).chain(self.items.as_deref())
     }
 
-    /// Reads the schema of a whole object, and compiles its rules.
+    /// Parses the schema of a whole object, and compiles its rules.
     pub(super) fn read_root(schema: &Value) -> (Self, Option<Environment>) {
         let mut root = Self { is_root: true, ..Self::read(schema) };
         if !root.has_rules {
@@ -198,7 +198,7 @@ impl Type {
         })
     }
 
-    /// The name that schemas and messages use.
+    /// The name of the type in schemas and messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Object => "object",

@@ -1,12 +1,13 @@
-//! How large the values of a schema may be, where a request bounds them alone: the sizes of Kubernetes
-//! (`apiserver/pkg/cel/common/schemas.go`).
+//! The maximum sizes of values in a schema, as implied by the size limit of requests.
+//!
+//! The sizes are those of Kubernetes (`apiserver/pkg/cel/common/schemas.go`).
 
 use super::schema::{Node, Type};
 
-/// The longest request, in bytes.
+/// The size limit of a request, in bytes.
 const LONGEST_REQUEST: u64 = 3 * 1024 * 1024;
 
-/// The most items of a list, entries of a map, or bytes of a text.
+/// The maximum number of items of a list, entries of a map, or bytes of a text.
 pub(super) fn most(node: &Node) -> u64 {
     match node.kind {
         Some(Type::Array) => {
@@ -14,7 +15,7 @@ pub(super) fn most(node: &Node) -> u64 {
             node.rules.max_items.unwrap_or((LONGEST_REQUEST - 2) / (item + 1))
         }
         Some(Type::Object) => node.additional.as_deref().map_or(0, |value| {
-            // Each entry has a name in quotes, a colon, a comma, and a value.
+            // Each entry has a name in quotes, a colon, a comma and a value.
             node.rules.max_properties.unwrap_or((LONGEST_REQUEST - 2) / (least_text(value) + 6))
         }),
         Some(Type::String) => most_text(node),
@@ -29,7 +30,7 @@ fn most_text(node: &Node) -> u64 {
         Some("date") => return 12,
         _ => {}
     }
-    // A character may have four bytes.
+    // A character has up to four bytes.
     let bytes = if format == Some("byte") { 1 } else { 4 };
     let longest =
         node.rules.allowed.iter().filter_map(|value| value.as_str().map(|text| text.len() as u64)).max();
@@ -37,7 +38,7 @@ fn most_text(node: &Node) -> u64 {
     bound.or(longest).unwrap_or(LONGEST_REQUEST - 2)
 }
 
-/// The fewest bytes that a value has as JSON text.
+/// The minimum length in bytes of a value as JSON text.
 fn least_text(node: &Node) -> u64 {
     if node.int_or_string {
         return 1;
@@ -55,7 +56,7 @@ fn least_text(node: &Node) -> u64 {
     }
 }
 
-/// How many values of the schema fit into one request.
+/// The maximum number of values of the schema in one request.
 pub(super) fn most_values(node: &Node) -> u64 {
     LONGEST_REQUEST / (least_text(node) + 1)
 }

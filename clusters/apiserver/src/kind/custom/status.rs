@@ -1,4 +1,4 @@
-//! The status of a definition: whether its names are free, and whether it is served.
+//! The status of a definition: the acceptance of its names, and its conditions.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use super::approval::{self, Approval};
 /// A condition of a definition: its type, status, reason and message.
 type Condition = (&'static str, bool, &'static str, String);
 
-/// Which names of a definition are free: those accepted now, and what is in the way of the others, as the condition
-/// tells it. `before` are the names that were accepted earlier.
+/// Returns the accepted names of a definition, and the reason and message of a conflict. `before` are the names that
+/// were accepted earlier.
 fn accept(definition: &Value, before: &Value, others: &[&Value]) -> (Value, Option<(&'static str, String)>) {
     const RESOURCES: [&str; 3] = ["plural", "singular", "shortNames"];
     let names = |names: &Value, field: &str| -> Vec<Value> {
@@ -40,7 +40,7 @@ fn accept(definition: &Value, before: &Value, others: &[&Value]) -> (Value, Opti
         let clash =
             names(wanted, field).into_iter().find(|name| taken.contains(name) && !known.contains(name));
         match clash {
-            // The last one is told.
+            // The last conflict is reported.
             Some(name) => conflict = Some((reason, format!("{name} is already in use"))),
             None if wanted[field].is_null() => {
                 accepted.as_object_mut().map(|names| names.remove(field));
@@ -54,8 +54,8 @@ fn accept(definition: &Value, before: &Value, others: &[&Value]) -> (Value, Opti
     (accepted, conflict)
 }
 
-/// Brings the status of a definition up to date. `others` are the established definitions of its group. Says whether
-/// it is served.
+/// Updates the status of a definition. `others` are the established definitions of its group. Returns true if the
+/// definition is served.
 pub(super) fn update(definition: &mut Value, others: &[&Value], now: &Value) -> bool {
     let before = match &definition["status"]["acceptedNames"] {
         names @ Value::Object(_) => names.clone(),
@@ -106,18 +106,18 @@ fn condition<'a>(definition: &'a Value, kind: &str) -> Option<&'a Value> {
     definition["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
 }
 
-/// Whether a condition of a definition holds.
+/// Returns true if a condition of a definition is true.
 pub(super) fn is_true(definition: &Value, kind: &str) -> bool {
     condition(definition, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
-/// Whether a definition has a condition of this type, for this reason.
+/// Returns true if a definition has a condition of this type with this reason.
 pub(super) fn has_reason(definition: &Value, wanted: &Value) -> bool {
     let found = wanted["type"].as_str().and_then(|kind| condition(definition, kind));
     found.is_some_and(|found| found["reason"] == wanted["reason"])
 }
 
-/// Sets a condition; those of other types stay in their order.
+/// Sets a condition; other conditions keep their order.
 pub(super) fn set_condition(definition: &mut Value, condition: Value) {
     let conditions = &mut definition["status"]["conditions"];
     let mut list = conditions.as_array().cloned().unwrap_or_default();

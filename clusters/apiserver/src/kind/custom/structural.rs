@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::http::failure::Cause;
 use crate::kind::pattern::Pattern;
 
-/// Where in its parent a schema stands.
+/// The place of a schema in its parent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
@@ -13,7 +13,7 @@ enum Place {
     Item,
 }
 
-/// What is wrong with the structure of the schema at `path`, sorted.
+/// The sorted structural problems of the schema at `path`.
 pub(super) fn problems(schema: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     invariants(schema, Place::Root, path, &mut causes);
@@ -111,7 +111,7 @@ fn kind_is_given(schema: &Value, place: Place, path: &str, causes: &mut Vec<Caus
     }
 }
 
-/// At the root, the schema of the metadata may restrict names, and nothing else.
+/// Checks that the schema of the metadata at the root restricts names only.
 fn only_names(metadata: &Value, path: &str, causes: &mut Vec<Cause>) {
     let Some(fields) = metadata.as_object() else { return };
     let restricts = fields.iter().any(|(name, value)| match name.as_str() {
@@ -146,7 +146,8 @@ fn extensions(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What restricts a value may not say what it is, but for the two forms that `x-kubernetes-int-or-string` has.
+/// Checks that restrictions (`allOf`, `anyOf`, `oneOf`, `not`) do not describe types, except for the two forms of
+/// `x-kubernetes-int-or-string`.
 fn restrictions(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let int_or_string = json!([{"type": "integer"}, {"type": "string"}]);
     let parts = |name: &str| schema[name].as_array().cloned().unwrap_or_default();
@@ -166,9 +167,9 @@ fn restrictions(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
         restriction(&schema["not"], false, &format!("{path}.not"), causes);
     }
     let pattern = text(schema, "pattern");
-    if let Err(told) = Pattern::read(pattern) {
-        let told = told.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        let detail = format!("must be a valid regular expression, but isn't: error parsing regexp: {told}");
+    if let Err(error) = Pattern::read(pattern) {
+        let error = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        let detail = format!("must be a valid regular expression, but isn't: error parsing regexp: {error}");
         causes.push(Cause::invalid(format!("{path}.pattern"), &pattern.into(), &detail));
     }
 }
@@ -213,8 +214,8 @@ fn restriction(part: &Value, int_or_string: bool, path: &str, causes: &mut Vec<C
     }
 }
 
-/// Every field that a restriction at the root speaks of is a field of the schema. `at` is the path of `schema`, and
-/// `by` that of what restricts it.
+/// Checks that every field in a restriction at the root is a field of the schema. `at` is the path of `schema`, and
+/// `by` is the path of the restriction.
 fn restrictions_are_of_fields(
     restriction: &Value,
     schema: Option<&Value>,
@@ -257,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_structural_is_named() {
+    fn structural_problems_are_named() {
         let field = |schema: Value| json!({"type": "object", "properties": {"a": schema}});
         let table = [
             (json!({"type": "object"}), vec![]),
@@ -314,8 +315,8 @@ mod tests {
             ),
         ];
         for (schema, expected) in table {
-            let told = problems(&schema, "s").into_iter().map(|c| format!("{}: {}", c.field, c.message));
-            assert_eq!(told.collect::<Vec<_>>(), expected, "{schema}");
+            let messages = problems(&schema, "s").into_iter().map(|c| format!("{}: {}", c.field, c.message));
+            assert_eq!(messages.collect::<Vec<_>>(), expected, "{schema}");
         }
         assert_eq!(
             problems(&field(json!({"type": "string", "pattern": "("})), "s")[0].field,

@@ -1,4 +1,4 @@
-//! Converts objects into values of expressions, by their schema.
+//! Converts objects into values of expressions, according to their schema.
 
 use kube_cel::cel::Value as Cel;
 use serde_json::Value;
@@ -6,20 +6,20 @@ use serde_json::Value;
 use super::schema::{Node, Type};
 use crate::kind::cel::{self, Environment};
 
-/// Makes the values that rules are evaluated on.
-pub(super) struct Typed<'a> {
+/// Creates the values on which rules are evaluated.
+pub(super) struct ValueConverter<'a> {
     pub environment: &'a Environment,
-    /// What is not as its schema says, in the order in which it was found.
+    /// The values that do not match the schema, in the order in which they were found.
     pub mismatches: Vec<String>,
 }
 
-impl Typed<'_> {
-    fn mismatch(&mut self, told: String) -> Cel {
-        self.mismatches.push(told);
+impl ValueConverter<'_> {
+    fn mismatch(&mut self, problem: String) -> Cel {
+        self.mismatches.push(problem);
         cel::mismatch()
     }
 
-    /// A value as its schema says to read it.
+    /// Converts a value according to its schema.
     pub(super) fn value(&mut self, node: &Node, value: &Value) -> Cel {
         if value.is_null() {
             return Cel::Null;
@@ -49,7 +49,7 @@ impl Typed<'_> {
         }
     }
 
-    /// An object: of its properties those that can be named, or a map.
+    /// Converts an object: the properties that expressions can name, or a map.
     fn object(&mut self, node: &Node, value: &Value) -> Cel {
         let fields = value.as_object().into_iter().flatten();
         let mut seen: Vec<(String, Cel)> = Vec::new();
@@ -87,7 +87,7 @@ impl Typed<'_> {
     }
 }
 
-/// What expressions may know of a whole object beside its properties.
+/// The fields of a whole object that expressions can use besides its properties.
 fn of_whole(name: &str, value: &Value) -> Option<Cel> {
     match name {
         "apiVersion" | "kind" => Some(cel::from_json(value)),
@@ -100,7 +100,7 @@ fn of_whole(name: &str, value: &Value) -> Option<Cel> {
     }
 }
 
-/// What Go calls the type of a value that was read from JSON.
+/// The Go type of a value that was read from JSON.
 pub(super) fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

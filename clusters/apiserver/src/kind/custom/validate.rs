@@ -5,19 +5,20 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 use super::formats::has_format;
-use super::rules::Twins;
+use super::rules::PreviousItems;
 use super::schema::{Node, Type};
 use crate::http::failure::Cause;
 use crate::kind::pattern::Pattern;
 
-/// How the root of an object is named.
+/// The path of the root of an object in messages.
 pub(super) const ROOT: &str = "<nil>";
 
 pub(super) fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// Looks at the field `name` of what is at `path`. The path is one text that grows and shrinks: hardly any is ever told.
+/// Calls `look` for the field `name` of the value at `path`. The path is one text that grows and shrinks, because few
+/// paths are reported.
 pub(super) fn at_field(path: &mut String, name: &str, look: impl FnOnce(&mut String)) {
     let length = path.len();
     if length > 0 {
@@ -37,7 +38,7 @@ pub(super) fn at_item(path: &mut String, index: usize, look: impl FnOnce(&mut St
     path.truncate(length);
 }
 
-/// How messages name the type of a value.
+/// The type of a value in messages.
 fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -60,7 +61,7 @@ fn check_pattern(pattern: &Pattern, text: &str, path: &str, causes: &mut Vec<Cau
     causes.push(Cause::invalid(path, &text.into(), &detail));
 }
 
-/// Refuses that there are more than `most` of something.
+/// The problem of more than `most` items.
 fn too_many(path: &str, count: u64, most: u64) -> Cause {
     let what = if most == 1 { "item" } else { "items" };
     let message = format!("Too many: {count}: must have at most {most} {what}");
@@ -68,7 +69,7 @@ fn too_many(path: &str, count: u64, most: u64) -> Cause {
 }
 
 impl Node {
-    /// What is wrong with a value by its schema. What was wrong before with the same value, its `twin`, is forgiven.
+    /// The problems of a value by its schema. Problems are ignored if the previous value, its `twin`, is equal.
     pub(super) fn validate(
         &self,
         value: &Value,
@@ -108,7 +109,7 @@ impl Node {
         }
     }
 
-    /// The type that the value should have had.
+    /// The type that the value should have; `None` if it has the right type.
     fn type_mismatch(&self, value: &Value) -> Option<&'static str> {
         if self.int_or_string {
             let fits = value.is_string() || value.is_i64() || value.is_u64();
@@ -168,7 +169,7 @@ impl Node {
 
     fn check_items(&self, list: &[Value], twin: Option<&Value>, path: &mut String, causes: &mut Vec<Cause>) {
         let rules = &self.rules;
-        let twins = Twins::of(self, twin);
+        let twins = PreviousItems::of(self, twin);
         for (index, item) in list.iter().enumerate() {
             if let Some(node) = &self.items {
                 let twin = twins.of_item(item, index);
@@ -226,12 +227,13 @@ impl Node {
         }
     }
 
-    /// What the combinations of schemas say. Of those of which one is to hold, what is wrong by the first is told.
+    /// Checks combinations of schemas. If one alternative has to hold, the problems of the first alternative are
+    /// reported.
     fn check_combinations(&self, value: &Value, path: &mut String, causes: &mut Vec<Cause>) {
         if self.any_of.is_empty() && self.one_of.is_empty() && self.all_of.is_empty() && self.not.is_none() {
             return;
         }
-        let told = path.clone();
+        let place = path.clone();
         let mut tried = |nodes: &[Self]| -> Vec<Vec<Cause>> {
             let try_one = |node: &Self| {
                 let mut causes = Vec::new();
@@ -240,7 +242,7 @@ impl Node {
             };
             nodes.iter().map(try_one).collect()
         };
-        let wrong = |rule: &str| Cause::invalid(ROOT, &"".into(), &format!("{told:?} must {rule}"));
+        let wrong = |rule: &str| Cause::invalid(ROOT, &"".into(), &format!("{place:?} must {rule}"));
         if !self.any_of.is_empty() {
             let mut tried = tried(&self.any_of);
             if tried.iter().all(|causes| !causes.is_empty()) {
@@ -283,14 +285,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(schema: &Value, value: &Value, twin: Option<&Value>) -> Vec<String> {
+    fn messages(schema: &Value, value: &Value, twin: Option<&Value>) -> Vec<String> {
         let mut causes = Vec::new();
         Node::read(schema).validate(value, twin, &mut "s".into(), &mut causes);
         causes.into_iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect()
     }
 
     #[test]
-    fn values_out_of_bounds_are_told_as_real_servers_do() {
+    fn values_out_of_bounds_get_the_messages_of_real_servers() {
         let table = [
             (
                 json!({"type": "integer", "multipleOf": 5}),
@@ -344,35 +346,35 @@ mod tests {
             ),
         ];
         for (schema, value, expected) in table {
-            assert_eq!(told(&schema, &value, None), [expected], "{schema}");
+            assert_eq!(messages(&schema, &value, None), [expected], "{schema}");
         }
     }
 
     #[test]
-    fn combinations_are_told_with_what_is_wrong_by_the_first() {
+    fn combinations_report_the_problems_of_the_first_alternative() {
         let schema = json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
         let none = r#"<nil>: Invalid value: "": "s" must validate one and only one schema (oneOf). Found none valid"#;
-        assert_eq!(told(&schema, &json!({}), None), [none, "s.a: Required value"]);
+        assert_eq!(messages(&schema, &json!({}), None), [none, "s.a: Required value"]);
         let both = r#"<nil>: Invalid value: "": "s" must validate one and only one schema (oneOf). Found 2 valid alternatives"#;
-        assert_eq!(told(&schema, &json!({"a": 1, "b": 1}), None), [both]);
-        assert!(told(&schema, &json!({"a": 1}), None).is_empty());
+        assert_eq!(messages(&schema, &json!({"a": 1, "b": 1}), None), [both]);
+        assert!(messages(&schema, &json!({"a": 1}), None).is_empty());
         let not = json!({"type": "object", "not": {"required": ["a"]}});
         assert_eq!(
-            told(&not, &json!({"a": 1}), None),
+            messages(&not, &json!({"a": 1}), None),
             [r#"<nil>: Invalid value: "": "s" must not validate the schema (not)"#]
         );
     }
 
     #[test]
-    fn what_was_wrong_before_is_forgiven_where_it_did_not_change() {
+    fn problems_of_unchanged_values_are_ignored() {
         let schema = json!({"type": "object", "properties": {"a": {"type": "integer", "maximum": 1},
             "b": {"type": "string"}, "keyed": {"type": "array", "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["k"], "items": {"type": "object", "properties":
             {"k": {"type": "string"}, "n": {"type": "integer", "maximum": 1}}}}}});
         let old = json!({"a": 9, "b": "x", "keyed": [{"k": "p", "n": 9}]});
         let forgiven = json!({"a": 9, "b": "y", "keyed": [{"k": "q", "n": 1}, {"k": "p", "n": 9}]});
-        assert!(told(&schema, &forgiven, Some(&old)).is_empty());
+        assert!(messages(&schema, &forgiven, Some(&old)).is_empty());
         let changed = json!({"a": 8, "b": "x", "keyed": [{"k": "p", "n": 8}]});
-        assert_eq!(told(&schema, &changed, Some(&old)).len(), 2);
+        assert_eq!(messages(&schema, &changed, Some(&old)).len(), 2);
     }
 }

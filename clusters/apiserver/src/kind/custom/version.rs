@@ -1,5 +1,7 @@
-//! What can be wrong with a version of a definition. What all versions have alike is told once, by the path that it
-//! had when a definition had one version only.
+//! Checks a version of a definition.
+//!
+//! A field that is equal in all versions is reported once. Its path is then the one that it had in definitions with a
+//! single version.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +19,7 @@ const SUBRESOURCES: &str = "subresources";
 const COLUMNS: &str = "additionalPrinterColumns";
 const SELECTABLE: &str = "selectableFields";
 
-/// Whether all versions have the same in a field, and have something.
+/// Returns true if all versions have the same value in a field, and the value is not empty.
 fn is_hoisted(spec: &Value, field: &str) -> bool {
     let versions = list(spec, "versions");
     let present = |value: &Value| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty());
@@ -26,7 +28,7 @@ fn is_hoisted(spec: &Value, field: &str) -> bool {
     })
 }
 
-/// What is wrong with one version, at `path`.
+/// The problems of one version, at `path`.
 pub(super) fn problems(spec: &Value, version: &Value, path: &str, causes: &mut Vec<Cause>) {
     deprecation(version, path, causes);
     if !is_hoisted(spec, SCHEMA) {
@@ -43,7 +45,7 @@ pub(super) fn problems(spec: &Value, version: &Value, path: &str, causes: &mut V
     }
 }
 
-/// What is wrong with what all versions have alike.
+/// The problems of the fields that are equal in all versions.
 pub(super) fn hoisted_problems(spec: &Value, causes: &mut Vec<Cause>) {
     let Some(first) = list(spec, "versions").first() else { return };
     if is_hoisted(spec, SCHEMA) {
@@ -60,17 +62,17 @@ pub(super) fn hoisted_problems(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Schemas with which nothing is wrong, as it turned out. Servers that begin one after another are given the same definitions,
-/// and to look for what is wrong is most of what that takes.
-static SOUND: Mutex<Vec<Value>> = Mutex::new(Vec::new());
+/// The schemas without problems. Servers that start one after another get the same definitions, and the check is the
+/// most expensive part of a definition.
+static VALID_SCHEMAS: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 
-/// So many of them are kept in mind.
-const MOST: usize = 64;
+/// The number of schemas in this cache.
+const MAX_VALID_SCHEMAS: usize = 64;
 
 fn schema(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let schema = &schema["openAPIV3Schema"];
-    let sound = || SOUND.lock().unwrap_or_else(PoisonError::into_inner);
-    if !schema.is_object() || sound().contains(schema) {
+    let valid_schemas = || VALID_SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !schema.is_object() || valid_schemas().contains(schema) {
         return;
     }
     let path = format!("{path}.openAPIV3Schema");
@@ -83,8 +85,8 @@ fn schema(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     if found.is_empty() {
         found = rule_problems::problems(&root, &path);
     }
-    if found.is_empty() && sound().len() < MOST {
-        sound().push(schema.clone());
+    if found.is_empty() && valid_schemas().len() < MAX_VALID_SCHEMAS {
+        valid_schemas().push(schema.clone());
     }
     causes.extend(found);
 }
@@ -167,7 +169,7 @@ fn columns(columns: &[Value], path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The fields that selectors may name are scalars of the schema, outside of the metadata.
+/// Checks that the selectable fields are scalars of the schema, outside the metadata.
 fn selectable(version: &Value, path: &str, causes: &mut Vec<Cause>) {
     const MOST: usize = 8;
     let fields = list(version, SELECTABLE);
@@ -209,7 +211,7 @@ fn selectable(version: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The schema that a path such as `.spec.color` leads to.
+/// The schema at a path such as `.spec.color`.
 fn scalar<'a>(root: &'a Node, path: &str) -> Result<&'a Node, String> {
     let mut node = root;
     let Some(steps) = path.strip_prefix('.') else {

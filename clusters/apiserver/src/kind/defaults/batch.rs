@@ -6,7 +6,7 @@ use super::kinds::default;
 use super::pod;
 use crate::kind::object::child;
 
-/// Defaults of a Job. Its labels are those of its pods where it has none.
+/// Defaults of a Job. If it has no labels, it gets those of its pod template.
 pub(super) fn job(object: &mut Value) {
     let spec = child(object, "spec");
     if spec["completions"].is_null() && spec["parallelism"].is_null() {
@@ -28,7 +28,7 @@ pub(super) fn job(object: &mut Value) {
     default(object, "status", || json!({}));
 }
 
-/// Defaults of a `CronJob`. Those of its jobs are set when they are made.
+/// Defaults of a `CronJob`. The defaults of its jobs are set when the jobs are created.
 pub(super) fn cron_job(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "concurrencyPolicy", || "Allow".into());
@@ -40,20 +40,20 @@ pub(super) fn cron_job(object: &mut Value) {
     default(object, "status", || json!({}));
 }
 
-/// Defaults of a claim for storage.
+/// Defaults of a persistent volume claim.
 pub(super) fn claim(object: &mut Value) {
     default(child(object, "spec"), "volumeMode", || "Filesystem".into());
     default(child(object, "status"), "phase", || "Pending".into());
 }
 
-/// Defaults of a claim in a template, which is a whole object.
+/// Defaults of a claim in a template. The claim has its own type fields.
 pub(super) fn claim_template(object: &mut Value) {
     default(object, "apiVersion", || "v1".into());
     default(object, "kind", || "PersistentVolumeClaim".into());
     claim(object);
 }
 
-/// Defaults of an autoscaler of the version that is stored.
+/// Defaults of an autoscaler in the stored version.
 pub(super) fn scaler(object: &mut Value) {
     let target = json!({"type": "Utilization", "averageUtilization": 80});
     let metrics = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);

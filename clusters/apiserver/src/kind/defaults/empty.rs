@@ -1,4 +1,4 @@
-//! The empty form of a built-in kind: the fields of every object, which no manager owns.
+//! The empty form of a built-in kind, with the fields that every object has and no manager owns.
 
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use super::{batch, pod, workload};
 use crate::kind::kinds::Kind;
 use crate::kind::object::child;
 
-/// Sets a field that is not set.
+/// Sets a field if it is not set.
 pub(crate) fn default(object: &mut Value, field: &str, value: impl FnOnce() -> Value) {
     let Some(fields) = object.as_object_mut() else { return };
     if fields.get(field).is_none_or(Value::is_null) {
@@ -16,13 +16,13 @@ pub(crate) fn default(object: &mut Value, field: &str, value: impl FnOnce() -> V
     }
 }
 
-/// The objects of the list that is the field `list`.
+/// The objects in the list `list`.
 pub(super) fn objects<'a>(object: &'a mut Value, list: &str) -> impl Iterator<Item = &'a mut Value> {
     let list = object.get_mut(list).and_then(Value::as_array_mut);
     list.into_iter().flatten().filter(|item| item.is_object())
 }
 
-/// Sets what decoding an object of a built-in kind sets.
+/// Sets the defaults that Go sets when it decodes an object of a built-in kind.
 pub(crate) fn set_defaults(kind: &Kind, object: &mut Value) {
     match (&*kind.group, &*kind.plural) {
         ("", "pods") => {
@@ -83,7 +83,7 @@ pub(crate) fn set_defaults(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// A time of a condition that is not set is written as null.
+/// Sets unset times of conditions to null, as Go writes them.
 pub(super) fn times(object: &mut Value, fields: &[&str]) {
     let Some(status) = object.get_mut("status") else { return };
     for condition in objects(status, "conditions") {
@@ -117,7 +117,7 @@ fn service(object: &mut Value) {
     default(child(object, "status"), "loadBalancer", || json!({}));
 }
 
-/// A policy that does not say which way it is for is for what comes in, and for what goes out where it names that.
+/// A network policy without policy types applies to ingress, and also to egress if it has egress rules.
 fn policy(spec: &mut Value) {
     let outward = spec["egress"].as_array().is_some_and(|rules| !rules.is_empty());
     default(spec, "policyTypes", || if outward { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) });
@@ -142,7 +142,7 @@ fn access(plural: &str, object: &mut Value) {
     }
 }
 
-/// Text that is to be encoded is, and is not kept.
+/// Moves `stringData` into `data`, encoded as base64.
 fn secret(object: &mut Value) {
     default(object, "type", || "Opaque".into());
     let text = object.as_object_mut().and_then(|fields| fields.remove("stringData"));
@@ -165,7 +165,7 @@ fn node(object: &mut Value) {
         "architecture",
     ];
     let spec = child(object, "spec");
-    // The first range stands in two places; what the older one says counts.
+    // The first range is in two fields; the older field has precedence.
     match spec["podCIDR"].as_str().filter(|range| !range.is_empty()).map(str::to_owned) {
         Some(range) if spec["podCIDRs"][0] != range.as_str() => spec["podCIDRs"] = json!([range]),
         Some(_) => {}
@@ -202,7 +202,7 @@ mod tests {
     use crate::kind::builtin::builtin;
 
     #[test]
-    fn a_node_can_give_all_that_it_has_and_its_range_stands_twice() {
+    fn a_node_can_allocate_its_whole_capacity_and_has_its_range_in_two_fields() {
         let defaulted = |mut node: Value| {
             set_defaults(builtin("", "v1", "nodes"), &mut node);
             node

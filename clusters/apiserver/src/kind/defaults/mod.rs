@@ -1,4 +1,4 @@
-//! What the server fills in for built-in kinds.
+//! The default values of built-in kinds.
 
 mod batch;
 mod empty;

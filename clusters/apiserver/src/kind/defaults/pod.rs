@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::kinds::{default, objects};
 use crate::kind::quantity::Quantity;
 
-/// Defaults of a pod spec, be it of a pod or of a template.
+/// Defaults of a pod spec in a pod or in a template.
 pub(super) fn spec(spec: &mut Value) {
     if !spec.is_object() {
         return;
@@ -20,7 +20,7 @@ pub(super) fn spec(spec: &mut Value) {
     }
     objects(spec, "ephemeralContainers").for_each(container);
     objects(spec, "volumes").for_each(volume);
-    // The old name of the field is always the same.
+    // The deprecated field is a copy of the current one.
     let account = spec["serviceAccountName"].as_str().or(spec["serviceAccount"].as_str()).map(str::to_owned);
     if let Some(account) = account.filter(|account| !account.is_empty()) {
         spec["serviceAccountName"] = account.as_str().into();
@@ -28,8 +28,8 @@ pub(super) fn spec(spec: &mut Value) {
     }
 }
 
-/// Defaults of the spec of a pod itself: beyond those of a template, what is limited is asked for, and what is on the
-/// network of its node has the ports of its node.
+/// Defaults of the spec of a pod itself. Beyond those of a template, limits become requests, and containers in the
+/// host network get host ports.
 pub(super) fn of_pod(pod_spec: &mut Value) {
     default(pod_spec, "enableServiceLinks", || true.into());
     spec(pod_spec);
@@ -112,7 +112,7 @@ fn volume(volume: &mut Value) {
     }
 }
 
-/// A path of a node that does not say what it is may be anything.
+/// A host path without a type gets the empty type, which means no check.
 pub(super) fn host_path(volume: &mut Value) {
     if volume["hostPath"].is_object() {
         default(&mut volume["hostPath"], "type", || "".into());
@@ -127,7 +127,7 @@ fn downward(volume: &mut Value) {
     }
 }
 
-/// Lets a new pod tolerate a node that is gone for five minutes, unless it says otherwise.
+/// Adds the default tolerations of 300 seconds for nodes that are not ready or unreachable.
 pub(crate) fn tolerate_lost_nodes(pod: &mut Value) {
     let spec = &mut pod["spec"];
     let mut tolerations = spec["tolerations"].as_array().cloned().unwrap_or_default();
@@ -145,7 +145,7 @@ pub(crate) fn tolerate_lost_nodes(pod: &mut Value) {
     spec["tolerations"] = Value::Array(tolerations);
 }
 
-/// The quality of service that a pod's requests and limits make.
+/// The quality of service class of a pod, from its requests and limits.
 pub(crate) fn quality_of_service(spec: &Value) -> &'static str {
     let lists = ["containers", "initContainers"];
     let containers = lists.iter().flat_map(|list| spec[*list].as_array().into_iter().flatten());

@@ -1,4 +1,4 @@
-//! The defaults of workloads of `apps`, and of replication controllers.
+//! The defaults of workloads in the group `apps`, and of replication controllers.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::kinds::{default, objects, times};
 use super::{batch, pod};
 use crate::kind::object::child;
 
-/// Defaults of a workload of `apps`.
+/// Defaults of a workload in the group `apps`.
 pub(super) fn set_defaults(plural: &str, object: &mut Value) {
     let spec = child(object, "spec");
     if plural != "daemonsets" {
@@ -61,7 +61,7 @@ pub(super) fn set_defaults(plural: &str, object: &mut Value) {
     times(object, if plural == "deployments" { all } else { &all[..1] });
 }
 
-/// Defaults of a `ReplicationController`: its labels and its selector are those of its pods.
+/// Defaults of a `ReplicationController`: its labels and its selector are those of its pod template.
 pub(super) fn replication_controller(object: &mut Value) {
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
     if labels.as_object().is_some_and(|labels| !labels.is_empty()) {

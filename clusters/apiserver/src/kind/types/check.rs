@@ -4,26 +4,26 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::own::{check_base64, described, settle};
+use super::own::{canonicalize, check_base64, go_type_of};
 use super::table::{self, Field, Own, Shape, Struct, Type, in_messages};
 
-/// A value of another type than its field has: what Go says of it.
+/// The messages of Go for a value that does not have the type of its field.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    /// Where JSON is read.
+    /// The message for decoding JSON.
     pub decoding: String,
-    /// Where a map is put into a struct.
+    /// The message for converting a map into a struct.
     pub converting: String,
 }
 
 impl From<String> for Problem {
-    /// What types that read themselves say, which is the same wherever they do.
-    fn from(told: String) -> Self {
-        Self { converting: told.clone(), decoding: told }
+    /// The message of a type with its own reader, which is the same in both cases.
+    fn from(explanation: String) -> Self {
+        Self { converting: explanation.clone(), decoding: explanation }
     }
 }
 
-/// Where a value is: a step, and where the steps before it lead.
+/// The place of a value: a step, and the place of the enclosing value.
 #[derive(Clone, Copy)]
 struct At<'a> {
     before: Option<&'a At<'a>>,
@@ -40,7 +40,7 @@ enum Step<'a> {
 }
 
 impl fmt::Display for At<'_> {
-    /// The path with indices and keys, as unknown fields are told.
+    /// The path with indices and keys, as in messages about unknown fields.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(before) = self.before {
             before.fmt(f)?;
@@ -53,7 +53,7 @@ impl fmt::Display for At<'_> {
     }
 }
 
-/// The names of the fields on the way, without indices and keys, as type errors are told.
+/// The names of the fields on the path, without indices and keys, as in messages about wrong types.
 fn fields_of(at: &At<'_>) -> String {
     let before = at.before.map(fields_of).unwrap_or_default();
     match at.step {
@@ -63,18 +63,19 @@ fn fields_of(at: &At<'_>) -> String {
     }
 }
 
-/// Checks an object. Unknown fields are dropped and their paths come back; so are values that Go leaves out.
+/// Checks an object, and drops unknown fields and values that Go omits. Returns the paths of the unknown fields.
 ///
 /// # Errors
-/// The first value that is of another type than its field.
+/// The first value that does not have the type of its field.
 pub(crate) fn check(of: &'static Struct, object: &mut Value) -> Result<Vec<String>, Problem> {
     check_changed(of, object, &Value::Null)
 }
 
-/// As [`check`], without the fields that `old` has as well, which has been checked: mostly one of several is another.
+/// As [`check`], but skips the fields that are equal in `old`, which was checked before. Most changes affect few
+/// fields.
 ///
 /// # Errors
-/// As those of [`check`].
+/// As [`check`].
 pub(crate) fn check_changed(
     of: &'static Struct,
     object: &mut Value,
@@ -83,8 +84,9 @@ pub(crate) fn check_changed(
     let mut unknown = Vec::new();
     if !object.is_object() {
         let shown = format!("{}.{}", of.name.rsplit(['/', '.']).nth(1).unwrap_or_default(), of.short_name());
-        let told = format!("json: cannot unmarshal {} into Go value of type {shown}", described(object));
-        return Err(told.into());
+        let explanation =
+            format!("json: cannot unmarshal {} into Go value of type {shown}", go_type_of(object));
+        return Err(explanation.into());
     }
     fields(of, object, old, None, &mut unknown)?;
     Ok(unknown)
@@ -114,14 +116,14 @@ fn fields(
             gone.push(name.clone());
         }
     }
-    // Mostly nothing goes, and a map is slow to be gone through for it.
+    // Most objects have nothing to remove, so this is faster than `retain`.
     for name in gone {
         map.remove(&name);
     }
     Ok(())
 }
 
-/// Whether Go leaves a value out when it writes the object again.
+/// Returns true if Go omits a value when it writes the object.
 pub(super) fn is_left_out(field: &Field, value: &Value) -> bool {
     if !field.omit_empty || field.pointer {
         return false;
@@ -171,12 +173,12 @@ fn check_value(of: &Type, value: &mut Value, at: &At<'_>, unknown: &mut Vec<Stri
         (Shape::Own(own @ (Own::SchemaOrArray | Own::SchemaOrBool | Own::SchemaOrStrings)), _) => {
             schema(*own, value, at, unknown)
         }
-        (Shape::Own(own), _) => settle(*own, value).map_err(Problem::from),
+        (Shape::Own(own), _) => canonicalize(*own, value).map_err(Problem::from),
         _ => Err(mismatch(of, value, at)),
     }
 }
 
-/// A schema, or what may stand in its place.
+/// Checks a schema, or a value that is allowed in place of a schema.
 fn schema(own: Own, value: &mut Value, at: &At<'_>, unknown: &mut Vec<String>) -> Result<(), Problem> {
     match (own, &mut *value) {
         (_, Value::Object(_)) => fields(table::schema(), value, &Value::Null, Some(at), unknown),
@@ -190,7 +192,7 @@ fn schema(own: Own, value: &mut Value, at: &At<'_>, unknown: &mut Vec<String>) -
         (Own::SchemaOrStrings, Value::Array(list)) if list.iter().all(Value::is_string) => Ok(()),
         (Own::SchemaOrBool, _) => Err("boolean or JSON schema expected".to_owned().into()),
         _ => {
-            let shown = described(value);
+            let shown = go_type_of(value);
             Err(format!("json: cannot unmarshal {shown} into Go value of type v1.JSONSchemaProps").into())
         }
     }
@@ -199,7 +201,7 @@ fn schema(own: Own, value: &mut Value, at: &At<'_>, unknown: &mut Vec<String>) -
 fn mismatch(of: &Type, value: &Value, at: &At<'_>) -> Problem {
     let shown = match (&of.shape, value) {
         (Shape::Int32 | Shape::Int64, Value::Number(number)) => format!("number {number}"),
-        (_, value) => described(value).to_owned(),
+        (_, value) => go_type_of(value).to_owned(),
     };
     let owner = at.owner.map(Struct::short_name).unwrap_or_default();
     let (path, go) = (fields_of(at), in_messages(of.go));
@@ -209,7 +211,7 @@ fn mismatch(of: &Type, value: &Value, at: &At<'_>) -> Problem {
     }
 }
 
-/// What is said where a value cannot be put into a field of the type that is called `go`.
+/// The message for a value that cannot be converted to the Go type `go`.
 fn unconvertible(of: &Type, value: &Value, go: &str) -> String {
     let given = match value {
         Value::Null => "invalid",
@@ -255,7 +257,7 @@ mod tests {
     const DEPLOYMENT: (&str, &str, &str) = ("apps", "v1", "Deployment");
 
     #[test]
-    fn unknown_fields_are_told_by_their_paths() {
+    fn unknown_fields_are_reported_by_their_paths() {
         let (object, unknown) = checked(
             DEPLOYMENT,
             json!({"spec": {"Replicas": 1, "template": {"spec": {"containers": [{"name": "a", "imagee": 1}]}}}}),
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_leaves_out_is_left_out() {
+    fn values_that_go_omits_are_omitted() {
         let spec = json!({"hostNetwork": false, "nodeSelector": {}, "enableServiceLinks": false, "priority": 0,
             "containers": [{"name": "", "args": [], "stdin": false, "resources": {"limits": {"cpu": 2}}}],
             "volumes": [{"name": "v", "emptyDir": {}}], "tolerations": null});
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_the_wrong_type_is_told_in_the_words_of_go() {
+    fn a_value_of_the_wrong_type_gets_the_message_of_go() {
         let table = [
             (
                 json!({"spec": {"replicas": "two"}}),
@@ -304,15 +306,15 @@ mod tests {
             ),
         ];
         for (object, expected) in table {
-            let told = refused(DEPLOYMENT, object);
-            assert!(told.starts_with("json: cannot unmarshal "), "{told}");
-            assert!(told.contains(expected), "{told}");
+            let explanation = refused(DEPLOYMENT, object);
+            assert!(explanation.starts_with("json: cannot unmarshal "), "{explanation}");
+            assert!(explanation.contains(expected), "{explanation}");
         }
         assert_eq!(refused(POD, json!([])), "json: cannot unmarshal array into Go value of type v1.Pod");
     }
 
     #[test]
-    fn what_an_object_was_already_is_not_checked_again() {
+    fn unchanged_fields_are_not_checked_again() {
         let of = table::find("apps", "v1", "Deployment").unwrap();
         let old = json!({"metadata": {"junk": 1}, "spec": {"replicas": 1}});
         let mut object = json!({"metadata": {"junk": 1}, "spec": {"replicas": 2, "junk": 1}});
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_hold_schemas() {
+    fn schemas_can_contain_schemas() {
         let of = ("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let with = |schema: Value| json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}});
         let deep = json!({"properties": {"a": {"items": {"additionalProperties": {"junk": 1}}}, "b": {"additionalProperties": true}}});

@@ -1,4 +1,4 @@
-//! The types of built-in kinds as their Go programs have them: what a body may hold, in JSON and in protobuf.
+//! The Go types of built-in kinds: the valid contents of a body in JSON and in protobuf.
 
 mod check;
 mod own;
@@ -8,6 +8,6 @@ mod wire;
 mod wire_test;
 
 pub(crate) use check::{Problem, check, check_changed};
-pub(crate) use own::described;
+pub(crate) use own::go_type_of;
 pub(crate) use table::{Shape, Struct, Type, at as struct_at, find};
 pub(crate) use wire::open;

@@ -1,4 +1,4 @@
-//! Types that read and write themselves in Go, such as times and quantities.
+//! Types with their own readers and writers in Go, such as times and quantities.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::table::Own;
 use crate::kind::quantity::Quantity;
 
-/// How Go calls what a JSON value is.
-pub(crate) fn described(value: &Value) -> &'static str {
+/// The name of the type of a JSON value in messages of Go.
+pub(crate) fn go_type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -21,14 +21,14 @@ pub(crate) fn described(value: &Value) -> &'static str {
 }
 
 fn no_text(value: &Value) -> String {
-    format!("json: cannot unmarshal {} into Go value of type string", described(value))
+    format!("json: cannot unmarshal {} into Go value of type string", go_type_of(value))
 }
 
-/// Checks a value of such a type, and brings it into the form in which it is written. Schemas are left to the caller.
+/// Checks a value of such a type, and converts it to its canonical form. The caller checks schemas.
 ///
 /// # Errors
-/// What Go says of it.
-pub(super) fn settle(own: Own, value: &mut Value) -> Result<(), String> {
+/// The message of Go.
+pub(super) fn canonicalize(own: Own, value: &mut Value) -> Result<(), String> {
     match own {
         Own::Quantity => {
             if !value.is_string() {
@@ -36,7 +36,7 @@ pub(super) fn settle(own: Own, value: &mut Value) -> Result<(), String> {
             }
             let text = value.as_str().unwrap_or_default();
             check_quantity(text)?;
-            // More than can be counted stays as it is written.
+            // An amount that is too large for a `Quantity` stays as it is.
             let canonical = Quantity::parse(text).map(|quantity| quantity.to_string());
             if let Some(canonical) = canonical.filter(|canonical| canonical != text) {
                 *value = canonical.into();
@@ -53,7 +53,7 @@ pub(super) fn settle(own: Own, value: &mut Value) -> Result<(), String> {
             if !whole && !value.is_string() {
                 let shown = match &*value {
                     Value::Number(number) => format!("number {number}"),
-                    other => described(other).to_owned(),
+                    other => go_type_of(other).to_owned(),
                 };
                 return Err(format!("json: cannot unmarshal {shown} into Go value of type int32"));
             }
@@ -64,7 +64,7 @@ pub(super) fn settle(own: Own, value: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-/// What Go says of text that is no quantity.
+/// Returns the message of Go for text that is not a quantity.
 fn check_quantity(text: &str) -> Result<(), String> {
     const FORMAT: &str = "quantities must match the regular expression \
                           '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -85,7 +85,7 @@ fn check_quantity(text: &str) -> Result<(), String> {
     }
 }
 
-/// A time as it is written, where that is not `text` itself.
+/// The canonical form of a time; `None` if `text` has that form.
 fn time(text: &str, micro: bool) -> Result<Option<String>, String> {
     let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
     let refused = |rest: &str, part: &str| {
@@ -102,15 +102,15 @@ fn time(text: &str, micro: bool) -> Result<Option<String>, String> {
     Ok((written != text).then_some(written))
 }
 
-/// A time as objects carry it: in UTC, to the second or the millionth.
+/// A time in the format of objects: in UTC, in seconds or microseconds.
 pub(super) fn written(at: Timestamp, micro: bool) -> String {
     if micro { format!("{at:.6}") } else { capsize_clock::whole_seconds(at).to_string() }
 }
 
-/// Checks bytes, which JSON carries as text.
+/// Checks bytes, which JSON represents as base64 text.
 ///
 /// # Errors
-/// What Go says of text that is not base64.
+/// The message of Go for text that is not base64.
 pub(super) fn check_base64(text: &str) -> Result<(), String> {
     use base64::DecodeError::{InvalidByte, InvalidLastSymbol};
     let stripped: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
@@ -129,7 +129,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn own_types_take_what_go_takes_and_write_one_form() {
+    fn own_types_accept_the_same_values_as_go_and_write_one_form() {
         let table = [
             (Own::Quantity, json!(2), json!("2")),
             (Own::Quantity, json!("0.5Gi"), json!("512Mi")),
@@ -143,13 +143,13 @@ mod tests {
             (Own::Raw, json!({"a": [1]}), json!({"a": [1]})),
         ];
         for (own, mut given, expected) in table {
-            settle(own, &mut given).unwrap();
+            canonicalize(own, &mut given).unwrap();
             assert_eq!(given, expected);
         }
     }
 
     #[test]
-    fn own_types_refuse_in_the_words_of_go() {
+    fn own_types_refuse_with_the_messages_of_go() {
         let table = [
             (Own::Quantity, json!("x"), "quantities must match"),
             (Own::Quantity, json!({}), "quantities must match"),
@@ -166,8 +166,8 @@ mod tests {
             (Own::IntOrString, json!(1.5), "json: cannot unmarshal number 1.5 into Go value of type int32"),
         ];
         for (own, mut given, expected) in table {
-            let told = settle(own, &mut given).unwrap_err();
-            assert!(told.contains(expected), "{told}");
+            let refusal = canonicalize(own, &mut given).unwrap_err();
+            assert!(refusal.contains(expected), "{refusal}");
         }
         assert_eq!(check_base64("YWJj"), Ok(()));
         assert_eq!(check_base64("!!!"), Err("illegal base64 data at input byte 0".into()));

@@ -1,13 +1,15 @@
-//! The table of types, read once from two texts: `go.txt`, printed by `scripts/go-types.py`, and `newer.txt`.
+//! The table of types, parsed once from two texts: `go.txt` and `newer.txt`.
 //!
-//! A line without indentation names a type: a struct whose fields follow, or `name = what it stands for`. A field is
-//! its number in protobuf (0: it is not written there), its name in JSON (`.` for a struct whose fields are written
-//! among those of the one around it), its type in Go, and `?` where it is left out of JSON when it is empty.
+//! `scripts/go-types.py` prints `go.txt`.
+//!
+//! A line without indentation names a type: a struct whose fields follow, or `alias = type`. The line of a field has
+//! its number in protobuf (0 if protobuf does not have the field), its name in JSON (`.` for an inlined struct), its
+//! type in Go, and `?` if JSON omits an empty value.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// What a value is.
+/// The form of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Shape {
     Bool,
@@ -17,16 +19,16 @@ pub(crate) enum Shape {
     Text,
     Bytes,
     List(Box<Type>),
-    /// A list that has a name of its own, which protobuf writes as a message with one field.
+    /// A list with a type name. Protobuf writes it as a message with one field.
     Wrapped(Box<Type>),
     Map(Box<Type>),
     /// The index of a struct in the table.
     Struct(usize),
-    /// A type that reads and writes itself.
+    /// A type with its own reader and writer.
     Own(Own),
 }
 
-/// The types that read and write themselves.
+/// The types with their own readers and writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Own {
     Quantity,
@@ -34,18 +36,18 @@ pub(crate) enum Own {
     MicroTime,
     Duration,
     IntOrString,
-    /// `FieldsV1`, `RawExtension` or `JSON`: any JSON.
+    /// `FieldsV1`, `RawExtension` or `JSON`: any JSON value.
     Raw,
     SchemaOrArray,
     SchemaOrBool,
     SchemaOrStrings,
 }
 
-/// A type: its shape, and how Go writes it.
+/// A type: its shape, and its name in Go.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Type {
     pub shape: Shape,
-    /// As it is in the table, with the paths of packages.
+    /// The name as in the table, with the paths of packages.
     pub go: &'static str,
 }
 
@@ -53,10 +55,10 @@ pub(crate) struct Type {
 #[derive(Debug)]
 pub(crate) struct Field {
     pub number: u32,
-    /// Empty where the fields of the type are written among those of the struct around it.
+    /// Empty if the type is inlined in the struct.
     pub name: &'static str,
     pub of: Type,
-    /// What is not there is not the same as what is empty.
+    /// An absent value differs from an empty value.
     pub pointer: bool,
     pub omit_empty: bool,
 }
@@ -64,36 +66,36 @@ pub(crate) struct Field {
 /// A struct.
 #[derive(Debug)]
 pub(crate) struct Struct {
-    /// With the path of its package.
+    /// The name with the path of its package.
     pub name: &'static str,
     pub fields: Vec<Field>,
-    /// Where the field of a name is, sorted by name: the struct that has it, and its index there.
+    /// The fields by name, sorted: the struct that has the field, and the index in that struct.
     names: Vec<(&'static str, usize, usize)>,
-    /// Where the field of a number is, sorted by number.
+    /// The index of each field by number, sorted.
     numbers: Vec<(u32, usize)>,
 }
 
 impl Struct {
-    /// The field that JSON calls `name`, of this struct or of one that is inlined in it.
+    /// The field with the JSON name `name`, in this struct or in an inlined struct.
     pub(crate) fn named(&self, name: &str) -> Option<&'static Field> {
         let at = self.names.binary_search_by_key(&name, |(name, ..)| name).ok()?;
         let (_, owner, field) = self.names[at];
         Some(&TABLE.structs[owner].fields[field])
     }
 
-    /// The index of the field that protobuf calls `number`.
+    /// The index of the field with the protobuf number `number`.
     pub(crate) fn numbered(&self, number: u32) -> Option<usize> {
         let at = self.numbers.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         Some(self.numbers[at].1)
     }
 
-    /// The name without the path of the package, as Go's messages have it.
+    /// The name without the path of the package, as in messages of Go.
     pub(crate) fn short_name(&self) -> &'static str {
         self.name.rsplit('.').next().unwrap_or_default()
     }
 }
 
-/// How a message of Go names a type: without the paths of packages.
+/// The name of a type in messages of Go, without the paths of packages.
 pub(crate) fn in_messages(go: &str) -> String {
     let mut shown = String::with_capacity(go.len());
     for part in go.split_inclusive('/') {
@@ -105,9 +107,9 @@ pub(crate) fn in_messages(go: &str) -> String {
     shown
 }
 
-/// The struct of a kind; `None` for one that is not in the table.
+/// The struct of a kind; `None` if the table does not have it.
 pub(crate) fn find(group: &str, version: &str, kind: &str) -> Option<&'static Struct> {
-    // The package is called after the first part of the group.
+    // The name of the package is the first part of the group.
     let package = match group.split('.').next().unwrap_or_default() {
         "" => "core",
         first => first,
@@ -117,7 +119,7 @@ pub(crate) fn find(group: &str, version: &str, kind: &str) -> Option<&'static St
     Some(&TABLE.structs[at])
 }
 
-/// The struct of an index that a [`Shape`] carries.
+/// The struct at the index in a [`Shape`].
 pub(crate) fn at(index: usize) -> &'static Struct {
     &TABLE.structs[index]
 }
@@ -160,7 +162,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     Table { structs, schema }
 });
 
-/// The names of a struct's fields, with those of the structs inlined in it.
+/// Collects the names of the fields of a struct, including those of inlined structs.
 fn collect_names(structs: &[Struct], owner: usize, found: &mut Vec<(&'static str, usize, usize)>) {
     for (index, field) in structs[owner].fields.iter().enumerate() {
         match (&field.of.shape, field.name) {
@@ -170,7 +172,7 @@ fn collect_names(structs: &[Struct], owner: usize, found: &mut Vec<(&'static str
     }
 }
 
-/// The lines of the table, by type.
+/// The lines of the table, grouped by type.
 #[derive(Default)]
 struct Text {
     structs: BTreeMap<&'static str, Vec<&'static str>>,

@@ -1,7 +1,7 @@
 //! Reads protobuf of built-in kinds into JSON.
 //!
-//! Go writes a field that is no pointer whether it is set or not, and writes no lists and maps that are empty: so what
-//! is not there becomes the empty value of its type, which JSON then shows or leaves out as Go does.
+//! Go always writes a field that is not a pointer, and does not write empty lists and maps. Therefore an absent field
+//! gets the empty value of its type. JSON then shows or omits the value as Go does.
 
 use std::fmt::Write as _;
 
@@ -13,14 +13,15 @@ use serde_json::{Map, Value, json};
 use super::own;
 use super::table::{self, Field, Own, Shape, Struct, Type};
 
-/// What every body begins with.
+/// The prefix of every body.
 const PREFIX: &[u8] = b"k8s\0";
-/// How deep messages may be in each other.
+/// The maximum nesting depth of messages.
 const DEEPEST: usize = 200;
-/// How many values a body may hold. A value takes two bytes on the wire and a hundred and more as JSON.
+/// The maximum number of values in a body. A value has two bytes or more in protobuf, and a hundred or more in
+/// memory.
 const MOST_VALUES: usize = 500_000;
 
-/// The type that a body says it is of, and its message.
+/// The type that a body declares, and its message.
 #[derive(Debug)]
 pub(crate) struct Envelope<'a> {
     pub api_version: String,
@@ -31,7 +32,7 @@ pub(crate) struct Envelope<'a> {
 /// Opens a body.
 ///
 /// # Errors
-/// What Go says of one that is broken.
+/// The message of Go for a broken body.
 pub(crate) fn open(body: &[u8]) -> Result<Envelope<'_>, String> {
     if body.is_empty() {
         return Err("empty data".into());
@@ -62,17 +63,17 @@ pub(crate) fn open(body: &[u8]) -> Result<Envelope<'_>, String> {
 }
 
 impl Envelope<'_> {
-    /// The message as JSON, without the type.
+    /// Decodes the message to JSON, without the type fields.
     ///
     /// # Errors
-    /// What Go says of one that is broken, or that it is too large.
+    /// The message of Go for a broken message, or an error for a message that is too large.
     pub(crate) fn decode(&self, of: &'static Struct) -> Result<Value, String> {
         let mut reader = Reader { left: MOST_VALUES };
         reader.message(of, self.message, 0).map(Value::Object)
     }
 }
 
-/// Bytes as Go shows a slice of them.
+/// Bytes in the format in which Go prints slices.
 fn shown(bytes: &[u8]) -> String {
     let mut text = String::from("[");
     for (index, byte) in bytes.iter().enumerate() {
@@ -85,7 +86,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A value as it is on the wire.
+/// A value in protobuf.
 #[derive(Clone, Copy)]
 enum Wire<'a> {
     Varint(u64),
@@ -115,7 +116,7 @@ fn split<'a>(bytes: &mut &'a [u8], length: usize) -> Result<&'a [u8], String> {
     Ok(taken)
 }
 
-/// Calls `take` with every field of a message, in their order.
+/// Calls `take` for each field of a message, in the order of the message.
 fn each<'a>(
     mut bytes: &'a [u8],
     mut take: impl FnMut(u32, Wire<'a>) -> Result<(), String>,
@@ -156,7 +157,7 @@ fn wrong_wire(wire: Wire<'_>, name: &str) -> String {
     format!("proto: wrong wireType = {number} for field {name}")
 }
 
-/// The number that a varint stands for in a field of 32 bits.
+/// The value of a varint in a field of 32 bits.
 fn int32(value: u64) -> i32 {
     #[expect(clippy::cast_possible_truncation, reason = "a field of 32 bits is written in as many as 64")]
     let low = value as u32;
@@ -164,7 +165,7 @@ fn int32(value: u64) -> i32 {
 }
 
 struct Reader {
-    /// How many more values may be made.
+    /// The number of values that may still be created.
     left: usize,
 }
 
@@ -212,7 +213,7 @@ impl Reader {
         Ok(object)
     }
 
-    /// Puts a field into its object, as Go would write it.
+    /// Puts a field into its object in the form that Go writes.
     fn put(
         &mut self,
         field: &'static Field,
@@ -237,7 +238,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What a field that was not on the wire holds.
+    /// The value of a field that the message does not have.
     fn empty(&mut self, of: &Type, depth: usize) -> Result<Value, String> {
         Ok(match &of.shape {
             Shape::Bool => false.into(),
@@ -249,7 +250,7 @@ impl Reader {
         })
     }
 
-    /// An item of a list, or several numbers packed into one.
+    /// Reads an item of a list, or several packed numbers.
     fn items(
         &mut self,
         of: &Type,
@@ -314,7 +315,7 @@ impl Reader {
         })
     }
 
-    /// A value of a type that reads itself.
+    /// Reads a value of a type with its own reader.
     fn own(&mut self, own: Own, bytes: &[u8], depth: usize) -> Result<Value, String> {
         let mut numbers = [0; 4];
         let mut texts: [Option<&[u8]>; 4] = [None; 4];
@@ -335,11 +336,11 @@ impl Reader {
             Own::Quantity => {
                 let text = lossy(texts[1].unwrap_or(b"0"));
                 let mut quantity = Value::from(if text.is_empty() { "0".to_owned() } else { text });
-                own::settle(own, &mut quantity)?;
+                own::canonicalize(own, &mut quantity)?;
                 quantity
             }
             Own::Time | Own::MicroTime if bytes.is_empty() => Value::Null,
-            // The protobuf of a time has nanoseconds, of which Go keeps what its JSON shows.
+            // The protobuf form of a time has nanoseconds. Go keeps only the digits that its JSON shows.
             Own::Time => time(first.cast_signed(), 0, false)?,
             Own::MicroTime => time(first.cast_signed(), int32(second), true)?,
             Own::Duration => duration(first.cast_signed()).into(),
@@ -373,7 +374,7 @@ impl Reader {
     }
 }
 
-/// A float as Go's JSON has it: without a fraction where there is none.
+/// A float as in Go's JSON: without a fraction if it is a whole number.
 fn float(value: f64) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "only where nothing is cut off")]
     let whole = value as i64;

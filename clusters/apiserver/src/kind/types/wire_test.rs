@@ -1,4 +1,4 @@
-//! Tests of the protobuf reader: what each type becomes, and that nothing a client sends breaks it.
+//! Tests of the protobuf reader: the result for each type, and its robustness against broken input.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::table::{self, Struct, find};
 use super::wire::open;
 
-/// A number as the wire has it.
+/// A number as a varint.
 fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value > 0x7f {
@@ -39,7 +39,7 @@ fn of(group: &str, version: &str, kind: &str) -> &'static Struct {
 }
 
 #[test]
-fn an_empty_message_is_what_go_writes_of_an_empty_object() {
+fn an_empty_message_is_read_as_an_empty_object_of_go() {
     let meta = json!({"creationTimestamp": null});
     assert_eq!(read(of("", "v1", "ConfigMap"), &[]), Ok(json!({"metadata": meta})));
     assert_eq!(
@@ -107,7 +107,7 @@ fn each_special_type_is_read() {
 }
 
 #[test]
-fn schemas_are_read_with_what_may_stand_in_their_place() {
+fn schemas_and_their_allowed_substitutes_are_read() {
     let maximum = [varint(9 << 3 | 1), 1.5_f64.to_le_bytes().to_vec()].concat();
     let whole = [varint(11 << 3 | 1), 3.0_f64.to_le_bytes().to_vec()].concat();
     let text = bytes(5, "string");
@@ -137,7 +137,7 @@ fn a_body_says_its_type_before_its_message() {
 }
 
 #[test]
-fn broken_bodies_are_told_in_the_words_of_go() {
+fn broken_bodies_get_the_messages_of_go() {
     assert_eq!(open(b"").unwrap_err(), "empty data");
     assert_eq!(open(b"k8s\0").unwrap_err(), "empty body");
     let prefix = "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]";
@@ -157,8 +157,8 @@ fn broken_bodies_are_told_in_the_words_of_go() {
 }
 
 #[test]
-fn a_body_may_be_neither_too_deep_nor_too_full() {
-    // A schema in a schema, for as long as 3 MiB last.
+fn a_body_must_not_be_too_deep_or_have_too_many_values() {
+    // Schemas nested in schemas.
     let mut schema = Vec::new();
     while schema.len() < 200_000 {
         schema = bytes(28, schema);

@@ -1,11 +1,12 @@
-//! A value and where in its object it is, so that a rule can say what is wrong and where. Paths become text only
-//! when something is.
+//! A value together with its path in the object, for the messages of rules.
+//!
+//! A path becomes text only if there is an error.
 
 use serde_json::Value;
 
 use crate::http::failure::Cause;
 
-/// A value of an object, with the way to it.
+/// A value of an object, with its path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At<'a> {
     above: Option<&'a At<'a>>,
@@ -27,7 +28,7 @@ impl<'a> At<'a> {
         Self { above: None, step: Step::Root, value }
     }
 
-    /// The field `name`; its value is null where it is not set.
+    /// The field `name`; its value is null if it is not set.
     pub(crate) fn field<'b>(&'b self, name: &'b str) -> At<'b>
     where
         'a: 'b,
@@ -59,7 +60,7 @@ impl<'a> At<'a> {
         (0..self.len()).map(|index| self.item(index))
     }
 
-    /// How many items or fields there are.
+    /// The number of items or fields.
     pub(crate) fn len(&self) -> usize {
         match self.value {
             Value::Array(list) => list.len(),
@@ -68,17 +69,17 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The value as text; empty where it is none.
+    /// The value as text; empty if it is not text.
     pub(crate) fn text(&self) -> &'a str {
         self.value.as_str().unwrap_or_default()
     }
 
-    /// Whether the field is set at all.
+    /// Returns true if the field is set.
     pub(crate) fn is_set(&self) -> bool {
         !self.value.is_null()
     }
 
-    /// The path as clients are told it.
+    /// The path as text, as clients see it.
     pub(crate) fn path(&self) -> String {
         let mut path = self.above.map(At::path).unwrap_or_default();
         match self.step {
@@ -95,32 +96,32 @@ impl<'a> At<'a> {
         path
     }
 
-    /// The value may not be; text that is not set is shown as empty text.
+    /// The value is not allowed. Text that is not set is shown as null.
     pub(crate) fn invalid(&self, detail: &str) -> Cause {
         Cause::invalid(self.path(), self.value, detail)
     }
 
-    /// As [`At::invalid`], for text.
+    /// As [`At::invalid`], for text. Unset text is shown as empty.
     pub(crate) fn invalid_text(&self, detail: &str) -> Cause {
         Cause::invalid(self.path(), &self.text().into(), detail)
     }
 
-    /// The value must be there.
+    /// The value must be set.
     pub(crate) fn required(&self, detail: &str) -> Cause {
         Cause::required(self.path(), detail)
     }
 
-    /// The value may not be there.
+    /// The value must not be set.
     pub(crate) fn forbidden(&self, detail: &str) -> Cause {
         Cause::forbidden(self.path(), detail)
     }
 
-    /// The value is not one of those allowed.
+    /// The value is not one of the allowed values.
     pub(crate) fn unsupported(&self, allowed: &[&str]) -> Cause {
         Cause::unsupported(self.path(), self.value, allowed)
     }
 
-    /// The value is there twice; `shown` is what of it must be unique.
+    /// The value is a duplicate; `shown` is the part that must be unique.
     pub(crate) fn duplicate(&self, shown: &Value) -> Cause {
         Cause::new("FieldValueDuplicate", self.path(), format!("Duplicate value: {shown}"))
     }
@@ -131,14 +132,14 @@ impl<'a> At<'a> {
         Cause::new("FieldValueTooLong", self.path(), message)
     }
 
-    /// Notes a number that is below zero.
+    /// Reports a negative number.
     pub(crate) fn not_negative(&self, causes: &mut Vec<Cause>) {
         if self.value.as_i64().is_some_and(|number| number < 0) {
             causes.push(self.invalid("must be greater than or equal to 0"));
         }
     }
 
-    /// Notes text that is not one of `allowed`. Text that is not set is missing, unless it may be.
+    /// Reports text that is not one of `allowed`. Unset text is reported as missing, unless it is optional.
     pub(crate) fn one_of(&self, allowed: &[&str], optional: bool, causes: &mut Vec<Cause>) {
         match self.text() {
             "" if optional => {}
@@ -148,7 +149,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Notes a value that differs from what it was.
+    /// Reports a value that differs from the old value.
     pub(crate) fn immutable(&self, old: &Value, causes: &mut Vec<Cause>) {
         if self.value != old {
             causes.push(self.invalid("field is immutable"));
@@ -162,7 +163,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_path_is_told_as_clients_know_it() {
+    fn a_path_is_written_as_clients_write_it() {
         let object = json!({"spec": {"ports": [{"port": 1}], "limits": {"cpu": "1"}}});
         let root = At::root(&object);
         let spec = root.field("spec");

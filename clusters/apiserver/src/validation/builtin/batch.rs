@@ -7,7 +7,7 @@ use super::workload::amount;
 use super::{At, pod};
 use crate::http::failure::Cause;
 
-/// A Job.
+/// Validates a Job.
 pub(super) fn job(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     generated(at, &spec, causes);
@@ -29,7 +29,7 @@ pub(super) fn job(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Unless the selector is the user's own, the labels of the pods are those that the server gives them.
+/// Checks that the labels of the pods are those that the server generates, unless the job has a manual selector.
 fn generated(at: &At<'_>, spec: &At<'_>, causes: &mut Vec<Cause>) {
     let (wanted, metadata) = (spec.field("selector"), at.field("metadata"));
     if spec.value["manualSelector"] == true || !wanted.is_set() {
@@ -109,7 +109,7 @@ fn job_update(spec: &At<'_>, old: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A `CronJob`.
+/// Validates a `CronJob`.
 pub(super) fn cron_job(at: &At<'_>, causes: &mut Vec<Cause>) {
     let (spec, metadata) = (at.field("spec"), at.field("metadata"));
     let schedule = spec.field("schedule");
@@ -137,7 +137,8 @@ pub(super) fn cron_job(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Why text is no schedule: five fields of numbers, names, ranges, steps and lists, or a word such as `@daily`.
+/// The problem of text that is not a schedule: five fields of numbers, names, ranges, steps and lists, or a word such
+/// as `@daily`.
 fn schedule_problem(schedule: &str) -> Option<String> {
     const FIELDS: [(i64, i64, &[&str]); 5] = [
         (0, 59, &[]),
@@ -197,7 +198,7 @@ fn range_problem(part: &str, least: i64, most: i64, names: &[&str]) -> Option<St
     }
 }
 
-/// A `HorizontalPodAutoscaler`.
+/// Validates a `HorizontalPodAutoscaler`.
 pub(super) fn scaler(at: &At<'_>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     let target = spec.field("scaleTargetRef");
@@ -219,7 +220,7 @@ pub(super) fn scaler(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A `PodDisruptionBudget`.
+/// Validates a `PodDisruptionBudget`.
 pub(super) fn budget(at: &At<'_>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     let (available, unavailable) = (spec.field("minAvailable"), spec.field("maxUnavailable"));

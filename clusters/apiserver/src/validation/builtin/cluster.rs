@@ -12,13 +12,13 @@ use crate::http::failure::Cause;
 const RBAC: &str = "rbac.authorization.k8s.io";
 const MOST_DATA: usize = 1024 * 1024;
 
-/// A Node.
+/// Validates a Node.
 pub(super) fn node(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let (metadata, spec) = (at.field("metadata"), at.field("spec"));
     let listed = spec.field("taints");
     let mut seen = BTreeSet::new();
     for (index, taint) in listed.value.as_array().into_iter().flatten().enumerate() {
-        // Real servers tell taints as if they were in the metadata.
+        // Real servers report taints with a path in the metadata.
         let path = format!("{}[{index}]", metadata.field("taints").path());
         let text = |field: &str| taint[field].as_str().unwrap_or_default();
         let key = text("key");
@@ -59,7 +59,7 @@ pub(super) fn node(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A `ConfigMap`.
+/// Validates a `ConfigMap`.
 pub(super) fn config_map(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     immutable_data(at, old, causes);
     let mut size = 0;
@@ -82,13 +82,13 @@ pub(super) fn config_map(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Caus
     }
 }
 
-/// How many bytes a value stands for.
+/// The number of bytes after decoding.
 fn decoded_length(field: &str, value: &Value) -> usize {
     let text = value.as_str().unwrap_or_default();
     if field == "data" { text.len() } else { text.len() / 4 * 3 }
 }
 
-/// A Secret: what its type wants to be in it.
+/// Validates a Secret: its type requires certain data.
 pub(super) fn secret(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     if let Some(old) = old {
         at.field("type").immutable(&old["type"], causes);
@@ -141,7 +141,7 @@ fn immutable_data(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     causes.extend(changed.map(|field| at.field(field).forbidden(detail)));
 }
 
-/// A Lease.
+/// Validates a Lease.
 pub(super) fn lease(at: &At<'_>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     let duration = spec.field("leaseDurationSeconds");
@@ -151,7 +151,7 @@ pub(super) fn lease(at: &At<'_>, causes: &mut Vec<Cause>) {
     spec.field("leaseTransitions").not_negative(causes);
 }
 
-/// A `PersistentVolumeClaim`.
+/// Validates a `PersistentVolumeClaim`.
 pub(super) fn claim(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     let modes = spec.field("accessModes");
@@ -187,7 +187,7 @@ fn access_modes(at: &At<'_>, causes: &mut Vec<Cause>) {
     at.items().for_each(|mode| mode.one_of(&known, false, causes));
 }
 
-/// A `PersistentVolume`.
+/// Validates a `PersistentVolume`.
 pub(super) fn volume(at: &At<'_>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     let (modes, capacity) = (spec.field("accessModes"), spec.field("capacity"));
@@ -201,7 +201,7 @@ pub(super) fn volume(at: &At<'_>, causes: &mut Vec<Cause>) {
     spec.field("persistentVolumeReclaimPolicy").one_of(&["Delete", "Recycle", "Retain"], true, causes);
 }
 
-/// An Event of the core group: it is in the namespace of what it tells of.
+/// Validates an Event of the core group, which must be in the namespace of its subject.
 pub(super) fn event(at: &At<'_>, regarding: &str, causes: &mut Vec<Cause>) {
     let about = at.field(regarding);
     let of = about.field("namespace");
@@ -212,13 +212,13 @@ pub(super) fn event(at: &At<'_>, regarding: &str, causes: &mut Vec<Cause>) {
         of.text() == namespace
     };
     if !fits {
-        // Both groups tell it by the core group's name.
+        // Both groups use the field name of the core group.
         let detail = "does not match event.namespace";
         causes.push(Cause::invalid("involvedObject.namespace", &of.text().into(), detail));
     }
 }
 
-/// An Event of `events.k8s.io`, which says who reports it and when it was.
+/// Validates an Event of `events.k8s.io`, which must have a reporting controller and a time.
 pub(super) fn new_event(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     event(at, "regarding", causes);
     if old.is_some() {
@@ -254,7 +254,7 @@ pub(super) fn new_event(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause
     }
 }
 
-/// A `PriorityClass`, whose value stays.
+/// Validates a `PriorityClass`, whose value is immutable.
 pub(super) fn priority_class(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let (metadata, value) = (at.field("metadata"), at.field("value"));
     let name = metadata.field("name");
@@ -276,7 +276,7 @@ pub(super) fn priority_class(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<
     }
 }
 
-/// A `StorageClass`, of which little may change.
+/// Validates a `StorageClass`, most of whose fields are immutable.
 pub(super) fn storage_class(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let provisioner = at.field("provisioner");
     if provisioner.text().is_empty() {
@@ -293,7 +293,7 @@ pub(super) fn storage_class(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<C
     at.field("volumeBindingMode").immutable(&old["volumeBindingMode"], causes);
 }
 
-/// A Role or a `ClusterRole`.
+/// Validates a Role or a `ClusterRole`.
 pub(super) fn role(at: &At<'_>, namespaced: bool, causes: &mut Vec<Cause>) {
     for rule in at.field("rules").items() {
         let fields = ["verbs", "nonResourceURLs", "apiGroups", "resources"];
@@ -325,7 +325,7 @@ pub(super) fn role(at: &At<'_>, namespaced: bool, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A `RoleBinding` or a `ClusterRoleBinding`, whose role stays.
+/// Validates a `RoleBinding` or a `ClusterRoleBinding`, whose role is immutable.
 pub(super) fn binding(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let role = at.field("roleRef");
     let cluster = at.value["kind"] == "ClusterRoleBinding";
@@ -375,7 +375,7 @@ mod tests {
     use crate::kind::builtin::builtin;
     use crate::validation::builtin::problems;
 
-    fn told(of: (&str, &str), object: &Value, old: Option<&Value>) -> Vec<String> {
+    fn problem_fields(of: (&str, &str), object: &Value, old: Option<&Value>) -> Vec<String> {
         problems(builtin(of.0, "v1", of.1), object, old).into_iter().map(|cause| cause.field).collect()
     }
 
@@ -390,20 +390,23 @@ mod tests {
             (json!([taint("a", "")]), &["metadata.taints[0].effect"]),
         ];
         for (taints, fields) in table {
-            assert_eq!(told(("", "nodes"), &node(taints.clone()), None), fields, "{taints}");
+            assert_eq!(problem_fields(("", "nodes"), &node(taints.clone()), None), fields, "{taints}");
         }
     }
 
     #[test]
-    fn data_that_is_immutable_stays() {
+    fn immutable_data_cannot_change() {
         let map = |value: &str| json!({"immutable": true, "data": {"k": value}});
-        assert_eq!(told(("", "configmaps"), &map("1"), Some(&map("1"))), [""; 0]);
-        assert_eq!(told(("", "configmaps"), &map("2"), Some(&map("1"))), ["data"]);
-        assert_eq!(told(("", "secrets"), &json!({"data": {"k": "1"}}), Some(&map("1"))), ["immutable"]);
+        assert_eq!(problem_fields(("", "configmaps"), &map("1"), Some(&map("1"))), [""; 0]);
+        assert_eq!(problem_fields(("", "configmaps"), &map("2"), Some(&map("1"))), ["data"]);
+        assert_eq!(
+            problem_fields(("", "secrets"), &json!({"data": {"k": "1"}}), Some(&map("1"))),
+            ["immutable"]
+        );
     }
 
     #[test]
-    fn a_secret_has_what_its_type_wants() {
+    fn a_secret_needs_the_data_of_its_type() {
         let secret = |kind: &str, data: Value| json!({"type": kind, "data": data});
         let table: [(Value, &[&str]); 3] = [
             (secret("kubernetes.io/tls", json!({"tls.crt": ""})), &["data[tls.key]"]),
@@ -414,15 +417,15 @@ mod tests {
             ),
         ];
         for (secret, fields) in table {
-            assert_eq!(told(("", "secrets"), &secret, None), fields, "{secret}");
+            assert_eq!(problem_fields(("", "secrets"), &secret, None), fields, "{secret}");
         }
     }
 
     #[test]
-    fn the_role_of_a_binding_stays() {
+    fn the_role_of_a_binding_is_immutable() {
         let group = "rbac.authorization.k8s.io";
         let binding = |name: &str| json!({"roleRef": {"apiGroup": group, "kind": "Role", "name": name}});
-        assert_eq!(told((group, "rolebindings"), &binding("a"), Some(&binding("a"))), [""; 0]);
-        assert_eq!(told((group, "rolebindings"), &binding("b"), Some(&binding("a"))), ["roleRef"]);
+        assert_eq!(problem_fields((group, "rolebindings"), &binding("a"), Some(&binding("a"))), [""; 0]);
+        assert_eq!(problem_fields((group, "rolebindings"), &binding("b"), Some(&binding("a"))), ["roleRef"]);
     }
 }

@@ -12,14 +12,14 @@ use crate::kind::quantity::Quantity;
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 
-/// What containers may refer to, and which names they have taken.
+/// The names that containers can refer to, and the names that are in use.
 pub(super) struct Names<'a> {
-    /// The volumes of the pod; `None` where they are not known.
+    /// The volumes of the pod; `None` if they are not known.
     pub volumes: Option<&'a BTreeSet<&'a str>>,
     pub taken: BTreeSet<&'a str>,
 }
 
-/// The containers of one of a pod's lists. The first list must have some.
+/// Validates one list of containers of a pod. The list of main containers must not be empty.
 pub(super) fn containers<'a>(at: &At<'a>, needed: bool, names: &mut Names<'a>, causes: &mut Vec<Cause>) {
     if needed && at.len() == 0 {
         causes.push(at.required(""));
@@ -158,7 +158,7 @@ fn mounts(at: &At<'_>, volumes: Option<&BTreeSet<&str>>, causes: &mut Vec<Cause>
     }
 }
 
-/// The limits and requests of a container.
+/// Validates the limits and requests of a container.
 pub(super) fn resources(at: &At<'_>, causes: &mut Vec<Cause>) {
     let limits = at.field("limits");
     for side in ["limits", "requests"] {
@@ -189,7 +189,7 @@ fn is_resource(name: &str) -> bool {
 }
 
 impl At<'_> {
-    /// What is wrong here with a value that is told in another form than it is stored.
+    /// The problem of a value that is shown in another form than it is stored.
     pub(super) fn at_value(&self, shown: &Value, detail: &str) -> Cause {
         Cause::invalid(self.path(), shown, detail)
     }

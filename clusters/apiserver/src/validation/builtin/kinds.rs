@@ -7,7 +7,7 @@ use super::{batch, cluster, network, pod, pod_update, workload};
 use crate::http::failure::Cause;
 use crate::kind::kinds::Kind;
 
-/// What is wrong with an object of a built-in kind; `old` is what it replaces.
+/// The problems of an object of a built-in kind; `old` is the object that it replaces.
 pub(crate) fn problems(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
     let (at, causes_of) = (At::root(object), &mut causes);

@@ -6,7 +6,7 @@ use super::At;
 use super::text;
 use crate::http::failure::Cause;
 
-/// The labels of an object or a template.
+/// Validates the labels of an object or a template.
 pub(crate) fn labels(at: &At<'_>, causes: &mut Vec<Cause>) {
     for (key, value) in at.value.as_object().into_iter().flatten() {
         let problem = text::label_key(key);
@@ -16,7 +16,7 @@ pub(crate) fn labels(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A label selector in a spec.
+/// Validates a label selector in a spec.
 pub(super) fn selector(at: &At<'_>, causes: &mut Vec<Cause>) {
     labels(&at.field("matchLabels"), causes);
     let expressions = at.field("matchExpressions");
@@ -43,7 +43,7 @@ pub(super) fn selector(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Whether a selector says nothing, and so selects everything.
+/// Returns true if a selector is empty, and therefore selects everything.
 pub(super) fn is_empty(selector: &Value) -> bool {
     let part = |field: &str| match &selector[field] {
         Value::Object(map) => map.len(),
@@ -53,7 +53,7 @@ pub(super) fn is_empty(selector: &Value) -> bool {
     part("matchLabels") + part("matchExpressions") == 0
 }
 
-/// Whether a selector selects these labels. One that is not set selects nothing.
+/// Returns true if a selector selects these labels. An unset selector selects nothing.
 pub(crate) fn selects(selector: &Value, labels: &Value) -> bool {
     let label = |key: &str| labels.get(key).and_then(Value::as_str);
     let wanted = selector["matchLabels"].as_object().into_iter().flatten();
@@ -83,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_selector_selects_what_all_its_parts_hold_for() {
+    fn a_selector_matches_if_all_its_terms_match() {
         let labels = json!({"app": "web", "tier": "front"});
         let expression = |operator: &str, key: &str, values: Value| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
         let table = [

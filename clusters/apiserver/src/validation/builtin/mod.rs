@@ -1,4 +1,4 @@
-//! The rules that objects of built-in kinds are held to.
+//! The validation rules of built-in kinds.
 
 mod at;
 mod batch;

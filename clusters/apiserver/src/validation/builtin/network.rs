@@ -12,7 +12,7 @@ use crate::http::failure::Cause;
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
-/// A Service.
+/// Validates a Service.
 pub(super) fn service(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     let (listed, kind) = (spec.field("ports"), spec.field("type"));
@@ -96,7 +96,7 @@ fn ip(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// An Endpoints.
+/// Validates an Endpoints object.
 pub(super) fn endpoints(at: &At<'_>, causes: &mut Vec<Cause>) {
     for subset in at.field("subsets").items() {
         let (ready, waiting) = (subset.field("addresses"), subset.field("notReadyAddresses"));
@@ -118,7 +118,7 @@ pub(super) fn endpoints(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// An `EndpointSlice`.
+/// Validates an `EndpointSlice`.
 pub(super) fn endpoint_slice(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let kind = at.field("addressType");
     kind.one_of(&["FQDN", "IPv4", "IPv6"], false, causes);
@@ -149,7 +149,7 @@ pub(super) fn endpoint_slice(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<
     }
 }
 
-/// An Ingress.
+/// Validates an Ingress.
 pub(super) fn ingress(at: &At<'_>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     let (backend, rules) = (spec.field("defaultBackend"), spec.field("rules"));
@@ -195,7 +195,7 @@ fn ingress_backend(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A `NetworkPolicy`.
+/// Validates a `NetworkPolicy`.
 pub(super) fn policy(at: &At<'_>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     selector(&spec.field("podSelector"), causes);
@@ -212,7 +212,7 @@ mod tests {
     use crate::kind::builtin::builtin;
     use crate::validation::builtin::problems;
 
-    fn told(spec: Value, old: Option<Value>) -> Vec<String> {
+    fn problem_fields(spec: Value, old: Option<Value>) -> Vec<String> {
         let mut base = json!({"type": "ClusterIP", "sessionAffinity": "None"});
         base.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
         let kind = builtin("", "v1", "services");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_told_each_rule_that_it_breaks() {
+    fn every_problem_of_a_service_is_reported() {
         let port = |name: &str, number: i64| json!({"name": name, "port": number, "protocol": "TCP"});
         let table: [(Value, &[&str]); 7] = [
             (json!({"ports": [{"port": 80, "protocol": "TCP"}]}), &[]),
@@ -233,15 +233,15 @@ mod tests {
             (json!({"ports": [{"port": 0, "protocol": "TCP"}]}), &["spec.ports[0].port"]),
         ];
         for (spec, fields) in table {
-            assert_eq!(told(spec.clone(), None), fields, "{spec}");
+            assert_eq!(problem_fields(spec.clone(), None), fields, "{spec}");
         }
     }
 
     #[test]
-    fn the_address_of_a_service_stays() {
+    fn the_address_of_a_service_is_immutable() {
         let spec =
             |address: &str| json!({"ports": [{"port": 80, "protocol": "TCP"}], "clusterIPs": [address]});
-        assert_eq!(told(spec("10.96.0.2"), Some(spec("10.96.0.2"))), [""; 0]);
-        assert_eq!(told(spec("10.96.0.3"), Some(spec("10.96.0.2"))), ["spec.clusterIPs[0]"]);
+        assert_eq!(problem_fields(spec("10.96.0.2"), Some(spec("10.96.0.2"))), [""; 0]);
+        assert_eq!(problem_fields(spec("10.96.0.3"), Some(spec("10.96.0.2"))), ["spec.clusterIPs[0]"]);
     }
 }

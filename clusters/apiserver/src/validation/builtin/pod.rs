@@ -9,11 +9,11 @@ use super::{text, volume};
 use crate::http::failure::Cause;
 use crate::validation::metadata::annotations;
 
-/// The effects that a taint can have.
+/// The valid effects of a taint.
 pub(super) const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const DNS_POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
-/// A new pod.
+/// Validates a new pod.
 pub(super) fn created(at: &At<'_>, causes: &mut Vec<Cause>) {
     let pod_spec = at.field("spec");
     spec(&pod_spec, true, causes);
@@ -23,7 +23,7 @@ pub(super) fn created(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A pod template.
+/// Validates a pod template.
 pub(super) fn template(at: &At<'_>, causes: &mut Vec<Cause>) {
     let metadata = at.field("metadata");
     labels(&metadata.field("labels"), causes);
@@ -36,7 +36,7 @@ pub(super) fn template(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A pod spec. `volumes_known` is false where volumes come from elsewhere too.
+/// Validates a pod spec. `volumes_known` is false if volumes also come from other sources.
 pub(super) fn spec(at: &At<'_>, volumes_known: bool, causes: &mut Vec<Cause>) {
     let listed = at.field("volumes");
     let volumes = volume::volumes(&listed, causes);
@@ -62,7 +62,7 @@ pub(super) fn spec(at: &At<'_>, volumes_known: bool, causes: &mut Vec<Cause>) {
     spreads(&at.field("topologySpreadConstraints"), causes);
 }
 
-/// Text that is a name of some form where it is set.
+/// Validates a name in the given form, if it is set.
 pub(super) fn named(at: &At<'_>, form: fn(&str) -> Vec<String>, causes: &mut Vec<Cause>) {
     if !at.text().is_empty() {
         causes.extend(form(at.text()).iter().map(|why| at.invalid(why)));
@@ -97,7 +97,7 @@ fn spreads(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The tolerations of a pod.
+/// Validates the tolerations of a pod.
 pub(super) fn tolerations(at: &At<'_>, causes: &mut Vec<Cause>) {
     for toleration in at.items() {
         let [key, operator, value, effect] = ["key", "operator", "value", "effect"]

@@ -1,4 +1,4 @@
-//! Validates changes of a pod: the few fields that may change, and those of each subresource.
+//! Validates changes of a pod: the mutable fields of the main endpoint, and those of each subresource.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ const MAY_CHANGE: &str = "pod updates may not change fields other than \
     additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \
     previously negative)";
 
-/// A pod that replaces another on the main endpoint.
+/// Validates the replacement of a pod on the main endpoint.
 pub(super) fn updated(at: &At<'_>, old: &Value, causes: &mut Vec<Cause>) {
     let (spec, before) = (at.field("spec"), &old["spec"]);
     if spec.value == before {
@@ -81,7 +81,7 @@ fn only_removed_gates(at: &At<'_>, before: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The new spec with all that may change put back.
+/// The new spec with the old values of the mutable fields.
 fn munged(spec: &Value, before: &Value) -> Value {
     let mut munged = spec.clone();
     for list in ["containers", "initContainers"] {
@@ -105,7 +105,7 @@ fn munged(spec: &Value, before: &Value) -> Value {
     munged
 }
 
-/// The fields of a spec that differ, by name.
+/// The paths of the fields of the spec that differ.
 fn changed_fields(now: &Value, before: &Value) -> Vec<String> {
     let empty = serde_json::Map::new();
     let (now, before) = (now.as_object().unwrap_or(&empty), before.as_object().unwrap_or(&empty));
@@ -113,7 +113,7 @@ fn changed_fields(now: &Value, before: &Value) -> Vec<String> {
     names.filter(|name| now.get(*name) != before.get(*name)).map(|name| format!("spec.{name}")).collect()
 }
 
-/// What `/ephemeralcontainers` makes of a pod: it only adds.
+/// The pod after an update of `/ephemeralcontainers`, which can only add containers.
 pub(crate) fn added_ephemeral(old: &Value, given: &Value) -> (Value, Vec<Cause>) {
     let mut pod = old.clone();
     let list = given["spec"].get("ephemeralContainers").cloned().unwrap_or_else(|| json!([]));
@@ -164,7 +164,7 @@ pub(crate) fn added_ephemeral(old: &Value, given: &Value) -> (Value, Vec<Cause>)
     (pod, causes)
 }
 
-/// What `/resize` makes of a pod: it sets what its containers may use.
+/// The pod after an update of `/resize`, which sets the resources of containers.
 pub(crate) fn resized(old: &Value, given: &Value) -> (Value, Vec<Cause>) {
     let mut pod = old.clone();
     let mut causes = Vec::new();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn little_of_a_pod_may_change() {
+    fn few_fields_of_a_pod_can_change() {
         let toleration = |key: &str| json!({"key": key, "operator": "Exists"});
         type Change<'a> = &'a [(&'a str, Value)];
         let table: [(Change<'_>, &[&str]); 8] = [
@@ -218,9 +218,9 @@ mod tests {
             (&[("/spec/containers", json!([]))], &["spec.containers"]),
         ];
         for (change, fields) in table {
-            let told = problems(builtin("", "v1", "pods"), &pod(change), Some(&pod(&[])));
-            let told: Vec<_> = told.into_iter().map(|cause| cause.field).collect();
-            assert_eq!(told, fields, "{change:?}");
+            let reported = problems(builtin("", "v1", "pods"), &pod(change), Some(&pod(&[])));
+            let reported: Vec<_> = reported.into_iter().map(|cause| cause.field).collect();
+            assert_eq!(reported, fields, "{change:?}");
         }
     }
 

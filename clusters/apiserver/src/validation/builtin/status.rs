@@ -6,7 +6,7 @@ use super::At;
 use crate::http::failure::Cause;
 use crate::kind::kinds::Kind;
 
-// The counts of each status, in the order in which they are looked at.
+// The counts of each status, in the order of validation.
 const DEPLOYMENT: &[&str] = &[
     "observedGeneration",
     "replicas",
@@ -47,13 +47,13 @@ const DAEMON_SET: &[&str] = &[
 ];
 const BUDGET: &[&str] = &["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
 
-/// Those that count some of the `replicas`.
+/// The counts that are parts of `replicas`.
 const PARTS: [&str; 5] =
     ["updatedReplicas", "fullyLabeledReplicas", "readyReplicas", "currentReplicas", "availableReplicas"];
 
-/// What is wrong with the status of an object of a built-in kind.
+/// The problems of the status of an object of a built-in kind.
 pub(crate) fn status_problems(kind: &Kind, object: &Value) -> Vec<Cause> {
-    // With what the ready ones are called where more are available.
+    // The second value names the ready replicas in the message about too many available replicas.
     let (counts, ready) = match (&*kind.group, &*kind.plural) {
         ("apps", "deployments") => (DEPLOYMENT, "readyReplicas"),
         ("apps", "replicasets") | ("", "replicationcontrollers") => (REPLICA_SET, "readyReplicas"),
@@ -86,28 +86,32 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_status_counts_no_more_than_there_are() {
-        let told = |group: &str, plural: &str, status: Value| {
+    fn a_status_must_not_count_more_replicas_than_exist() {
+        let problems_of = |group: &str, plural: &str, status: Value| {
             let causes = status_problems(builtin(group, "v1", plural), &json!({"status": status}));
             causes.into_iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect::<Vec<_>>()
         };
         let fits = json!({"replicas": 3, "updatedReplicas": 1, "readyReplicas": 2, "availableReplicas": 2});
-        assert_eq!(told("apps", "deployments", fits), [""; 0]);
+        assert_eq!(problems_of("apps", "deployments", fits), [""; 0]);
         assert_eq!(
-            told("apps", "deployments", json!({"replicas": 1, "readyReplicas": 1, "availableReplicas": 2})),
+            problems_of(
+                "apps",
+                "deployments",
+                json!({"replicas": 1, "readyReplicas": 1, "availableReplicas": 2})
+            ),
             [
                 "status.availableReplicas: Invalid value: 2: cannot be greater than status.replicas",
                 "status.availableReplicas: Invalid value: 2: cannot be greater than readyReplicas",
             ]
         );
         assert_eq!(
-            told("apps", "statefulsets", json!({"replicas": 2, "availableReplicas": 2})),
+            problems_of("apps", "statefulsets", json!({"replicas": 2, "availableReplicas": 2})),
             ["status.availableReplicas: Invalid value: 2: cannot be greater than status.readyReplicas",]
         );
         assert_eq!(
-            told("apps", "daemonsets", json!({"numberReady": -1})),
+            problems_of("apps", "daemonsets", json!({"numberReady": -1})),
             ["status.numberReady: Invalid value: -1: must be greater than or equal to 0",]
         );
-        assert_eq!(told("", "pods", json!({"replicas": -1})), [""; 0]);
+        assert_eq!(problems_of("", "pods", json!({"replicas": -1})), [""; 0]);
     }
 }

@@ -19,22 +19,22 @@ const QUALIFIED: &str = "a qualified name must consist of alphanumeric character
     is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. \
     'example.com/MyName')";
 
-// No regular expressions here: the caches of a static one are shared by all threads, and whether a thread makes one
-// of its own would decide the hash keys that a simulation on it draws next.
+// There are no regular expressions here. The caches of a static one are shared by all threads. Whether a thread
+// creates a cache would affect the hash keys that a simulation on this thread draws later.
 
-/// Whether `text` is made of alphanumeric characters and, except at its ends, of what `inner` allows.
+/// Returns true if `text` consists of alphanumeric characters and, except at its ends, of characters in `inner`.
 fn is_word(text: &str, alphanumeric: fn(&u8) -> bool, inner: &[u8]) -> bool {
     let ends = text.bytes().next().zip(text.bytes().last());
     ends.is_some_and(|(first, last)| alphanumeric(&first) && alphanumeric(&last))
         && text.bytes().all(|byte| alphanumeric(&byte) || inner.contains(&byte))
 }
 
-/// Whether text is a DNS label, however long.
+/// Returns true if the text is a DNS label of any length.
 pub(crate) fn is_label(text: &str) -> bool {
     is_word(text, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit(), b"-")
 }
 
-/// Whether text is a DNS subdomain, however long.
+/// Returns true if the text is a DNS subdomain of any length.
 pub(crate) fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
@@ -47,21 +47,21 @@ fn no_longer_than(text: &str, longest: usize) -> Option<String> {
     (text.len() > longest).then(|| format!("must be no more than {longest} bytes"))
 }
 
-fn told(good: bool, message: &str) -> Option<String> {
+fn unless(good: bool, message: &str) -> Option<String> {
     (!good).then(|| message.to_owned())
 }
 
-/// Why text is no DNS label; more than one reason may be told.
+/// The reasons why text is not a DNS label.
 pub(crate) fn label(text: &str) -> Vec<String> {
-    no_longer_than(text, 63).into_iter().chain(told(is_label(text), LABEL)).collect()
+    no_longer_than(text, 63).into_iter().chain(unless(is_label(text), LABEL)).collect()
 }
 
-/// Why text is no DNS subdomain.
+/// The reasons why text is not a DNS subdomain.
 pub(crate) fn subdomain(text: &str) -> Vec<String> {
-    no_longer_than(text, 253).into_iter().chain(told(is_subdomain(text), SUBDOMAIN)).collect()
+    no_longer_than(text, 253).into_iter().chain(unless(is_subdomain(text), SUBDOMAIN)).collect()
 }
 
-/// Why text cannot be one segment of a path.
+/// The reasons why text cannot be a segment of a path.
 pub(crate) fn path_segment(text: &str) -> Vec<String> {
     if matches!(text, "." | "..") {
         return vec![format!("may not be '{text}'")];
@@ -73,7 +73,7 @@ pub(crate) fn path_segment(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Why text is no key of a label.
+/// The reason why text is not a key of a label.
 pub(crate) fn label_key(key: &str) -> Option<&'static str> {
     let (prefix, name) = match key.split_once('/') {
         Some((_, name)) if name.contains('/') => return Some(QUALIFIED),
@@ -98,24 +98,23 @@ const PREFIX: &str = "prefix part a lowercase RFC 1123 subdomain must consist of
     '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation \
     is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/// Why text is no value of a label.
+/// The reason why text is not a value of a label.
 pub(crate) fn label_value(value: &str) -> Option<String> {
-    no_longer_than(value, 63).or_else(|| told(value.is_empty() || is_key_name(value), LABEL_VALUE))
+    no_longer_than(value, 63).or_else(|| unless(value.is_empty() || is_key_name(value), LABEL_VALUE))
 }
 
-/// Why text is no key of a config map or a secret.
+/// The reason why text is not a key of a config map or a secret.
 pub(crate) fn config_key(key: &str) -> Option<String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     match key {
         "." | ".." => Some(format!("must not be '{key}'")),
         key if key.starts_with("..") => Some("must not start with '..'".into()),
-        key => {
-            no_longer_than(key, 253).or_else(|| told(!key.is_empty() && key.bytes().all(allowed), CONFIG_KEY))
-        }
+        key => no_longer_than(key, 253)
+            .or_else(|| unless(!key.is_empty() && key.bytes().all(allowed), CONFIG_KEY)),
     }
 }
 
-/// Why text is no name of a port.
+/// The reasons why text is not a name of a port.
 pub(crate) fn port_name(name: &str) -> Vec<String> {
     let rules = [
         (name.len() <= 15, "must be no more than 15 characters"),
@@ -127,15 +126,15 @@ pub(crate) fn port_name(name: &str) -> Vec<String> {
         (!name.contains("--"), "must not contain consecutive hyphens"),
         (!name.starts_with('-') && !name.ends_with('-'), "must not begin or end with a hyphen"),
     ];
-    rules.iter().filter_map(|(good, message)| told(*good, message)).collect()
+    rules.iter().filter_map(|(good, message)| unless(*good, message)).collect()
 }
 
-/// Whether a number is one of a port.
+/// Returns true if a number is a valid port.
 pub(crate) fn is_port(number: i64) -> bool {
     (1..=65_535).contains(&number)
 }
 
-/// What is told of a number that is none.
+/// The message for a number that is not a valid port.
 pub(crate) const PORT_RANGE: &str = "must be between 1 and 65535, inclusive";
 
 #[cfg(test)]
@@ -143,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_of_a_form_or_told_why_not() {
+    fn text_in_a_wrong_form_is_refused_with_the_reason() {
         type Rule = fn(&str) -> bool;
         let good: [(&str, Rule, &[&str], &[&str]); 6] = [
             ("label", |text| label(text).is_empty(), &["a", "a-1", "1"], &["", "A", "a.b", "-a", "a-"]),

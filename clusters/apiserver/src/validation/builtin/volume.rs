@@ -6,7 +6,7 @@ use super::At;
 use super::text;
 use crate::http::failure::Cause;
 
-/// The volumes of a pod: each has a name of its own and one source. The names come back.
+/// Validates the volumes of a pod: each has a unique name and one source. Returns the names.
 pub(super) fn volumes<'a>(at: &At<'a>, causes: &mut Vec<Cause>) -> BTreeSet<&'a str> {
     let mut names = BTreeSet::new();
     for (index, value) in at.value.as_array().into_iter().flatten().enumerate() {
@@ -20,8 +20,8 @@ pub(super) fn volumes<'a>(at: &At<'a>, causes: &mut Vec<Cause>) -> BTreeSet<&'a 
             [] => causes.push(volume.required("must specify a volume type")),
             [source] => one_source(&volume.field(source), source, causes),
             [_, others @ ..] => {
-                let told = "may not specify more than 1 volume type";
-                causes.extend(others.iter().map(|source| volume.field(source).forbidden(told)));
+                let detail = "may not specify more than 1 volume type";
+                causes.extend(others.iter().map(|source| volume.field(source).forbidden(detail)));
             }
         }
         let name = volume.field("name");

@@ -1,4 +1,4 @@
-//! Validates workloads of `apps`, and replication controllers.
+//! Validates workloads in the group `apps`, and replication controllers.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::http::failure::Cause;
 
 const NO_MATCH: &str = "`selector` does not match template `labels`";
 
-/// A Deployment.
+/// Validates a Deployment.
 pub(super) fn deployment(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     spec.field("replicas").not_negative(causes);
@@ -26,7 +26,7 @@ pub(super) fn deployment(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Caus
     fixed_selector(&spec, old, causes);
 }
 
-/// A `ReplicaSet`.
+/// Validates a `ReplicaSet`.
 pub(super) fn replica_set(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     spec.field("replicas").not_negative(causes);
@@ -36,7 +36,7 @@ pub(super) fn replica_set(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cau
     fixed_selector(&spec, old, causes);
 }
 
-/// A `ReplicationController`, whose selector is a plain map.
+/// Validates a `ReplicationController`, whose selector is a plain map.
 pub(super) fn replication_controller(at: &At<'_>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     spec.field("minReadySeconds").not_negative(causes);
@@ -59,7 +59,7 @@ pub(super) fn replication_controller(at: &At<'_>, causes: &mut Vec<Cause>) {
     runs_always(&pods.field("spec"), causes);
 }
 
-/// A `DaemonSet`.
+/// Validates a `DaemonSet`.
 pub(super) fn daemon_set(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     let wanted = spec.field("selector");
@@ -89,7 +89,7 @@ pub(super) fn daemon_set(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Caus
     fixed_selector(&spec, old, causes);
 }
 
-/// A `StatefulSet`. The spec of its pods is judged when it makes them.
+/// Validates a `StatefulSet`. The spec of its pods is validated when the controller creates them.
 pub(super) fn stateful_set(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     if let Some(old) = old {
@@ -154,7 +154,7 @@ fn stateful_update(spec: &At<'_>, old: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A `ControllerRevision`, whose data stays.
+/// Validates a `ControllerRevision`, whose data is immutable.
 pub(super) fn controller_revision(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let data = at.field("data");
     if !data.is_set() {
@@ -183,7 +183,7 @@ fn fixed_selector(spec: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The labels of the template must be such that the selector finds the pods.
+/// Checks that the selector matches the labels of the template.
 fn matching_labels(spec: &At<'_>, causes: &mut Vec<Cause>) {
     let wanted = spec.field("selector");
     let (pods, everything) = (spec.field("template"), wanted.is_set() && is_empty(wanted.value));
@@ -194,7 +194,7 @@ fn matching_labels(spec: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The template of a `Deployment` or a `ReplicaSet`.
+/// Validates the template of a `Deployment` or a `ReplicaSet`.
 fn template(spec: &At<'_>, causes: &mut Vec<Cause>) {
     matching_labels(spec, causes);
     let pods = spec.field("template");
@@ -244,7 +244,7 @@ fn is_zero(value: &Value) -> bool {
     value.is_null() || value == 0 || percent(value) == Some(0)
 }
 
-/// A count, or a part in percent.
+/// Validates a number or a percentage.
 pub(super) fn amount(at: &At<'_>, causes: &mut Vec<Cause>) {
     if at.value.is_string() && percent(at.value).is_none() {
         let detail = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', \
@@ -273,13 +273,13 @@ mod tests {
         workload
     }
 
-    fn told(plural: &str, change: &[(&str, Value)], old: Option<&Value>) -> Vec<String> {
+    fn problem_fields(plural: &str, change: &[(&str, Value)], old: Option<&Value>) -> Vec<String> {
         let kind = builtin("apps", "v1", plural);
         problems(kind, &workload(change), old).into_iter().map(|cause| cause.field).collect()
     }
 
     #[test]
-    fn a_deployment_is_told_each_rule_that_it_breaks() {
+    fn every_problem_of_a_deployment_is_reported() {
         let table: [(&str, Value, &[&str]); 9] = [
             ("/spec/replicas", json!(-1), &["spec.replicas"]),
             ("/spec/selector", Value::Null, &["spec.selector", "spec.template.metadata.labels"]),
@@ -295,23 +295,27 @@ mod tests {
             ),
             ("/spec/progressDeadlineSeconds", json!(0), &["spec.progressDeadlineSeconds"]),
         ];
-        assert_eq!(told("deployments", &[], None), [""; 0]);
+        assert_eq!(problem_fields("deployments", &[], None), [""; 0]);
         for (path, value, fields) in table {
-            assert_eq!(told("deployments", &[(path, value.clone())], None), fields, "{path} {value}");
+            assert_eq!(
+                problem_fields("deployments", &[(path, value.clone())], None),
+                fields,
+                "{path} {value}"
+            );
         }
     }
 
     #[test]
-    fn the_selector_of_a_workload_stays() {
+    fn the_selector_of_a_workload_is_immutable() {
         let both = [
             ("/spec/selector/matchLabels/app", json!("b")),
             ("/spec/template/metadata/labels/app", json!("b")),
         ];
         let old = workload(&[]);
         for plural in ["deployments", "replicasets", "daemonsets"] {
-            assert_eq!(told(plural, &both, Some(&old)), ["spec.selector"], "{plural}");
+            assert_eq!(problem_fields(plural, &both, Some(&old)), ["spec.selector"], "{plural}");
         }
-        assert_eq!(told("statefulsets", &both, Some(&old)), ["spec"]);
-        assert_eq!(told("statefulsets", &[("/spec/replicas", json!(3))], Some(&old)), [""; 0]);
+        assert_eq!(problem_fields("statefulsets", &both, Some(&old)), ["spec"]);
+        assert_eq!(problem_fields("statefulsets", &[("/spec/replicas", json!(3))], Some(&old)), [""; 0]);
     }
 }

@@ -31,7 +31,7 @@ impl Comparison {
         if old == new {
             return;
         }
-        // A null is there, and takes the form of what it is compared with.
+        // A null value is present, and is treated like the type of the other value.
         let (old_set, new_set) = (old.filter(|value| !value.is_null()), new.filter(|value| !value.is_null()));
         let present = new_set.or(old_set);
         let map = present.is_some_and(Value::is_object) && !shape.is_atomic_map();
@@ -89,7 +89,7 @@ impl Comparison {
     }
 }
 
-/// The items of a list by the steps that lead to them.
+/// The items of a list by their path steps.
 fn by_step<'v>(list: Option<&'v Value>, shape: Shape<'_>) -> BTreeMap<String, &'v Value> {
     let form = shape.list();
     let items = list.and_then(Value::as_array).into_iter().flatten();
@@ -103,7 +103,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_new_is_added_with_all_that_is_in_it() {
+    fn a_new_field_is_added_with_all_fields_inside_it() {
         let old = json!({"data": {"a": "1", "b": "1"}});
         let new = json!({"data": {"a": "2", "c": "1"}, "metadata": {"labels": {"l": "1"}}});
         let comparison = compare(&old, &new, Shape::of(builtin("", "v1", "configmaps")));

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::set::FieldSet;
 
-/// One manager's fields.
+/// The fields of one manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub manager: String,
-    /// Set by an apply, and not by other writes.
+    /// The fields were set by an apply, not by another write.
     pub applied: bool,
     pub api_version: String,
     pub subresource: String,
@@ -17,7 +17,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Whether two entries are of one manager.
+    /// Returns true if both entries belong to the same manager.
     pub(crate) fn is_of(&self, other: &Self) -> bool {
         let key = |entry: &Self| {
             (entry.manager.clone(), entry.applied, entry.api_version.clone(), entry.subresource.clone())
@@ -42,7 +42,7 @@ pub(crate) fn read(object: &Value) -> Vec<Entry> {
         .collect()
 }
 
-/// The entries as the metadata carries them: applies first, then by time and by name.
+/// The entries for the metadata: applies first, then by time and name.
 pub(crate) fn write(mut entries: Vec<Entry>) -> Option<Value> {
     entries.retain(|entry| !entry.set.is_empty());
     entries.sort_by_key(|entry| {

@@ -1,4 +1,4 @@
-//! The merge of server-side apply, and the removal of fields that a manager gave up.
+//! The merge of server-side apply, and the removal of fields that a manager no longer applies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,8 +25,8 @@ pub(crate) fn merge(object: &mut Value, config: &Value, shape: Shape<'_>) {
     }
 }
 
-/// Merges the items of a list: those applied come in the order of the configuration, and those that only the object
-/// has come as soon as what stood before them has.
+/// Merges the items of a list. Applied items have the order of the configuration. Each item that only the object has
+/// keeps its place after the items that precede it in the object.
 fn merge_items(items: Vec<Value>, config: &[Value], shape: Shape<'_>) -> Vec<Value> {
     let form = shape.list();
     let step = |item: &Value| item_step(item, &form, shape);
@@ -38,13 +38,13 @@ fn merge_items(items: Vec<Value>, config: &[Value], shape: Shape<'_>) -> Vec<Val
     for (place, step) in order.iter().enumerate() {
         places.entry(step).or_insert(place);
     }
-    // For each applied item, the next one that the object has too.
+    // For each applied item, the index of the next applied item that the object also has.
     let mut shared = vec![None; applied.len() + 1];
     for index in (0..applied.len()).rev() {
         shared[index] =
             if places.contains_key(applied[index].as_str()) { Some(index) } else { shared[index + 1] };
     }
-    // An applied item, merged with the one that is there.
+    // An applied item, merged with the item of the object.
     let take = |slots: &mut Vec<Option<Value>>, index: usize| {
         let place = places.get(applied[index].as_str());
         let Some(mut item) = place.and_then(|place| slots[*place].take()) else {
@@ -60,7 +60,7 @@ fn merge_items(items: Vec<Value>, config: &[Value], shape: Shape<'_>) -> Vec<Val
             merged.extend(slots[at].take());
             continue;
         }
-        // Only the next item that both have is waited for; the others come where the configuration has them.
+        // Only the next common item is awaited; the other applied items are placed in the order of the configuration.
         if let Some(place) = shared[next].filter(|place| applied[*place] == *step) {
             merged.extend((next..=place).map(|index| take(&mut slots, index)));
             next = place + 1;
@@ -70,12 +70,12 @@ fn merge_items(items: Vec<Value>, config: &[Value], shape: Shape<'_>) -> Vec<Val
     merged
 }
 
-/// Removes from an object what is in `gone` and in none of `kept`.
+/// Removes from an object the fields in `gone` that are in none of `kept`.
 pub(crate) fn remove(object: &mut Value, gone: &FieldSet, kept: &[&FieldSet], shape: Shape<'_>) {
     remove_below(object, gone, kept, shape, &mut Vec::new());
 }
 
-/// The same for the part of the object at the path `at`, which `gone` is about.
+/// The same for the part of the object at the path `at`. `gone` is relative to that part.
 fn remove_below(
     value: &mut Value,
     gone: &FieldSet,

@@ -1,4 +1,4 @@
-//! Who set which field: the sets of `metadata.managedFields`, how they follow from writes, and server-side apply.
+//! Managed fields: the sets of `metadata.managedFields`, their updates, and server-side apply.
 
 mod compare;
 mod entries;

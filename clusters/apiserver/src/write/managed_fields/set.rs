@@ -10,7 +10,7 @@ use crate::kind::merge_schema::{ListForm, Shape};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet(BTreeMap<String, Branch>);
 
-/// What is in the set at a step, and below it.
+/// The content of the set at a step and below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Branch {
     member: bool,
@@ -22,7 +22,7 @@ pub(crate) fn field_step(name: &str) -> String {
     format!("f:{name}")
 }
 
-/// The name of the field that a step leads to; `None` where it leads to an item of a list.
+/// The name of the field of a step; `None` if the step leads to an item of a list.
 pub(crate) fn name_of(step: &str) -> Option<&str> {
     step.strip_prefix("f:")
 }
@@ -56,7 +56,7 @@ impl FieldSet {
         }
     }
 
-    /// Whether the path or anything below it is in the set.
+    /// Returns true if the set contains the path or a path below it.
     pub(crate) fn reaches(&self, path: &[String]) -> bool {
         match path.split_first() {
             None => true,
@@ -64,7 +64,7 @@ impl FieldSet {
         }
     }
 
-    /// The paths in either set.
+    /// The paths that are in at least one of the sets.
     pub(crate) fn union(mut self, other: Self) -> Self {
         for (step, theirs) in other.0 {
             let branch = self.0.entry(step).or_default();
@@ -74,7 +74,7 @@ impl FieldSet {
         self
     }
 
-    /// The paths that are in this set only.
+    /// The paths that are in this set, but not in `other`.
     pub(crate) fn difference(mut self, other: &Self) -> Self {
         self.0.retain(|step, branch| {
             if let Some(theirs) = other.0.get(step) {
@@ -86,7 +86,7 @@ impl FieldSet {
         self
     }
 
-    /// The paths in both sets.
+    /// The paths that are in both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let common = self.0.iter().filter_map(|(step, ours)| {
             let theirs = other.0.get(step)?;
@@ -99,7 +99,7 @@ impl FieldSet {
         Self(common.collect())
     }
 
-    /// Drops a path and everything below it.
+    /// Removes a path and all paths below it.
     pub(crate) fn cut(&mut self, path: &[&str]) {
         let Some((step, rest)) = path.split_first() else { return };
         if rest.is_empty() {
@@ -112,7 +112,7 @@ impl FieldSet {
         }
     }
 
-    /// Takes a top-level step out of the set and leaves what is below it.
+    /// Removes a top-level step, but not the paths below it.
     pub(crate) fn unmark(&mut self, step: &str) {
         if let Some(branch) = self.0.get_mut(step) {
             branch.member = false;
@@ -122,12 +122,12 @@ impl FieldSet {
         }
     }
 
-    /// Keeps only what is at or below one of these top-level steps.
+    /// Keeps only the paths at or below these top-level steps.
     pub(crate) fn keep(&mut self, steps: &[&str]) {
         self.0.retain(|step, _| steps.contains(&step.as_str()));
     }
 
-    /// The first steps of all paths: whether each is a path of the set by itself, and what follows it.
+    /// The first steps of all paths, with whether the step itself is in the set, and the paths below it.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (&str, bool, &Self)> {
         self.0.iter().map(|(step, branch)| (step.as_str(), branch.member, &branch.below))
     }
@@ -150,7 +150,7 @@ impl FieldSet {
         }
     }
 
-    /// The set as `fieldsV1` writes it.
+    /// The set in the format of `fieldsV1`.
     pub(crate) fn to_json(&self) -> Value {
         let branch = |branch: &Branch| {
             let mut below = branch.below.to_json();
@@ -162,7 +162,7 @@ impl FieldSet {
         Value::Object(self.0.iter().map(|(step, below)| (step.clone(), branch(below))).collect())
     }
 
-    /// Reads what `fieldsV1` says.
+    /// Reads a set in the format of `fieldsV1`.
     pub(crate) fn from_json(json: &Value) -> Self {
         let steps = json.as_object().into_iter().flatten().filter(|(step, _)| *step != ".");
         Self(
@@ -212,7 +212,7 @@ fn add_config(value: &Value, shape: Shape<'_>, at: &mut Vec<String>, set: &mut F
     }
 }
 
-/// A path as conflicts tell it: `.spec.containers[name="main"].image`.
+/// A path as conflicts show it: `.spec.containers[name="main"].image`.
 pub(crate) fn shown(path: &[String]) -> String {
     path.iter()
         .map(|step| match step.split_once(':') {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_sets() {
+    fn union_difference_and_intersection_are_those_of_sets() {
         let set = |json: Value| FieldSet::from_json(&json);
         let (a, b) = (
             set(json!({"f:a": {".": {}, "f:x": {}}, "f:b": {}})),

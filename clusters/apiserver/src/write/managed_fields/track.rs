@@ -11,20 +11,20 @@ use crate::kind::kinds::Kind;
 use crate::kind::merge_schema::Shape;
 use crate::kind::object::set_meta;
 
-/// How many managers that are no appliers are kept apart.
-const MOST_UPDATERS: usize = 10;
-/// What the oldest of them become together.
+/// The maximum number of separate entries for managers of updates.
+const MAX_UPDATERS: usize = 10;
+/// The name of the entry into which the oldest ones are merged.
 const ANCIENT: &str = "ancient-changes";
 
-/// Who writes, and through what.
+/// The source of a write: kind, manager and subresource.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tracking<'a> {
     pub kind: &'a Kind,
     pub manager: &'a str,
     pub subresource: &'a str,
-    /// The time of the write, as objects carry it.
+    /// The time of the write, as in objects.
     pub now: &'a Value,
-    /// Every write is tracked, so that a field without an owner is older than that.
+    /// True if all writes are tracked. A field without an owner then was set before tracking began.
     pub all_writes: bool,
 }
 
@@ -35,13 +35,13 @@ impl Tracking<'_> {
             applied,
             api_version: self.kind.api_version(),
             subresource: self.subresource.to_owned(),
-            // A real server notes no time of who scales.
+            // A real server records no time for writes on `/scale`.
             time: if self.subresource == "scale" { Value::Null } else { self.now.clone() },
             set,
         }
     }
 
-    /// Drops what nobody owns, and what this endpoint cannot set.
+    /// Removes fields that nobody owns, and fields that this endpoint cannot set.
     fn strip(&self, set: &mut FieldSet) {
         let server = [
             "name",
@@ -73,15 +73,15 @@ impl Tracking<'_> {
         let mut comparison = compare(old, new, Shape::of(self.kind));
         for set in [&mut comparison.added, &mut comparison.modified, &mut comparison.removed] {
             self.strip(set);
-            // The metadata itself is nobody's: every object has it.
+            // The field `metadata` itself has no owner, because every object has it.
             set.unmark("f:metadata");
         }
         comparison
     }
 }
 
-/// Writes into `new`, which says who owned what before, who owns what after a write that is no apply. `old` is the
-/// object before, or the empty form of its kind where it is created.
+/// Updates the managed fields in `new` after a write that is not an apply. `new` contains the previous managed
+/// fields. `old` is the object before the write, or the empty form of its kind for a create.
 pub(crate) fn track(tracking: &Tracking<'_>, old: &Value, new: &mut Value) {
     let comparison = tracking.compare(old, new);
     let mut all = entries::read(new);
@@ -106,13 +106,13 @@ pub(crate) fn track(tracking: &Tracking<'_>, old: &Value, new: &mut Value) {
     set_meta(new, "managedFields", entries::write(all));
 }
 
-/// Folds the oldest updaters of a version into one where there are too many updaters.
+/// Merges the oldest update entries of a version into one if there are too many entries.
 fn fold_oldest(all: &mut Vec<Entry>) {
     let (mut updaters, appliers): (Vec<_>, Vec<_>) =
         std::mem::take(all).into_iter().partition(|entry| !entry.applied);
     updaters.sort_by_key(|entry| (entry.time.as_str().unwrap_or_default().to_owned(), entry.manager.clone()));
     let mut next = 0;
-    while updaters.len() > MOST_UPDATERS && next < updaters.len() {
+    while updaters.len() > MAX_UPDATERS && next < updaters.len() {
         let first = updaters[..next].iter().position(|entry| entry.api_version == updaters[next].api_version);
         match first {
             None => next += 1,
@@ -130,10 +130,11 @@ fn fold_oldest(all: &mut Vec<Entry>) {
     all.extend(updaters);
 }
 
-/// What applying a configuration makes of `live`, which is `None` where it is created. With `force`, fields of others are taken over.
+/// Applies a configuration to `live`, which is `None` for a create. With `force`, fields of other managers are taken
+/// over.
 ///
 /// # Errors
-/// A conflict where a field belongs to another manager and is not taken over.
+/// A conflict if a field belongs to another manager and is not taken over.
 pub(crate) fn apply(
     tracking: &Tracking<'_>,
     live: Option<&Value>,
@@ -148,7 +149,7 @@ pub(crate) fn apply(
     let own = tracking.entry(true, set);
     let mut all = entries::read(old);
     if let Some(live) = live.filter(|_| all.is_empty() && tracking.all_writes) {
-        // What was there before anyone was tracked is somebody's.
+        // Fields that were set before tracking began belong to the manager `before-first-apply`.
         let mut before = FieldSet::of_config(live, shape);
         tracking.strip(&mut before);
         let set = before;
@@ -168,7 +169,7 @@ pub(crate) fn apply(
         merge::remove(&mut object, &gone, &kept, shape);
     }
     let comparison = tracking.compare(old, &object);
-    // An apply that changes nothing but who owns what leaves the time as it was, or unset.
+    // An apply that changes only owners keeps the recorded time.
     let idle = live.is_some() && comparison.is_empty();
     let changed = comparison.added.union(comparison.modified);
     let conflicts: Vec<_> = all
@@ -188,9 +189,9 @@ pub(crate) fn apply(
     Ok(object)
 }
 
-/// Tells who owns what was to be changed.
+/// The failure that lists the conflicting managers and fields.
 fn conflict(conflicts: &[(&Entry, FieldSet)]) -> Failure {
-    let told: Vec<(String, Vec<String>)> = conflicts
+    let list: Vec<(String, Vec<String>)> = conflicts
         .iter()
         .map(|(entry, fields)| {
             let mut who = format!("conflict with {:?}", entry.manager);
@@ -203,7 +204,7 @@ fn conflict(conflicts: &[(&Entry, FieldSet)]) -> Failure {
             (who, fields.paths().iter().map(|path| shown(path)).collect())
         })
         .collect();
-    Failure::apply_conflict(&told)
+    Failure::apply_conflict(&list)
 }
 
 #[cfg(test)]
@@ -212,7 +213,7 @@ mod tests {
     use crate::kind::builtin::builtin;
 
     #[test]
-    fn the_oldest_of_too_many_updaters_become_one() {
+    fn the_oldest_of_too_many_updaters_are_merged() {
         let kind = builtin("", "v1", "configmaps");
         let mut object = json!({"metadata": {}});
         for number in 0..14 {
@@ -224,7 +225,7 @@ mod tests {
         let entries = entries::read(&object);
         let names: Vec<_> = entries.iter().map(|entry| entry.manager.as_str()).collect();
         assert_eq!(names[..2], [ANCIENT, "m05"]);
-        assert_eq!(names.len(), MOST_UPDATERS);
+        assert_eq!(names.len(), MAX_UPDATERS);
         assert_eq!(entries[0].time, "04");
         let owned = ["m00", "m01", "m02", "m03", "m04"]
             .map(|name| entries[0].set.reaches(&["f:data".into(), format!("f:{name}")]));

@@ -14,16 +14,16 @@ use crate::kind::object::check_shape;
 use crate::state::State;
 use crate::write::writer::Writer;
 
-/// A write stops here: what it needs to know is being asked. No client is ever told.
+/// The failure that stops a write until webhooks have answered. It never reaches a client.
 fn waiting() -> Failure {
     Failure::internal("waiting for admission webhooks")
 }
 
 impl Writer<'_> {
-    /// Asks the webhooks that may change an object, one after the other; what they changed it to, if they did.
+    /// Calls the mutating webhooks one after another. Returns the resulting object if they changed it.
     ///
     /// # Errors
-    /// A denial, a call that failed and may not be ignored, or that webhooks have to be asked first.
+    /// A denial, a failed call that must not be ignored, or the need to ask webhooks first.
     pub(crate) fn consult_mutating(&mut self, subject: Subject<'_>) -> Result<Option<Value>, Failure> {
         let Some(consultation) = self.consultation.as_deref_mut().filter(|_| !subject.is_exempt()) else {
             return Ok(None);
@@ -47,17 +47,17 @@ impl Writer<'_> {
                 before.push(hook);
             }
         }
-        // Those that asked for it see what others changed behind them.
+        // Webhooks with the reinvocation policy `IfNeeded` see the changes of later webhooks.
         for hook in webhooks.mutating.iter().filter(|hook| again.iter().any(|one| one.id == hook.id)) {
             mutate(self.state, consultation, hook, &subject, &mut object)?;
         }
         Ok(object.filter(|object| Some(object) != subject.object))
     }
 
-    /// Asks the webhooks that may refuse a write, all at once.
+    /// Calls the validating webhooks, all at once.
     ///
     /// # Errors
-    /// As those of the other webhooks.
+    /// As [`Writer::consult_mutating`].
     pub(crate) fn consult_validating(&mut self, subject: Subject<'_>) -> Result<(), Failure> {
         let Some(consultation) = self.consultation.as_deref_mut().filter(|_| !subject.is_exempt()) else {
             return Ok(());
@@ -67,9 +67,9 @@ impl Writer<'_> {
         let mut open = false;
         for hook in &webhooks.validating {
             match consult(self.state, consultation, hook, &subject, false)? {
-                Consulted::NotAsked => {}
+                Consulted::NotCalled => {}
                 Consulted::Waiting => open = true,
-                Consulted::Said(verdict) => {
+                Consulted::Answered(verdict) => {
                     consultation.warnings.extend(verdict.warnings);
                     failures.extend(verdict.denial);
                 }
@@ -82,13 +82,13 @@ impl Writer<'_> {
     }
 }
 
-/// What came of putting a write before a webhook.
+/// The result of consulting a webhook about a write.
 enum Consulted {
-    /// The webhook is not for it, or could not be reached and need not be.
-    NotAsked,
-    /// It has to be asked first.
+    /// The webhook does not match the write, or its failure is ignored.
+    NotCalled,
+    /// The webhook has to be asked first.
     Waiting,
-    Said(Verdict),
+    Answered(Verdict),
 }
 
 fn consult(
@@ -99,8 +99,8 @@ fn consult(
     mutating: bool,
 ) -> Result<Consulted, Failure> {
     let webhooks = consultation.webhooks.clone();
-    let Some(seen) = subject.seen_by(hook, &webhooks, state, &consultation.user)? else {
-        return Ok(Consulted::NotAsked);
+    let Some(seen) = subject.matching_kind(hook, &webhooks, state, &consultation.user)? else {
+        return Ok(Consulted::NotCalled);
     };
     if subject.dry_run && hook.has_side_effects {
         let name = &hook.name;
@@ -108,8 +108,8 @@ fn consult(
     }
     let about = review::request(subject, &seen, &consultation.user, &consultation.options);
     let Some((asked, answer)) = consultation.answer(hook, &about) else {
-        let may = consultation.ask(hook, about);
-        return if may {
+        let is_allowed = consultation.ask(hook, about);
+        return if is_allowed {
             Ok(Consulted::Waiting)
         } else {
             Err(Failure::modified(subject.kind, subject.name()))
@@ -120,15 +120,15 @@ fn consult(
         Err(error) => Err(error.to_owned()),
     };
     match verdict {
-        Ok(verdict) => Ok(Consulted::Said(verdict)),
-        Err(_) if !hook.fails_closed => Ok(Consulted::NotAsked),
+        Ok(verdict) => Ok(Consulted::Answered(verdict)),
+        Err(_) if !hook.fails_closed => Ok(Consulted::NotCalled),
         Err(error) => {
             Err(Failure::internal_error(&format!("failed calling webhook {:?}: {error}", hook.name)))
         }
     }
 }
 
-/// Puts `object` before a webhook that may change it. Says whether it did; `None` where it was not asked.
+/// Consults a mutating webhook about `object`. Returns true if it changed the object, and `None` if it was not asked.
 fn mutate(
     state: &State,
     consultation: &mut Consultation,
@@ -138,9 +138,9 @@ fn mutate(
 ) -> Result<Option<bool>, Failure> {
     let present = Subject { object: object.as_ref(), ..*subject };
     let verdict = match consult(state, consultation, hook, &present, true)? {
-        Consulted::NotAsked => return Ok(None),
+        Consulted::NotCalled => return Ok(None),
         Consulted::Waiting => return Err(waiting()),
-        Consulted::Said(verdict) => verdict,
+        Consulted::Answered(verdict) => verdict,
     };
     consultation.warnings.extend(verdict.warnings);
     if let Some(denial) = verdict.denial {

@@ -8,7 +8,7 @@ use crate::http::failure::Cause;
 use crate::kind::cel;
 use crate::kind::kinds::Kind;
 
-/// Fills in what a configuration leaves to the server.
+/// Sets the defaults of a configuration.
 pub(crate) fn default_configuration(kind: &Kind, configuration: &mut Value) {
     let mutating = match &*kind.plural {
         "mutatingwebhookconfigurations" => true,
@@ -43,7 +43,7 @@ pub(crate) fn default_configuration(kind: &Kind, configuration: &mut Value) {
     }
 }
 
-/// What is wrong with a configuration; `old` is what it replaces.
+/// The problems of a configuration; `old` is the configuration that it replaces.
 pub(crate) fn configuration_problems(kind: &Kind, configuration: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
     if !matches!(&*kind.plural, "mutatingwebhookconfigurations" | "validatingwebhookconfigurations") {

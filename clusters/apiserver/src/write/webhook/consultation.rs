@@ -1,8 +1,8 @@
-//! The questions to webhooks and their answers during one write.
+//! The questions to webhooks, and their answers, during one write.
 //!
-//! A write runs with the state locked, and cannot wait there. So where a webhook is to be asked, the write stops with
-//! its questions, the lock is let go, the webhooks are asked, and the write runs again with their answers. An answer
-//! holds for exactly what was asked: where an object has changed meanwhile, it is asked about anew.
+//! A write runs while the state is locked, and cannot wait. If webhooks have to be asked, the write stops with its
+//! questions and releases the lock. The webhooks answer, and the write runs again with the answers. An answer is
+//! valid only for an identical question. If the object has changed in the meantime, the webhook is asked again.
 
 use std::sync::Arc;
 
@@ -20,26 +20,27 @@ use crate::auth::User;
 use crate::http::request::Query;
 use crate::kind::object;
 
-/// How often a webhook is asked about the same write because the object has changed meanwhile.
-const MOST_REPEATS: usize = 5;
+/// The number of repeated questions to a webhook about one write whose object changes in the meantime.
+const MAX_REPEATS: usize = 5;
 
-/// What is known of a write that webhooks are asked about.
+/// The state of a write that consults webhooks.
 #[derive(Debug)]
 pub(crate) struct Consultation {
     pub webhooks: Arc<Webhooks>,
-    /// Who writes, as webhooks are told.
+    /// The user of the write, in the form for webhooks.
     pub user: Value,
     /// The options of the operation.
     pub options: Value,
-    /// What the webhooks warn of, in the run that goes on.
+    /// The warnings of the webhooks in the current run.
     pub warnings: Vec<String>,
-    /// When the write began. It is the same write, of the same time and chance, however often it runs.
+    /// The start time of the write. Repeated runs of a write share the time and the random stream.
     pub now: Timestamp,
     pub chance: Stream,
-    /// What the uids of requests are drawn from, of which not every run has as many.
+    /// The random stream for the uids of requests. It is separate, because the number of requests differs between
+    /// runs.
     pub uids: Stream,
     answered: Vec<Answered>,
-    asked: Vec<Question>,
+    pending: Vec<Question>,
 }
 
 #[derive(Debug)]
@@ -57,7 +58,7 @@ struct Answered {
 }
 
 impl Consultation {
-    /// Of the write that a request with this query asks for, sent by `user` and begun at `now`.
+    /// The consultation for a request with this query, sent by `user` and started at `now`.
     pub(crate) fn of(
         query: &Query,
         user: Option<&User>,
@@ -84,11 +85,11 @@ impl Consultation {
             chance: Stream::from_rng(chance),
             uids: Stream::from_rng(chance),
             answered: Vec::new(),
-            asked: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
-    /// What a webhook said to a request, and the request's uid; `None` where it has not been asked that.
+    /// The answer of a webhook to a request, and the uid of the request; `None` if the webhook has not been asked.
     pub(super) fn answer(&self, hook: &Hook, about: &Value) -> Option<(&str, Result<&Value, &str>)> {
         let same =
             |answered: &&Answered| answered.question.hook.id == hook.id && answered.question.about == *about;
@@ -96,37 +97,38 @@ impl Consultation {
         Some((&found.question.uid, found.answer.as_ref().map_err(String::as_str)))
     }
 
-    /// Notes that a webhook is to be asked; says whether it may be, having been asked of the object before.
+    /// Adds a question to a webhook. Returns false if the webhook was asked too often about the object.
     pub(super) fn ask(&mut self, hook: &Arc<Hook>, about: Value) -> bool {
         let name = &about["name"];
         let alike = |answered: &&Answered| {
             answered.question.hook.id == hook.id && answered.question.about["name"] == *name
         };
-        // A webhook that is asked twice by policy is not one whose answer has become old.
-        let may = self.answered.iter().filter(alike).count() <= MOST_REPEATS + 1;
-        if may {
+        // The limit allows for one additional call by the reinvocation policy.
+        let is_allowed = self.answered.iter().filter(alike).count() <= MAX_REPEATS + 1;
+        if is_allowed {
             let uid = object::uid(&mut self.uids);
-            self.asked.push(Question { hook: hook.clone(), about, uid });
+            self.pending.push(Question { hook: hook.clone(), about, uid });
         }
-        may
+        is_allowed
     }
 
-    /// Asks what is to be asked, all at once. `None` where there is nothing.
+    /// Takes the open questions; `None` if there are none.
     pub(crate) fn questions(&mut self) -> Option<Questions> {
-        if self.asked.is_empty() {
+        if self.pending.is_empty() {
             return None;
         }
         self.warnings.clear();
-        Some(Questions(std::mem::take(&mut self.asked)))
+        Some(Questions(std::mem::take(&mut self.pending)))
     }
 
-    /// Notes what the webhooks said.
+    /// Records the answers of the webhooks.
     pub(crate) fn record(&mut self, answers: Answers) {
         self.answered.extend(answers.0);
     }
 }
 
-/// Who writes, as webhooks are told. Who comes without credentials in the process is the administrator.
+/// The user of a write in the form for webhooks. Inside the process, a request without credentials is the
+/// administrator's.
 fn user_info(user: Option<&User>) -> Value {
     let Some(user) = user else {
         return json!({"username": "system:admin", "groups": ["system:masters", "system:authenticated"]});
@@ -141,18 +143,18 @@ fn user_info(user: Option<&User>) -> Value {
     info
 }
 
-/// Questions that are on their way.
+/// Questions that are being sent.
 #[derive(Debug)]
 pub(crate) struct Questions(Vec<Question>);
 
-/// What was said to them.
+/// The answers to the questions.
 #[derive(Debug)]
 pub(crate) struct Answers(Vec<Answered>);
 
 impl Questions {
-    /// Asks, and waits for all answers.
+    /// Sends the questions, and waits for all answers.
     pub(crate) async fn ask(self, transports: &Transports) -> Answers {
-        let asked = self.0.into_iter().map(|question| async {
+        let calls = self.0.into_iter().map(|question| async {
             let mut request = question.about.clone();
             request["uid"] = question.uid.as_str().into();
             let review = review::review(question.hook.review_version.unwrap_or("v1"), &request);
@@ -164,6 +166,6 @@ impl Questions {
             });
             Answered { question, answer }
         });
-        Answers(join_all(asked).await)
+        Answers(join_all(calls).await)
     }
 }

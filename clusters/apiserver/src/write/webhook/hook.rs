@@ -1,4 +1,4 @@
-//! The configured webhooks, read once when a configuration is stored.
+//! The configured webhooks, parsed when a configuration is stored.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use crate::kind::cel::{self, Environment, Program};
 use crate::kind::kinds::Kind;
 use crate::kind::object::meta;
 
-/// The webhooks of a server, in the order in which they are asked.
+/// The webhooks of a server, in the order of the calls.
 #[derive(Debug, Default)]
 pub(crate) struct Webhooks {
     pub mutating: Vec<Arc<Hook>>,
     pub validating: Vec<Arc<Hook>>,
-    /// What match conditions are evaluated in, if there are any.
+    /// The environment for match conditions, if there are any.
     pub environment: Option<Environment>,
 }
 
 /// One webhook of a configuration.
 #[derive(Debug)]
 pub(crate) struct Hook {
-    /// What tells the webhook from all others.
+    /// The unique id of the webhook.
     pub id: String,
     pub name: String,
     pub url: String,
-    /// The service that the URL stands for, as `namespace/name`, and where it listens.
+    /// The service behind the URL as `namespace/name`, and its port.
     pub service: Option<(String, u16)>,
     pub path: String,
     pub ca_bundle: Vec<u8>,
@@ -37,7 +37,7 @@ pub(crate) struct Hook {
     pub has_side_effects: bool,
     pub reinvoked: bool,
     pub timeout: Duration,
-    /// The version of `AdmissionReview` that the webhook is sent.
+    /// The version of `AdmissionReview` that the webhook receives.
     pub review_version: Option<&'static str>,
     pub rules: Vec<Rule>,
     pub namespaces: Option<Selector>,
@@ -45,7 +45,7 @@ pub(crate) struct Hook {
     pub conditions: Vec<Condition>,
 }
 
-/// Which requests a webhook is for.
+/// The requests that a webhook matches.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub operations: Vec<String>,
@@ -55,7 +55,7 @@ pub(crate) struct Rule {
     pub scope: String,
 }
 
-/// A further condition, in CEL.
+/// A match condition in CEL.
 #[derive(Debug)]
 pub(crate) struct Condition {
     pub expression: String,
@@ -63,7 +63,7 @@ pub(crate) struct Condition {
 }
 
 impl Webhooks {
-    /// Reads the configurations that are stored.
+    /// Reads the stored configurations.
     pub(crate) fn read(mutating: &[Arc<Value>], validating: &[Arc<Value>]) -> Self {
         let hooks = |configurations: &[Arc<Value>]| -> Vec<Hook> {
             configurations.iter().flat_map(|configuration| read_configuration(configuration)).collect()
@@ -86,7 +86,7 @@ impl Webhooks {
         Self { mutating: shared(mutating), validating: shared(validating), environment }
     }
 
-    /// Whether there is none at all.
+    /// Returns true if there are no webhooks.
     pub(crate) fn is_empty(&self) -> bool {
         self.mutating.is_empty() && self.validating.is_empty()
     }
@@ -152,7 +152,7 @@ fn read_hook(id: String, hook: &Value) -> Hook {
     }
 }
 
-/// A label selector; `None` where it selects everything.
+/// A label selector; `None` if it selects everything.
 fn selector(selector: &Value) -> Option<Selector> {
     let labels = selector["matchLabels"].as_object().into_iter().flatten();
     let labels = labels.map(|(key, value)| format!("{key}={}", text(value)));
@@ -172,7 +172,7 @@ fn selector(selector: &Value) -> Option<Selector> {
 }
 
 impl Rule {
-    /// Whether the rule is for an operation on a kind, or one of its subresources.
+    /// Returns true if the rule matches an operation on a kind or on one of its subresources.
     pub(crate) fn matches(&self, operation: &str, kind: &Kind, subresource: &str) -> bool {
         let any = |list: &[String], wanted: &str| list.iter().any(|given| given == "*" || given == wanted);
         let resource = self.resources.iter().any(|given| {

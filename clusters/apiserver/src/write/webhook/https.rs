@@ -17,13 +17,13 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use super::transport::WebhookCall;
 use super::trust;
 
-/// The longest answer that is read, in bytes: what an API server reads of any request.
-const LONGEST: usize = 3 * 1024 * 1024;
+/// The size limit of a response in bytes, equal to the limit of request bodies.
+const MAX_RESPONSE: usize = 3 * 1024 * 1024;
 
-/// Posts a review to a webhook, on a connection of its own.
+/// Posts a review to a webhook on a new connection.
 ///
 /// # Errors
-/// Why there is no answer, in the words of Go's client where it has some.
+/// The reason why there is no answer, with the message of Go's client where there is one.
 pub(super) async fn post(call: WebhookCall) -> Result<Bytes, String> {
     let uri: Uri = call.url.parse().map_err(|error| format!("invalid URL: {error}"))?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
@@ -36,13 +36,13 @@ pub(super) async fn post(call: WebhookCall) -> Result<Bytes, String> {
         .map_err(|error| format!("dial tcp {host}:{port}: connect: {error}"))?;
     let named = if call.server_name.is_empty() { host.clone() } else { call.server_name };
     let named = ServerName::try_from(named).map_err(|error| format!("tls: {error}"))?;
-    // A review is written in more than one piece. Without this the last waits for the acknowledgement of the one before.
+    // A review is written in several pieces. Without this option, the last piece would wait for an acknowledgement.
     stream.set_nodelay(true).map_err(|error| error.to_string())?;
     let stream = TlsConnector::from(Arc::new(trust::client(&call.ca_bundle)?))
         .connect(named, stream)
         .await
         .map_err(|error| format!("tls: failed to verify certificate: {error}"))?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(ClosedAnyhow(stream)))
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(AbruptClose(stream)))
         .await
         .map_err(|error| error.to_string())?;
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
@@ -59,15 +59,15 @@ pub(super) async fn post(call: WebhookCall) -> Result<Bytes, String> {
     let exchange = async {
         let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
         let code = response.status();
-        let body = Limited::new(response.into_body(), LONGEST).collect().await;
+        let body = Limited::new(response.into_body(), MAX_RESPONSE).collect().await;
         let body = body.map_err(|error| error.to_string())?.to_bytes();
         if code == StatusCode::OK { Ok(body) } else { Err(refused(code, &body)) }
     };
-    // The connection does its work for as long as the exchange lasts.
+    // The connection has to be polled during the exchange.
     tokio::pin!(exchange);
     tokio::select! {
         answer = &mut exchange => answer,
-        // The answer may be complete where the connection ends in an error.
+        // The response may be complete even if the connection ends with an error.
         closed = connection => match (exchange.await, closed) {
             (Err(_), Err(error)) => Err(error.to_string()),
             (answer, _) => answer,
@@ -75,10 +75,11 @@ pub(super) async fn post(call: WebhookCall) -> Result<Bytes, String> {
     }
 }
 
-/// A connection whose other side may close it without saying so in TLS. Go's client takes that for the end, too.
-struct ClosedAnyhow<S>(S);
+/// A connection that the peer may close without a TLS close notification. Go's client accepts this end of a
+/// connection, too.
+struct AbruptClose<S>(S);
 
-impl<S: AsyncRead + Unpin> AsyncRead for ClosedAnyhow<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for AbruptClose<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -91,7 +92,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ClosedAnyhow<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for ClosedAnyhow<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for AbruptClose<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -109,16 +110,16 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClosedAnyhow<S> {
     }
 }
 
-/// How Go's client tells an answer that is none.
+/// The message of Go's client for a response that is not a success.
 fn refused(code: StatusCode, body: &Bytes) -> String {
     match code {
         StatusCode::NOT_FOUND => "the server could not find the requested resource".into(),
         StatusCode::UNAUTHORIZED => "the server has asked for the client to provide credentials".into(),
         StatusCode::FORBIDDEN => "unknown".into(),
         code if code.is_server_error() => {
-            let told: String = String::from_utf8_lossy(body).trim().chars().take(1024).collect();
-            let told = if told.is_empty() { "unknown".to_owned() } else { told };
-            format!("an error on the server ({told:?}) has prevented the request from succeeding")
+            let text: String = String::from_utf8_lossy(body).trim().chars().take(1024).collect();
+            let text = if text.is_empty() { "unknown".to_owned() } else { text };
+            format!("an error on the server ({text:?}) has prevented the request from succeeding")
         }
         code => format!(
             "the server responded with the status code {} but did not return more information",

@@ -1,4 +1,4 @@
-//! Admission webhooks: who is asked about which write, what they are asked, and what becomes of their answers.
+//! Admission webhooks: the matching of writes, the calls, and the use of the answers.
 
 mod admit;
 mod configuration;

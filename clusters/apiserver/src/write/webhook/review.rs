@@ -1,4 +1,4 @@
-//! `AdmissionReview`: the request to a webhook, and the answer.
+//! `AdmissionReview`: the request to a webhook, and the response.
 
 use base64::Engine;
 use serde_json::{Value, json};
@@ -8,17 +8,17 @@ use super::subject::Subject;
 use crate::http::failure::Failure;
 use crate::kind::kinds::Kind;
 
-/// What a webhook says.
+/// The answer of a webhook.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     pub warnings: Vec<String>,
-    /// The failure that the client is told; `None` where the write may go on.
+    /// The failure for the client; `None` if the write is allowed.
     pub denial: Option<Failure>,
-    /// The patch, as JSON text; empty where there is none.
+    /// The patch as JSON text; empty if there is no patch.
     pub patch: Vec<u8>,
 }
 
-/// The request to a webhook, without its uid. `options` are those of the operation.
+/// The request to a webhook without its uid. `options` are the options of the operation.
 pub(super) fn request(subject: &Subject<'_>, seen: &Kind, user: &Value, options: &Value) -> Value {
     let mut request = subject.request(seen, user);
     let shown = |object: Option<&Value>| object.map_or(Value::Null, |object| seen.presented(object, true));
@@ -35,17 +35,17 @@ pub(super) fn request(subject: &Subject<'_>, seen: &Kind, user: &Value, options:
     request
 }
 
-/// The whole review that carries a request.
+/// The complete review with a request.
 pub(super) fn review(version: &str, request: &Value) -> Value {
     json!({"kind": "AdmissionReview", "apiVersion": format!("admission.k8s.io/{version}"), "request": request})
 }
 
-/// Reads an answer to the request called `uid`.
+/// Reads the answer to the request with the id `uid`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem of the answer.
 pub(super) fn verdict(hook: &Hook, mutating: bool, uid: &str, answer: &Value) -> Result<Verdict, String> {
-    let wrong = |told: String| Err(format!("received invalid webhook response: {told}"));
+    let wrong = |message: String| Err(format!("received invalid webhook response: {message}"));
     let version = hook.review_version.unwrap_or("v1");
     let response = &answer["response"];
     if !response.is_object() {
@@ -100,7 +100,7 @@ pub(super) fn verdict(hook: &Hook, mutating: bool, uid: &str, answer: &Value) ->
     Ok(Verdict { warnings, denial: None, patch })
 }
 
-/// What the client of a denied write is told: the status of the webhook, and who it is from.
+/// The failure of a denied write: the status of the webhook, with the name of the webhook.
 fn denial(name: &str, status: &Value) -> Failure {
     let mut status = if status.is_object() { status.clone() } else { json!({}) };
     let denied = format!("admission webhook {name:?} denied the request");
@@ -120,7 +120,7 @@ fn denial(name: &str, status: &Value) -> Failure {
     if !status["metadata"].is_object() {
         status["metadata"] = json!({});
     }
-    Failure::told(u16::try_from(code).unwrap_or(400), message, status)
+    Failure::webhook_denial(u16::try_from(code).unwrap_or(400), message, status)
 }
 
 #[cfg(test)]
@@ -128,18 +128,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_denial_tells_the_status_of_the_webhook() {
+    fn a_denial_contains_the_status_of_the_webhook() {
         let table = [
             (json!(null), 400, r#"admission webhook "w" denied the request without explanation"#),
             (json!({"message": "no", "code": 403}), 403, r#"admission webhook "w" denied the request: no"#),
             (json!({"reason": "Why", "code": 200}), 400, r#"admission webhook "w" denied the request: Why"#),
         ];
         for (status, code, message) in table {
-            let told = denial("w", &status);
-            assert_eq!((told.code.as_u16(), told.message.as_str()), (code, message));
-            assert_eq!(told.status()["status"], "Failure");
+            let failure = denial("w", &status);
+            assert_eq!((failure.code.as_u16(), failure.message.as_str()), (code, message));
+            assert_eq!(failure.status()["status"], "Failure");
         }
-        let told = denial("w", &json!({"reason": "Why", "details": {"causes": []}})).status();
-        assert_eq!((&told["reason"], &told["details"]), (&json!("Why"), &json!({"causes": []})));
+        let status = denial("w", &json!({"reason": "Why", "details": {"causes": []}})).status();
+        assert_eq!((&status["reason"], &status["details"]), (&json!("Why"), &json!({"causes": []})));
     }
 }

@@ -1,4 +1,4 @@
-//! One write as admission gets it, and whether a webhook matches it.
+//! One write in the form for admission, and the check whether a webhook matches it.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// What stores `object` in the place of `old`, or creates it.
+    /// The write that stores `object` in place of `old`, or creates it.
     pub(crate) fn write(
         kind: &'a Kind,
         subresource: &'a str,
@@ -38,12 +38,12 @@ impl<'a> Subject<'a> {
         Self { kind, subresource, operation, object: Some(object), old, dry_run }
     }
 
-    /// What deletes `old`.
+    /// The delete of `old`.
     pub(crate) fn delete(kind: &'a Kind, old: &'a Value, dry_run: bool) -> Self {
         Self { kind, subresource: "", operation: "DELETE", object: None, old: Some(old), dry_run }
     }
 
-    /// The same as an admission function in this process is asked about it.
+    /// The same write in the form for the admission function in this process.
     pub(crate) fn in_process(&self) -> AdmissionRequest<'a> {
         let Self { kind, subresource, operation, object, old, dry_run } = *self;
         AdmissionRequest {
@@ -68,21 +68,21 @@ impl Subject<'_> {
         self.meta("name")
     }
 
-    /// The namespace; a namespace is in itself.
+    /// The namespace of the object; a Namespace object is in itself.
     pub(crate) fn namespace(&self) -> &str {
         if self.kind.is_core("namespaces") { self.name() } else { self.meta("namespace") }
     }
 
-    /// Configurations of webhooks are not put before webhooks, or none could ever be mended.
+    /// Returns true for webhook configurations, so that a broken webhook can always be repaired.
     pub(crate) fn is_exempt(&self) -> bool {
         self.kind.group == "admissionregistration.k8s.io"
     }
 
-    /// The kind that a webhook is to see the write as; `None` where it is not for it.
+    /// The kind in which a webhook sees the write; `None` if the webhook does not match it.
     ///
     /// # Errors
-    /// Forbidden where a condition cannot be evaluated and the webhook fails closed.
-    pub(crate) fn seen_by(
+    /// Forbidden if a condition cannot be evaluated and the webhook fails closed.
+    pub(crate) fn matching_kind(
         &self,
         hook: &Hook,
         webhooks: &Webhooks,
@@ -153,7 +153,7 @@ impl Subject<'_> {
                 Ok(_) => return Ok(false),
                 Err(failed) => {
                     let expression = &condition.expression;
-                    let told = match &failed {
+                    let reason = match &failed {
                         EvaluationError::Failed(message) => message,
                         EvaluationError::CallLimit => "operation cancelled: actual cost limit exceeded",
                         EvaluationError::BudgetSpent => {
@@ -163,7 +163,7 @@ impl Subject<'_> {
                             break;
                         }
                     };
-                    error.get_or_insert(format!("expression '{expression}' resulted in error: {told}"));
+                    error.get_or_insert(format!("expression '{expression}' resulted in error: {reason}"));
                 }
             }
         }
@@ -174,7 +174,7 @@ impl Subject<'_> {
         }
     }
 
-    /// The request as webhooks see it, without its objects and its uid.
+    /// The request for webhooks without the objects and the uid.
     pub(crate) fn request(&self, seen: &Kind, user: &Value) -> Value {
         let kind_of = |kind: &Kind| json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
         let resource_of =

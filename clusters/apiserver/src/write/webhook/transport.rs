@@ -1,4 +1,4 @@
-//! Chooses the way to a webhook: HTTPS, or a function of the process.
+//! Chooses the transport to a webhook: HTTPS, or a function in the process.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -13,24 +13,24 @@ use super::https;
 /// One request to a webhook: an `AdmissionReview` to be sent by POST.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookCall {
-    /// Where to, with the time limit in the query as `timeout=10s`.
+    /// The URL of the webhook, with the time limit in the query as `timeout=10s`.
     pub url: String,
-    /// The name that the certificate of the webhook has to be for; empty where it is the URL's host.
+    /// The host name in the certificate of the webhook; empty if it is the host of the URL.
     pub server_name: String,
-    /// The certificates, in PEM, that the webhook's has to be signed by.
+    /// The trusted certificates in PEM for the webhook's certificate.
     pub ca_bundle: Vec<u8>,
-    /// The review, as JSON.
+    /// The review as JSON.
     pub body: Bytes,
 }
 
-/// Carries a request to a webhook and its answer back; the error says what went wrong.
+/// Sends a request to a webhook and returns the answer; the error is the reason of a failure.
 pub type WebhookTransport =
     Arc<dyn Fn(WebhookCall) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send>> + Send + Sync>;
 
-/// What a server knows of how its webhooks are reached.
+/// The transports of a server to its webhooks.
 #[derive(Clone, Default)]
 pub(crate) struct Transports {
-    /// In the place of HTTPS.
+    /// A function that replaces HTTPS.
     pub given: Option<WebhookTransport>,
     /// The URLs of services, by `namespace/name`.
     pub services: BTreeMap<String, String>,
@@ -43,14 +43,14 @@ impl std::fmt::Debug for Transports {
 }
 
 impl Transports {
-    /// Calls a webhook, for as long as it is given.
+    /// Calls a webhook with its time limit.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub(super) async fn call(&self, hook: &Hook, body: Bytes) -> Result<Bytes, String> {
         if hook.review_version.is_none() {
-            let told = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
-            return Err(format!("could not create admission objects: {told}"));
+            let reason = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+            return Err(format!("could not create admission objects: {reason}"));
         }
         let call = self.locate(hook, body);
         let url = call.url.clone();
@@ -80,7 +80,7 @@ impl Transports {
     }
 }
 
-/// A length of time as Go writes whole seconds.
+/// A duration as Go prints whole seconds.
 fn shown(time: Duration) -> String {
     format!("{}s", time.as_secs())
 }

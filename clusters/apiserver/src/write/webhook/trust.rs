@@ -1,7 +1,8 @@
-//! Which certificate of a webhook is trusted: what Go's `crypto/x509` takes, which is more than rustls does.
+//! The trust in certificates of webhooks, as in Go's `crypto/x509`, which accepts more than rustls.
 //!
-//! rustls refuses a server whose certificate is that of an authority, as tools make that write one certificate for both. Go
-//! accepts such a certificate where its chain ends in the bundle, and any certificate that is in the bundle itself.
+//! rustls refuses a server whose certificate is an authority, although some tools create one certificate for both
+//! purposes. Go accepts such a certificate if its chain ends in the bundle. Go also accepts every certificate that is
+//! in the bundle itself.
 
 use std::sync::Arc;
 
@@ -18,16 +19,16 @@ use x509_cert::Certificate;
 use x509_cert::der::{Decode, Encode, Header, Reader, SliceReader};
 use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage};
 
-/// The longest chain of certificates that is followed.
+/// The maximum length of a chain of certificates.
 const LONGEST_CHAIN: usize = 8;
 
-/// The purposes of a certificate that serve a server: `serverAuth`, and any.
+/// The key purposes of a server certificate: `serverAuth`, and any purpose.
 const SERVER_PURPOSES: [&str; 2] = ["1.3.6.1.5.5.7.3.1", "2.5.29.37.0"];
 
-/// How a client does TLS that trusts a bundle of certificates, in PEM.
+/// The TLS configuration of a client that trusts the bundle of certificates in PEM.
 ///
 /// # Errors
-/// Where the bundle cannot be read.
+/// If the bundle cannot be read.
 pub(super) fn client(bundle: &[u8]) -> Result<ClientConfig, String> {
     let unreadable = |error: &dyn std::fmt::Display| format!("unable to load root certificates: {error}");
     let provider = Arc::new(crypto::ring::default_provider());
@@ -108,7 +109,7 @@ impl Verifier {
         self.trusted.iter().any(|trusted| trusted.as_ref() == certificate.as_ref())
     }
 
-    /// Whether a certificate is in the bundle, or was signed by an authority of which that is true.
+    /// Returns true if the bundle contains the certificate or an authority in its chain.
     fn leads_to_the_bundle(
         &self,
         der: &CertificateDer<'_>,
@@ -144,7 +145,7 @@ impl Verifier {
         else {
             return false;
         };
-        // rustls names algorithms without the two bytes in front of the sequence.
+        // rustls stores algorithms without the first two bytes of the sequence.
         let fits = |known: &[u8], der: &[u8]| der.get(2..).is_some_and(|der| der == known);
         self.algorithms.all.iter().any(|known| {
             fits(&known.public_key_alg_id(), &key_algorithm)
@@ -160,7 +161,7 @@ impl Verifier {
     }
 }
 
-/// The part of a certificate that its issuer signs.
+/// The part of a certificate that the issuer signs.
 fn signed_part(der: &[u8]) -> Option<&[u8]> {
     let mut reader = SliceReader::new(der).ok()?;
     Header::decode(&mut reader).ok()?;
@@ -173,13 +174,13 @@ fn is_valid_at(certificate: &Certificate, now: UnixTime) -> bool {
     (from.as_secs()..=until.as_secs()).contains(&now.as_secs())
 }
 
-/// Whether it is the certificate of an authority.
+/// Returns true for the certificate of an authority.
 fn is_authority(certificate: &Certificate) -> bool {
     let constraints = certificate.tbs_certificate.get::<BasicConstraints>();
     matches!(constraints, Ok(Some((_, BasicConstraints { ca: true, .. }))))
 }
 
-/// Whether the certificate may be that of a server: it names no purposes, or this one.
+/// Returns true if the certificate may be used by a server: it names no purposes, or a server purpose.
 fn serves(certificate: &Certificate) -> bool {
     match certificate.tbs_certificate.get::<ExtendedKeyUsage>() {
         Ok(None) => true,

@@ -1,4 +1,4 @@
-//! A client that sends requests with the same headers, and the servers that it sends them to.
+//! A client that sends requests with fixed headers, and test servers.
 
 use bytes::Bytes;
 use capsize_apiserver::{ApiServer, Builder, User};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{self, Answer};
 
-/// Runs a test on a server that is set up as `set_up` says.
+/// Runs a test with a server that `set_up` configures.
 pub(crate) fn with_server<F>(
     set_up: fn(Builder) -> Builder,
     test: impl FnOnce(Client) -> F + Send,
@@ -22,7 +22,7 @@ where
     })
 }
 
-/// Sends requests with the same headers.
+/// Sends requests with fixed headers.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) server: ApiServer,
@@ -61,7 +61,7 @@ impl Client {
         self.send("GET", path, Value::Null).await
     }
 
-    /// Posts an object that must be taken.
+    /// Posts an object, which must succeed.
     pub(crate) async fn create(&self, path: &str, body: Value) -> Value {
         let answer = self.send("POST", path, body).await;
         assert_eq!(answer.status, 201, "{path}: {}", answer.body);
@@ -74,7 +74,7 @@ impl Client {
         self.create(path, review).await["status"]["userInfo"].take()
     }
 
-    /// Asks for a token of the service account `robot` of the namespace `default`.
+    /// Requests a token of the service account `robot` in the namespace `default`.
     pub(crate) async fn token(&self, spec: Value) -> Answer {
         let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec});
         self.send("POST", "/api/v1/namespaces/default/serviceaccounts/robot/token", request).await

@@ -1,4 +1,4 @@
-//! How a server finds out who a request is from.
+//! Authentication: the user of a request.
 
 use bytes::Bytes;
 use capsize_apiserver::ClientCertificate;
@@ -24,7 +24,7 @@ fn without_authentication_everybody_is_an_administrator() {
 }
 
 #[test]
-fn a_token_says_who_one_is_and_others_are_told_401() {
+fn a_token_identifies_its_user_and_unknown_tokens_get_401() {
     with_server(two_users, |client| async move {
         let eve = json!({"username": "eve", "groups": ["dev", "system:authenticated"]});
         assert_eq!(client.bearing("eve's").whoami().await, eve);
@@ -40,7 +40,7 @@ fn a_token_says_who_one_is_and_others_are_told_401() {
 }
 
 #[test]
-fn without_credentials_one_is_anonymous_where_that_is_let_in_but_a_wrong_token_is_refused() {
+fn requests_without_credentials_can_be_anonymous_but_a_wrong_token_is_refused() {
     with_server(
         |builder| two_users(builder).anonymous(true),
         |client| async move {
@@ -51,7 +51,7 @@ fn without_credentials_one_is_anonymous_where_that_is_let_in_but_a_wrong_token_i
     );
 }
 
-/// A certificate of the common name `eve` and the organisations `dev` and `ops`, in DER.
+/// A certificate with the common name `eve` and the organisations `dev` and `ops`, in DER.
 fn certificate() -> Vec<u8> {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.decode(include_str!("eve.der.base64").trim()).unwrap()
@@ -71,7 +71,7 @@ fn a_client_certificate_names_the_user_and_the_groups() {
         assert_eq!(user["groups"], json!(["dev", "ops", "system:authenticated"]));
         let id = text(&user["extra"]["authentication.kubernetes.io/credential-id"][0]);
         assert!(id.starts_with("X509SHA256=") && id.len() == 75, "{user}");
-        // What is no certificate says nothing, and the token counts.
+        // An invalid certificate is ignored, and the token counts.
         let mut request = client.bearing("eve's").request("GET", "/api/v1/pods", &Value::Null);
         request.extensions_mut().insert(ClientCertificate(Bytes::from_static(b"\x30\x82")));
         assert_eq!(support::send(&client.server, request).await.status, 200);
@@ -92,7 +92,7 @@ fn clients_inside_the_process_are_administrators_without_credentials() {
 }
 
 #[test]
-fn a_request_for_a_certificate_says_who_made_it() {
+fn a_certificate_signing_request_records_its_user() {
     with_server(with_rbac, |client| async move {
         let root = client.bearing("root");
         let bind = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "b"},

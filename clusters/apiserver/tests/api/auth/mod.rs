@@ -1,4 +1,4 @@
-//! Who requests are from, what they may do, and the tokens of service accounts.
+//! Tests of authentication, authorization, and the tokens of service accounts.
 
 mod client;
 mod credentials;

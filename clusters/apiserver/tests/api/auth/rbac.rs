@@ -1,11 +1,11 @@
-//! What roles and bindings let one do.
+//! The permissions of roles and bindings.
 
 use serde_json::{Value, json};
 
 use crate::auth::client::{text, with_rbac, with_server};
 
 #[test]
-fn what_no_rule_allows_is_forbidden_and_says_what_it_was() {
+fn an_action_without_a_rule_is_forbidden_and_named() {
     with_server(with_rbac, |client| async move {
         let eve = client.bearing("eve's");
         let answer = eve.get("/api/v1/namespaces/default/pods/p").await;
@@ -15,7 +15,7 @@ fn what_no_rule_allows_is_forbidden_and_says_what_it_was() {
         assert_eq!(answer.headers["x-content-type-options"], "nosniff");
         assert_eq!((answer.status.as_u16(), answer.body), (403, forbidden));
         assert_eq!(eve.get("/metrics").await.body["details"], json!({}));
-        // Everybody may look around; nobody in particular may see that the server is there.
+        // Authenticated users can read discovery. Anonymous users can read the version only.
         for path in ["/api", "/apis", "/version", "/api/v1"] {
             assert_eq!(eve.get(path).await.status, 200, "{path}");
         }
@@ -36,7 +36,7 @@ fn a_binding_lets_in_as_soon_as_it_is_there_and_no_longer_than_that() {
             "apiGroup": "rbac.authorization.k8s.io"}],
             "roleRef": {"kind": "ClusterRole", "name": "view", "apiGroup": "rbac.authorization.k8s.io"}});
         root.create(&format!("{group}/namespaces/default/rolebindings"), binding).await;
-        // The rules of `view` are those of another role, by its label.
+        // The rules of `view` come from another role with a matching label.
         assert_eq!(eve.get("/api/v1/namespaces/default/pods").await.status, 200);
         assert_eq!(eve.get("/api/v1/namespaces/default/secrets").await.status, 403);
         assert_eq!(eve.get("/api/v1/namespaces/kube-system/pods").await.status, 403);
@@ -54,7 +54,7 @@ fn a_binding_lets_in_as_soon_as_it_is_there_and_no_longer_than_that() {
 }
 
 #[test]
-fn a_binding_to_a_role_that_is_not_there_is_told_with_the_refusal() {
+fn a_refusal_names_a_binding_to_a_missing_role() {
     with_server(with_rbac, |client| async move {
         let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
             "metadata": {"name": "b"}, "subjects": [{"kind": "User", "name": "eve",
@@ -84,7 +84,7 @@ fn impersonation_has_to_be_allowed_and_then_counts_as_the_other() {
 }
 
 #[test]
-fn nobody_grants_more_than_they_have_unless_they_may() {
+fn users_cannot_grant_more_than_they_have_without_permission() {
     with_server(with_rbac, |client| async move {
         const GROUP: &str = "rbac.authorization.k8s.io";
         let (root, eve) = (client.bearing("root"), client.bearing("eve's"));

@@ -1,4 +1,4 @@
-//! What reviews answer.
+//! The responses of reviews.
 
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ fn a_review_that_asks_nothing_is_invalid() {
 }
 
 #[test]
-fn a_token_review_tells_whose_a_token_is_and_for_whom() {
+fn a_token_review_returns_the_user_and_the_audiences() {
     with_server(two_users, |client| async move {
         let root = client.bearing("root");
         root.robot().await;

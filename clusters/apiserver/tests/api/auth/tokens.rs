@@ -29,7 +29,7 @@ fn a_requested_token_authenticates_until_it_has_expired() {
 }
 
 #[test]
-fn a_token_does_not_outlive_its_account_or_what_it_is_bound_to() {
+fn a_token_does_not_outlive_its_account_or_its_bound_object() {
     with_server(two_users, |client| async move {
         let root = client.bearing("root");
         root.robot().await;
@@ -48,7 +48,7 @@ fn a_token_does_not_outlive_its_account_or_what_it_is_bound_to() {
         assert_eq!(free.get("/api").await.status, 200);
         root.send("DELETE", "/api/v1/namespaces/default/serviceaccounts/robot", Value::Null).await;
         assert_eq!(free.get("/api").await.status, 401);
-        // An account of the same name is another.
+        // A new account with the same name is a different account.
         root.robot().await;
         assert_eq!(free.get("/api").await.status, 401);
     });
@@ -108,7 +108,7 @@ fn a_token_request_is_refused_as_a_real_server_refuses_it() {
 }
 
 #[test]
-fn what_controllers_do_for_service_accounts_is_done_where_it_is_asked_for() {
+fn the_work_of_service_account_controllers_is_optional() {
     let set_up = |builder| two_users(builder).service_account_controllers(true).certificate_authority("PEM");
     with_server(set_up, |client| async move {
         let root = client.bearing("root");
@@ -150,7 +150,7 @@ fn whoever_checks_tokens_finds_the_key() {
 }
 
 #[test]
-fn a_token_request_tells_who_set_its_fields_and_nothing_of_its_status() {
+fn a_token_request_has_managed_fields_without_its_status() {
     with_server(
         |builder| builder.track_updates(true),
         |client| async move {

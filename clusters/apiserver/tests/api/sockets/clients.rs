@@ -1,4 +1,4 @@
-//! What kube clients do over HTTPS.
+//! Kube clients over HTTPS.
 
 use std::pin::pin;
 
@@ -18,7 +18,7 @@ fn config_map(name: &str) -> ConfigMap {
     serde_json::from_value(json!({"metadata": {"name": name}, "data": {"k": "v"}})).unwrap()
 }
 
-/// Creates an object and sees it come on a watch.
+/// Creates an object, and waits for it in a watch.
 async fn creates_and_watches(client: Client) {
     let api: Api<ConfigMap> = Api::default_namespaced(client);
     api.create(&PostParams::default(), &config_map("first")).await.unwrap();

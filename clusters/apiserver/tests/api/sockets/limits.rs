@@ -1,4 +1,4 @@
-//! What a client may cost.
+//! The limits for clients.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn watch() -> String {
 }
 
 #[tokio::test]
-async fn one_watch_too_many_is_told_to_come_back() {
+async fn one_watch_too_many_gets_429() {
     let limits = Limits { stalled: PATIENCE, ..ONE_WATCH };
     let (_server, listening) = https(limits).await;
     let sender = http2(&listening).await;
@@ -74,7 +74,7 @@ async fn a_large_answer_that_is_not_read_is_given_up() {
     let mut lazy = TcpStream::connect(listening.address()).await.unwrap();
     let request = format!("GET {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\n\r\n");
     lazy.write_all(request.as_bytes()).await.unwrap();
-    // The server waits for open connections, and has none left once this one is given up.
+    // The server waits for open connections. None is left after this one has been given up.
     lazy.readable().await.unwrap();
     tokio::time::timeout(PATIENCE / 2, listening.stop()).await.expect("the connection is given up");
 }

@@ -1,4 +1,4 @@
-//! How a server stops.
+//! The stop of a server.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -27,17 +27,17 @@ async fn a_stop_ends_watches_as_if_their_time_were_over() {
 }
 
 #[tokio::test]
-async fn a_stop_waits_for_what_is_under_way() {
+async fn a_stop_waits_for_open_requests() {
     let (server, listening) = https(Limits::default()).await;
     let address = listening.address();
     let sender = http2(&listening).await;
-    // A list of a revision that is not there yet waits for it.
+    // A list at a future revision waits for the revision.
     let api: Api<ConfigMap> = Api::default_namespaced(server.client());
     let now: u64 =
         api.list(&Default::default()).await.unwrap().metadata.resource_version.unwrap().parse().unwrap();
     let path = format!("{CONFIG_MAPS}?resourceVersion={}&resourceVersionMatch=NotOlderThan", now + 1);
     let mut waiting = pin!(get(&sender, &path));
-    // Streams are taken in order: when the second has its answer, the first is under way.
+    // Streams are handled in order: when the second request has its response, the first is in progress.
     tokio::select! {
         biased;
         answer = &mut waiting => panic!("{answer:?}"),

@@ -1,4 +1,4 @@
-//! Servers that listen, and ways to talk to them.
+//! Listening servers, and clients for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// No condition takes longer to come true, or the test fails.
+/// The time limit for every condition; the test fails after it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A new server, on a port of its own.
@@ -54,7 +54,7 @@ pub(crate) async fn tls(server: &Listening, protocols: &[&str]) -> TlsStream<Tcp
     TlsConnector::from(Arc::new(config)).connect(name, socket).await.unwrap()
 }
 
-/// A connection that speaks HTTP/2.
+/// A connection with HTTP/2.
 pub(crate) async fn http2<B>(server: &Listening) -> SendRequest<B>
 where
     B: http_body::Body<Data = Bytes> + Unpin + Send + 'static,
@@ -66,24 +66,24 @@ where
     sender
 }
 
-/// Asks for `path` over HTTP/2.
+/// Requests `path` over HTTP/2.
 pub(crate) async fn get(sender: &SendRequest<Full<Bytes>>, path: &str) -> Response<Incoming> {
     let request = Request::get(format!("https://localhost{path}")).body(Full::default()).unwrap();
     sender.clone().send_request(request).await.unwrap()
 }
 
-/// Sends `bytes` as they are, and reads what comes until the server ends the connection.
+/// Sends `bytes` unchanged, and reads until the server closes the connection.
 pub(crate) async fn exchange(server: &Listening, bytes: &[u8]) -> String {
     let mut socket = TcpStream::connect(server.address()).await.unwrap();
     socket.write_all(bytes).await.unwrap();
     let mut answer = Vec::new();
     let read = tokio::time::timeout(PATIENCE, socket.read_to_end(&mut answer)).await;
-    // A server that has not read everything resets the connection after its answer.
+    // A server that has not read all bytes resets the connection after its response.
     let _ = read.expect("the server ends the connection");
     String::from_utf8(answer).unwrap()
 }
 
-/// Tries again until `attempt` has something.
+/// Repeats `attempt` until it has a value.
 pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(attempt: impl Fn() -> F) -> T {
     let tries = async {
         loop {

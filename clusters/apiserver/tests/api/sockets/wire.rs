@@ -1,4 +1,4 @@
-//! What goes over the wire, byte by byte.
+//! Tests of the bytes on the connection.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ async fn http_1_is_spoken_over_tls_with_the_headers_of_a_real_server() {
 }
 
 #[tokio::test]
-async fn http_2_is_spoken_where_the_client_offers_it_and_an_audit_id_is_kept() {
+async fn http_2_is_used_if_the_client_offers_it_and_an_audit_id_is_kept() {
     let (_server, listening) = https(Limits::default()).await;
     let stream = tls(&listening, &["h2", "http/1.1"]).await;
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
@@ -43,7 +43,7 @@ async fn http_2_is_spoken_where_the_client_offers_it_and_an_audit_id_is_kept() {
 }
 
 #[tokio::test]
-async fn http_on_the_port_of_https_is_told_so() {
+async fn plain_http_on_the_https_port_gets_a_message() {
     let (_server, listening) = https(Limits::default()).await;
     let answer = exchange(&listening, b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.0 400 Bad Request\r\n"), "{answer}");
@@ -51,7 +51,7 @@ async fn http_on_the_port_of_https_is_told_so() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_answered_400() {
+async fn an_invalid_request_gets_400() {
     let (_server, listening) = http(Limits::default()).await;
     for bytes in ["\0\0\0\0\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n"] {
         let answer = exchange(&listening, bytes.as_bytes()).await;
@@ -91,7 +91,7 @@ async fn a_body_that_is_too_large_is_answered_413() {
 }
 
 #[tokio::test]
-async fn a_large_answer_is_compressed_for_those_who_take_it() {
+async fn a_large_response_is_compressed_if_the_client_accepts_gzip() {
     let (server, listening) = https(Limits::default()).await;
     let mut sender = http2::<Full<bytes::Bytes>>(&listening).await;
     let mut list = async |accepted: &str| {
@@ -115,7 +115,7 @@ async fn a_large_answer_is_compressed_for_those_who_take_it() {
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_is_a_500_and_the_server_goes_on() {
+async fn a_panic_of_a_handler_gets_500_and_the_server_continues() {
     let admission = Arc::new(|asked: &AdmissionRequest<'_>| {
         assert_ne!(asked.kind, "ConfigMap", "a defect, on purpose");
         Ok(None)

@@ -1,28 +1,28 @@
-//! The comparison of what a real server answered with what this one does.
+//! Compares the responses of a real server with those of this server.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::{Value, json};
 
-/// What two servers choose for themselves in the middle of a text, after the part that is kept.
+/// Texts that two servers choose differently, after the part that is kept.
 static CHOSEN: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let patterns = [
         "()[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}",
         r"(record \(|current: )[0-9]+",
         "()Key: /[a-z]*/",
-        // What Go's own readers of JSON and YAML say of broken text.
+        // The messages of Go's readers for broken JSON and YAML.
         "(json parse error|converting YAML to JSON|error decoding patch|cannot be handled as a [A-Za-z]+: json): .*",
     ];
     patterns.map(|pattern| Regex::new(pattern).unwrap()).into()
 });
 
-/// A whole cell of a table that two servers choose for themselves: an age, or the address of a service.
+/// A whole cell of a table that two servers choose differently: an age, or the address of a service.
 static CELL: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(<invalid>|([0-9]+[smhdy])+|10\.96\.[0-9]+\.[0-9]+)$").unwrap());
 
-/// Makes equal what two servers choose for themselves in a table, and takes out what recordings do not have: what
-/// its columns are for.
+/// Replaces values in a table that two servers choose differently, and removes the descriptions of columns, which
+/// recordings do not have.
 fn even_table(table: &mut serde_json::Map<String, Value>) {
     let columns = table.get_mut("columnDefinitions").and_then(Value::as_array_mut);
     for column in columns.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -36,7 +36,7 @@ fn even_table(table: &mut serde_json::Map<String, Value>) {
     }
 }
 
-/// Makes equal what two servers choose for themselves: uids, times, name suffixes, addresses, revisions.
+/// Replaces values that two servers choose differently: uids, times, name suffixes, addresses, revisions.
 fn even(value: &mut Value) {
     if value["kind"] == "Table" {
         value.as_object_mut().into_iter().for_each(even_table);
@@ -73,7 +73,7 @@ fn even(value: &mut Value) {
         }
         Value::Array(list) => {
             list.iter_mut().for_each(even);
-            // The entries of managedFields come in the order of their times.
+            // The entries of managedFields are ordered by their times.
             if list.iter().any(|entry| entry["fieldsType"].is_string()) {
                 list.sort_by_key(|entry| {
                     (
@@ -95,7 +95,7 @@ fn even(value: &mut Value) {
     }
 }
 
-/// Every place where two values differ, but for what two servers choose for themselves.
+/// The paths at which two values differ, except values that two servers choose differently.
 pub(crate) fn differences(recorded: &Value, answered: &Value) -> Vec<String> {
     let (mut recorded, mut answered) = (recorded.clone(), answered.clone());
     even(&mut recorded);

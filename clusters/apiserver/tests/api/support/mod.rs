@@ -1,4 +1,4 @@
-//! Plain requests to a server, for tests that look at what goes over the wire.
+//! Plain requests to a server, for tests of the wire format.
 
 pub(crate) mod compare;
 pub(crate) mod revisions;
@@ -10,16 +10,16 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 use tower::ServiceExt;
 
-/// An answer, read to its end.
+/// A response with its complete body.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// The body where it is JSON, or else its text as a string.
+    /// The body as JSON, otherwise its text as a string.
     pub(crate) body: Value,
 }
 
-/// Sends a request and gives back the answer with its body unread.
+/// Sends a request, and returns the response without reading its body.
 pub(crate) async fn open(server: &ApiServer, request: Request<Bytes>) -> Response<ApiBody> {
     server.service().from_outside().oneshot(request.map(Full::new)).await.unwrap()
 }

@@ -1,8 +1,9 @@
-//! Revisions of a recording and of a replay: they differ, and come in the same order.
+//! Compares the order of revisions in a recording and in a replay, whose numbers differ.
 
 use serde_json::Value;
 
-/// Collects the revisions of objects that stand for each other. Those of lists are the store's, and are left out.
+/// Collects pairs of corresponding revisions of objects. The revisions of lists are those of the store, and are left
+/// out.
 pub(crate) fn pair(recorded: &Value, answered: &Value, pairs: &mut Vec<(u64, u64)>) {
     let revision =
         |value: &Value| value["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
@@ -20,7 +21,7 @@ pub(crate) fn pair(recorded: &Value, answered: &Value, pairs: &mut Vec<(u64, u64
     }
 }
 
-/// Where revisions come in another order, or are equal where those recorded are not.
+/// The pairs whose order differs, or that are equal in only one of the two.
 pub(crate) fn disorder(pairs: &[(u64, u64)]) -> Vec<String> {
     let mut found = Vec::new();
     for (index, (recorded, answered)) in pairs.iter().enumerate() {

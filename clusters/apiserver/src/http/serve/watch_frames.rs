@@ -1,7 +1,7 @@
 //! Sends the events of a watch to a socket, and ends a watch that nobody reads.
 //!
-//! A connection asks for a frame when it has room for one. HTTP/2 may have room for all streams but one, whose reader
-//! has gone to sleep: so it is the single watch that is timed, not the connection.
+//! A connection asks for a frame if it has room for one. An HTTP/2 connection may have room for all streams except
+//! one whose reader is stalled. Therefore the time limit applies to each watch, not to the connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,18 +17,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::http::respond::ApiBody;
 
-/// The client has not read what there was for it.
+/// The client has not read the data that was ready for it.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the client does not read")]
 pub(super) struct Stalled;
 
-/// The frames of a watch as a connection takes them.
-pub(super) struct Pumped {
+/// The frames of a watch, for the connection.
+pub(super) struct WatchFrames {
     frames: mpsc::Receiver<Frame<Bytes>>,
     stalled: Arc<AtomicBool>,
 }
 
-impl Pumped {
+impl WatchFrames {
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Stalled>>> {
         self.frames.poll_recv(context).map(|frame| match frame {
             Some(frame) => Some(Ok(frame)),
@@ -38,14 +38,14 @@ impl Pumped {
     }
 }
 
-/// Starts to move the frames of `body`, until it ends, the connection goes away, the server stops, or the reader has
-/// taken none for `limit`.
+/// Moves the frames of `body` in a task until the body ends, the connection closes, the server stops, or the reader
+/// has taken no frame for `limit`.
 pub(super) fn start(
     mut body: ApiBody,
     permit: OwnedSemaphorePermit,
     limit: Duration,
     stop: CancellationToken,
-) -> Pumped {
+) -> WatchFrames {
     let (sender, frames) = mpsc::channel(1);
     let stalled = Arc::new(AtomicBool::new(false));
     let given_up = Arc::clone(&stalled);
@@ -69,5 +69,5 @@ pub(super) fn start(
             }
         }
     });
-    Pumped { frames, stalled }
+    WatchFrames { frames, stalled }
 }
