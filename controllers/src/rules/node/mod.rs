@@ -7,12 +7,12 @@ mod bugs;
 mod drain;
 mod health;
 mod labels;
-mod leave;
-mod marks;
+mod mark_pods_not_ready;
 mod names;
-mod queue;
+mod pod_eviction;
+mod rate_limited_queue;
 mod release;
-mod set;
+mod rules_trait;
 mod taints;
 mod zones;
 
@@ -21,12 +21,12 @@ pub use bugs::{NodeBug, UnknownNodeBug};
 pub use drain::{Draining, drained, draining, lost};
 pub use health::{NodeHealth, node_health, ready_of, silent_conditions};
 pub use labels::{mirrored_labels, zone_of};
-pub use leave::{Timer, deletion_pause, disruption_target, pod_due, timer};
-pub use marks::{marked_conditions, marks_again, marks_newcomer, marks_pods};
+pub use mark_pods_not_ready::{marked_conditions, marks_again, marks_newcomer, marks_pods};
 pub use names::*;
-pub use queue::{Limiter, Place, WaitingNodes};
+pub use pod_eviction::{Timer, deletion_pause, disruption_target, pod_due, timer};
+pub use rate_limited_queue::{Limiter, Place, WaitingNodes};
 pub use release::NodeRelease;
-pub use set::NodeRules;
+pub use rules_trait::NodeRules;
 pub use taints::{Tainting, condition_taints, evicting_taints, tainting, without_evicting_taints};
 pub use zones::{
     Census, Disruption, Rates, ZoneState, counts, disruption, remembered_zones, zone_rate, zone_state,

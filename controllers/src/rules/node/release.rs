@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{NodeCondition, Taint, Toleration};
 
-use super::leave::TRIES;
+use super::pod_eviction::TRIES;
 use super::{Limiter, NodeBehaviour, NodeBug, NodeHealth, NodeRules, Place, Timer};
 use crate::rules::Due;
 
