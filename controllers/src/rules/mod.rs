@@ -18,11 +18,11 @@ mod webhook;
 
 pub use cluster::*;
 pub use delivery::*;
-pub use events::{Event, Happening, Named, event};
+pub use events::{Event, Happening, ObjectName, event};
 pub use eviction::*;
 pub use policy::*;
 pub use release::{
-    Behaviour, Bug, Division, Grouping, Reference, Release, Removal, UnknownBug, UnservedTargets,
+    Behaviour, Bug, Division, Grouping, ReferenceRules, Release, Removal, UnknownBug, UnservedTargets,
 };
 pub use rules_trait::Rules;
 pub use scheduling::*;

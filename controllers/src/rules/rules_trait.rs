@@ -44,7 +44,7 @@ pub trait Rules: Send + Sync {
         fn probe_run(before: Option<ProbeRun>, ready: bool, now: Timestamp) -> ProbeRun;
         fn is_damped(probe: Probe) -> bool;
         fn brings_probe_forward(before: Option<&Cluster>, after: &Cluster) -> bool;
-        fn is_asked(ready: bool, answers: bool) -> bool;
+        fn collects_status(ready: bool, answers: bool) -> bool;
         fn keeps_condition(
             before: Option<ProbeRun>,
             run: ProbeRun,
@@ -84,7 +84,7 @@ pub trait Rules: Send + Sync {
         taints: &[Taint],
         now: Timestamp,
     ) -> Vec<Taint> {
-        if !self.behaviour().taints_by_itself {
+        if !self.behaviour().taints_not_ready_clusters {
             return taints.to_vec();
         }
         super::no_execute_taints(ready, since, timeout, taints, now)
@@ -101,7 +101,7 @@ pub trait Rules: Send + Sync {
 
     functions! {
         fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due;
-        fn takes_a_turn(taints: &[Taint], due: Due) -> bool;
+        fn counts_against_eviction_rate(taints: &[Taint], due: Due) -> bool;
         fn eviction_pause(rate: Option<f64>) -> Duration;
         fn holds_up_removal(spec: &ResourceBindingSpec, cluster: &str) -> bool;
         fn evict(spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool;
@@ -113,14 +113,14 @@ pub trait Rules: Send + Sync {
         ) -> UnhealthySince;
         fn tolerated_until(failover: &ApplicationFailover, since: Timestamp) -> Timestamp;
         fn wakes_for_tasks(before: Option<&ResourceBindingSpec>, after: &ResourceBindingSpec) -> bool;
-        fn sees_to_tasks(scheduled: bool) -> bool;
+        fn processes_tasks(scheduled: bool) -> bool;
         fn task_timeouts(tasks: &[GracefulEvictionTask], timeout: Duration) -> Vec<Duration>;
         fn task_fate(
             task: &GracefulEvictionTask, replaced: bool, timeout: Duration, now: Timestamp,
         ) -> TaskFate;
         fn is_replaced(scheduled: bool, targets: &[TargetCluster], reports: &[AggregatedStatus]) -> bool;
         fn injected_state(spec: &ResourceBindingSpec, cluster: &str) -> BTreeMap<String, String>;
-        fn handed_on<'a>(tasks: &'a [GracefulEvictionTask]) -> Option<&'a BTreeMap<String, String>>;
+        fn inherited_state<'a>(tasks: &'a [GracefulEvictionTask]) -> Option<&'a BTreeMap<String, String>>;
     }
 
     fn evicts_for_taints(&self, gates: Gates) -> bool {
@@ -131,7 +131,7 @@ pub trait Rules: Send + Sync {
         super::awaits_workloads(gates, self.behaviour().evicts_by)
     }
 
-    fn leave(
+    fn evict_or_drop(
         &self,
         gates: Gates,
         spec: &mut ResourceBindingSpec,
@@ -139,7 +139,9 @@ pub trait Rules: Send + Sync {
         task: GracefulEvictionTask,
     ) -> bool {
         let by = self.behaviour().evicts_by;
-        super::leave(gates, by, spec, cluster, task, |spec, cluster, task| self.evict(spec, cluster, task))
+        super::evict_or_drop(gates, by, spec, cluster, task, |spec, cluster, task| {
+            self.evict(spec, cluster, task)
+        })
     }
 
     fn taint_task(
@@ -178,7 +180,7 @@ pub trait Rules: Send + Sync {
         fn touched(before: Option<&RawObject>, after: &RawObject) -> bool;
         fn has_finalizer(spec: &ResourceBindingSpec) -> bool;
         fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector>;
-        fn is_meant(dependency: &ResourceSelector, object: &Value) -> bool;
+        fn is_dependency(dependency: &ResourceSelector, object: &Value) -> bool;
         fn snapshot(namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot;
         fn require(required_by: &[BindingSnapshot], by: BindingSnapshot) -> Vec<BindingSnapshot>;
         fn scales(autoscaler: &HorizontalPodAutoscaler, template: &ObjectReference) -> bool;
@@ -218,8 +220,8 @@ pub trait Rules: Send + Sync {
         fn observed_workloads(
             spec: &WorkloadRebalancerSpec, status: Option<&WorkloadRebalancerStatus>,
         ) -> Vec<ObservedWorkload>;
-        fn is_new_call(made: Timestamp, told: Option<Timestamp>) -> bool;
-        fn call_ends(spec: &WorkloadRebalancerSpec, status: &WorkloadRebalancerStatus) -> Option<Timestamp>;
+        fn is_new_request(made: Timestamp, told: Option<Timestamp>) -> bool;
+        fn rebalance_expires(spec: &WorkloadRebalancerSpec, status: &WorkloadRebalancerStatus) -> Option<Timestamp>;
         fn is_for_scheduler(spec: &ResourceBindingSpec, name: &str) -> bool;
         fn concerns(spec: &ResourceBindingSpec, before: Option<&Cluster>, after: Option<&Cluster>) -> bool;
         fn observed_generation(observed: i64, found: i64, written: Option<i64>) -> i64;
@@ -233,8 +235,8 @@ pub trait Rules: Send + Sync {
         fn affinity_groups(
             placement: &Placement, labels: Option<&BTreeMap<String, String>>,
         ) -> Option<WorkloadAffinityGroups>;
-        fn workload_affinity_filter(neighbours: &Neighbours, cluster: &str, is_target: bool) -> Refusal;
-        fn workload_anti_affinity_filter(neighbours: &Neighbours, cluster: &str, is_target: bool) -> Refusal;
+        fn workload_affinity_filter(affinity_clusters: &AffinityClusters, cluster: &str, is_target: bool) -> Refusal;
+        fn workload_anti_affinity_filter(affinity_clusters: &AffinityClusters, cluster: &str, is_target: bool) -> Refusal;
         fn locality_score(targets: &[TargetCluster], cluster: &str) -> i64;
         fn free_replicas(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64;
         fn free_sets(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64;
@@ -251,7 +253,7 @@ pub trait Rules: Send + Sync {
         spec: &ResourceBindingSpec,
         status: &BindingStatus,
         applied: Option<&Placement>,
-        lost: Lost,
+        lost: LostTargets,
     ) -> bool {
         super::needs_scheduling(self.behaviour().removal, spec, status, applied, lost)
     }
@@ -260,7 +262,7 @@ pub trait Rules: Send + Sync {
         &self,
         spec: &ResourceBindingSpec,
         status: &BindingStatus,
-        scene: &Scene<'_>,
+        scene: &SchedulingInput<'_>,
     ) -> Result<Schedule, ScheduleError> {
         super::schedule(self, spec, status, scene)
     }
@@ -304,7 +306,7 @@ pub trait Rules: Send + Sync {
 
     functions! {
         fn work_targets(spec: &ResourceBindingSpec) -> Vec<TargetCluster>;
-        fn carriers<'a>(spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str>;
+        fn clusters_with_work<'a>(spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str>;
         fn awaits_purge(spec: &ResourceBindingSpec, holders: &BTreeSet<&str>) -> bool;
         fn is_dispatch_suspended(suspension: Option<&Suspension>, cluster: &str) -> bool;
         fn holds_back(work: &Work, mending: bool) -> bool;
@@ -316,17 +318,17 @@ pub trait Rules: Send + Sync {
         fn retained(wanted: &Map<String, Value>, present: &Value) -> Map<String, Value>;
         fn is_synced(namespace: &Namespace, skipped: &[NamePattern]) -> bool;
         fn covers(present: &Value, wanted: &Value) -> bool;
-        fn is_as_said(present: &Value, wanted: &Value) -> bool;
-        fn last_copy(cluster: Option<&Cluster>) -> LastCopy;
+        fn matches_manifest(present: &Value, wanted: &Value) -> bool;
+        fn copy_removal(cluster: Option<&Cluster>) -> CopyRemoval;
         fn belongs_to_work(object: &Value, work_namespace: &str, work_name: &str) -> bool;
         fn applied_condition(
-            was_applied: bool, mending: bool, outcome: Result<Done, &str>,
+            was_applied: bool, mending: bool, outcome: Result<WriteOutcome, &str>,
         ) -> Option<(bool, &'static str, String)>;
         fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>>;
         fn health(object: &Value) -> Health;
         fn has_health(api_version: &str, kind: &str) -> bool;
         fn aggregated_status(works: &[Arc<Work>]) -> Vec<AggregatedStatus>;
-        fn fully_applied(carriers: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool;
+        fn fully_applied(clusters_with_work: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool;
     }
 
     fn dispatching_condition(
@@ -374,7 +376,7 @@ pub trait Rules: Send + Sync {
     // What may be written, and what is added to it.
 
     functions! {
-        fn unguarded(write: Write) -> Option<Duration>;
+        fn unguarded_write_delay(write: Write) -> Option<Duration>;
         fn validate_taint_policy(spec: &ClusterTaintPolicySpec, no_execute_allowed: bool) -> Result<(), String>;
         fn validate_overrides(spec: &OverridePolicySpec) -> Result<(), String>;
         fn validate_policy(

@@ -9,8 +9,8 @@ mod taints;
 
 pub use heartbeat::{Heartbeat, abandons_works, falls_silent, heartbeat, not_ready_since, silence};
 pub use readiness::{
-    Probe, ProbeRun, Readiness, brings_probe_forward, complete_apis, is_asked, is_damped, keeps_condition,
-    member_timeout, probe_run, readiness, replaces_enablements,
+    Probe, ProbeRun, Readiness, brings_probe_forward, collects_status, complete_apis, is_damped,
+    keeps_condition, member_timeout, probe_run, readiness, replaces_enablements,
 };
 pub use resource_models::{default_models, modelings, replicas_by_models};
 pub use resource_summary::{node_summary, resource_summary};

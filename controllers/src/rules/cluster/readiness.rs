@@ -75,7 +75,7 @@ pub fn is_damped(_probe: Probe) -> bool {
 
 /// Whether a member is asked what it is like: not before it is `ready`, be it that it `answers` already.
 #[must_use]
-pub fn is_asked(ready: bool, answers: bool) -> bool {
+pub fn collects_status(ready: bool, answers: bool) -> bool {
     ready && answers
 }
 
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn a_member_is_asked_once_it_is_ready_and_answers() {
         for (ready, answers) in [(true, true), (true, false), (false, true), (false, false)] {
-            assert_eq!(is_asked(ready, answers), ready && answers, "{ready} {answers}");
+            assert_eq!(collects_status(ready, answers), ready && answers, "{ready} {answers}");
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::origin_labels::{entry, marked};
+use super::origin_labels::{entry, with_origin_labels};
 use crate::api::{ConflictResolution, Overriders};
 use crate::rules::{BindingRef, Rules};
 
@@ -43,7 +43,7 @@ pub fn manifest<R: Rules + ?Sized>(rules: &R, delivery: &Delivery<'_>) -> Result
     let not_an_object = || "the template is not an object".to_owned();
     let mut object = Value::Object(revised(rules, delivery).ok_or_else(not_an_object)?);
     delivery.overriders.iter().try_for_each(|overriders| rules.override_object(&mut object, overriders))?;
-    marked(rules.behaviour(), object, delivery).ok_or_else(not_an_object)
+    with_origin_labels(rules.behaviour(), object, delivery).ok_or_else(not_an_object)
 }
 
 /// The template without what is the control plane's own, with the cluster's share.
@@ -89,7 +89,7 @@ pub fn covers(present: &Value, wanted: &Value) -> bool {
 /// Whether the object in a member is as the manifest says. Members and others may add to it, but not to the data of a
 /// `ConfigMap` or `Secret`, each key of which means something.
 #[must_use]
-pub fn is_as_said(present: &Value, wanted: &Value) -> bool {
+pub fn matches_manifest(present: &Value, wanted: &Value) -> bool {
     let is_data = wanted.get("kind").is_some_and(|kind| kind == "ConfigMap" || kind == "Secret");
     let keys = |object: &Value, field| object.get(field).and_then(Value::as_object).map_or(0, Map::len);
     covers(present, wanted)
@@ -131,7 +131,7 @@ mod tests {
 
     use super::*;
     use crate::api::ANNOTATION_MANAGED_LABELS;
-    use crate::rules::Reference;
+    use crate::rules::ReferenceRules;
 
     #[test]
     fn overrides_have_the_last_word_but_on_the_marks() {
@@ -147,7 +147,7 @@ mod tests {
             overriders: &[&overriders],
             ..Delivery::to_m1(&template, ("default", "web-deployment"))
         };
-        let made = manifest(&Reference, &delivery).unwrap();
+        let made = manifest(&ReferenceRules, &delivery).unwrap();
         assert_eq!(made["spec"]["replicas"], 1);
         assert_eq!(made["metadata"]["labels"]["a"], "b");
         assert_ne!(made["metadata"]["labels"]["work.karmada.io/name"], "x");
@@ -162,7 +162,7 @@ mod tests {
             completions: Some(2),
             ..Delivery::to_m1(&template, ("default", "sum-job"))
         };
-        let made = manifest(&Reference, &share).unwrap();
+        let made = manifest(&ReferenceRules, &share).unwrap();
         assert_eq!(made["spec"], json!({"parallelism": 1, "completions": 2}));
     }
 
@@ -171,7 +171,7 @@ mod tests {
         let template = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "web"}});
         let state = BTreeMap::from([("job-id".to_owned(), "a1".to_owned())]);
         let told = Delivery { state: &state, ..Delivery::to_m1(&template, ("default", "web-thing")) };
-        let made = manifest(&Reference, &told).unwrap();
+        let made = manifest(&ReferenceRules, &told).unwrap();
         assert_eq!(made["metadata"]["labels"]["job-id"], "a1");
         let managed = made["metadata"]["annotations"][ANNOTATION_MANAGED_LABELS].as_str().unwrap();
         assert!(managed.starts_with("job-id,"), "{managed}");
@@ -215,7 +215,7 @@ mod tests {
         ];
         for (kind, data, expected) in cases {
             let wanted = settings(kind, json!({"a": "1"}));
-            assert_eq!(is_as_said(&settings(kind, data), &wanted), expected, "{kind}");
+            assert_eq!(matches_manifest(&settings(kind, data), &wanted), expected, "{kind}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Works: which clusters get one, what its manifest contains, and how its copy is written and removed.
 
+mod copy_removal;
 mod image;
-mod last_copy;
 mod manifest;
 mod namespaces;
 mod origin_labels;
@@ -12,16 +12,16 @@ mod work_conditions;
 mod work_targets;
 mod write_guard;
 
+pub use copy_removal::{CopyRemoval, copy_removal, may_serve_more};
 pub use image::override_image;
-pub use last_copy::{LastCopy, last_copy, may_serve_more};
-pub use manifest::{Delivery, covers, is_as_said, manifest, template_replicas};
+pub use manifest::{Delivery, covers, manifest, matches_manifest, template_replicas};
 pub use namespaces::is_synced;
 pub use origin_labels::{BindingRef, belongs_to_work, binding_mark, identify};
 pub use overrides::{OverridePolicyRef, override_object, overrides_for};
 pub use prune::prune;
 pub use retain::retained;
-pub use work_conditions::{Done, applied_condition, dispatching_condition, holds_back};
+pub use work_conditions::{WriteOutcome, applied_condition, dispatching_condition, holds_back};
 pub use work_targets::{
-    awaits_purge, carriers, completions, holds_up_removal, is_dispatch_suspended, work_targets,
+    awaits_purge, clusters_with_work, completions, holds_up_removal, is_dispatch_suspended, work_targets,
 };
-pub use write_guard::{Write, unguarded};
+pub use write_guard::{Write, unguarded_write_delay};

@@ -23,7 +23,7 @@ pub fn is_synced(namespace: &Namespace, skipped: &[NamePattern]) -> bool {
         .is_some_and(|value| value.eq_ignore_ascii_case("true"));
     !own && !opted_out
         && cluster_of(&name).is_none()
-        && !skipped.iter().any(|pattern| pattern.means(&name))
+        && !skipped.iter().any(|pattern| pattern.matches(&name))
         && namespace.metadata.deletion_timestamp.is_none()
 }
 

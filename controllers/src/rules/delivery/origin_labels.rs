@@ -43,7 +43,7 @@ pub fn binding_mark(behaviour: Behaviour, binding: BindingRef<'_>) -> (&'static 
 
 /// The object with the marks that lead back to its Work, and to its binding and the generation of its template if it has a
 /// binding. Names are labels, and as from 1.8 annotations, beside which labels have the ids.
-pub(super) fn marked(
+pub(super) fn with_origin_labels(
     behaviour: Behaviour,
     object: Value,
     delivery: &Delivery<'_>,
@@ -82,7 +82,7 @@ pub(super) fn marked(
         let names = binding_annotations(namespace, name).into_iter();
         annotations.extend(names.map(|(key, value)| (key.to_owned(), value.into())));
         let generation = template.pointer("/metadata/generation").and_then(Value::as_i64);
-        let generation = generation.filter(|generation| behaviour.tells_generation && *generation > 0);
+        let generation = generation.filter(|generation| behaviour.reports_generation && *generation > 0);
         let told =
             |generation: i64| (ANNOTATION_TEMPLATE_GENERATION.to_owned(), generation.to_string().into());
         annotations.extend(generation.map(told));
@@ -172,7 +172,7 @@ fn keys(map: &Map<String, Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{Reference, Release, manifest};
+    use crate::rules::{ReferenceRules, Release, manifest};
 
     fn to_m1<'a>(template: &'a Value, namespace: &'a str, name: &'a str) -> Delivery<'a> {
         let binding = Some(BindingRef { namespace, name, id: "7258" });
@@ -188,7 +188,7 @@ mod tests {
                 "labels": {"app": "dup", "propagationpolicy.karmada.io/name": "dup"}},
             "spec": {"replicas": 2}, "status": {"replicas": 2},
         });
-        let made = manifest(&Reference, &to_m1(&template, "default", "dup-deployment")).unwrap();
+        let made = manifest(&ReferenceRules, &to_m1(&template, "default", "dup-deployment")).unwrap();
         let expected = json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn what_has_no_namespace_leads_back_to_a_cluster_scoped_binding() {
         let template = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "web"}});
-        let made = manifest(&Reference, &to_m1(&template, "", "web-thing")).unwrap();
+        let made = manifest(&ReferenceRules, &to_m1(&template, "", "web-thing")).unwrap();
         assert_eq!(made["metadata"]["annotations"]["clusterresourcebinding.karmada.io/name"], "web-thing");
         assert!(made["metadata"]["labels"].get("resourcebinding.karmada.io/key").is_none());
         assert!(made["metadata"]["labels"].get("clusterresourcebinding.karmada.io/key").is_some());
@@ -279,7 +279,7 @@ mod tests {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "spec": {"finalizers": ["kubernetes"]},
             "metadata": {"name": "shop", "uid": "39e3", "labels": {"team": "a"}}, "status": {"phase": "Active"}});
         let delivery = Delivery { binding: None, ..to_m1(&namespace, "", "") };
-        let made = manifest(&Reference, &delivery).unwrap();
+        let made = manifest(&ReferenceRules, &delivery).unwrap();
         let labels = json!({"team": "a", "work.karmada.io/namespace": "karmada-es-m1",
             "work.karmada.io/name": work_name("Namespace", "", "shop")});
         assert_eq!(made["metadata"]["labels"], labels);

@@ -8,7 +8,7 @@ use crate::rules::Behaviour;
 
 /// What was done to make the member have what the manifest says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum WriteOutcome {
     /// It was not there.
     Created,
     /// It was otherwise.
@@ -37,7 +37,7 @@ pub fn dispatching_condition(
     } else {
         (true, "Dispatching", "Work is being dispatched to member clusters.")
     };
-    (behaviour.tells_dispatching || told || suspended).then_some(said)
+    (behaviour.always_reports_dispatching || told || suspended).then_some(said)
 }
 
 /// What the condition `Applied` says after a write, with reason and message; `None` where it stays as it is. The `mending` of
@@ -46,13 +46,13 @@ pub fn dispatching_condition(
 pub fn applied_condition(
     was_applied: bool,
     _mending: bool,
-    outcome: Result<Done, &str>,
+    outcome: Result<WriteOutcome, &str>,
 ) -> Option<(bool, &'static str, String)> {
     let applied = "Manifest has been successfully applied".to_owned();
     match outcome {
         // That it is still so says nothing new.
-        Ok(Done::Nothing) if was_applied => None,
-        Ok(Done::Created) if was_applied => Some((true, "ReCreateSuccessful", applied)),
+        Ok(WriteOutcome::Nothing) if was_applied => None,
+        Ok(WriteOutcome::Created) if was_applied => Some((true, "ReCreateSuccessful", applied)),
         Ok(_) => Some((true, "AppliedSuccessful", applied)),
         Err(error) => Some((false, "AppliedFailed", format!("Failed to apply all manifests (0/1): {error}"))),
     }
@@ -65,11 +65,11 @@ mod tests {
     #[test]
     fn a_work_tells_of_what_it_did_and_of_every_failure() {
         let cases = [
-            (false, Ok(Done::Created), Some((true, "AppliedSuccessful"))),
-            (true, Ok(Done::Created), Some((true, "ReCreateSuccessful"))),
-            (true, Ok(Done::Updated), Some((true, "AppliedSuccessful"))),
-            (false, Ok(Done::Nothing), Some((true, "AppliedSuccessful"))),
-            (true, Ok(Done::Nothing), None),
+            (false, Ok(WriteOutcome::Created), Some((true, "AppliedSuccessful"))),
+            (true, Ok(WriteOutcome::Created), Some((true, "ReCreateSuccessful"))),
+            (true, Ok(WriteOutcome::Updated), Some((true, "AppliedSuccessful"))),
+            (false, Ok(WriteOutcome::Nothing), Some((true, "AppliedSuccessful"))),
+            (true, Ok(WriteOutcome::Nothing), None),
             (true, Err("no"), Some((false, "AppliedFailed"))),
             (false, Err("no"), Some((false, "AppliedFailed"))),
         ];

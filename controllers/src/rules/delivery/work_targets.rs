@@ -25,7 +25,7 @@ pub fn work_targets(spec: &ResourceBindingSpec) -> Vec<TargetCluster> {
 /// unless the old copy is purged directly (1.15). A Work anywhere else is an orphan. Works are written for the targets
 /// only, so that one that is leaving stays as it is.
 #[must_use]
-pub fn carriers(spec: &ResourceBindingSpec) -> BTreeSet<&str> {
+pub fn clusters_with_work(spec: &ResourceBindingSpec) -> BTreeSet<&str> {
     let required = spec.required_by.iter().flat_map(|dependent| &dependent.clusters);
     let targets = spec.clusters.iter().chain(required).map(|target| target.name.as_str());
     let leaving = spec.graceful_eviction_tasks.iter().filter(|task| !is_purged(task));
@@ -35,7 +35,7 @@ pub fn carriers(spec: &ResourceBindingSpec) -> BTreeSet<&str> {
 /// Whether a cluster that is being removed has to wait for the workload to leave it.
 #[must_use]
 pub fn holds_up_removal(spec: &ResourceBindingSpec, cluster: &str) -> bool {
-    carriers(spec).contains(cluster)
+    clusters_with_work(spec).contains(cluster)
 }
 
 /// Whether no Work may be written yet: a copy that is purged directly goes before there is a new one, and its Work is
@@ -83,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::Reference;
+    use crate::rules::ReferenceRules;
 
     fn spec(value: Value) -> ResourceBindingSpec {
         let mut whole =
@@ -104,7 +104,7 @@ mod tests {
         let targets = work_targets(&spec);
         let seen: Vec<_> = targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
         assert_eq!(seen, [("m1", 2), ("m2", 0)]);
-        assert_eq!(carriers(&spec), BTreeSet::from(["m1", "m2"]));
+        assert_eq!(clusters_with_work(&spec), BTreeSet::from(["m1", "m2"]));
     }
 
     #[test]
@@ -120,11 +120,11 @@ mod tests {
             [("Directly", false), ("Immediately", false), ("Gracefully", true), ("Never", true)]
         {
             let spec = leaving(mode.into());
-            assert_eq!(carriers(&spec).contains("m1"), stays, "{mode}");
+            assert_eq!(clusters_with_work(&spec).contains("m1"), stays, "{mode}");
             assert_eq!(awaits_purge(&spec, &held), !stays, "{mode}");
             assert!(!awaits_purge(&spec, &gone), "{mode}");
         }
-        assert!(carriers(&leaving(Value::Null)).contains("m1"));
+        assert!(clusters_with_work(&leaving(Value::Null)).contains("m1"));
         let spec = leaving(Value::Null);
         assert_eq!(["m1", "m2", "m3"].map(|name| holds_up_removal(&spec, name)), [true, true, false]);
     }
@@ -152,9 +152,9 @@ mod tests {
             spec(json!({"clusters": clusters, "replicas": 4, "placement": placement}))
         };
         let template = json!({"spec": {"parallelism": 4, "completions": 8}});
-        let shares = completions(&Reference, &job("Divided"), &template);
+        let shares = completions(&ReferenceRules, &job("Divided"), &template);
         assert_eq!(shares, Some(BTreeMap::from([("m1".to_owned(), 2), ("m2".to_owned(), 6)])));
-        assert_eq!(completions(&Reference, &job("Duplicated"), &template), None);
-        assert_eq!(completions(&Reference, &job("Divided"), &json!({"spec": {"parallelism": 4}})), None);
+        assert_eq!(completions(&ReferenceRules, &job("Duplicated"), &template), None);
+        assert_eq!(completions(&ReferenceRules, &job("Divided"), &json!({"spec": {"parallelism": 4}})), None);
     }
 }

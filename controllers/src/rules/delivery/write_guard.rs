@@ -21,6 +21,6 @@ pub enum Write {
 /// that he read before somebody else wrote it undoes the other's work (#7290, #7346, and of a status #5227, of annotations #7208);
 /// of a scheduler's write that is so in every release.
 #[must_use]
-pub fn unguarded(_write: Write) -> Option<Duration> {
+pub fn unguarded_write_delay(_write: Write) -> Option<Duration> {
     None
 }

@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
     use crate::api::TargetCluster;
-    use crate::rules::Reference;
+    use crate::rules::ReferenceRules;
 
     fn failover(value: Value) -> ApplicationFailover {
         let mut whole = json!({"decisionConditions": {"tolerationSeconds": 30}});
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_task_is_as_the_policy_says() {
         let spec = ResourceBindingSpec::default();
-        let task = |value| application_task(&Reference, &failover(value), "who", &spec, None).unwrap();
+        let task = |value| application_task(&ReferenceRules, &failover(value), "who", &spec, None).unwrap();
         let graceful = task(json!({"gracePeriodSeconds": 10}));
         assert_eq!((graceful.grace_period_seconds, graceful.suppress_deletion), (Some(10), None));
         let never = task(json!({"purgeMode": "Never", "gracePeriodSeconds": 10}));
@@ -154,14 +154,14 @@ mod tests {
         assert_eq!((direct.reason.as_str(), direct.producer.as_str()), (REASON_APPLICATION_FAILURE, "who"));
         let stateful = failover(json!({"statePreservation": {"rules": [
             {"aliasLabelName": "n", "jsonPath": "{.replicas}"}]}}));
-        assert!(application_task(&Reference, &stateful, "who", &spec, None).is_err());
+        assert!(application_task(&ReferenceRules, &stateful, "who", &spec, None).is_err());
         let spec = ResourceBindingSpec {
             clusters: vec![TargetCluster { name: "m1".into(), replicas: 1 }],
             ..ResourceBindingSpec::default()
         };
         let report = json!({"clusterName": "m1", "health": "Unhealthy", "status": {"replicas": 2}});
         let report: AggregatedStatus = serde_json::from_value(report).unwrap();
-        let task = application_task(&Reference, &stateful, "who", &spec, Some(&report)).unwrap();
+        let task = application_task(&ReferenceRules, &stateful, "who", &spec, Some(&report)).unwrap();
         assert_eq!(task.preserved_label_state["n"], "2");
         assert_eq!(task.clusters_before_failover, ["m1"]);
     }

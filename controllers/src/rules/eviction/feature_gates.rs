@@ -76,7 +76,7 @@ pub fn awaits_workloads(gates: Gates, by: EvictsBy) -> bool {
 
 /// Takes the cluster out of the targets; with the gate `GracefulEviction`, `task` is left in its place
 /// ([`evict`](crate::rules::evict)), and without, until 1.13, the old copy goes at once. Returns whether it was a target.
-pub fn leave(
+pub fn evict_or_drop(
     gates: Gates,
     by: EvictsBy,
     spec: &mut ResourceBindingSpec,
@@ -143,10 +143,10 @@ mod tests {
         for (graceful_eviction, by, tasks) in table {
             let gates = Gates { graceful_eviction, ..Gates::default() };
             let mut spec = bound();
-            assert!(leave(gates, by, &mut spec, "m1", GracefulEvictionTask::default(), evict));
+            assert!(evict_or_drop(gates, by, &mut spec, "m1", GracefulEvictionTask::default(), evict));
             assert_eq!(spec.clusters, [target("m2")]);
             assert_eq!(spec.graceful_eviction_tasks.len(), tasks);
-            assert!(!leave(gates, by, &mut spec, "m1", GracefulEvictionTask::default(), evict));
+            assert!(!evict_or_drop(gates, by, &mut spec, "m1", GracefulEvictionTask::default(), evict));
         }
     }
 }

@@ -10,11 +10,11 @@ mod toleration;
 pub use application::{
     UnhealthySince, application_failover, application_task, tolerated_until, unhealthy_since,
 };
-pub use feature_gates::{EvictsBy, Gates, awaits_workloads, evicts_for_taints, leave, taints_after};
+pub use feature_gates::{EvictsBy, Gates, awaits_workloads, evict_or_drop, evicts_for_taints, taints_after};
 pub use json_path::json_path;
-pub use preserved_state::{handed_on, injected_state, preserved_state};
+pub use preserved_state::{inherited_state, injected_state, preserved_state};
 pub use tasks::{
-    TaskFate, evict, is_replaced, sees_to_tasks, stands_in, taint_task, task_fate, task_timeouts,
-    wakes_for_tasks,
+    TaskFate, confirms_replacement, evict, is_replaced, processes_tasks, taint_task, task_fate,
+    task_timeouts, wakes_for_tasks,
 };
-pub use toleration::{Due, eviction_due, eviction_pause, takes_a_turn, tolerates};
+pub use toleration::{Due, counts_against_eviction_rate, eviction_due, eviction_pause, tolerates};

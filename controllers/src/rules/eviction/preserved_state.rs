@@ -32,19 +32,19 @@ pub fn preserved_state(
 /// workload has not been healthy since. Unlike in any release (#6232), it is handed on: what a copy that never worked would
 /// say instead is worth less.
 #[must_use]
-pub fn handed_on(tasks: &[GracefulEvictionTask]) -> Option<&BTreeMap<String, String>> {
+pub fn inherited_state(tasks: &[GracefulEvictionTask]) -> Option<&BTreeMap<String, String>> {
     let states = tasks.iter().rev().map(|task| &task.preserved_label_state);
     { states }.find(|state| !state.is_empty())
 }
 
-/// What the task of an eviction preserves: what was [`handed_on`], or what the copy says that leaves.
+/// What the task of an eviction preserves: what was [`inherited_state`], or what the copy says that leaves.
 pub(super) fn task_state<R: Rules + ?Sized>(
     rules: &R,
     preservation: Option<&StatePreservation>,
     spec: &ResourceBindingSpec,
     report: Option<&AggregatedStatus>,
 ) -> Result<BTreeMap<String, String>, String> {
-    let earlier = preservation.and_then(|_| rules.handed_on(&spec.graceful_eviction_tasks));
+    let earlier = preservation.and_then(|_| rules.inherited_state(&spec.graceful_eviction_tasks));
     let status = report.and_then(|report| report.status.as_ref());
     earlier.map_or_else(|| preserved_state(preservation, status), |earlier| Ok(earlier.clone()))
 }
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
     use crate::api::TargetCluster;
-    use crate::rules::Reference;
+    use crate::rules::ReferenceRules;
 
     #[test]
     fn a_state_is_what_the_rules_find_in_the_status() {
@@ -95,14 +95,14 @@ mod tests {
         let state = |id: &str| BTreeMap::from([("id".to_owned(), id.to_owned())]);
         let kept = |tasks: Vec<GracefulEvictionTask>| {
             let spec = ResourceBindingSpec { graceful_eviction_tasks: tasks, ..Default::default() };
-            task_state(&Reference, Some(&preservation), &spec, Some(&report)).unwrap()
+            task_state(&ReferenceRules, Some(&preservation), &spec, Some(&report)).unwrap()
         };
         assert_eq!(kept(vec![]), state("new"));
         assert_eq!(kept(vec![told(BTreeMap::new())]), state("new"));
         assert_eq!(kept(vec![told(state("old")), told(BTreeMap::new())]), state("old"));
         let spec =
             ResourceBindingSpec { graceful_eviction_tasks: vec![told(state("old"))], ..Default::default() };
-        assert_eq!(task_state(&Reference, None, &spec, Some(&report)), Ok(BTreeMap::new()));
+        assert_eq!(task_state(&ReferenceRules, None, &spec, Some(&report)), Ok(BTreeMap::new()));
     }
 
     #[test]

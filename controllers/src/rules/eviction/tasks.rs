@@ -87,7 +87,7 @@ pub fn wakes_for_tasks(_before: Option<&ResourceBindingSpec>, after: &ResourceBi
 /// Whether tasks are seen to while the scheduler has not had its say on the binding (`scheduled`): they may time out
 /// whether it does or not (#6227).
 #[must_use]
-pub fn sees_to_tasks(_scheduled: bool) -> bool {
+pub fn processes_tasks(_scheduled: bool) -> bool {
     true
 }
 
@@ -113,11 +113,13 @@ pub fn task_fate(task: &GracefulEvictionTask, replaced: bool, timeout: Duration,
 }
 
 /// Whether the targets do without the evicted copy: the scheduler has had its say on the binding as it is, there is
-/// a target, and every one is [`stands_in`]. No targets replace nothing.
+/// a target, and every one is [`confirms_replacement`]. No targets replace nothing.
 #[must_use]
 pub fn is_replaced(scheduled: bool, targets: &[TargetCluster], reports: &[AggregatedStatus]) -> bool {
     let healthy = |target: &TargetCluster| {
-        reports.iter().any(|report| report.cluster_name == target.name && stands_in(target, report))
+        reports
+            .iter()
+            .any(|report| report.cluster_name == target.name && confirms_replacement(target, report))
     };
     scheduled && !targets.is_empty() && targets.iter().all(healthy)
 }
@@ -129,7 +131,7 @@ const GENERATIONS: [&str; 3] = ["generation", "observedGeneration", "resourceTem
 /// that changed the replicas has been delivered and reported on, the report is of the one before (#3736). Counts of zero are
 /// left out of reports: one of generations alone is of a workload that was scaled to nothing.
 #[must_use]
-pub fn stands_in(target: &TargetCluster, report: &AggregatedStatus) -> bool {
+pub fn confirms_replacement(target: &TargetCluster, report: &AggregatedStatus) -> bool {
     let number = |field: &str| report.status.as_ref()?.get(field)?.as_i64();
     let observed = match (number("generation"), number("observedGeneration")) {
         (Some(generation), Some(observed)) => observed >= generation,
@@ -153,7 +155,7 @@ mod tests {
 
     use super::*;
     use crate::api::{ClusterFailover, FailoverBehavior};
-    use crate::rules::{Reference, eviction_filter};
+    use crate::rules::{ReferenceRules, eviction_filter};
 
     fn report(cluster: &str, health: &str, status: &Value) -> AggregatedStatus {
         serde_json::from_value(
@@ -230,8 +232,9 @@ mod tests {
             (4, &json!({}), true),
         ];
         for (replicas, status, expected) in cases {
-            let stands_in = stands_in(&target("m2", replicas), &report("m2", "Healthy", status));
-            assert_eq!(stands_in, expected, "{replicas} {status}");
+            let confirms_replacement =
+                confirms_replacement(&target("m2", replicas), &report("m2", "Healthy", status));
+            assert_eq!(confirms_replacement, expected, "{replicas} {status}");
         }
     }
 
@@ -274,17 +277,17 @@ mod tests {
         for (due, namespace) in [(Due::AtOnce, "default"), (Due::At(Timestamp::UNIX_EPOCH), "")] {
             spec.resource.namespace = namespace.into();
             spec.failover = None;
-            let task = taint_task(&Reference, &spec, due, flag, None).unwrap();
+            let task = taint_task(&ReferenceRules, &spec, due, flag, None).unwrap();
             assert_eq!(task.purge_mode, flag);
             assert_eq!((task.reason.as_str(), task.producer.as_str()), ("TaintUntolerated", "TaintManager"));
             assert_eq!(task.clusters_before_failover, Vec::<String>::new());
             spec.failover = Some(FailoverBehavior { cluster: Some(failover.clone()), application: None });
             let report = report("m1", "Healthy", &json!({"replicas": 2}));
-            let task = taint_task(&Reference, &spec, due, flag, Some(&report)).unwrap();
+            let task = taint_task(&ReferenceRules, &spec, due, flag, Some(&report)).unwrap();
             assert_eq!(task.purge_mode, Some(PurgeMode::Directly));
             assert_eq!(task.preserved_label_state["n"], "2");
             assert_eq!(task.clusters_before_failover, ["m1"]);
-            assert!(taint_task(&Reference, &spec, due, flag, None).is_err());
+            assert!(taint_task(&ReferenceRules, &spec, due, flag, None).is_err());
         }
     }
 

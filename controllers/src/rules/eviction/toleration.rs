@@ -61,7 +61,7 @@ pub fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due {
 /// Whether a workload takes up a turn of a worker of the taint manager, where evictions are paced: not one that need never
 /// leave, whatever the taints (as from 1.18.2).
 #[must_use]
-pub fn takes_a_turn(_taints: &[Taint], due: Due) -> bool {
+pub fn counts_against_eviction_rate(_taints: &[Taint], due: Due) -> bool {
     due != Due::Never
 }
 
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn who_need_never_leave_takes_no_turn() {
         let dues = [Due::Never, Due::AtOnce, Due::At(Timestamp::UNIX_EPOCH)];
-        assert_eq!(dues.map(|due| takes_a_turn(&[], due)), [false, true, true]);
+        assert_eq!(dues.map(|due| counts_against_eviction_rate(&[], due)), [false, true, true]);
     }
 
     #[test]

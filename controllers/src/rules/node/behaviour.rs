@@ -16,7 +16,7 @@ pub struct NodeBehaviour {
     /// A pod that comes to a node that is not ready is marked, too; not in 1.16.
     pub marks_newcomers: bool,
     /// A pod says that a taint drives it out, before it is deleted (`DisruptionTarget`); as from 1.26.
-    pub tells_disruption: bool,
+    pub reports_disruption: bool,
     /// The renewal of a Lease is a sign of life (gate `NodeLease`, always on as from 1.17).
     pub reads_leases: bool,
     /// Conditions bring taints of effect NoSchedule (gate `TaintNodesByCondition`, always on as from 1.17).
@@ -35,7 +35,7 @@ impl NodeBehaviour {
         excludes_by_label: false,
         stable_labels_lead: false,
         marks_newcomers: false,
-        tells_disruption: false,
+        reports_disruption: false,
         reads_leases: true,
         taints_by_condition: true,
         evicts_by_taint: true,
@@ -51,7 +51,7 @@ impl NodeBehaviour {
         excludes_by_label: true,
         stable_labels_lead: true,
         marks_newcomers: true,
-        tells_disruption: true,
+        reports_disruption: true,
         reads_leases: true,
         taints_by_condition: true,
         evicts_by_taint: true,

@@ -13,7 +13,7 @@ use super::NodeHealth;
 
 /// What a node's being ill, or well, asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Draining {
+pub enum DrainAction {
     /// It has been ill for too long: its pods are deleted in its turn.
     Due,
     /// It is well: it loses its turn.
@@ -28,14 +28,14 @@ pub fn draining(
     health: &NodeHealth,
     timeout: Duration,
     now: Timestamp,
-) -> Option<Draining> {
+) -> Option<DrainAction> {
     let since = match ready? {
-        "True" => return Some(Draining::Over),
+        "True" => return Some(DrainAction::Over),
         "False" => health.transition,
         _ => health.probed,
     };
     let ill = now.duration_since(since);
-    (!ill.is_negative() && ill.unsigned_abs() > timeout).then_some(Draining::Due)
+    (!ill.is_negative() && ill.unsigned_abs() > timeout).then_some(DrainAction::Due)
 }
 
 /// Whether a pod is deleted with the others of its node: not one that is going already, nor one that a `DaemonSet` would make
@@ -73,11 +73,11 @@ mod tests {
         let health = NodeHealth { ready: None, renewed: None, probed: at(100), transition: at(200) };
         let cases = [
             (None, 9999, None),
-            (Some("True"), 0, Some(Draining::Over)),
+            (Some("True"), 0, Some(DrainAction::Over)),
             (Some("False"), 500, None),
-            (Some("False"), 501, Some(Draining::Due)),
+            (Some("False"), 501, Some(DrainAction::Due)),
             (Some("Unknown"), 400, None),
-            (Some("Unknown"), 401, Some(Draining::Due)),
+            (Some("Unknown"), 401, Some(DrainAction::Due)),
             (Some("Unknown"), 50, None),
         ];
         for (ready, now, expected) in cases {

@@ -18,16 +18,16 @@ mod zones;
 
 pub use behaviour::NodeBehaviour;
 pub use bugs::{NodeBug, UnknownNodeBug};
-pub use drain::{Draining, drained, draining, lost};
+pub use drain::{DrainAction, drained, draining, lost};
 pub use health::{NodeHealth, node_health, ready_of, silent_conditions};
 pub use labels::{mirrored_labels, zone_of};
 pub use mark_pods_not_ready::{marked_conditions, marks_again, marks_newcomer, marks_pods};
 pub use names::*;
 pub use pod_eviction::{Timer, deletion_pause, disruption_target, pod_due, timer};
-pub use rate_limited_queue::{Limiter, Place, WaitingNodes};
+pub use rate_limited_queue::{Limiter, QueuePosition, WaitingNodes};
 pub use release::NodeRelease;
 pub use rules_trait::NodeRules;
-pub use taints::{Tainting, condition_taints, evicting_taints, tainting, without_evicting_taints};
+pub use taints::{TaintAction, condition_taints, evicting_taints, tainting, without_evicting_taints};
 pub use zones::{
     Census, Disruption, Rates, ZoneState, counts, disruption, remembered_zones, zone_rate, zone_state,
 };

@@ -58,7 +58,7 @@ impl Limiter {
 
 /// Where a name goes that is to be in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum QueuePosition {
     /// At the end, whether or not it is there already.
     Last,
     /// Where it is; at the end if it is not there.
@@ -104,9 +104,9 @@ impl WaitingNodes {
     }
 
     /// Puts `name` into the queue.
-    pub fn add(&mut self, name: &str, place: Place, now: Timestamp) {
+    pub fn add(&mut self, name: &str, place: QueuePosition, now: Timestamp) {
         match (self.turns.get(name), place) {
-            (Some(Some(_)), Place::Own) | (Some(_), Place::Once) => {}
+            (Some(Some(_)), QueuePosition::Own) | (Some(_), QueuePosition::Once) => {}
             _ => self.put(name, now),
         }
     }
@@ -160,7 +160,7 @@ mod tests {
     fn queue(rate: f64, names: &[&str]) -> WaitingNodes {
         let mut queue = WaitingNodes::new(Limiter::new(rate, at(0)));
         for name in names {
-            queue.add(name, Place::Own, at(0));
+            queue.add(name, QueuePosition::Own, at(0));
         }
         queue
     }
@@ -183,7 +183,7 @@ mod tests {
         let had = turns(&mut queue, &[0, 1999, 2000, 3999, 4000, 9000]);
         assert_eq!(had, [(0, "b".into()), (2000, "a".into()), (4000, "c".into())]);
         assert!(queue.is_empty());
-        queue.add("d", Place::Own, at(9000));
+        queue.add("d", QueuePosition::Own, at(9000));
         assert!(!queue.is_empty());
         queue.set_limiter(Limiter::new(0.0, at(9000)));
         assert_eq!(queue.head(at(1_000_000)), None);
@@ -193,7 +193,7 @@ mod tests {
     fn an_empty_queue_costs_no_token_and_one_that_is_not_due_does() {
         let mut queue = queue(1.0, &[]);
         assert_eq!(queue.head(at(0)), None);
-        queue.add("a", Place::Own, at(500));
+        queue.add("a", QueuePosition::Own, at(500));
         assert_eq!(queue.head(at(400)), None);
         assert_eq!(queue.head(at(500)), None, "the token went at 400");
         assert_eq!(queue.head(at(1400)), Some("a".into()));
@@ -208,7 +208,8 @@ mod tests {
 
     #[test]
     fn who_had_a_turn_may_come_again_except_once() {
-        for (place, expected) in [(Place::Own, 1), (Place::Last, 1), (Place::Once, 0)] {
+        for (place, expected) in [(QueuePosition::Own, 1), (QueuePosition::Last, 1), (QueuePosition::Once, 0)]
+        {
             let mut queue = queue(1.0, &["a"]);
             turns(&mut queue, &[0]);
             queue.add("a", place, at(10));
@@ -221,7 +222,9 @@ mod tests {
 
     #[test]
     fn who_waits_keeps_its_place_unless_it_is_put_last() {
-        for (place, first) in [(Place::Own, "a"), (Place::Once, "a"), (Place::Last, "b")] {
+        for (place, first) in
+            [(QueuePosition::Own, "a"), (QueuePosition::Once, "a"), (QueuePosition::Last, "b")]
+        {
             let mut queue = queue(1.0, &["a", "b"]);
             queue.add("a", place, at(0));
             assert_eq!(queue.head(at(5)).as_deref(), Some(first), "{place:?}");
@@ -234,7 +237,7 @@ mod tests {
         assert_eq!(queue.head(at(0)), Some("a".into()));
         queue.again("a", at(150));
         assert_eq!(turns(&mut queue, &[100, 200]), [(100, "b".into()), (200, "a".into())]);
-        queue.add("c", Place::Own, at(300));
+        queue.add("c", QueuePosition::Own, at(300));
         assert_eq!(queue.head(at(300)), Some("c".into()));
         queue.remove("c");
         queue.again("c", at(300));

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{NodeCondition, Taint, Toleration};
 
 use super::pod_eviction::TRIES;
-use super::{Limiter, NodeBehaviour, NodeBug, NodeHealth, NodeRules, Place, Timer};
+use super::{Limiter, NodeBehaviour, NodeBug, NodeHealth, NodeRules, QueuePosition, Timer};
 use crate::rules::Due;
 
 /// The reference's rules of nodes as a release has them. The default is the reference.
@@ -84,13 +84,13 @@ impl NodeRules for NodeRelease {
         super::remembered_zones(of_nodes, of_counted)
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> QueuePosition {
         if self.has(NodeBug::TaintedOnce) {
-            Place::Once
+            QueuePosition::Once
         } else if self.has(NodeBug::WaitersOvertaken) {
-            Place::Last
+            QueuePosition::Last
         } else {
-            Place::Own
+            QueuePosition::Own
         }
     }
 
@@ -222,7 +222,7 @@ mod tests {
             assert!(ask(&Plain) && ask(&NodeRelease::default()), "row {number}");
             assert!(!bug.is_some_and(|bug| ask(&NodeRelease::with(bug))), "{bug:?}");
         }
-        assert_eq!(Plain.place(), Place::Own);
+        assert_eq!(Plain.place(), QueuePosition::Own);
     }
 
     /// The rules as they should be.

@@ -79,7 +79,7 @@ pub trait NodeRules: Send + Sync {
     }
 
     functions! {
-        fn tainting(ready: Option<&str>, taints: &[Taint]) -> Option<Tainting>;
+        fn tainting(ready: Option<&str>, taints: &[Taint]) -> Option<TaintAction>;
         fn evicting_taints(ready: &str, taints: &[Taint], now: Timestamp) -> Vec<Taint>;
         fn without_evicting_taints(taints: &[Taint]) -> Vec<Taint>;
     }
@@ -115,8 +115,8 @@ pub trait NodeRules: Send + Sync {
     }
 
     /// Where a node goes that is to wait for its taint.
-    fn place(&self) -> Place {
-        Place::Own
+    fn place(&self) -> QueuePosition {
+        QueuePosition::Own
     }
 
     /// The limiter of a zone whose nodes may now be tainted at `rate`.
@@ -129,7 +129,7 @@ pub trait NodeRules: Send + Sync {
     functions! {
         fn draining(
             ready: Option<&str>, health: &NodeHealth, timeout: Duration, now: Timestamp,
-        ) -> Option<Draining>;
+        ) -> Option<DrainAction>;
         fn drained(pod: &Pod) -> bool;
         fn lost(pod: &Pod, node: &str) -> Option<(&'static str, String)>;
     }
@@ -148,7 +148,7 @@ pub trait NodeRules: Send + Sync {
         generation: Option<i64>,
         now: Timestamp,
     ) -> Option<Vec<PodCondition>> {
-        let tells = self.node_behaviour().tells_disruption;
+        let tells = self.node_behaviour().reports_disruption;
         tells.then(|| super::disruption_target(conditions, generation, now)).flatten()
     }
 

@@ -40,7 +40,7 @@ pub fn condition_taints(
 
 /// What is to be done about the NoExecute taint of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tainting {
+pub enum TaintAction {
     /// It has the right one.
     Done,
     /// It has the opposite one: that is swapped at once, at no cost.
@@ -53,14 +53,14 @@ pub enum Tainting {
 
 /// What the readiness of a node asks for; nothing where it never said.
 #[must_use]
-pub fn tainting(ready: Option<&str>, taints: &[Taint]) -> Option<Tainting> {
+pub fn tainting(ready: Option<&str>, taints: &[Taint]) -> Option<TaintAction> {
     let has = |key: &str| taints.iter().any(|taint| taint.key == key && taint.effect == NO_EXECUTE);
     let ready = ready?;
     Some(match health_keys(ready) {
-        None => Tainting::Clear,
-        Some((_, opposite)) if has(opposite) => Tainting::Swap,
-        Some((right, _)) if has(right) => Tainting::Done,
-        Some(_) => Tainting::Wait,
+        None => TaintAction::Clear,
+        Some((_, opposite)) if has(opposite) => TaintAction::Swap,
+        Some((right, _)) if has(right) => TaintAction::Done,
+        Some(_) => TaintAction::Wait,
     })
 }
 
@@ -190,15 +190,15 @@ mod tests {
 
     #[test]
     fn readiness_decides_what_is_to_be_done_about_the_taint() {
-        let cases: [(Option<&str>, &[&str], Option<Tainting>); 8] = [
+        let cases: [(Option<&str>, &[&str], Option<TaintAction>); 8] = [
             (None, &["not-ready:NoExecute"], None),
-            (Some("True"), &["not-ready:NoExecute"], Some(Tainting::Clear)),
-            (Some("False"), &[], Some(Tainting::Wait)),
-            (Some("False"), &["not-ready:NoSchedule"], Some(Tainting::Wait)),
-            (Some("False"), &["not-ready:NoExecute"], Some(Tainting::Done)),
-            (Some("False"), &["unreachable:NoExecute"], Some(Tainting::Swap)),
-            (Some("Unknown"), &["not-ready:NoExecute"], Some(Tainting::Swap)),
-            (Some("Unknown"), &["unreachable:NoExecute"], Some(Tainting::Done)),
+            (Some("True"), &["not-ready:NoExecute"], Some(TaintAction::Clear)),
+            (Some("False"), &[], Some(TaintAction::Wait)),
+            (Some("False"), &["not-ready:NoSchedule"], Some(TaintAction::Wait)),
+            (Some("False"), &["not-ready:NoExecute"], Some(TaintAction::Done)),
+            (Some("False"), &["unreachable:NoExecute"], Some(TaintAction::Swap)),
+            (Some("Unknown"), &["not-ready:NoExecute"], Some(TaintAction::Swap)),
+            (Some("Unknown"), &["unreachable:NoExecute"], Some(TaintAction::Done)),
         ];
         for (ready, before, expected) in cases {
             assert_eq!(tainting(ready, &taints(before)), expected, "{ready:?} {before:?}");

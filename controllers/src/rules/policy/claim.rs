@@ -67,7 +67,7 @@ pub fn policy_finalizer(behaviour: Behaviour, kind: &str) -> Option<&'static str
         "ClusterPropagationPolicy" => FINALIZER_CLUSTER_POLICY,
         _ => return None,
     };
-    behaviour.policies_part.then_some(finalizer)
+    behaviour.policy_finalizers.then_some(finalizer)
 }
 
 /// Whether a new binding gets a finalizer: each does, so that it stays until what it placed is gone, whoever deletes it

@@ -141,7 +141,7 @@ fn of_service_import(namespace: &str, name: &str) -> Vec<ResourceSelector> {
 
 /// Whether an object is among those that a dependency means.
 #[must_use]
-pub fn is_meant(dependency: &ResourceSelector, object: &Value) -> bool {
+pub fn is_dependency(dependency: &ResourceSelector, object: &Value) -> bool {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let ResourceSelector { api_version, kind, namespace, name, label_selector } = dependency;
     if text("/apiVersion") != api_version || text("/kind") != kind || text("/metadata/namespace") != namespace
@@ -257,7 +257,7 @@ mod tests {
             ),
         ];
         for (object, expected) in cases {
-            assert_eq!(found.iter().any(|one| is_meant(one, &object)), expected, "{object}");
+            assert_eq!(found.iter().any(|one| is_dependency(one, &object)), expected, "{object}");
         }
     }
 }

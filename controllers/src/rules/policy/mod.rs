@@ -12,7 +12,7 @@ mod required_by;
 pub use activation::{activates, touched};
 pub use autoscale::{autoscaler_targets, delivered_autoscaler, keeps_autoscaler, replicas_to_sync, scales};
 pub use claim::{Owner, claim_marks, claimed_by, has_finalizer, policy_finalizer};
-pub use dependencies::{dependencies, is_meant};
+pub use dependencies::{dependencies, is_dependency};
 pub use name_pattern::NamePattern;
 pub use owner::{Claim, Match, owner, selects};
 pub use propagatable::{propagated_version, skips_kind, skips_object};

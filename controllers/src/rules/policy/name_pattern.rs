@@ -18,7 +18,7 @@ pub struct NamePattern {
 impl NamePattern {
     /// Whether it means the name.
     #[must_use]
-    pub fn means(&self, name: &str) -> bool {
+    pub fn matches(&self, name: &str) -> bool {
         self.whole.is_match(name)
     }
 }
@@ -70,7 +70,7 @@ mod tests {
             ("anything", ".*", true),
         ];
         for (name, pattern, expected) in cases {
-            assert_eq!(pattern.parse::<NamePattern>().unwrap().means(name), expected, "{name} {pattern}");
+            assert_eq!(pattern.parse::<NamePattern>().unwrap().matches(name), expected, "{name} {pattern}");
         }
         assert!("team-[".parse::<NamePattern>().is_err());
     }

@@ -45,7 +45,7 @@ pub fn skips_kind(api_version: &str, kind: &str, also: &str) -> bool {
 pub fn skips_object(kind: &str, namespace: &str, name: &str, patterns: &[NamePattern]) -> bool {
     [NAMESPACE_SYSTEM, NAMESPACE_CLUSTER_LEASES].contains(&namespace)
         || cluster_of(namespace).is_some()
-        || (!namespace.is_empty() && patterns.iter().any(|pattern| pattern.means(namespace)))
+        || (!namespace.is_empty() && patterns.iter().any(|pattern| pattern.matches(namespace)))
         || (namespace, kind, name) == ("kube-system", "ConfigMap", "extension-apiserver-authentication")
 }
 

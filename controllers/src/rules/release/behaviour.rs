@@ -21,12 +21,12 @@ pub struct Behaviour {
     pub permanent_ids: bool,
     /// A policy that is deleted stays until nothing says any more that it belongs to it; as from 1.10 (#4836). Before, it
     /// went at once, and what became of the marks was lost where no controller saw it go.
-    pub policies_part: bool,
+    pub policy_finalizers: bool,
     /// Works and copies say which generation of the template they are of, and the template what all copies have caught up
     /// with; as from 1.10 (`resourcetemplate.karmada.io/generation`).
-    pub tells_generation: bool,
+    pub reports_generation: bool,
     /// Every Work tells whether it is held back; as from 1.11.
-    pub tells_dispatching: bool,
+    pub always_reports_dispatching: bool,
     /// The controller `hpa` copies autoscalers to the members of their workloads; until 1.6
     /// (`pkg/controllers/hpa/hpa_controller.go`).
     pub copies_autoscalers: bool,
@@ -36,10 +36,10 @@ pub struct Behaviour {
     /// The condition `Scheduled` says what went wrong: `Success`, `NoClusterFit`, `Unschedulable`, `SchedulerError`;
     /// as from 1.7 (`pkg/apis/work/v1alpha2/binding_types.go`). Before, only `BindingScheduled` and
     /// `BindingFailedScheduling`.
-    pub tells_reasons: bool,
+    pub specific_reasons: bool,
     /// A cluster that has not been ready for long is tainted with NoExecute without anybody asking for it; until 1.13
     /// (#6389).
-    pub taints_by_itself: bool,
+    pub taints_not_ready_clusters: bool,
     /// What the switches mean for evictions.
     pub evicts_by: EvictsBy,
     /// The webhook adds tolerations of the health taints to policies; until 1.14 (#6444).
@@ -106,12 +106,12 @@ impl Behaviour {
             grouping: if release >= (1, 6) { Grouping::WithinLimits } else { Grouping::Fewest },
             ranks_by_room: release >= (1, 6),
             permanent_ids: release >= (1, 8),
-            policies_part: release >= (1, 10),
-            tells_generation: release >= (1, 10),
-            tells_dispatching: release >= (1, 11),
+            policy_finalizers: release >= (1, 10),
+            reports_generation: release >= (1, 10),
+            always_reports_dispatching: release >= (1, 11),
             copies_autoscalers: release < (1, 7),
             resolves_conflicts: release >= (1, 7),
-            tells_reasons: release >= (1, 7),
+            specific_reasons: release >= (1, 7),
             unserved_targets: match release {
                 release if ((1, 12)..(1, 15)).contains(&release) => UnservedTargets::StayInDoubt,
                 _ => UnservedTargets::Stay,
@@ -121,7 +121,7 @@ impl Behaviour {
                 release if release >= (1, 12) => Some(PurgeMode::Graciously),
                 _ => None,
             },
-            taints_by_itself: release < (1, 14),
+            taints_not_ready_clusters: release < (1, 14),
             evicts_by: if release < (1, 14) { EvictsBy::TaintManager } else { EvictsBy::Everything },
             adds_tolerations: release < (1, 15),
             removal: if release >= (1, 14) { Removal::Scheduling } else { Removal::Tainting },
@@ -146,13 +146,13 @@ mod tests {
             grouping: Grouping::Fewest,
             ranks_by_room: false,
             permanent_ids: false,
-            policies_part: false,
-            tells_generation: false,
-            tells_dispatching: false,
+            policy_finalizers: false,
+            reports_generation: false,
+            always_reports_dispatching: false,
             copies_autoscalers: true,
             resolves_conflicts: false,
-            tells_reasons: false,
-            taints_by_itself: true,
+            specific_reasons: false,
+            taints_not_ready_clusters: true,
             evicts_by: EvictsBy::TaintManager,
             adds_tolerations: true,
             removal: Removal::Tainting,
@@ -160,15 +160,19 @@ mod tests {
             unserved_targets: UnservedTargets::Stay,
         };
         let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
-        let telling =
-            Behaviour { tells_reasons: true, resolves_conflicts: true, copies_autoscalers: false, ..ranked };
+        let telling = Behaviour {
+            specific_reasons: true,
+            resolves_conflicts: true,
+            copies_autoscalers: false,
+            ..ranked
+        };
         let identified = Behaviour { permanent_ids: true, ..telling };
-        let counted = Behaviour { tells_generation: true, policies_part: true, ..identified };
-        let dispatching = Behaviour { tells_dispatching: true, ..counted };
+        let counted = Behaviour { reports_generation: true, policy_finalizers: true, ..identified };
+        let dispatching = Behaviour { always_reports_dispatching: true, ..counted };
         let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..dispatching };
         let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..graciously };
         let asked = Behaviour {
-            taints_by_itself: false,
+            taints_not_ready_clusters: false,
             evicts_by: EvictsBy::Everything,
             removal: Removal::Scheduling,
             ..in_doubt

@@ -17,7 +17,7 @@ use serde_json::Value;
 pub use behaviour::{Behaviour, Division, Grouping, Removal, UnservedTargets};
 pub use bugs::{Bug, UnknownBug};
 
-use super::{Done, Due, Lost, Probe, Ready, Refusal, Rules, UnhealthySince, Write};
+use super::{Due, LostTargets, Probe, Ready, Refusal, Rules, UnhealthySince, Write, WriteOutcome};
 use crate::api::{
     AggregatedStatus, BindingSnapshot, BindingStatus, CONDITION_APPLIED, Cluster, ClusterTaintPolicy,
     GracefulEvictionTask, Health, NO_EXECUTE, ObjectReference, Placement, PurgeMode, ResourceBindingSpec,
@@ -26,9 +26,9 @@ use crate::api::{
 
 /// The rules as they should be.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reference;
+pub struct ReferenceRules;
 
-impl Rules for Reference {}
+impl Rules for ReferenceRules {}
 
 /// The reference's rules as a release has them.
 #[derive(Clone, Debug, Default)]
@@ -151,7 +151,7 @@ impl Rules for Release {
         spec: &ResourceBindingSpec,
         status: &BindingStatus,
         applied: Option<&Placement>,
-        lost: Lost,
+        lost: LostTargets,
     ) -> bool {
         let mut spec = spec.clone();
         if let Some(suspension) = &mut spec.suspension {
@@ -207,7 +207,7 @@ impl Rules for Release {
         taints: &[Taint],
         now: Timestamp,
     ) -> Vec<Taint> {
-        if !self.behaviour.taints_by_itself {
+        if !self.behaviour.taints_not_ready_clusters {
             return taints.to_vec();
         }
         let mut after = super::no_execute_taints(ready, since, timeout, taints, now);
@@ -232,9 +232,9 @@ impl Rules for Release {
         super::taints_by_policies(&listed.iter().collect::<Vec<_>>(), cluster, now)
     }
 
-    fn takes_a_turn(&self, taints: &[Taint], due: Due) -> bool {
+    fn counts_against_eviction_rate(&self, taints: &[Taint], due: Due) -> bool {
         let tolerant = || taints.iter().any(|taint| taint.effect == NO_EXECUTE);
-        super::takes_a_turn(taints, due) || self.has(Bug::TolerantTakeTurns) && tolerant()
+        super::counts_against_eviction_rate(taints, due) || self.has(Bug::TolerantTakeTurns) && tolerant()
     }
 
     fn taint_task(
@@ -270,16 +270,16 @@ impl Rules for Release {
         since
     }
 
-    fn handed_on<'a>(&self, tasks: &'a [GracefulEvictionTask]) -> Option<&'a BTreeMap<String, String>> {
-        super::handed_on(tasks).filter(|_| !self.has(Bug::StateReadAnew))
+    fn inherited_state<'a>(&self, tasks: &'a [GracefulEvictionTask]) -> Option<&'a BTreeMap<String, String>> {
+        super::inherited_state(tasks).filter(|_| !self.has(Bug::StateReadAnew))
     }
 
     fn wakes_for_tasks(&self, before: Option<&ResourceBindingSpec>, after: &ResourceBindingSpec) -> bool {
         !(self.has(Bug::EarlierTasksUnseen) && before.is_none()) && super::wakes_for_tasks(before, after)
     }
 
-    fn sees_to_tasks(&self, scheduled: bool) -> bool {
-        if self.has(Bug::TimeoutAwaitsScheduler) { scheduled } else { super::sees_to_tasks(scheduled) }
+    fn processes_tasks(&self, scheduled: bool) -> bool {
+        if self.has(Bug::TimeoutAwaitsScheduler) { scheduled } else { super::processes_tasks(scheduled) }
     }
 
     fn task_timeouts(&self, tasks: &[GracefulEvictionTask], timeout: Duration) -> Vec<Duration> {
@@ -294,7 +294,7 @@ impl Rules for Release {
         timeouts
     }
 
-    fn unguarded(&self, write: Write) -> Option<Duration> {
+    fn unguarded_write_delay(&self, write: Write) -> Option<Duration> {
         // In a real system there is time between a read and a write; here there is none unless somebody takes it.
         let (bug, millis) = match write {
             Write::Tasks => (Bug::TasksLost, 1000),
@@ -304,7 +304,7 @@ impl Rules for Release {
             Write::ClusterStatus => (Bug::ConditionsPutBack, 0),
             Write::Dependencies => (Bug::AnnotationsPutBack, 200),
         };
-        if self.has(bug) { Some(Duration::from_millis(millis)) } else { super::unguarded(write) }
+        if self.has(bug) { Some(Duration::from_millis(millis)) } else { super::unguarded_write_delay(write) }
     }
 
     fn activates(&self, preference: &str, touched: bool) -> bool {
@@ -345,7 +345,7 @@ impl Rules for Release {
         &self,
         was_applied: bool,
         mending: bool,
-        outcome: Result<Done, &str>,
+        outcome: Result<WriteOutcome, &str>,
     ) -> Option<(bool, &'static str, String)> {
         let untold = self.has(Bug::FailedMendingUntold) && mending && outcome.is_err();
         super::applied_condition(was_applied, mending, outcome).filter(|_| !untold)

@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
     use crate::api::ClusterAffinity;
-    use crate::rules::Reference;
+    use crate::rules::ReferenceRules;
 
     type Placed<'a> = &'a [(&'a str, i32)];
     type Room<'a> = &'a [(&'a str, i64)];
@@ -242,7 +242,7 @@ mod tests {
         let (first, others) = clusters.split_at(preferred);
         let tiers = [first, others].map(|tier| tier.iter().collect::<Vec<_>>());
         let tiers: Vec<_> = tiers.into_iter().filter(|tier| !tier.is_empty()).collect();
-        let mut placed: Vec<_> = assign(&Reference, &spec, &placement, &tiers, fresh)?
+        let mut placed: Vec<_> = assign(&ReferenceRules, &spec, &placement, &tiers, fresh)?
             .into_iter()
             .map(|target| (target.name, target.replicas))
             .collect();

@@ -27,15 +27,17 @@ pub use filter::{
 };
 pub use groups::{Group, best_groups, divided_group_score, duplicated_group_score, fewest_groups};
 pub use quantities::{add_quantities, milli};
-pub use rebalance::{call_ends, is_new_call, observed_workloads};
+pub use rebalance::{is_new_request, observed_workloads, rebalance_expires};
 pub use schedule::{
-    Scene, Schedule, ScheduleError, is_aggregated, is_divided_by_room, is_duplicated, is_static_weighted,
-    schedule, scheduled_condition, terms_to_try,
+    Schedule, ScheduleError, SchedulingInput, is_aggregated, is_divided_by_room, is_duplicated,
+    is_static_weighted, schedule, scheduled_condition, terms_to_try,
 };
 pub use select::{Candidate, grouping_field, ranked, select};
 pub use trigger::{
-    Lost, asked_anew, concerns, is_for_scheduler, needs_scheduling, observed_generation, scales_only,
+    LostTargets, concerns, is_for_scheduler, is_reschedule_requested, needs_scheduling, observed_generation,
+    scales_only,
 };
 pub use workload_affinity::{
-    Neighbours, affinity_groups, neighbours, workload_affinity_filter, workload_anti_affinity_filter,
+    AffinityClusters, affinity_clusters, affinity_groups, workload_affinity_filter,
+    workload_anti_affinity_filter,
 };

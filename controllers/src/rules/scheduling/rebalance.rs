@@ -30,13 +30,16 @@ pub fn observed_workloads(
 
 /// Whether a call that was `made` then tells a workload something new, which was last told at `told`.
 #[must_use]
-pub fn is_new_call(made: Timestamp, told: Option<Timestamp>) -> bool {
+pub fn is_new_request(made: Timestamp, told: Option<Timestamp>) -> bool {
     told.is_none_or(|told| made > told)
 }
 
 /// When a call is over: some time after all workloads have been told, where it says so.
 #[must_use]
-pub fn call_ends(spec: &WorkloadRebalancerSpec, status: &WorkloadRebalancerStatus) -> Option<Timestamp> {
+pub fn rebalance_expires(
+    spec: &WorkloadRebalancerSpec,
+    status: &WorkloadRebalancerStatus,
+) -> Option<Timestamp> {
     let seconds = u64::try_from(spec.ttl_seconds_after_finished?).unwrap_or_default();
     let finished = status.finish_time.as_ref()?.0;
     Some(finished.saturating_add(Duration::from_secs(seconds)).unwrap_or(Timestamp::MAX))
@@ -69,15 +72,15 @@ mod tests {
     #[test]
     fn a_call_counts_once_and_ends_if_it_says_so() {
         let at = |second| Timestamp::from_second(second).unwrap();
-        assert!(is_new_call(at(5), None));
-        assert!(is_new_call(at(5), Some(at(4))));
-        assert!(!is_new_call(at(5), Some(at(5))));
+        assert!(is_new_request(at(5), None));
+        assert!(is_new_request(at(5), Some(at(4))));
+        assert!(!is_new_request(at(5), Some(at(5))));
         let mut spec = WorkloadRebalancerSpec::default();
         let mut status = WorkloadRebalancerStatus::default();
-        assert_eq!(call_ends(&spec, &status), None);
+        assert_eq!(rebalance_expires(&spec, &status), None);
         spec.ttl_seconds_after_finished = Some(60);
-        assert_eq!(call_ends(&spec, &status), None, "it has not been heard yet");
+        assert_eq!(rebalance_expires(&spec, &status), None, "it has not been heard yet");
         status.finish_time = Some(Time(at(100)));
-        assert_eq!(call_ends(&spec, &status), Some(at(160)));
+        assert_eq!(rebalance_expires(&spec, &status), Some(at(160)));
     }
 }

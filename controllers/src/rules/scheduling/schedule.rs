@@ -14,7 +14,9 @@ use crate::api::{
     BindingStatus, Cluster, ClusterAffinity, ClusterAffinityTerm, Placement, ReplicaScheduling,
     ResourceBindingSpec, TargetCluster,
 };
-use crate::rules::{Behaviour, Neighbours, Rules, asked_anew, field_values, is_set, with_room_for_a_set};
+use crate::rules::{
+    AffinityClusters, Behaviour, Rules, field_values, is_reschedule_requested, is_set, with_room_for_a_set,
+};
 
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,11 +34,11 @@ pub enum ScheduleError {
 
 /// What a binding is scheduled among.
 #[derive(Clone, Debug)]
-pub struct Scene<'a> {
+pub struct SchedulingInput<'a> {
     /// All clusters.
     pub clusters: &'a [Arc<Cluster>],
     /// Where the others of its groups are.
-    pub neighbours: Neighbours,
+    pub affinity_clusters: AffinityClusters,
     /// Now.
     pub now: Timestamp,
 }
@@ -91,12 +93,12 @@ pub fn schedule<R: Rules + ?Sized>(
     rules: &R,
     spec: &ResourceBindingSpec,
     status: &BindingStatus,
-    scene: &Scene<'_>,
+    scene: &SchedulingInput<'_>,
 ) -> Result<Schedule, ScheduleError> {
     let Some(placement) = &spec.placement else {
         return Err(ScheduleError::Failed("the binding has no placement".into()));
     };
-    let fresh = asked_anew(spec, status);
+    let fresh = is_reschedule_requested(spec, status);
     let by = |tiers| Attempt { rules, spec, placement, tiers, scene }.targets(fresh);
     let terms = rules.terms_to_try(&placement.cluster_affinities, &status.scheduler_observed_affinity_name);
     let mut first = None;
@@ -128,7 +130,7 @@ struct Attempt<'a, R: ?Sized> {
     placement: &'a Placement,
     /// The clusters that are preferred, and those for what they have no room for; none: any cluster.
     tiers: Vec<&'a ClusterAffinity>,
-    scene: &'a Scene<'a>,
+    scene: &'a SchedulingInput<'a>,
 }
 
 impl<R: Rules + ?Sized> Attempt<'_, R> {
@@ -171,15 +173,15 @@ impl<R: Rules + ?Sized> Attempt<'_, R> {
         let is_target = spec.clusters.iter().any(|target| target.name == name);
         let refusal = rules.terminating_filter(cluster, is_target);
         let tier = refusal.map_or_else(|| self.tier_by_affinity(cluster), Err)?;
-        let neighbours = &self.scene.neighbours;
+        let affinity_clusters = &self.scene.affinity_clusters;
         let tolerations = &self.placement.cluster_tolerations;
         rules
             .taint_filter(tolerations, cluster, is_target, self.scene.now)
             .or_else(|| rules.api_filter(&spec.resource, cluster, is_target))
             .or_else(|| rules.spread_filter(&self.placement.spread_constraints, cluster))
             .or_else(|| rules.eviction_filter(&spec.graceful_eviction_tasks, name))
-            .or_else(|| rules.workload_affinity_filter(neighbours, name, is_target))
-            .or_else(|| rules.workload_anti_affinity_filter(neighbours, name, is_target))
+            .or_else(|| rules.workload_affinity_filter(affinity_clusters, name, is_target))
+            .or_else(|| rules.workload_anti_affinity_filter(affinity_clusters, name, is_target))
             .map_or(Ok(tier), Err)
     }
 
@@ -219,15 +221,15 @@ fn name_of(cluster: &Cluster) -> &str {
 #[must_use]
 pub fn scheduled_condition(behaviour: Behaviour, error: Option<&ScheduleError>) -> (&'static str, String) {
     let reason = match error {
-        None if behaviour.tells_reasons => "Success",
-        Some(ScheduleError::Fit(_)) if behaviour.tells_reasons => "NoClusterFit",
-        Some(ScheduleError::Unschedulable(_)) if behaviour.tells_reasons => "Unschedulable",
-        Some(ScheduleError::Failed(_)) if behaviour.tells_reasons => "SchedulerError",
+        None if behaviour.specific_reasons => "Success",
+        Some(ScheduleError::Fit(_)) if behaviour.specific_reasons => "NoClusterFit",
+        Some(ScheduleError::Unschedulable(_)) if behaviour.specific_reasons => "Unschedulable",
+        Some(ScheduleError::Failed(_)) if behaviour.specific_reasons => "SchedulerError",
         None => "BindingScheduled",
         Some(_) => "BindingFailedScheduling",
     };
     let success = || {
-        if behaviour.tells_reasons {
+        if behaviour.specific_reasons {
             "Binding has been scheduled successfully."
         } else {
             "Binding has been scheduled"
@@ -251,7 +253,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::rules::Reference;
+    use crate::rules::ReferenceRules;
     use crate::rules::scheduling::samples::{binding, one_to_two, two_of_four};
 
     fn fleet(names: &[&str]) -> Vec<Arc<Cluster>> {
@@ -266,8 +268,12 @@ mod tests {
         names.iter().map(member).collect()
     }
 
-    fn scene(clusters: &[Arc<Cluster>]) -> Scene<'_> {
-        Scene { clusters, neighbours: Neighbours::default(), now: Timestamp::UNIX_EPOCH }
+    fn scene(clusters: &[Arc<Cluster>]) -> SchedulingInput<'_> {
+        SchedulingInput {
+            clusters,
+            affinity_clusters: AffinityClusters::default(),
+            now: Timestamp::UNIX_EPOCH,
+        }
     }
 
     #[test]
@@ -293,7 +299,8 @@ mod tests {
         for (about, placement, replicas, targets, leaving, expected) in cases {
             let clusters = fleet(&["m1", "m2", "m3", "m4", "m5"]);
             let spec = binding(&placement, replicas, targets, leaving);
-            let placed = schedule(&Reference, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
+            let placed =
+                schedule(&ReferenceRules, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
             let placed: Vec<_> =
                 placed.targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
             assert_eq!(placed, expected, "{about}");
@@ -304,7 +311,7 @@ mod tests {
     fn too_few_clusters_is_not_the_same_as_none() {
         let run = |names: &[&str]| {
             let spec = binding(&two_of_four(), 2, &[], &["m1"]);
-            schedule(&Reference, &spec, &BindingStatus::default(), &scene(&fleet(names)))
+            schedule(&ReferenceRules, &spec, &BindingStatus::default(), &scene(&fleet(names)))
         };
         assert!(matches!(run(&["m1", "m2"]), Err(ScheduleError::Failed(_))));
         assert_eq!(
@@ -325,7 +332,7 @@ mod tests {
             Arc::make_mut(cluster).spec.taints = vec![taint];
         }
         let spec = binding(&two_of_four(), 2, &[("m1", 2)], &[]);
-        let placed = schedule(&Reference, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
+        let placed = schedule(&ReferenceRules, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
         assert_eq!(
             placed.targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>(),
             ["m1", "m3"]
@@ -371,7 +378,7 @@ mod tests {
             let status =
                 BindingStatus { scheduler_observed_affinity_name: in_use.into(), ..BindingStatus::default() };
             let spec = binding(&placement, 1, &[], &[]);
-            let placed = schedule(&Reference, &spec, &status, &scene(&fleet(names)));
+            let placed = schedule(&ReferenceRules, &spec, &status, &scene(&fleet(names)));
             let placed =
                 placed.as_ref().map(|placed| (placed.affinity.as_str(), placed.targets[0].name.as_str()));
             assert_eq!(placed.map_err(drop), expected, "{about}");
@@ -394,7 +401,8 @@ mod tests {
             [(3, &[("m3", 3)]), (5, &[("m3", 3), ("m2", 2)]), (6, &[("m3", 3), ("m2", 2), ("m1", 1)])];
         for (replicas, expected) in cases {
             let spec = binding(&placement, replicas, &[], &[]);
-            let placed = schedule(&Reference, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
+            let placed =
+                schedule(&ReferenceRules, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
             let targets: Vec<_> =
                 placed.targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
             assert_eq!((placed.affinity.as_str(), targets.as_slice()), ("own", expected));
@@ -406,9 +414,10 @@ mod tests {
         let spec = binding(&two_of_four(), 2, &[], &[]);
         let clusters = fleet(&["m1", "m2", "m3", "m5"]);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let neighbours = Neighbours { together: vec![names(&["m2", "m3", "m5"])], apart: names(&["m3"]) };
-        let scene = Scene { neighbours, ..scene(&clusters) };
-        let placed = schedule(&Reference, &spec, &BindingStatus::default(), &scene).unwrap();
+        let affinity_clusters =
+            AffinityClusters { together: vec![names(&["m2", "m3", "m5"])], apart: names(&["m3"]) };
+        let scene = SchedulingInput { affinity_clusters, ..scene(&clusters) };
+        let placed = schedule(&ReferenceRules, &spec, &BindingStatus::default(), &scene).unwrap();
         let targets: Vec<_> = placed.targets.iter().map(|target| target.name.as_str()).collect();
         assert_eq!(targets, ["m2", "m5"]);
     }

@@ -10,7 +10,7 @@ use crate::rules::{Removal, affinity_matches};
 
 /// What has become of the clusters of a binding's targets: of the worst of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lost {
+pub enum LostTargets {
     /// All are there.
     #[default]
     Nothing,
@@ -30,7 +30,7 @@ pub fn needs_scheduling(
     spec: &ResourceBindingSpec,
     status: &BindingStatus,
     applied: Option<&Placement>,
-    lost: Lost,
+    lost: LostTargets,
 ) -> bool {
     let Some(placement) = &spec.placement else { return false };
     let suspended = spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling);
@@ -39,10 +39,10 @@ pub fn needs_scheduling(
             || is_duplicated(placement)
             || spec.replicas == 0
             || assigned(spec) != i64::from(spec.replicas)
-            || lost == Lost::Gone
-            || (lost == Lost::Leaving && removal == Removal::Scheduling)
-            || asked_anew(spec, status)
-            || is_untold(status))
+            || lost == LostTargets::Gone
+            || (lost == LostTargets::Leaving && removal == Removal::Scheduling)
+            || is_reschedule_requested(spec, status)
+            || lacks_scheduled_condition(status))
 }
 
 /// Whether a binding is worked out anew for nothing but its replicas: what the real scheduler counts as `ScaleSchedule`, and all else
@@ -93,14 +93,14 @@ pub fn observed_generation(observed: i64, found: i64, written: Option<i64>) -> i
 
 /// Whether somebody asked for a placement from scratch since targets were last worked out (as from 1.10).
 #[must_use]
-pub fn asked_anew(spec: &ResourceBindingSpec, status: &BindingStatus) -> bool {
+pub fn is_reschedule_requested(spec: &ResourceBindingSpec, status: &BindingStatus) -> bool {
     let Some(asked) = &spec.reschedule_triggered_at else { return false };
     status.last_scheduled_time.as_ref().is_some_and(|last| asked.0 > last.0)
 }
 
 /// Whether it was never said what came of the binding: targets are written first, and what is said of them may get lost. The real
 /// scheduler leaves it at that.
-fn is_untold(status: &BindingStatus) -> bool {
+fn lacks_scheduled_condition(status: &BindingStatus) -> bool {
     status.conditions.iter().all(|condition| condition.type_ != CONDITION_SCHEDULED)
 }
 
@@ -128,7 +128,7 @@ mod tests {
     use crate::rules::scheduling::samples::{binding, one_to_two, two_of_four};
 
     fn needed(spec: &ResourceBindingSpec, status: &BindingStatus, applied: Option<&Placement>) -> bool {
-        needs_scheduling(Removal::Scheduling, spec, status, applied, Lost::Nothing)
+        needs_scheduling(Removal::Scheduling, spec, status, applied, LostTargets::Nothing)
     }
 
     /// What the scheduler says of what it has placed.
@@ -211,8 +211,8 @@ mod tests {
         for (removal, expected) in [(Removal::Tainting, false), (Removal::Scheduling, true)] {
             let (status, applied) = (told(), divided.placement.as_ref());
             let needed = |lost| needs_scheduling(removal, &divided, &status, applied, lost);
-            assert_eq!(needed(Lost::Leaving), expected, "{removal:?}");
-            assert!(needed(Lost::Gone), "{removal:?}");
+            assert_eq!(needed(LostTargets::Leaving), expected, "{removal:?}");
+            assert!(needed(LostTargets::Gone), "{removal:?}");
         }
     }
 

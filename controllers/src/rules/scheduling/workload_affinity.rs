@@ -10,7 +10,7 @@ use crate::rules::Refusal;
 
 /// Where the other workloads of a workload's groups are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Neighbours {
+pub struct AffinityClusters {
     /// The clusters of each that it is to be with, if it has any.
     pub together: Vec<BTreeSet<String>>,
     /// The clusters of those that it is to be apart from.
@@ -39,13 +39,13 @@ pub fn affinity_groups(
 /// Where the others of the groups of `spec` are. Those that are not placed yet are nowhere: the first of a group goes
 /// where it likes.
 #[must_use]
-pub fn neighbours<'a>(
+pub fn affinity_clusters<'a>(
     spec: &ResourceBindingSpec,
     all: impl IntoIterator<Item = &'a ResourceBindingSpec>,
-) -> Neighbours {
-    let Some(groups) = &spec.workload_affinity_groups else { return Neighbours::default() };
+) -> AffinityClusters {
+    let Some(groups) = &spec.workload_affinity_groups else { return AffinityClusters::default() };
     let same = |own: &str, other: &str| !own.is_empty() && own == other;
-    let mut neighbours = Neighbours::default();
+    let mut affinity_clusters = AffinityClusters::default();
     for other in all {
         let Some(others) = &other.workload_affinity_groups else { continue };
         let (here, there) = (&spec.resource, &other.resource);
@@ -55,27 +55,35 @@ pub fn neighbours<'a>(
         }
         let clusters = other.clusters.iter().map(|target| target.name.clone());
         if same(&groups.affinity_group, &others.affinity_group) {
-            neighbours.together.push(clusters.clone().collect());
+            affinity_clusters.together.push(clusters.clone().collect());
         }
         if same(&groups.anti_affinity_group, &others.anti_affinity_group) {
-            neighbours.apart.extend(clusters);
+            affinity_clusters.apart.extend(clusters);
         }
     }
-    neighbours
+    affinity_clusters
 }
 
 /// `WorkloadAffinity`: a new target must be one of each workload of the group.
 #[must_use]
-pub fn workload_affinity_filter(neighbours: &Neighbours, cluster: &str, is_target: bool) -> Refusal {
-    let all_there = neighbours.together.iter().all(|clusters| clusters.contains(cluster));
+pub fn workload_affinity_filter(
+    affinity_clusters: &AffinityClusters,
+    cluster: &str,
+    is_target: bool,
+) -> Refusal {
+    let all_there = affinity_clusters.together.iter().all(|clusters| clusters.contains(cluster));
     (!is_target && !all_there)
         .then(|| "ResourceBinding with the same affinity group does not target this cluster".into())
 }
 
 /// `WorkloadAntiAffinity`: a new target must be none of any workload of the group.
 #[must_use]
-pub fn workload_anti_affinity_filter(neighbours: &Neighbours, cluster: &str, is_target: bool) -> Refusal {
-    let taken = !is_target && neighbours.apart.contains(cluster);
+pub fn workload_anti_affinity_filter(
+    affinity_clusters: &AffinityClusters,
+    cluster: &str,
+    is_target: bool,
+) -> Refusal {
+    let taken = !is_target && affinity_clusters.apart.contains(cluster);
     taken.then(|| "cluster already has workload with the same anti-affinity group".into())
 }
 
@@ -128,27 +136,29 @@ mod tests {
             own.clone(),
         ];
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
-        let expected = Neighbours { together: vec![set(&["m1", "m2"]), set(&["m2"])], apart: set(&["m2"]) };
-        assert_eq!(neighbours(&own, &others), expected);
+        let expected =
+            AffinityClusters { together: vec![set(&["m1", "m2"]), set(&["m2"])], apart: set(&["m2"]) };
+        assert_eq!(affinity_clusters(&own, &others), expected);
         let alone = ResourceBindingSpec { workload_affinity_groups: None, ..own };
-        assert_eq!(neighbours(&alone, &others), Neighbours::default());
+        assert_eq!(affinity_clusters(&alone, &others), AffinityClusters::default());
     }
 
     #[test]
     fn together_is_where_all_are_and_apart_where_none_is() {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
-        let neighbours = Neighbours { together: vec![set(&["m1", "m2"]), set(&["m2"])], apart: set(&["m1"]) };
+        let affinity_clusters =
+            AffinityClusters { together: vec![set(&["m1", "m2"]), set(&["m2"])], apart: set(&["m1"]) };
         let cases = [("m1", false, false, false), ("m2", false, true, true), ("m3", false, false, true)];
         for (cluster, is_target, together, apart) in cases {
-            let passes = workload_affinity_filter(&neighbours, cluster, is_target).is_none();
+            let passes = workload_affinity_filter(&affinity_clusters, cluster, is_target).is_none();
             assert_eq!(passes, together, "{cluster} together");
-            let passes = workload_anti_affinity_filter(&neighbours, cluster, is_target).is_none();
+            let passes = workload_anti_affinity_filter(&affinity_clusters, cluster, is_target).is_none();
             assert_eq!(passes, apart, "{cluster} apart");
         }
-        assert_eq!(workload_affinity_filter(&neighbours, "m1", true), None, "a target stays");
-        assert_eq!(workload_anti_affinity_filter(&neighbours, "m1", true), None, "a target stays");
+        assert_eq!(workload_affinity_filter(&affinity_clusters, "m1", true), None, "a target stays");
+        assert_eq!(workload_anti_affinity_filter(&affinity_clusters, "m1", true), None, "a target stays");
         assert_eq!(
-            workload_affinity_filter(&Neighbours::default(), "m1", false),
+            workload_affinity_filter(&AffinityClusters::default(), "m1", false),
             None,
             "the first of a group"
         );

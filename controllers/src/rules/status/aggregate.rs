@@ -39,10 +39,10 @@ fn report(work: &Work) -> Option<AggregatedStatus> {
 
 /// Whether every cluster that is to hold a Work has applied it, and there is one.
 #[must_use]
-pub fn fully_applied(carriers: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool {
+pub fn fully_applied(clusters_with_work: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool {
     let applied: BTreeSet<&str> =
         reports.iter().filter(|report| report.applied).map(|report| report.cluster_name.as_str()).collect();
-    !carriers.is_empty() && applied == *carriers
+    !clusters_with_work.is_empty() && applied == *clusters_with_work
 }
 
 #[cfg(test)]

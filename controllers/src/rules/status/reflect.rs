@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::api::ANNOTATION_TEMPLATE_GENERATION;
 
 /// What a kind reports of its status.
-struct Reported {
+struct ReportedFields {
     /// Left out where zero, or absent.
     some: &'static [&'static str],
     /// Numbers that are told even where they are zero.
@@ -19,7 +19,7 @@ struct Reported {
 }
 
 /// `None`: all of it.
-fn reported(kind: &str) -> Option<Reported> {
+fn reported(kind: &str) -> Option<ReportedFields> {
     let (some, always, generation): (&[_], &[_], _) = match kind {
         "Deployment" => (
             &[
@@ -55,14 +55,14 @@ fn reported(kind: &str) -> Option<Reported> {
         "HorizontalPodAutoscaler" => (&["currentReplicas"], &["desiredReplicas"], false),
         _ => return None,
     };
-    Some(Reported { some, always, generation })
+    Some(ReportedFields { some, always, generation })
 }
 
 /// The part of the object's status that goes up to the control plane; all of it for kinds of which nothing is known.
 #[must_use]
 pub fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>> {
     let status = object.get("status").and_then(Value::as_object);
-    let Some(Reported { some, always, generation }) = reported(kind) else { return status.cloned() };
+    let Some(ReportedFields { some, always, generation }) = reported(kind) else { return status.cloned() };
     if status.is_none() && !generation {
         return None;
     }

@@ -52,7 +52,7 @@ pub fn template_status(
         "PersistentVolume" => {
             phase(reports, Some("Pending"), &["Failed", "Pending", "Available", "Bound", "Released"])
         }
-        "PersistentVolumeClaim" => phase(reports, None, &["Lost", "Pending", "Bound"]),
+        "PersistentVolumeClaim" => phase(reports, None, &["LostTargets", "Pending", "Bound"]),
         _ => return None,
     };
     (!status.is_empty()).then_some(status)
@@ -82,7 +82,7 @@ fn workload(
 ) -> Map<String, Value> {
     let mut status = sums(reports, some, always);
     let generation = template.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default();
-    if !behaviour.tells_generation || reports.iter().all(|report| has_caught_up(report, generation)) {
+    if !behaviour.reports_generation || reports.iter().all(|report| has_caught_up(report, generation)) {
         status.insert("observedGeneration".into(), generation.into());
     } else if let Some(before) = template.pointer("/status/observedGeneration") {
         status.insert("observedGeneration".into(), before.clone());
@@ -343,7 +343,7 @@ mod tests {
             ("Pod", vec![json!({"phase": "Running"}), json!(null)], "Pending"),
             ("PersistentVolume", said(&["Bound", "Available"]), "Available"),
             ("PersistentVolumeClaim", said(&["Bound", "Pending"]), "Pending"),
-            ("PersistentVolumeClaim", said(&["Bound", "Lost"]), "Lost"),
+            ("PersistentVolumeClaim", said(&["Bound", "LostTargets"]), "LostTargets"),
             ("PersistentVolumeClaim", vec![json!({"phase": "Bound"}), json!(null)], "Bound"),
         ];
         for (kind, statuses, expected) in cases {

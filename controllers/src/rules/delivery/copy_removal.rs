@@ -6,22 +6,22 @@ use crate::api::{CONDITION_COMPLETE_APIS, Cluster, is_true};
 
 /// What becomes of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LastCopy {
+pub enum CopyRemoval {
     /// It is taken from the member, and then the Work goes.
-    Taken,
+    Remove,
     /// The Work waits until the member is ready again.
-    Awaited,
+    Wait,
     /// It stays where it is, and the Work goes.
-    LeftBehind,
+    Abandon,
 }
 
 /// What becomes of a copy in `cluster`: nobody waits for a member that is not ready and is being removed, or is gone.
 #[must_use]
-pub fn last_copy(cluster: Option<&Cluster>) -> LastCopy {
+pub fn copy_removal(cluster: Option<&Cluster>) -> CopyRemoval {
     match cluster {
-        Some(cluster) if cluster.is_ready() => LastCopy::Taken,
-        Some(cluster) if cluster.metadata.deletion_timestamp.is_none() => LastCopy::Awaited,
-        _ => LastCopy::LeftBehind,
+        Some(cluster) if cluster.is_ready() => CopyRemoval::Remove,
+        Some(cluster) if cluster.metadata.deletion_timestamp.is_none() => CopyRemoval::Wait,
+        _ => CopyRemoval::Abandon,
     }
 }
 
@@ -52,14 +52,14 @@ mod tests {
         };
         let going = json!({"name": "m1", "deletionTimestamp": "2030-01-01T00:00:00Z"});
         let cases = [
-            (Some(cluster("True", json!({"name": "m1"}))), LastCopy::Taken),
-            (Some(cluster("True", going.clone())), LastCopy::Taken),
-            (Some(cluster("False", json!({"name": "m1"}))), LastCopy::Awaited),
-            (Some(cluster("False", going)), LastCopy::LeftBehind),
-            (None, LastCopy::LeftBehind),
+            (Some(cluster("True", json!({"name": "m1"}))), CopyRemoval::Remove),
+            (Some(cluster("True", going.clone())), CopyRemoval::Remove),
+            (Some(cluster("False", json!({"name": "m1"}))), CopyRemoval::Wait),
+            (Some(cluster("False", going)), CopyRemoval::Abandon),
+            (None, CopyRemoval::Abandon),
         ];
         for (cluster, expected) in cases {
-            assert_eq!(last_copy(cluster.as_ref()), expected);
+            assert_eq!(copy_removal(cluster.as_ref()), expected);
         }
     }
 
