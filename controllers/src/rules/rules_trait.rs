@@ -1,5 +1,6 @@
-//! The rules as one trait. Each default method is the function of the same name; see there for what it says. Where a
-//! release does without, it leaves things as they are.
+//! The trait `Rules`: all rules of failover as methods. Each calls the function of the same name.
+//!
+//! The documentation of a rule is that of its function. A rule that a release does not have leaves its input unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,32 +13,42 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList, Condition};
 use serde_json::{Map, Value};
 
-// Every type of the rules and of their objects is named here.
+// The signatures use every type of the rules and of their objects.
 use super::*;
 use crate::api::*;
 
-/// Methods that are the functions of the same names. What is not declared so asks other rules, or for the behaviour.
+/// Methods that call the functions of the same names, after `=>` with a first argument that the method does not have.
 macro_rules! functions {
     ($(fn $name:ident $(<$life:lifetime>)? ($($given:ident: $type:ty),* $(,)?) $(-> $answer:ty)?;)*) => {
         $(fn $name $(<$life>)? (&self, $($given: $type),*) $(-> $answer)? {
             super::$name($($given),*)
         })*
     };
+    (
+        |$rules:ident| $first:expr =>
+        $(fn $name:ident $(<$life:lifetime>)? ($($given:ident: $type:ty),* $(,)?) $(-> $answer:ty)?;)*
+    ) => {
+        $(fn $name $(<$life>)? (&self, $($given: $type),*) $(-> $answer)? {
+            let $rules = self;
+            super::$name($first, $($given),*)
+        })*
+    };
 }
 
-/// All judgements that the controllers make. Override one to see what it is good for.
+/// All rules that the controllers use. An implementation that overrides one shows what that rule is for.
 #[expect(missing_docs, reason = "each method is the function of the same name, which says what it does")]
 pub trait Rules: Send + Sync {
-    /// What is as in another release. Not a rule: the rules ask for it.
+    /// The differences from other releases. This is not a rule: the rules depend on it.
     fn behaviour(&self) -> Behaviour {
         Behaviour::default()
     }
 
-    fn event(&self, happening: &Happening<'_>) -> Option<Event> {
-        super::event(self.behaviour(), happening)
+    functions! {
+        |rules| rules.behaviour() =>
+        fn event(happening: &Happening<'_>) -> Option<Event>;
     }
 
-    // Clusters: readiness, taints, what they say of themselves.
+    // Clusters: readiness and taints.
 
     functions! {
         fn readiness(probe: Probe) -> Readiness;
@@ -97,7 +108,7 @@ pub trait Rules: Send + Sync {
         }
     }
 
-    // Leaving a cluster: tolerations, eviction tasks, failover of applications.
+    // Evictions: tolerations, eviction tasks, failover of applications.
 
     functions! {
         fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due;
@@ -144,27 +155,17 @@ pub trait Rules: Send + Sync {
         })
     }
 
-    fn taint_task(
-        &self,
-        spec: &ResourceBindingSpec,
-        due: Due,
-        flag: Option<PurgeMode>,
-        report: Option<&AggregatedStatus>,
-    ) -> Result<GracefulEvictionTask, String> {
-        super::taint_task(self, spec, due, flag, report)
+    functions! {
+        |rules| rules =>
+        fn taint_task(
+            spec: &ResourceBindingSpec, due: Due, flag: Option<PurgeMode>, report: Option<&AggregatedStatus>,
+        ) -> Result<GracefulEvictionTask, String>;
+        fn application_task(
+            failover: &ApplicationFailover, producer: &str, spec: &ResourceBindingSpec, report: Option<&AggregatedStatus>,
+        ) -> Result<GracefulEvictionTask, String>;
     }
 
-    fn application_task(
-        &self,
-        failover: &ApplicationFailover,
-        producer: &str,
-        spec: &ResourceBindingSpec,
-        report: Option<&AggregatedStatus>,
-    ) -> Result<GracefulEvictionTask, String> {
-        super::application_task(self, failover, producer, spec, report)
-    }
-
-    // Policies and templates: who has what, and what goes along.
+    // Policies and templates: claims, dependencies, autoscalers.
 
     functions! {
         fn selects(
@@ -198,23 +199,16 @@ pub trait Rules: Send + Sync {
         fn template_replicas(kind: &str, template: &Value) -> i32;
     }
 
-    fn claim_marks(&self, owner: Option<&Owner>) -> Value {
-        super::claim_marks(self.behaviour(), owner)
+    functions! {
+        |rules| rules.behaviour() =>
+        fn claim_marks(owner: Option<&Owner>) -> Value;
+        fn policy_finalizer(kind: &str) -> Option<&'static str>;
+        fn claimed_by<'a>(
+            labels: &'a BTreeMap<String, String>, annotations: &'a BTreeMap<String, String>,
+        ) -> Option<(bool, &'a str)>;
     }
 
-    fn policy_finalizer(&self, kind: &str) -> Option<&'static str> {
-        super::policy_finalizer(self.behaviour(), kind)
-    }
-
-    fn claimed_by<'a>(
-        &self,
-        labels: &'a BTreeMap<String, String>,
-        annotations: &'a BTreeMap<String, String>,
-    ) -> Option<(bool, &'a str)> {
-        super::claimed_by(self.behaviour(), labels, annotations)
-    }
-
-    // Scheduling: when, where, how many.
+    // Scheduling: when, on which clusters, how many replicas.
 
     functions! {
         fn observed_workloads(
@@ -248,61 +242,47 @@ pub trait Rules: Send + Sync {
         fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)>;
     }
 
-    fn needs_scheduling(
-        &self,
-        spec: &ResourceBindingSpec,
-        status: &BindingStatus,
-        applied: Option<&Placement>,
-        lost: LostTargets,
-    ) -> bool {
-        super::needs_scheduling(self.behaviour().removal, spec, status, applied, lost)
+    functions! {
+        |rules| rules.behaviour().removal =>
+        fn needs_scheduling(
+            spec: &ResourceBindingSpec, status: &BindingStatus, applied: Option<&Placement>, lost: LostTargets,
+        ) -> bool;
+        fn terminating_filter(cluster: &Cluster, is_target: bool) -> Refusal;
     }
 
-    fn schedule(
-        &self,
-        spec: &ResourceBindingSpec,
-        status: &BindingStatus,
-        scene: &SchedulingInput<'_>,
-    ) -> Result<Schedule, ScheduleError> {
-        super::schedule(self, spec, status, scene)
+    functions! {
+        |rules| rules =>
+        fn schedule(
+            spec: &ResourceBindingSpec, status: &BindingStatus, input: &SchedulingInput<'_>,
+        ) -> Result<Schedule, ScheduleError>;
+        fn assign(
+            spec: &ResourceBindingSpec, placement: &Placement, tiers: &[Vec<&Cluster>], fresh: bool,
+        ) -> Result<Vec<TargetCluster>, ScheduleError>;
     }
 
-    fn scheduled_condition(&self, error: Option<&ScheduleError>) -> (&'static str, String) {
-        super::scheduled_condition(self.behaviour(), error)
+    functions! {
+        |rules| rules.behaviour() =>
+        fn scheduled_condition(error: Option<&ScheduleError>) -> (&'static str, String);
     }
 
-    fn api_filter(&self, resource: &ObjectReference, cluster: &Cluster, is_target: bool) -> Refusal {
-        super::api_filter(self.behaviour().unserved_targets, resource, cluster, is_target)
+    functions! {
+        |rules| rules.behaviour().unserved_targets =>
+        fn api_filter(resource: &ObjectReference, cluster: &Cluster, is_target: bool) -> Refusal;
     }
 
-    fn terminating_filter(&self, cluster: &Cluster, is_target: bool) -> Refusal {
-        super::terminating_filter(self.behaviour().removal, cluster, is_target)
+    functions! {
+        |rules| rules.behaviour().grouping =>
+        fn select(
+            placement: &Placement, replicas: i32, ranked: &[Candidate],
+        ) -> Result<Vec<String>, ScheduleError>;
     }
 
-    fn select(
-        &self,
-        placement: &Placement,
-        replicas: i32,
-        ranked: &[Candidate],
-    ) -> Result<Vec<String>, ScheduleError> {
-        super::select(self.behaviour().grouping, placement, replicas, ranked)
+    functions! {
+        |rules| rules.behaviour().division =>
+        fn divide(replicas: i32, weights: Vec<(String, i64)>, template_uid: &str) -> Vec<TargetCluster>;
     }
 
-    fn assign(
-        &self,
-        spec: &ResourceBindingSpec,
-        placement: &Placement,
-        tiers: &[Vec<&Cluster>],
-        fresh: bool,
-    ) -> Result<Vec<TargetCluster>, ScheduleError> {
-        super::assign(self, spec, placement, tiers, fresh)
-    }
-
-    fn divide(&self, replicas: i32, weights: Vec<(String, i64)>, template_uid: &str) -> Vec<TargetCluster> {
-        super::divide(self.behaviour().division, replicas, weights, template_uid)
-    }
-
-    // Works, and what members get and say.
+    // Works: their targets and manifests, and the status of copies.
 
     functions! {
         fn work_targets(spec: &ResourceBindingSpec) -> Vec<TargetCluster>;
@@ -331,37 +311,22 @@ pub trait Rules: Send + Sync {
         fn fully_applied(clusters_with_work: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool;
     }
 
-    fn dispatching_condition(
-        &self,
-        told: bool,
-        suspended: bool,
-    ) -> Option<(bool, &'static str, &'static str)> {
-        super::dispatching_condition(self.behaviour(), told, suspended)
+    functions! {
+        |rules| rules.behaviour() =>
+        fn dispatching_condition(reported: bool, suspended: bool) -> Option<(bool, &'static str, &'static str)>;
+        fn binding_mark(binding: BindingRef<'_>) -> (&'static str, String);
+        fn template_status(
+            kind: &str, template: &Value, reports: &[AggregatedStatus], now: Timestamp,
+        ) -> Option<Map<String, Value>>;
     }
 
-    fn binding_mark(&self, binding: BindingRef<'_>) -> (&'static str, String) {
-        super::binding_mark(self.behaviour(), binding)
+    functions! {
+        |rules| rules =>
+        fn completions(spec: &ResourceBindingSpec, template: &Value) -> Option<BTreeMap<String, i32>>;
+        fn manifest(delivery: &Delivery<'_>) -> Result<Map<String, Value>, String>;
     }
 
-    fn template_status(
-        &self,
-        kind: &str,
-        template: &Value,
-        reports: &[AggregatedStatus],
-        now: Timestamp,
-    ) -> Option<Map<String, Value>> {
-        super::template_status(self.behaviour(), kind, template, reports, now)
-    }
-
-    fn completions(&self, spec: &ResourceBindingSpec, template: &Value) -> Option<BTreeMap<String, i32>> {
-        super::completions(self, spec, template)
-    }
-
-    fn manifest(&self, delivery: &Delivery<'_>) -> Result<Map<String, Value>, String> {
-        super::manifest(self, delivery)
-    }
-
-    // Services in several clusters.
+    // Services of several clusters.
 
     functions! {
         fn exported_service<'a>(work: &'a Work) -> Option<(&'a str, &'a str)>;
@@ -373,7 +338,7 @@ pub trait Rules: Send + Sync {
         fn derived_service(import: &ServiceImport) -> Option<Value>;
     }
 
-    // What may be written, and what is added to it.
+    // Guarded writes, validation and defaults.
 
     functions! {
         fn unguarded_write_delay(write: Write) -> Option<Duration>;
@@ -391,8 +356,9 @@ pub trait Rules: Send + Sync {
         fn default_selectors(selectors: &mut [ResourceSelector], policy_namespace: &str);
     }
 
-    fn identify(&self, kind: &str, object: &mut Value, id: &str) {
-        super::identify(self.behaviour(), kind, object, id);
+    functions! {
+        |rules| rules.behaviour() =>
+        fn identify(kind: &str, object: &mut Value, id: &str);
     }
 
     fn default_tolerations(
