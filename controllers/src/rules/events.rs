@@ -1,7 +1,7 @@
 //! The events that controllers publish: which reason and which message each happening has.
 //!
 //! Sources: karmada-io/karmada v1.18.2 `pkg/events/events.go` and the controllers that use its reasons. Messages are those of
-//! 1.18; where an earlier release has another reason, or says less, the behaviour decides.
+//! 1.18; where an earlier release has another reason or a shorter message, the behaviour decides.
 
 use std::fmt;
 
@@ -57,41 +57,41 @@ pub enum Happening<'a> {
     WorksWritten(ObjectName<'a>),
     /// The Works of a binding could not be written.
     WorksNotWritten(&'a str),
-    /// Works of a binding that nobody needs could not be deleted.
+    /// Orphaned Works of a binding could not be deleted.
     WorksNotDeleted(&'a str),
-    /// The status of a binding was added up from its Works.
+    /// The status of a binding was aggregated from its Works.
     StatusAdded(ObjectName<'a>),
-    /// The status of a template was added up from the members.
+    /// The status of a template was aggregated from the members.
     TemplateStatusAdded,
-    /// A status could not be added up.
+    /// A status could not be aggregated.
     StatusNotAdded(&'a str),
-    /// A member has what a manifest asks for.
+    /// A manifest was applied to a member.
     ManifestApplied(ObjectName<'a>, &'a str),
-    /// A manifest could not be written to a member.
+    /// A manifest could not be applied to a member.
     ManifestNotApplied(ObjectName<'a>, &'a str, &'a str),
-    /// A Work was brought to its member.
+    /// A Work was applied to its member.
     WorkApplied(ObjectName<'a>, &'a str),
-    /// A Work could not be brought to its member.
+    /// A Work could not be applied to its member.
     WorkNotApplied(ObjectName<'a>, &'a str, &'a str),
     /// The dispatching of a Work was suspended or resumed. The message is that of the condition.
     Dispatching(&'a str),
     /// The status of an object in a member was written to its Work.
     StatusReflected(ObjectName<'a>),
-    /// The health of an object in a member was judged.
+    /// The health of an object in a member was determined.
     HealthJudged(ObjectName<'a>, bool),
     /// A policy was applied to a template.
     PolicyApplied(ObjectName<'a>),
     /// A policy could not be applied to a template.
     PolicyNotApplied(ObjectName<'a>, &'a str),
-    /// A policy took a template from another.
+    /// A policy took a template over from another policy.
     Preempted(ObjectName<'a>, ObjectName<'a>),
-    /// A policy could not take a template from another.
+    /// A policy could not take a template over from another policy.
     NotPreempted(ObjectName<'a>, ObjectName<'a>, &'a str),
     /// The dependencies of a template were found.
     DependenciesFound(&'a [ResourceSelector]),
-    /// The dependencies of a template go where the template goes.
+    /// The schedule of a template was copied to the bindings of its dependencies.
     DependenciesPlaced,
-    /// The dependencies of a template could not be sent where the template goes.
+    /// The schedule of a template could not be copied to the bindings of its dependencies.
     DependenciesNotPlaced(&'a str),
     /// The taints of a cluster were changed to these.
     Tainted(&'a [Taint]),
@@ -103,9 +103,9 @@ pub enum Happening<'a> {
     NamespaceCreated(&'a str, &'a str),
     /// The execution namespace of a cluster could not be created.
     NamespaceNotCreated(&'a str),
-    /// The execution namespace of a cluster is gone.
+    /// The execution namespace of a cluster was removed.
     NamespaceRemoved(&'a str),
-    /// The execution namespace of a cluster is not gone yet.
+    /// The execution namespace of a cluster could not be removed.
     NamespaceNotRemoved(&'a str),
     /// The Service for a `ServiceImport` was written.
     ServiceDerived(&'a str),
@@ -114,14 +114,14 @@ pub enum Happening<'a> {
 }
 
 impl Happening<'_> {
-    /// Whether it is about an eviction.
+    /// Whether the event is about an eviction.
     #[must_use]
     pub fn is_eviction(&self) -> bool {
         matches!(self, Self::Evicted(_) | Self::NotEvicted(_))
     }
 }
 
-/// The event about something that happened. `None`: the release does not publish one.
+/// Returns the event for a happening; `None` if the release does not publish one.
 #[must_use]
 pub fn event(behaviour: Behaviour, happening: &Happening<'_>) -> Option<Event> {
     let publishes = match happening {
@@ -241,12 +241,12 @@ fn message(behaviour: Behaviour, happening: &Happening<'_>) -> String {
     }
 }
 
-/// Until 1.6 the message was shorter, and until 1.9 it did not name the clusters.
+/// Up to 1.6 the message is shorter, and up to 1.9 it does not name the clusters.
 fn scheduled_message(behaviour: Behaviour, targets: &[TargetCluster]) -> String {
     if !behaviour.specific_reasons {
         return "Binding has been scheduled".to_owned();
     }
-    // The switch for policies that wait for their marks came with the same release, 1.10.
+    // The clusters are named since 1.10, the release with which `policy_finalizers` begins.
     if !behaviour.policy_finalizers {
         return "Binding has been scheduled successfully.".to_owned();
     }
@@ -267,7 +267,7 @@ fn preempted(policy: ObjectName<'_>) -> String {
     policy_of(policy, "propagation policy", "cluster propagation policy")
 }
 
-/// A dependency as Go prints it.
+/// Formats a dependency as Go prints it.
 fn dependency(one: &ResourceSelector) -> String {
     let ResourceSelector { api_version, kind, namespace, name, .. } = one;
     format!("{{APIVersion:{api_version} Kind:{kind} Namespace:{namespace} Name:{name} LabelSelector:<nil>}}")

@@ -1,7 +1,7 @@
-//! Every judgement of failover as a pure function: no I/O, and no clock, for times come in as arguments.
+//! Every decision of failover as a pure function: no I/O, no clock; times are arguments.
 //!
-//! They stand behind one trait, [`Rules`], whose default methods they are, so that an implementation of it changes
-//! exactly the rules that it names. The rules are those of Karmada's release 1.5, but not its bugs.
+//! The functions are the default methods of one trait, [`Rules`], so that an implementation can replace single rules.
+//! The rules are those of Karmada's release 1.5, without its bugs. The folders group them by topic.
 
 mod cluster;
 mod delivery;

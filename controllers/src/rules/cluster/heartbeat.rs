@@ -1,4 +1,4 @@
-//! When a cluster was last heard of, and what becomes of one that is not.
+//! When a cluster last gave a sign of life, and how its condition changes when it gives none.
 //!
 //! karmada-io/karmada `pkg/controllers/cluster/cluster_controller.go` (`tryUpdateClusterHealth`), all releases.
 
@@ -9,21 +9,21 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::api::Cluster;
 
-/// The signs of life of one cluster. Kept in memory: a restart of the controllers starts its clocks anew.
+/// The signs of life of one cluster. They are kept in memory: a restart of the controllers restarts the periods.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heartbeat {
-    /// What `Ready` said last.
+    /// The condition `Ready` as last observed.
     pub ready: Option<Condition>,
-    /// When the member's Lease was last renewed, as it says itself; of Pull members only.
+    /// When the member's Lease was last renewed, according to the Lease; for Pull members only.
     pub renewed: Option<Timestamp>,
-    /// When the last sign of life was seen.
+    /// When the last sign of life was observed.
     pub probed: Timestamp,
-    /// When the last change of the status of `Ready` was seen.
+    /// When the last change of the status of `Ready` was observed.
     pub transition: Timestamp,
 }
 
-/// The signs of life after one more look at the cluster: a condition `Ready` that reads other than before is one, and
-/// a Lease that was renewed. A cluster that has never said anything was last heard of when it was created.
+/// Returns the signs of life after the cluster was checked once more. A changed condition `Ready` and a renewed Lease
+/// are signs of life. For a cluster that never reported, the creation counts as the last one.
 #[must_use]
 pub fn heartbeat(
     before: Option<&Heartbeat>,
@@ -56,9 +56,9 @@ pub fn heartbeat(
     heartbeat
 }
 
-/// Reason and message of `Ready` being unknown, where that is what it should become: the cluster has not been heard of
-/// for more than the grace period, and `Ready` says otherwise. Of Pull members only; a Push member is probed, which
-/// always has an end.
+/// Returns reason and message with which `Ready` must become Unknown: the last sign of life is older than the grace
+/// period, and `Ready` is not Unknown yet. `None` otherwise. For Pull members only: a probe of a Push member always
+/// ends with a result.
 #[must_use]
 pub fn silence(
     heartbeat: &Heartbeat,
@@ -81,15 +81,15 @@ pub fn silence(
     (silent.is_positive() && silent.unsigned_abs() > grace).then_some((reason, message))
 }
 
-/// Whether the silence of a cluster says anything of it: one that is probed has an answer to each probe, or none, and is
-/// never unknown.
+/// Whether a cluster can fall silent. A Push member cannot: each probe of it succeeds or fails, so that it is never
+/// Unknown.
 #[must_use]
 pub fn falls_silent(cluster: &Cluster) -> bool {
     cluster.pulls()
 }
 
-/// From when on the failover eviction timeout counts: where `Ready` is unknown, from the last sign of life; else from
-/// the change to what it is.
+/// Returns the time from which the failover eviction timeout counts: the last sign of life if `Ready` is Unknown, else
+/// the last transition of `Ready`.
 #[must_use]
 pub fn not_ready_since(heartbeat: &Heartbeat) -> Timestamp {
     match &heartbeat.ready {
@@ -98,8 +98,8 @@ pub fn not_ready_since(heartbeat: &Heartbeat) -> Timestamp {
     }
 }
 
-/// Whether the Works of a cluster that is being removed are let go without the copies in the member: where only the
-/// agent could take those away, and it is not heard of; as from 1.8 (#1847), before which the removal hung.
+/// Whether the Works of a cluster that is being removed are deleted without the copies in the member. They are if only
+/// the agent could delete the copies and the agent is silent. Since 1.8 (#1847); before, the removal did not end.
 #[must_use]
 pub fn abandons_works(cluster: &Cluster) -> bool {
     cluster.pulls() && !cluster.is_ready()
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Looks at the cluster at these seconds, and returns when it was last heard of and when it last changed.
+    /// Checks the cluster at these seconds, and returns the last sign of life and the last transition.
     fn after(looks: &[(i64, Option<Condition>, Option<i64>)]) -> (i64, i64) {
         let mut memory = None;
         for (now, ready, renewed) in looks {

@@ -1,4 +1,4 @@
-//! Clusters: readiness, silence, taints, and the resources that their nodes offer.
+//! Readiness, silence and taints of clusters, and the resources that their nodes offer.
 
 mod heartbeat;
 mod readiness;

@@ -1,4 +1,4 @@
-//! Whether a member is ready, judged from probes of its API server, and whether what it says it serves is all.
+//! Whether a member is ready by probes of its API server, and whether discovery was complete.
 //!
 //! karmada-io/karmada `pkg/controllers/status/cluster_status_controller.go` and `cluster_condition_cache.go`.
 
@@ -11,18 +11,18 @@ use crate::api::Cluster;
 /// How a probe of a member's API server (`/readyz`, or `/healthz` where that is missing) ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// There are no credentials to ask with.
+    /// There are no credentials to probe with.
     NoClient,
-    /// There was no answer, or one that is an error.
+    /// There was no answer, or the answer was an error.
     Failed,
-    /// The answer was a success of this HTTP status.
+    /// The answer was a success with this HTTP status.
     Answered(u16),
 }
 
-/// What a Cluster's condition `Ready` says.
+/// The content of a Cluster's condition `Ready`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readiness {
-    /// Whether it is `True`.
+    /// Whether the status is `True`.
     pub ready: bool,
     /// Its reason.
     pub reason: &'static str,
@@ -30,18 +30,18 @@ pub struct Readiness {
     pub message: &'static str,
 }
 
-/// The run of like answers that the last probe belongs to. Kept in memory: a restart forgets it.
+/// The run of equal probe results that the last probe belongs to. It is kept in memory: a restart forgets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeRun {
-    /// Whether they said ready.
+    /// Whether the probes of the run reported ready.
     pub ready: bool,
-    /// When the first of them came.
+    /// When the first probe of the run ended.
     pub since: Timestamp,
 }
 
-/// What one probe says, without regard to those before it.
+/// Returns the readiness by one probe, without regard to earlier probes.
 ///
-/// A client library turns every status beyond 206 into an error, so that an overloaded member is called not
+/// The client library turns every status above 206 into an error, so that an overloaded member is reported as not
 /// reachable (`pkg/util/clusterhealth`, client-go `rest/request.go`).
 #[must_use]
 pub fn readiness(probe: Probe) -> Readiness {
@@ -67,42 +67,43 @@ pub fn readiness(probe: Probe) -> Readiness {
     }
 }
 
-/// Whether what a probe says has to last before it counts: always, also where it could not be asked (#7426).
+/// Whether a probe result must last for the threshold before it counts. It always must, also if there were no
+/// credentials to probe with (#7426).
 #[must_use]
 pub fn is_damped(_probe: Probe) -> bool {
     true
 }
 
-/// Whether a member is asked what it is like: not before it is `ready`, be it that it `answers` already.
+/// Whether the status of a member is collected: only if its condition is `ready` already, and the last probe `answers`.
 #[must_use]
 pub fn collects_status(ready: bool, answers: bool) -> bool {
     ready && answers
 }
 
-/// How long a request to a member may take: as long as is `configured`, so that a member that never answers is noticed
-/// (#6829).
+/// Returns the time limit of a request to a member: the `configured` one, so that a member that never answers is
+/// noticed (#6829).
 #[must_use]
 pub fn member_timeout(configured: Duration) -> Duration {
     configured
 }
 
-/// Whether a change of its Cluster brings the next probe of a member forward: none does, so that members are asked as often
-/// as is configured. Until 1.13 each did, that which a probe had brought about as well (#6284).
+/// Whether a change of its Cluster brings the next probe of a member forward. No change does, so that probes keep the
+/// configured period. Up to 1.13 each change did, including those that a probe itself had caused (#6284).
 #[must_use]
 pub fn brings_probe_forward(_before: Option<&Cluster>, _after: &Cluster) -> bool {
     false
 }
 
-/// The run after a probe: any answer unlike the one before begins a new one.
+/// Returns the run after a probe. A result that differs from the one before begins a new run.
 #[must_use]
 pub fn probe_run(before: Option<ProbeRun>, ready: bool, now: Timestamp) -> ProbeRun {
     before.filter(|run| run.ready == ready).unwrap_or(ProbeRun { ready, since: now })
 }
 
-/// Whether the condition as it stands outlasts what the probe says: it does until the run is as long as the
-/// threshold for its direction. The first probe after a start (`before` is `None`) counts at once.
+/// Whether the condition stays as it is although the probe differs. It does until the run has lasted for the threshold
+/// of its direction. The first probe after a start (`before` is `None`) counts at once.
 ///
-/// `current` is whether `Ready` is `True` at present, `None` where there is no such condition yet.
+/// `current` is whether `Ready` is `True` at present, `None` if there is no such condition yet.
 #[must_use]
 pub fn keeps_condition(
     before: Option<ProbeRun>,
@@ -118,8 +119,8 @@ pub fn keeps_condition(
         && now.duration_since(run.since).unsigned_abs() < threshold
 }
 
-/// What the condition `CompleteAPIEnablements` says of an answer with so many groups and versions, as from 1.12: whether
-/// it holds, reason, and message. `whole` is whether every question of discovery was answered.
+/// Returns status, reason and message of the condition `CompleteAPIEnablements` for a discovery that found this number
+/// of groups and versions; since 1.12. `whole` is whether all discovery requests were answered.
 #[must_use]
 pub fn complete_apis(found: usize, whole: bool) -> (bool, &'static str, String) {
     match (found, whole) {
@@ -131,8 +132,8 @@ pub fn complete_apis(found: usize, whole: bool) -> (bool, &'static str, String) 
     }
 }
 
-/// Whether what discovery found takes the place of what is `known` of a member: an answer that is not complete would look
-/// as if kinds had been taken away (#7373; open).
+/// Whether the result of discovery replaces the `known` number of enablements of a member. An incomplete result does
+/// not: missing kinds would look as if they had been removed (#7373; open).
 #[must_use]
 pub fn replaces_enablements(complete: bool, known: usize) -> bool {
     complete || known == 0

@@ -1,10 +1,10 @@
-//! Nodes sorted into grades by what is free on them, and how many replicas fit by that.
+//! Grades of nodes by their free resources, and how many replicas fit by them.
 //!
 //! karmada-io/karmada `pkg/modeling/modeling.go`, `pkg/controllers/status/cluster_status_controller.go`
-//! (`getAllocatableModelings`), `pkg/estimator/client/general.go`. The sum of a member's free resources says nothing
-//! about whether any single node has room; this does, roughly. Grades are a Cluster's own, or the nine that it is given
-//! (`pkg/apis/cluster/mutation/mutation.go`, `pkg/registry/cluster/strategy.go`), with the gate
-//! `CustomizedClusterResourceModeling`, which is on as from 1.4.
+//! (`getAllocatableModelings`), `pkg/estimator/client/general.go`. The sum of a member's free resources does not say
+//! whether any single node has room; the grades of the nodes do, approximately. The grades are a Cluster's own or the
+//! nine defaults (`pkg/apis/cluster/mutation/mutation.go`, `pkg/registry/cluster/strategy.go`), with the gate
+//! `CustomizedClusterResourceModeling`, which is on since 1.4.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use super::resource_summary::{is_ready, takes_room_on};
 use crate::api::{AllocatableModeling, ResourceModel, ResourceModelRange};
 use crate::rules::{add_quantities, milli, pod_requests};
 
-/// What no amount exceeds: `math.MaxInt64`.
+/// The largest possible amount: `math.MaxInt64`.
 const NO_END: &str = "9223372036854775807";
 
-/// Gives a Cluster without grades the nine of every Cluster, each of twice the one before. Those that somebody has given
-/// it are put in order; the first begins at nothing, and the last has no end.
+/// Gives a Cluster without grades the nine defaults; each is twice as large as the one before. Grades of the user are
+/// sorted; the first is made to begin at zero and the last to have no upper limit.
 pub fn default_models(models: &mut Vec<ResourceModel>) {
     if models.is_empty() {
         *models = (0..).zip(GRADES).map(|(grade, (cpu, memory))| nine(grade, cpu, memory)).collect();
@@ -34,7 +34,7 @@ pub fn default_models(models: &mut Vec<ResourceModel>) {
     }
 }
 
-/// Of each of the nine what a node has at least, and not as much of: CPUs and memory.
+/// For each of the nine defaults, the range of CPUs and of memory: at least the first amount, less than the second.
 const GRADES: [([&str; 2], [&str; 2]); 9] = [
     (["0", "1"], ["0", "4Gi"]),
     (["1", "2"], ["4Gi", "16Gi"]),
@@ -56,8 +56,8 @@ fn nine(grade: i64, cpu: [&str; 2], memory: [&str; 2]) -> ResourceModel {
     ResourceModel { grade, ranges: vec![range("cpu", cpu), range("memory", memory)] }
 }
 
-/// How many of the ready nodes are of each grade. A node is of the highest grade of which it has enough of every
-/// resource; one on which no pod fits any more, or which is below the lowest grade, is of none.
+/// Counts the ready nodes of each grade. A node belongs to the highest grade of which it has enough of every resource.
+/// A node on which no more pods fit, or which is below the lowest grade, belongs to none.
 #[must_use]
 pub fn modelings<'a>(
     models: &[ResourceModel],
@@ -98,9 +98,9 @@ pub fn modelings<'a>(
     counts
 }
 
-/// How many replicas fit on nodes of these grades, each node having just what its grade has at least. Grades of which
-/// a node may have too little for one replica do not count. `None` where grades do not tell: there are none, nothing
-/// is asked for, or something that they leave out.
+/// Returns how many replicas fit on nodes of these grades if each node has the minimum of its grade. A grade whose
+/// minimum is too little for one replica counts as nothing. `None` if grades cannot answer: there are no grades, no
+/// resource is requested, or a requested resource is not part of the grades.
 #[must_use]
 pub fn replicas_by_models(
     models: &[ResourceModel],
@@ -127,7 +127,7 @@ pub fn replicas_by_models(
     Some(i64::try_from(total.fold(0, i128::saturating_add)).unwrap_or(i64::MAX))
 }
 
-/// In thousandths; what is not a quantity is nothing.
+/// The amount in thousandths; 0 for an invalid quantity.
 fn least(amount: &Quantity) -> i128 {
     milli(amount).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! What a member's nodes offer and its pods take, summed up for its Cluster.
+//! Sums of the resources that a member's nodes offer and its pods use, for its Cluster.
 //!
-//! karmada-io/karmada `pkg/controllers/status/cluster_status_controller.go`. Pods that have ended take nothing; those
-//! without a node are on their way.
+//! karmada-io/karmada `pkg/controllers/status/cluster_status_controller.go`. Pods that have ended use nothing; pods
+//! without a node count as allocating.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use crate::api::{NodeSummary, ResourceSummary};
 use crate::rules::{add_quantities, pod_requests};
 
-/// How many nodes there are, and how many of them are ready.
+/// Counts the nodes and the ready nodes.
 #[must_use]
 pub fn node_summary<'a>(nodes: impl Iterator<Item = &'a Node> + Clone) -> NodeSummary {
     let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
@@ -21,7 +21,8 @@ pub fn node_summary<'a>(nodes: impl Iterator<Item = &'a Node> + Clone) -> NodeSu
     }
 }
 
-/// What the ready nodes offer, what pods on nodes take of it, and what pods without a node ask for.
+/// Sums up the resources that ready nodes offer, the requests of pods on nodes, and the requests of pods without a
+/// node.
 #[must_use]
 pub fn resource_summary<'a>(
     nodes: impl Iterator<Item = &'a Node>,
@@ -42,7 +43,7 @@ pub fn resource_summary<'a>(
     summary
 }
 
-/// The node that the pod takes room on: that which it was given, unless it has ended.
+/// Returns the node whose resources the pod uses: its assigned node, unless the pod has ended.
 pub(super) fn takes_room_on(pod: &Pod) -> Option<&str> {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     node_of(pod).filter(|_| !matches!(phase, Some("Succeeded" | "Failed")))
@@ -60,7 +61,7 @@ fn add_pod(sums: &mut BTreeMap<String, Quantity>, pod: &Pod) {
     add_quantities(sums, "pods", &Quantity("1".into()));
 }
 
-/// Whether the node takes pods.
+/// Whether the node is ready.
 pub(super) fn is_ready(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")

@@ -1,4 +1,4 @@
-//! The taints that policies of the user bring to clusters and take away, by the clusters' conditions.
+//! The taints that `ClusterTaintPolicy` objects add and remove, by the conditions of a cluster.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/controllers/taint/clustertaintpolicy_controller.go`,
 //! `pkg/webhook/clustertaintpolicy/validating.go`; as from 1.14.
@@ -11,9 +11,10 @@ use kube::ResourceExt;
 use crate::api::{Cluster, ClusterTaintPolicy, ClusterTaintPolicySpec, MatchCondition, NO_EXECUTE};
 use crate::rules::affinity_matches;
 
-/// The taints of a cluster after all policies that mean it, the oldest first, so that the youngest has the last word;
-/// where a policy's conditions hold for adding and for removing, it removes. A taint that is there, by key and effect,
-/// keeps its value and time. Policies of one second go by name, where the real order is left open.
+/// Returns the taints of a cluster after all policies that select it. Policies are applied from the oldest to the
+/// youngest. If the conditions of a policy hold both for adding and for removing, the taint is removed. A taint that
+/// exists already, by key and effect, keeps its value and time. Policies of the same second are ordered by name, which
+/// the real controller leaves open.
 #[must_use]
 pub fn taints_by_policies(policies: &[&ClusterTaintPolicy], cluster: &Cluster, now: Timestamp) -> Vec<Taint> {
     let mut policies = policies.to_vec();
@@ -45,7 +46,8 @@ pub fn taints_by_policies(policies: &[&ClusterTaintPolicy], cluster: &Cluster, n
     taints
 }
 
-/// Whether all of a list that is not empty hold. A condition that is not there is neither in nor out.
+/// Whether the list is not empty and all its conditions hold. A condition that the cluster does not have matches
+/// neither `In` nor `NotIn`.
 fn all_hold(wanted: &[MatchCondition], conditions: &[Condition]) -> bool {
     let holds = |wanted: &MatchCondition| {
         let mut present = conditions.iter().filter(|condition| condition.type_ == wanted.condition_type);
@@ -58,11 +60,11 @@ fn all_hold(wanted: &[MatchCondition], conditions: &[Condition]) -> bool {
     !wanted.is_empty() && wanted.iter().all(holds)
 }
 
-/// Whether the policy may be written: no taint twice, and none that evicts unless that is allowed
+/// Refuses a policy with a duplicate taint, or with a taint of effect NoExecute unless that is allowed
 /// (`--allow-no-execute-taint-policy`).
 ///
 /// # Errors
-/// Why not.
+/// The reason why the policy is refused.
 pub fn validate_taint_policy(spec: &ClusterTaintPolicySpec, no_execute_allowed: bool) -> Result<(), String> {
     for (index, taint) in spec.taints.iter().enumerate() {
         let path = format!("spec.taints[{index}]");

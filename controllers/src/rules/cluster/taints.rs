@@ -1,7 +1,7 @@
-//! The taints that a cluster's health brings with it.
+//! The taints that follow from a cluster's health.
 //!
 //! karmada-io/karmada v1.5.0 `pkg/controllers/cluster/cluster_controller.go` (`taintClusterByCondition`,
-//! `processTaintBaseEviction`). From 1.14 on nothing adds the NoExecute ones by itself (#6389).
+//! `processTaintBaseEviction`). Since 1.14 no controller adds the NoExecute taints by itself (#6389).
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{NO_EXECUTE, NO_SCHEDULE, TAINT_NOT_READY, TAINT_TERMINATING, TAINT_UNREACHABLE};
 
-/// What `Ready` says: `None` where the cluster never reported.
+/// The status of the condition `Ready`; `None` if the cluster never reported.
 pub type Ready<'a> = Option<&'a str>;
 
-/// The taints with those of effect NoSchedule brought in line with readiness, at once: `not-ready` for False and
-/// for a cluster that never reported, `unreachable` for Unknown, none for True.
+/// Returns the taints with those of effect NoSchedule set according to readiness, without delay: `not-ready` for False
+/// and for a cluster that never reported, `unreachable` for Unknown, none for True.
 #[must_use]
 pub fn no_schedule_taints(ready: Ready<'_>, taints: &[Taint], now: Timestamp) -> Vec<Taint> {
     match ready {
@@ -26,10 +26,10 @@ pub fn no_schedule_taints(ready: Ready<'_>, taints: &[Taint], now: Timestamp) ->
     }
 }
 
-/// The taints with those of effect NoExecute brought in line with readiness: added when the cluster has not been
-/// ready for `timeout`, taken away at once when it is.
+/// Returns the taints with those of effect NoExecute set according to readiness: added when the cluster has not been
+/// ready for `timeout`, removed at once when it is ready.
 ///
-/// `since` is when that readiness was first seen; for a cluster that never reported, when it was created.
+/// `since` is when that readiness was first observed; for a cluster that never reported, when it was created.
 #[must_use]
 pub fn no_execute_taints(
     ready: Ready<'_>,
@@ -41,7 +41,7 @@ pub fn no_execute_taints(
     if ready == Some("True") {
         return without_health_taints(taints, NO_EXECUTE);
     }
-    // By a stamp from before the clock was set back it may have been made later than now.
+    // A time stamp from before the clock was set back may be later than now.
     let lasted = now.duration_since(since);
     if lasted.is_negative() || lasted.unsigned_abs() < timeout {
         return taints.to_vec();
@@ -52,7 +52,8 @@ pub fn no_execute_taints(
     }
 }
 
-/// The taints of a cluster that is being removed: what runs there has to leave, whatever it tolerates of ill health.
+/// Returns the taints of a cluster that is being removed. The added taint evicts workloads although they tolerate the
+/// taints of ill health.
 #[must_use]
 pub fn terminating_taints(taints: &[Taint], now: Timestamp) -> Vec<Taint> {
     with(taints, TAINT_TERMINATING, NO_EXECUTE, now)
@@ -71,8 +72,8 @@ fn with(taints: &[Taint], key: &str, effect: &str, now: Timestamp) -> Vec<Taint>
     taints
 }
 
-/// `not-ready` and `unreachable` of one effect exclude one another. The one that takes the other's place has its time: the
-/// cluster has been away since then, and no toleration begins anew (unlike until 1.13).
+/// Replaces one of `not-ready` and `unreachable` by the other, for one effect. The new taint keeps the time of the
+/// replaced one: the cluster has been unavailable since then, and no toleration restarts (up to 1.13 it does).
 fn swapped(taints: &[Taint], add: &str, remove: &str, effect: &str, now: Timestamp) -> Vec<Taint> {
     let replaced = taints.iter().find(|taint| is(taint, remove, effect));
     let since = replaced.and_then(|taint| taint.time_added.as_ref()).map_or(now, |added| added.0);

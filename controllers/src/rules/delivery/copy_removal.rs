@@ -1,21 +1,22 @@
-//! What becomes of the copy in a member when its Work goes.
+//! How the copy in a member is handled when its Work is deleted.
 //!
 //! karmada-io/karmada `pkg/controllers/execution/execution_controller.go`, `handleWorkDelete`.
 
 use crate::api::{CONDITION_COMPLETE_APIS, Cluster, is_true};
 
-/// What becomes of a copy.
+/// How a copy is handled whose Work is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyRemoval {
-    /// It is taken from the member, and then the Work goes.
+    /// The copy is deleted from the member, then the Work is deleted.
     Remove,
     /// The Work waits until the member is ready again.
     Wait,
-    /// It stays where it is, and the Work goes.
+    /// The copy stays in the member, and the Work is deleted.
     Abandon,
 }
 
-/// What becomes of a copy in `cluster`: nobody waits for a member that is not ready and is being removed, or is gone.
+/// Decides about the copy in `cluster`. The Work does not wait for a member that is not ready and is being removed, nor
+/// for one that no longer exists.
 #[must_use]
 pub fn copy_removal(cluster: Option<&Cluster>) -> CopyRemoval {
     match cluster {
@@ -25,8 +26,8 @@ pub fn copy_removal(cluster: Option<&Cluster>) -> CopyRemoval {
     }
 }
 
-/// Whether the member may serve kinds that it is not told to: what was collected of it is not whole. A Work that goes
-/// meanwhile would leave its copy there.
+/// Whether the member may serve kinds that its Cluster does not list, because its discovery was incomplete. A Work
+/// deleted meanwhile would leave its copy there.
 #[must_use]
 pub fn may_serve_more(cluster: &Cluster) -> bool {
     let conditions = cluster.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();

@@ -4,10 +4,10 @@
 
 use crate::api::{ImageComponent, ImageOverrider, OverriderOperator};
 
-/// The image as the overrider makes it: one of its parts set, prolonged, or taken away.
+/// Returns the image after the overrider has set, extended or removed one of its parts.
 ///
 /// # Errors
-/// It is not the name of an image.
+/// The text is not the name of an image.
 pub fn override_image(image: &str, overrider: &ImageOverrider) -> Result<String, String> {
     let mut parts = Parts::of(image)
         .ok_or_else(|| format!("failed to parse image value({image}): invalid reference format"))?;
@@ -27,7 +27,7 @@ pub fn override_image(image: &str, overrider: &ImageOverrider) -> Result<String,
     Ok(parts.joined())
 }
 
-/// `registry/repository:tag`, or with `@digest` in the place of the tag.
+/// `registry/repository:tag`, or with `@digest` instead of the tag.
 struct Parts {
     registry: String,
     repository: String,
@@ -38,7 +38,7 @@ struct Parts {
 impl Parts {
     fn of(image: &str) -> Option<Self> {
         let (name, digest) = image.split_once('@').unwrap_or((image, ""));
-        // A colon before the last slash is that of a port.
+        // A colon before the last slash belongs to a port.
         let tag = name.rfind(':').filter(|colon| !name[*colon..].contains('/'));
         let (name, tag) = tag.map_or((name, None), |colon| (&name[..colon], Some(&name[colon + 1..])));
         let (registry, repository) = name.split_once('/').unwrap_or(("", name));
@@ -51,10 +51,10 @@ impl Parts {
         Some(Self { registry, repository, tag, digest })
     }
 
-    /// A tag takes the place of a digest and the other way round; what is neither changes nothing.
+    /// A tag replaces a digest and the other way round. A text that is neither changes nothing.
     fn set_version(&mut self, version: String) {
         if version.is_empty() {
-            // Of both, the tag goes.
+            // If there are both, the tag is removed.
             if self.tag.is_empty() { self.digest.clear() } else { self.tag.clear() }
         } else if is_tag(&version) {
             (self.tag, self.digest) = (version, String::new());

@@ -1,4 +1,4 @@
-//! What a Work says, and whether a member has what it says.
+//! The manifest of a Work, and whether the copy in a member matches it.
 //!
 //! karmada-io/karmada v1.5.0 `pkg/controllers/binding/common.go`, `pkg/util/helper/{binding,work}.go`.
 
@@ -10,35 +10,35 @@ use super::origin_labels::{entry, with_origin_labels};
 use crate::api::{ConflictResolution, Overriders};
 use crate::rules::{BindingRef, Rules};
 
-/// What makes the object in one cluster another than its template.
+/// The inputs that make the object in one cluster differ from its template.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery<'a> {
     /// The template.
     pub template: &'a Value,
-    /// The binding; a Namespace goes everywhere without one.
+    /// The binding; a Namespace is delivered without one.
     pub binding: Option<BindingRef<'a>>,
-    /// The permanent id of the Work; empty where it has none, or none yet.
+    /// The permanent id of the Work; empty if it has none, or none yet.
     pub work_id: &'a str,
     /// The cluster.
     pub cluster: &'a str,
-    /// How many replicas it runs; as the template says, where nothing is said.
+    /// The number of replicas in this cluster; `None`: that of the template.
     pub replicas: Option<i32>,
-    /// How many completions of a Job are its share; all, where nothing is said.
+    /// This cluster's share of the completions of a Job; `None`: all of them.
     pub completions: Option<i32>,
-    /// What is different there, one after another.
+    /// The overrides for this cluster, in order.
     pub overriders: &'a [&'a Overriders],
-    /// Labels that tell of the copy that it replaces.
+    /// The labels with the state of the copy that this one replaces.
     pub state: &'a BTreeMap<String, String>,
-    /// What becomes of an object that the cluster already has.
+    /// How an object that the cluster already has is handled.
     pub conflicts: Option<ConflictResolution>,
 }
 
-/// The object that a template becomes in a cluster: without what is the control plane's own, with the cluster's share,
-/// with what is different there, and with labels and annotations that lead back to Work and binding. Overriders have
-/// the last word on all but those marks.
+/// Returns the object that a template becomes in a cluster: without the parts that belong to the control plane, with
+/// the cluster's share of replicas, with the overrides, and with labels and annotations that name the Work and the
+/// binding. Overriders can change everything but those marks.
 ///
 /// # Errors
-/// The template is not an object, or an override cannot be made.
+/// The template is not an object, or an override cannot be applied.
 pub fn manifest<R: Rules + ?Sized>(rules: &R, delivery: &Delivery<'_>) -> Result<Map<String, Value>, String> {
     let not_an_object = || "the template is not an object".to_owned();
     let mut object = Value::Object(revised(rules, delivery).ok_or_else(not_an_object)?);
@@ -46,7 +46,7 @@ pub fn manifest<R: Rules + ?Sized>(rules: &R, delivery: &Delivery<'_>) -> Result
     with_origin_labels(rules.behaviour(), object, delivery).ok_or_else(not_an_object)
 }
 
-/// The template without what is the control plane's own, with the cluster's share.
+/// Returns the template without the parts that belong to the control plane, with the cluster's share of replicas.
 fn revised<R: Rules + ?Sized>(rules: &R, delivery: &Delivery<'_>) -> Option<Map<String, Value>> {
     let mut manifest = delivery.template.as_object()?.clone();
     rules.prune(&mut manifest);
@@ -59,7 +59,8 @@ fn revised<R: Rules + ?Sized>(rules: &R, delivery: &Delivery<'_>) -> Option<Map<
     Some(manifest)
 }
 
-/// The replicas that a template asks for; 0 for what has none (`GetReplicas` of the default interpreter).
+/// Returns the replicas that a template requests; 0 for kinds without replicas (`GetReplicas` of the default
+/// interpreter).
 #[must_use]
 pub fn template_replicas(kind: &str, template: &Value) -> i32 {
     let path = match kind {
@@ -72,7 +73,7 @@ pub fn template_replicas(kind: &str, template: &Value) -> i32 {
     })
 }
 
-/// Whether all that `wanted` says is so in `present`, which may say more: defaults, status, what others own.
+/// Whether `present` contains everything in `wanted`. It may contain more: defaults, status, fields of other owners.
 #[must_use]
 pub fn covers(present: &Value, wanted: &Value) -> bool {
     match (present, wanted) {
@@ -86,8 +87,8 @@ pub fn covers(present: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Whether the object in a member is as the manifest says. Members and others may add to it, but not to the data of a
-/// `ConfigMap` or `Secret`, each key of which means something.
+/// Whether the object in a member matches the manifest. The member and others may add to it, but not to the data of a
+/// `ConfigMap` or `Secret`, in which each key has a meaning.
 #[must_use]
 pub fn matches_manifest(present: &Value, wanted: &Value) -> bool {
     let is_data = wanted.get("kind").is_some_and(|kind| kind == "ConfigMap" || kind == "Secret");
@@ -108,7 +109,7 @@ fn is_empty(value: &Value) -> bool {
 
 #[cfg(test)]
 impl<'a> Delivery<'a> {
-    /// What goes of `template` to m1 for a binding without an id, and nothing is changed on the way.
+    /// The delivery of `template` to m1 for a binding without an id, without overrides.
     pub(in crate::rules) fn to_m1(template: &'a Value, (namespace, name): (&'a str, &'a str)) -> Self {
         static NOTHING: BTreeMap<String, String> = BTreeMap::new();
         Self {

@@ -1,4 +1,4 @@
-//! Works: which clusters get one, what its manifest contains, and how its copy is written and removed.
+//! Which clusters get a Work, what its manifest contains, and how its copy is written and removed.
 
 mod copy_removal;
 mod image;

@@ -1,7 +1,8 @@
-//! How Works, and the copies in members, say what they come from: by names, and as from 1.8 by permanent ids.
+//! Labels and annotations by which Works and copies name their origin: names, and ids since 1.8.
 //!
 //! karmada-io/karmada v1.5.0 `pkg/controllers/binding/common.go`, `pkg/util/helper/work.go`; v1.18.2
-//! `pkg/controllers/{binding/common,ctrlutil/work}.go`, `pkg/webhook/{propagationpolicy,resourcebinding,work}/mutating.go`.
+//! `pkg/controllers/{binding/common,ctrlutil/work}.go`,
+//! `pkg/webhook/{propagationpolicy,resourcebinding,work}/mutating.go`.
 
 use std::collections::BTreeSet;
 
@@ -16,19 +17,19 @@ use crate::api::{
 };
 use crate::rules::{Behaviour, Delivery};
 
-/// A binding, as what is made of it names it.
+/// A binding as its Works and copies name it.
 #[derive(Clone, Copy, Debug)]
 pub struct BindingRef<'a> {
     /// Its namespace; empty for a cluster-scoped one.
     pub namespace: &'a str,
     /// Its name.
     pub name: &'a str,
-    /// What it is called whatever its name.
+    /// Its permanent id.
     pub id: &'a str,
 }
 
-/// The label on Work and manifest that leads back to their binding: a key made of its name, and as from 1.8 its permanent
-/// id. (Releases 1.8 and 1.9 have both.)
+/// Returns the label on Work and manifest that names their binding: a key made of its name, or as from 1.8 its
+/// permanent id. (Releases 1.8 and 1.9 have both.)
 #[must_use]
 pub fn binding_mark(behaviour: Behaviour, binding: BindingRef<'_>) -> (&'static str, String) {
     let label = match (behaviour.permanent_ids, binding.namespace.is_empty()) {
@@ -41,8 +42,8 @@ pub fn binding_mark(behaviour: Behaviour, binding: BindingRef<'_>) -> (&'static 
     (label, if behaviour.permanent_ids { binding.id.to_owned() } else { key() })
 }
 
-/// The object with the marks that lead back to its Work, and to its binding and the generation of its template if it has a
-/// binding. Names are labels, and as from 1.8 annotations, beside which labels have the ids.
+/// Returns the object with the labels and annotations that name its Work and, if it has a binding, the binding and the
+/// generation of its template. Names are labels; as from 1.8 they are annotations, and labels have the ids.
 pub(super) fn with_origin_labels(
     behaviour: Behaviour,
     object: Value,
@@ -70,9 +71,9 @@ pub(super) fn with_origin_labels(
     let managed_labels = keys(labels);
 
     let annotations = entry(metadata, "annotations")?;
-    let own_word = annotations.get(ANNOTATION_CONFLICT_RESOLUTION).and_then(Value::as_str);
+    let own = annotations.get(ANNOTATION_CONFLICT_RESOLUTION).and_then(Value::as_str);
     let default = binding.filter(|_| behaviour.resolves_conflicts).map(|_| ConflictResolution::Abort);
-    if let Some(word) = conflict_resolution(own_word, delivery.conflicts.or(default)) {
+    if let Some(word) = conflict_resolution(own, delivery.conflicts.or(default)) {
         annotations.insert(ANNOTATION_CONFLICT_RESOLUTION.into(), word.into());
     }
     if behaviour.permanent_ids {
@@ -83,9 +84,9 @@ pub(super) fn with_origin_labels(
         annotations.extend(names.map(|(key, value)| (key.to_owned(), value.into())));
         let generation = template.pointer("/metadata/generation").and_then(Value::as_i64);
         let generation = generation.filter(|generation| behaviour.reports_generation && *generation > 0);
-        let told =
+        let annotation =
             |generation: i64| (ANNOTATION_TEMPLATE_GENERATION.to_owned(), generation.to_string().into());
-        annotations.extend(generation.map(told));
+        annotations.extend(generation.map(annotation));
     }
     annotations.insert(ANNOTATION_TEMPLATE_UID.into(), text("/metadata/uid").into());
     annotations.insert(ANNOTATION_MANAGED_LABELS.into(), managed_labels.into());
@@ -95,10 +96,10 @@ pub(super) fn with_origin_labels(
     Some(manifest)
 }
 
-/// What a manifest says of an object that the cluster already has: the template's own annotation, if it is a word that
-/// is known, or else what the policy says (1.7).
-fn conflict_resolution(own_word: Option<&str>, policy: Option<ConflictResolution>) -> Option<&'static str> {
-    match (own_word, policy) {
+/// Returns the value for an object that the cluster already has: the template's own annotation if it is valid, else
+/// that of the policy (1.7).
+fn conflict_resolution(own: Option<&str>, policy: Option<ConflictResolution>) -> Option<&'static str> {
+    match (own, policy) {
         (Some("overwrite"), _) => Some("overwrite"),
         (Some("abort"), _) => Some("abort"),
         (_, Some(ConflictResolution::Overwrite)) => Some("overwrite"),
@@ -107,7 +108,7 @@ fn conflict_resolution(own_word: Option<&str>, policy: Option<ConflictResolution
     }
 }
 
-/// Whether the object in a member was put there by the Work.
+/// Whether the object in a member was created by the Work.
 #[must_use]
 pub fn belongs_to_work(object: &Value, work_namespace: &str, work_name: &str) -> bool {
     let in_place = |place: &str, key: &str| object.get("metadata")?.get(place)?.get(key)?.as_str();
@@ -115,8 +116,8 @@ pub fn belongs_to_work(object: &Value, work_namespace: &str, work_name: &str) ->
     mark(WORK_NAMESPACE) == Some(work_namespace) && mark(WORK_NAME) == Some(work_name)
 }
 
-/// Gives an object the permanent `id`, if its kind has one and it has none yet; as from 1.8. What a Work brings to its member
-/// bears that of the Work, too.
+/// Gives an object the permanent `id`, if its kind has one and it has none yet; as from 1.8. The manifests of a Work
+/// get the id of the Work, too.
 pub fn identify(behaviour: Behaviour, kind: &str, object: &mut Value, id: &str) {
     let label = match kind {
         "PropagationPolicy" => LABEL_POLICY_ID,
@@ -134,7 +135,7 @@ pub fn identify(behaviour: Behaviour, kind: &str, object: &mut Value, id: &str) 
         return;
     }
     labels.insert(label.into(), id.into());
-    // What comes from a member is not brought to any.
+    // A Work with objects collected from a member is not delivered to any.
     if kind != "Work" || labels.contains_key(LABEL_COLLECTED_BY) {
         return;
     }
@@ -154,7 +155,7 @@ fn part<'a>(object: &'a mut Value, name: &str) -> Option<&'a mut Map<String, Val
     entry(object.get_mut("metadata")?.as_object_mut()?, name)
 }
 
-/// A field of an object that is an object itself, made if it is not there.
+/// Returns a field of an object as an object, created if it does not exist.
 pub(super) fn entry<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
     let slot = map.entry(key).or_insert_with(|| json!({}));
     if slot.is_null() {
@@ -163,7 +164,7 @@ pub(super) fn entry<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'
     slot.as_object_mut()
 }
 
-/// The keys in order, by comma.
+/// The sorted keys, separated by commas.
 fn keys(map: &Map<String, Value>) -> String {
     let sorted: BTreeSet<&str> = map.keys().map(String::as_str).collect();
     sorted.into_iter().collect::<Vec<_>>().join(",")

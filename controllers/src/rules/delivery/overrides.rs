@@ -1,7 +1,7 @@
-//! What is different in a cluster: which policies say so, in which order, and what becomes of the object.
+//! Overrides for a cluster: which policies apply, in which order, and how they change the object.
 //!
-//! karmada-io/karmada `pkg/util/overridemanager/*.go`. Of one policy: images, commands, arguments, labels, annotations,
-//! texts within fields, and then any field.
+//! karmada-io/karmada `pkg/util/overridemanager/*.go`. Order within one policy: images, commands, arguments, labels,
+//! annotations, texts within fields, and then any field.
 
 use serde_json::{Map, Value, json};
 
@@ -11,19 +11,20 @@ use crate::api::{
 };
 use crate::rules::{Match, affinity_matches, override_image, selects};
 
-/// A policy that may be about an object.
+/// An override policy.
 #[derive(Clone, Copy, Debug)]
 pub struct OverridePolicyRef<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its namespace; `None` for a cluster-scoped one.
     pub namespace: Option<&'a str>,
-    /// What it says.
+    /// Its spec.
     pub spec: &'a OverridePolicySpec,
 }
 
-/// The changes that policies ask for in a cluster, in the order in which they are made: the closer a policy means the
-/// object (kind, labels, name), the later; of equals, by name. The cluster-scoped ones are asked for before, and apart.
+/// Returns the overrides of policies for a cluster, in the order in which they are applied: the closer a policy matches
+/// the object (kind, labels, name), the later; equals by name. Cluster-scoped policies are looked up before and
+/// separately.
 #[must_use]
 pub fn overrides_for<'a>(
     policies: &[OverridePolicyRef<'a>],
@@ -56,10 +57,10 @@ pub fn overrides_for<'a>(
     overrides
 }
 
-/// Makes the changes of one rule to an object.
+/// Applies the overrides of one rule to an object.
 ///
 /// # Errors
-/// A change cannot be made: what it is about is not there, or not what it should be. The object is then half changed.
+/// An override cannot be applied because its field is missing or of the wrong type. The object is then partly changed.
 pub fn override_object(object: &mut Value, overriders: &Overriders) -> Result<(), String> {
     overriders.image_overrider.iter().try_for_each(|image| images(object, image))?;
     let commands = overriders.command_overrider.iter().map(|each| ("command", each));
@@ -72,7 +73,7 @@ pub fn override_object(object: &mut Value, overriders: &Overriders) -> Result<()
     patch(object, plaintext.collect())
 }
 
-/// Where the containers of a kind are.
+/// The path of the containers of a kind.
 fn containers(kind: &str) -> Option<&'static str> {
     match kind {
         "Pod" => Some("/spec/containers"),
@@ -88,7 +89,7 @@ fn containers_of(object: &mut Value) -> impl Iterator<Item = &mut Value> {
     path.and_then(|path| object.pointer_mut(path)).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-/// The one at the path, or those of all containers of the kinds that are known.
+/// Overrides the image at the path, or those of all containers of the known kinds.
 fn images(object: &mut Value, overrider: &ImageOverrider) -> Result<(), String> {
     let change = |image: &mut Value| -> Result<(), String> {
         let text =
@@ -107,10 +108,10 @@ fn images(object: &mut Value, overrider: &ImageOverrider) -> Result<(), String> 
     }
 }
 
-/// The command or the arguments of the container of that name.
+/// Overrides the command or the arguments of the container of that name.
 fn words(object: &mut Value, field: &str, overrider: &CommandArgsOverrider) {
     if object["kind"] == "Job" {
-        // The real one knows no Jobs here.
+        // The real implementation does not support Jobs here.
         return;
     }
     for container in containers_of(object).filter(|container| container["name"] == overrider.container_name) {
@@ -126,7 +127,7 @@ fn words(object: &mut Value, field: &str, overrider: &CommandArgsOverrider) {
     }
 }
 
-/// Labels or annotations.
+/// Overrides labels or annotations.
 fn entries(object: &mut Value, field: &str, overrider: &LabelAnnotationOverrider) {
     let Some(metadata) = object["metadata"].as_object_mut() else { return };
     let map = metadata.entry(field).or_insert_with(|| json!({}));
@@ -148,7 +149,7 @@ fn entries(object: &mut Value, field: &str, overrider: &LabelAnnotationOverrider
     }
 }
 
-/// JSON or YAML that is the text of a field.
+/// Overrides JSON or YAML that is the text of a field.
 fn text(object: &mut Value, overrider: &FieldOverrider) -> Result<(), String> {
     let path = &overrider.field_path;
     let field = object.pointer_mut(path).ok_or_else(|| format!("there is nothing at {path}"))?;

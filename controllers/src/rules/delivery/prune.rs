@@ -1,16 +1,16 @@
-//! What the control plane's own API server and controllers put into a template, and what has no business in a member.
+//! Removal of template parts that belong to the control plane and must not reach a member.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/prune/prune.go`.
 
 use serde_json::{Map, Value};
 
-/// Labels that tie the pods of a Job to it, under their old and new names; without `manualSelector` the API server
-/// draws them anew in each member.
+/// Labels that tie the pods of a Job to it, under their old and new names. Without `manualSelector` the API server of
+/// each member generates them again.
 const JOB_LABELS: [&str; 4] =
     ["controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"];
 
-/// Takes out of a template what only the control plane can mean: status, all metadata but name, namespace, labels and
-/// annotations, and what is allocated or generated for it by kind.
+/// Removes the parts of a template that are meaningful only in the control plane: the status, all metadata but name,
+/// namespace, labels and annotations, and values that were allocated or generated, by kind.
 pub fn prune(manifest: &mut Map<String, Value>) {
     manifest.remove("status");
     if let Some(metadata) = manifest.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -24,7 +24,7 @@ pub fn prune(manifest: &mut Map<String, Value>) {
             forget(manifest, "/metadata/annotations", &annotations);
         }
         "Job" => prune_job(manifest),
-        // `None` is not allocated: somebody wants a Service without an address.
+        // `None` is not allocated: the user wants a headless Service.
         "Service" if at(manifest, "/spec/clusterIP").is_some_and(|address| address != "None") => {
             forget(manifest, "/spec", &["clusterIP", "clusterIPs"]);
         }
@@ -42,7 +42,7 @@ pub fn prune(manifest: &mut Map<String, Value>) {
     }
 }
 
-/// A Job whose time to live is over in a member would be made again there (#2197).
+/// Removes the time to live, too: a Job that expires in a member would be created there again (#2197).
 fn prune_job(manifest: &mut Map<String, Value>) {
     forget(manifest, "/spec", &["ttlSecondsAfterFinished"]);
     if at(manifest, "/spec/manualSelector").is_none_or(|manual| manual != true) {
@@ -51,7 +51,7 @@ fn prune_job(manifest: &mut Map<String, Value>) {
     }
 }
 
-/// Takes the generated tokens out of a `ServiceAccount`.
+/// Removes the generated tokens of a `ServiceAccount`.
 fn prune_tokens(manifest: &mut Map<String, Value>) {
     let prefix =
         format!("{}-token-", at(manifest, "/metadata/name").and_then(Value::as_str).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What a member's copy keeps of its own when it is written anew: what the member allocated or others put there.
+//! Values of the member or of others that a copy keeps when it is updated.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/util/objectwatcher/objectwatcher.go`, `pkg/util/{label,annotation}.go`,
 //! `pkg/resourceinterpreter/default/native/retain.go`, `pkg/util/lifted/retain.go`.
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{ANNOTATION_MANAGED_ANNOTATIONS, ANNOTATION_MANAGED_LABELS, LABEL_RETAIN_REPLICAS};
 
-/// The manifest with what the copy that is there keeps: finalizers, owners, labels and annotations that did not come
-/// from the control plane, and by kind what is the member's to say.
+/// Returns the manifest with the values that the present copy keeps: finalizers, owners, labels and annotations that
+/// did not come from the control plane, and fields that the member sets, by kind.
 #[must_use]
 pub fn retained(wanted: &Map<String, Value>, present: &Value) -> Map<String, Value> {
     let mut kept = wanted.clone();
@@ -43,7 +43,7 @@ pub fn retained(wanted: &Map<String, Value>, present: &Value) -> Map<String, Val
     kept
 }
 
-/// The fields that are the member's to say, where it says something.
+/// The fields that the member sets, kept if they have a value.
 fn fields_of(kind: &str) -> &'static [&'static str] {
     match kind {
         "Pod" => &["/spec/nodeName", "/spec/serviceAccountName", "/spec/volumes"],
@@ -76,8 +76,8 @@ fn is_nothing(value: &Value) -> bool {
     value.is_null() || value == "" || value == 0
 }
 
-/// Keeps the labels (or annotations) that are there and that the control plane did not put there: those that it did
-/// are listed in an annotation, and go when the manifest has them no more.
+/// Keeps the labels (or annotations) that did not come from the control plane. An annotation lists those that did; they
+/// are removed when the manifest no longer has them.
 fn keep_others(kept: &mut Map<String, Value>, present: &Value, field: &str, list: &str) {
     let metadata = present.get("metadata");
     let Some(there) = metadata.and_then(|metadata| metadata.get(field)).and_then(Value::as_object) else {
@@ -94,7 +94,7 @@ fn keep_others(kept: &mut Map<String, Value>, present: &Value, field: &str, list
     }
 }
 
-/// Containers keep what is mounted in them: the member mounts its own tokens.
+/// Containers keep their mounts: the member mounts its own tokens.
 fn keep_mounts(kept: &mut Map<String, Value>, present: &Value, containers: &str) {
     let there = present.pointer(&format!("/spec/{containers}")).and_then(Value::as_array);
     let wanted = kept.get_mut("spec").and_then(|spec| spec.get_mut(containers)).and_then(Value::as_array_mut);
@@ -109,7 +109,8 @@ fn keep_mounts(kept: &mut Map<String, Value>, present: &Value, containers: &str)
     }
 }
 
-/// Adds what is there under other names: a member's controllers make tokens, and would make them anew each time.
+/// Adds the entries of the present copy with other names: a member's controllers create tokens, and would create them
+/// again after each update.
 fn merge_by_name(kept: &mut Map<String, Value>, present: &Value, field: &str) {
     let Some(there) = present.get(field).and_then(Value::as_array) else { return };
     let wanted = kept.entry(field).or_insert_with(|| json!([])).as_array_mut();

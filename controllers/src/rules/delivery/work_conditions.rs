@@ -1,4 +1,4 @@
-//! What a Work says of the writes to its member, and which of them are held back.
+//! The conditions of a Work about writes to its member, and when a write is held back.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/controllers/execution/execution_controller.go`,
 //! `pkg/controllers/status/work_status_controller.go` (`recreateResourceIfNeeded`).
@@ -6,42 +6,42 @@
 use crate::api::Work;
 use crate::rules::Behaviour;
 
-/// What was done to make the member have what the manifest says.
+/// The write that made the object in the member match the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// It was not there.
+    /// The object did not exist and was created.
     Created,
-    /// It was otherwise.
+    /// The object was different and was updated.
     Updated,
-    /// It was so before.
+    /// The object matched already.
     Nothing,
 }
 
-/// Whether nothing is written to the member: dispatching is suspended, be it of something new in the Work or for the
-/// `mending` of what somebody deleted or edited in the member (#6525).
+/// Whether nothing is written to the member because dispatching is suspended. This applies to changes of the Work as
+/// well as to the `mending` of objects that were deleted or edited in the member (#6525).
 #[must_use]
 pub fn holds_back(work: &Work, _mending: bool) -> bool {
     work.spec.suspend_dispatching
 }
 
-/// What the condition `Dispatching` says of a Work, with reason and message; `None` where there is none. As from 1.11 every Work
-/// tells; before, what is held back does, and what was and so has `told`.
+/// Returns status, reason and message of the condition `Dispatching` of a Work; `None` if it gets none. As from 1.11
+/// every Work has the condition. Before, only a suspended Work gets it, and one that has `reported` it before.
 #[must_use]
 pub fn dispatching_condition(
     behaviour: Behaviour,
-    told: bool,
+    reported: bool,
     suspended: bool,
 ) -> Option<(bool, &'static str, &'static str)> {
-    let said = if suspended {
+    let condition = if suspended {
         (false, "SuspendDispatching", "Work dispatching is in a suspended state.")
     } else {
         (true, "Dispatching", "Work is being dispatched to member clusters.")
     };
-    (behaviour.always_reports_dispatching || told || suspended).then_some(said)
+    (behaviour.always_reports_dispatching || reported || suspended).then_some(condition)
 }
 
-/// What the condition `Applied` says after a write, with reason and message; `None` where it stays as it is. The `mending` of
-/// what somebody deleted or edited in the member may fail, too (#4341).
+/// Returns status, reason and message of the condition `Applied` after a write; `None` if it stays as it is. A failed
+/// `mending` of an object that was deleted or edited in the member is reported, too (#4341).
 #[must_use]
 pub fn applied_condition(
     was_applied: bool,
@@ -50,7 +50,7 @@ pub fn applied_condition(
 ) -> Option<(bool, &'static str, String)> {
     let applied = "Manifest has been successfully applied".to_owned();
     match outcome {
-        // That it is still so says nothing new.
+        // The condition is true already.
         Ok(WriteOutcome::Nothing) if was_applied => None,
         Ok(WriteOutcome::Created) if was_applied => Some((true, "ReCreateSuccessful", applied)),
         Ok(_) => Some((true, "AppliedSuccessful", applied)),

@@ -1,4 +1,4 @@
-//! Which clusters hold a Work of a binding, which of them get one now, and each one's share.
+//! Which clusters have a Work of a binding, which get one now, and the share of each.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/controllers/binding/common.go`, `pkg/util/helper/binding.go`.
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::api::{GracefulEvictionTask, PurgeMode, ResourceBindingSpec, Suspension, TargetCluster};
 use crate::rules::{Rules, is_duplicated};
 
-/// The clusters that get a Work: where the template is placed, and where those are placed that depend on it.
+/// Returns the clusters that get a Work: the targets of the binding, and the targets of the bindings that require it.
 #[must_use]
 pub fn work_targets(spec: &ResourceBindingSpec) -> Vec<TargetCluster> {
     let mut targets = spec.clusters.clone();
@@ -21,9 +21,9 @@ pub fn work_targets(spec: &ResourceBindingSpec) -> Vec<TargetCluster> {
     targets
 }
 
-/// The clusters that hold a Work of the binding: those that get one, and those that the workload has not left yet,
-/// unless the old copy is purged directly (1.15). A Work anywhere else is an orphan. Works are written for the targets
-/// only, so that one that is leaving stays as it is.
+/// Returns the clusters that have a Work of the binding: those that get one, and those that the workload has not left
+/// yet, unless the old copy is purged directly (1.15). A Work anywhere else is an orphan. Works are written for the
+/// targets only, so that a copy that is being evicted stays as it is.
 #[must_use]
 pub fn clusters_with_work(spec: &ResourceBindingSpec) -> BTreeSet<&str> {
     let required = spec.required_by.iter().flat_map(|dependent| &dependent.clusters);
@@ -38,8 +38,8 @@ pub fn holds_up_removal(spec: &ResourceBindingSpec, cluster: &str) -> bool {
     clusters_with_work(spec).contains(cluster)
 }
 
-/// Whether no Work may be written yet: a copy that is purged directly goes before there is a new one, and its Work is
-/// still there in one of `holders`; as from 1.15. A member that is away holds its Work until the task ends.
+/// Whether no Work may be written yet. A copy that is purged directly must be gone before there is a new one, and its
+/// Work still exists in one of `holders`; as from 1.15. An unreachable member keeps its Work until the task ends.
 #[must_use]
 pub fn awaits_purge(spec: &ResourceBindingSpec, holders: &BTreeSet<&str>) -> bool {
     let mut purged = spec.graceful_eviction_tasks.iter().filter(|task| is_purged(task));
@@ -50,7 +50,7 @@ fn is_purged(task: &GracefulEvictionTask) -> bool {
     task.purge_mode.is_some_and(PurgeMode::is_direct)
 }
 
-/// Whether nothing is written to the cluster for the time being; as from 1.11.
+/// Whether writes to the cluster are suspended; as from 1.11.
 #[must_use]
 pub fn is_dispatch_suspended(suspension: Option<&Suspension>, cluster: &str) -> bool {
     let Some(Suspension { dispatch, .. }) = suspension else { return false };
@@ -58,8 +58,8 @@ pub fn is_dispatch_suspended(suspension: Option<&Suspension>, cluster: &str) -> 
     dispatch.dispatching == Some(true) || { named }.any(|name| name == cluster)
 }
 
-/// How many of a Job's completions each cluster has to see to: as the replicas are divided, so are they. `None` where
-/// the template asks for none, or where every cluster runs all of it.
+/// Returns each cluster's share of the completions of a Job, divided like the replicas. `None` if the template has no
+/// completions, or if every cluster runs all of them.
 #[must_use]
 pub fn completions<R: Rules + ?Sized>(
     rules: &R,

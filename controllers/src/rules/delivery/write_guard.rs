@@ -1,25 +1,25 @@
-//! Which writes are refused if somebody else has written since what they are based on was read.
+//! Which writes are refused if the object has changed since it was read.
 
 use std::time::Duration;
 
-/// A write of something of which others write a part.
+/// A write of a part of an object that others write, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// The graceful eviction controller's, of the tasks of a binding.
+    /// The graceful eviction controller writes the tasks of a binding.
     Tasks,
-    /// The cluster taint policy controller's, of the taints of a cluster.
+    /// The cluster taint policy controller writes the taints of a cluster.
     PolicyTaints,
-    /// The scheduler's, of the targets of a binding.
+    /// The scheduler writes the targets of a binding.
     Placement,
-    /// The cluster status controller's, of the status of a cluster.
+    /// The cluster status controller writes the status of a cluster.
     ClusterStatus,
-    /// The dependencies distributor's, of what a binding says of its template's dependencies.
+    /// The dependencies distributor writes the dependencies of a template into the annotations of its binding.
     Dependencies,
 }
 
-/// Whether a write is made whoever has written since, and how long it comes after the read: none is. Whoever writes a list
-/// that he read before somebody else wrote it undoes the other's work (#7290, #7346, and of a status #5227, of annotations #7208);
-/// of a scheduler's write that is so in every release.
+/// Returns the delay between read and write if a write ignores changes since the read; `None` if the write is refused
+/// after a change. All are refused: a list that was read before another write would undo that write (#7290, #7346; for
+/// a status #5227, for annotations #7208). The scheduler's write is unguarded in every release.
 #[must_use]
 pub fn unguarded_write_delay(_write: Write) -> Option<Duration> {
     None

@@ -1,4 +1,4 @@
-//! When a workload leaves a cluster because it is unhealthy there, though the cluster is not.
+//! When a workload leaves a healthy cluster because the workload is unhealthy there.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/controllers/applicationfailover`; as from 1.6.
 
@@ -15,18 +15,18 @@ use crate::api::{
 };
 use crate::rules::Rules;
 
-/// Since when each cluster is told to be unhealthy.
+/// For each cluster, the time since when the workload is reported as unhealthy there.
 pub type UnhealthySince = BTreeMap<String, Timestamp>;
 
-/// What the binding says about failures of its workload: nothing where the policy does not, where the kind has no
-/// health of its own, or where what it depends on would not come along (`propagateDeps`).
+/// Returns the failover settings of a binding. `None` if the policy has none, if the kind has no health of its own, or
+/// if dependencies would not be propagated (`propagateDeps`).
 #[must_use]
 pub fn application_failover(spec: &ResourceBindingSpec, has_health: bool) -> Option<&ApplicationFailover> {
     spec.failover.as_ref()?.application.as_ref().filter(|_| has_health && spec.propagate_deps)
 }
 
-/// Since when each target is told to be unhealthy, by what was known `before`. A report of health, one that does not
-/// know, and an eviction each end the count.
+/// Returns for each target since when it is reported as unhealthy, given the times known `before`. A report of any
+/// other health, or an eviction task, ends the period.
 #[must_use]
 pub fn unhealthy_since(
     before: &UnhealthySince,
@@ -48,17 +48,17 @@ pub fn unhealthy_since(
         .collect()
 }
 
-/// Until when a workload that is unhealthy since then may stay.
+/// Returns until when a workload that is unhealthy since this time may stay.
 #[must_use]
 pub fn tolerated_until(failover: &ApplicationFailover, since: Timestamp) -> Timestamp {
     let seconds = u64::try_from(failover.decision_conditions.toleration_seconds).unwrap_or_default();
     since.saturating_add(Duration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
 
-/// What the eviction task says, but for cluster and replicas. `report` is what the cluster says of its copy.
+/// Returns the eviction task without cluster and replicas. `report` is the status of the copy in the cluster.
 ///
 /// # Errors
-/// What is to be preserved is not known: the eviction waits.
+/// The state to preserve is not known, so that the eviction waits.
 pub fn application_task<R: Rules + ?Sized>(
     rules: &R,
     failover: &ApplicationFailover,

@@ -1,4 +1,4 @@
-//! What of failover is switched on: feature gates and flags, and what each release makes of them.
+//! Feature gates and flags that switch parts of failover, and their effect in each release.
 //!
 //! karmada-io/karmada `pkg/features/features.go`, `cmd/controller-manager/app/options` and
 //! `pkg/controllers/cluster/taint_manager.go` (`Start`, `Reconcile`).
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::{GracefulEvictionTask, ResourceBindingSpec};
 
-/// The switches, by the names of the real gates and flags. All are on here: the real gate `Failover` is on by default from 1.4
-/// to 1.11, and `--enable-no-execute-taint-eviction` in no release that has it.
+/// The switches, by the names of the real gates and flags. All are on by default here. The real gate `Failover` is on
+/// by default from 1.4 to 1.11, and `--enable-no-execute-taint-eviction` in no release that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Gates {
@@ -41,17 +41,17 @@ impl Default for Gates {
     }
 }
 
-/// What the switches mean for evictions.
+/// How the switches affect evictions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EvictsBy {
-    /// The taint manager alone makes taints evict, even with the gate `Failover` off: until 1.13.
+    /// Taints evict if the taint manager is enabled, even with the gate `Failover` off: up to 1.13.
     TaintManager,
-    /// All of them together (#6400, #6404), and always with a task: as from 1.14.
+    /// Taints evict if all switches are on (#6400, #6404), and always with a task: since 1.14.
     #[default]
     Everything,
 }
 
-/// Whether workloads leave clusters for their taints of effect NoExecute, whoever has set those.
+/// Whether taints of effect NoExecute evict workloads, whatever set the taints.
 #[must_use]
 pub fn evicts_for_taints(gates: Gates, by: EvictsBy) -> bool {
     match by {
@@ -60,22 +60,23 @@ pub fn evicts_for_taints(gates: Gates, by: EvictsBy) -> bool {
     }
 }
 
-/// How long a cluster may not be ready until it is tainted NoExecute: without the gate `Failover`, for ever. Until 1.13;
-/// later releases do not taint so by themselves.
+/// Returns how long a cluster may be not ready before it is tainted NoExecute: for ever without the gate `Failover`. Up
+/// to 1.13; later releases do not set these taints by themselves.
 #[must_use]
 pub fn taints_after(gates: Gates, timeout: Duration) -> Duration {
     if gates.failover { timeout } else { Duration::MAX }
 }
 
-/// Whether a cluster that is being removed waits until no workload is assigned to it: until 1.13 only where something
-/// makes them leave.
+/// Whether a cluster that is being removed waits until no workload is assigned to it. Up to 1.13 it waits only if the
+/// taint manager evicts the workloads.
 #[must_use]
 pub fn awaits_workloads(gates: Gates, by: EvictsBy) -> bool {
     gates.taint_manager || by == EvictsBy::Everything
 }
 
-/// Takes the cluster out of the targets; with the gate `GracefulEviction`, `task` is left in its place
-/// ([`evict`](crate::rules::evict)), and without, until 1.13, the old copy goes at once. Returns whether it was a target.
+/// Removes the cluster from the targets. With the gate `GracefulEviction`, `task` replaces the target
+/// ([`evict`](crate::rules::evict)). Without the gate, up to 1.13, the old copy is deleted at once. Returns whether the
+/// cluster was a target.
 pub fn evict_or_drop(
     gates: Gates,
     by: EvictsBy,

@@ -1,6 +1,6 @@
-//! Reads a value out of an object by a path as kubectl writes it: `{.a.b[0]['c']}`, with text around the braces.
+//! Reads a value of an object by a path as in kubectl: `{.a.b[0]['c']}`, with text around it.
 //!
-//! k8s.io/client-go `util/jsonpath`, but for filters, ranges, recursion and escapes, which are refused.
+//! k8s.io/client-go `util/jsonpath`, without filters, ranges, recursion and escapes, which are refused.
 
 use serde_json::Value;
 
@@ -8,15 +8,15 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step<'a> {
     Field(&'a str),
-    /// From the end where negative.
+    /// An index; negative values count from the end.
     Index(i64),
     All,
 }
 
-/// The text of `template` with each path in braces replaced by what is there in `object`.
+/// Returns the text of `template` with each path in braces replaced by the value in `object`.
 ///
 /// # Errors
-/// The path is not understood, or leads nowhere.
+/// A path is not supported, or there is no value at it.
 pub fn json_path(template: &str, object: &Value) -> Result<String, String> {
     let (mut text, mut rest) = (String::new(), template);
     while let Some((before, after)) = rest.split_once('{') {

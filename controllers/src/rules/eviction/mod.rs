@@ -1,4 +1,4 @@
-//! Evictions: tolerations, eviction tasks, gates, and the failover of unhealthy applications.
+//! Tolerations, eviction tasks, feature gates, and the failover of unhealthy applications.
 
 mod application;
 mod feature_gates;

@@ -1,4 +1,4 @@
-//! What a new copy of a workload is told of the old one: parts of its last status, as labels.
+//! State of an old copy that its replacement gets: parts of the last status, as labels.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/util/helper/failover.go`, `pkg/controllers/binding/common.go`; as from 1.12 (#5788).
 //! The real gate `StatefulFailoverInjection` counts as on: without rules in a policy nothing is preserved.
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use crate::api::{AggregatedStatus, GracefulEvictionTask, PurgeMode, ResourceBindingSpec, StatePreservation};
 use crate::rules::{Rules, json_path};
 
-/// The labels that tell of the copy with this status.
+/// Returns the labels with the state of a copy that has this status.
 ///
 /// # Errors
-/// The status has not been collected, or does not have what a rule asks for: the eviction waits.
+/// The status has not been collected, or a rule's path leads nowhere, so that the eviction waits.
 pub fn preserved_state(
     preservation: Option<&StatePreservation>,
     status: Option<&Map<String, Value>>,
@@ -28,16 +28,17 @@ pub fn preserved_state(
     rules.iter().map(|rule| Ok((rule.alias_label_name.clone(), label(&rule.json_path)?))).collect()
 }
 
-/// The state that an earlier copy left to the workload and that has not been of use yet: its eviction is not over, so the
-/// workload has not been healthy since. Unlike in any release (#6232), it is handed on: what a copy that never worked would
-/// say instead is worth less.
+/// Returns the state of an earlier copy that has not been used yet: its eviction is still going on, so the workload has
+/// not been healthy since. It is preserved again, unlike in any release (#6232), because the state of a copy that never
+/// worked is worth less.
 #[must_use]
 pub fn inherited_state(tasks: &[GracefulEvictionTask]) -> Option<&BTreeMap<String, String>> {
     let states = tasks.iter().rev().map(|task| &task.preserved_label_state);
     { states }.find(|state| !state.is_empty())
 }
 
-/// What the task of an eviction preserves: what was [`inherited_state`], or what the copy says that leaves.
+/// Returns the state that an eviction task preserves: the [`inherited_state`] if there is one, else the state of the
+/// copy that is evicted.
 pub(super) fn task_state<R: Rules + ?Sized>(
     rules: &R,
     preservation: Option<&StatePreservation>,
@@ -49,9 +50,9 @@ pub(super) fn task_state<R: Rules + ?Sized>(
     earlier.map_or_else(|| preserved_state(preservation, status), |earlier| Ok(earlier.clone()))
 }
 
-/// The labels that the copy in `cluster` gets. Only a workload with one target is told of its past, and only of the
-/// last one; where two copies may run at once there is nothing to hand over. A cluster that it ran on before is not
-/// told either: its copy was never gone.
+/// Returns the labels that the copy in `cluster` gets. Only a workload with one target gets the state, and only that of
+/// the last task: if two copies may run at once there is nothing to take over. A cluster that was a target before the
+/// failover does not get it either, because its copy was never deleted.
 #[must_use]
 pub fn injected_state(spec: &ResourceBindingSpec, cluster: &str) -> BTreeMap<String, String> {
     let last = spec.graceful_eviction_tasks.last().filter(|_| spec.clusters.len() == 1);

@@ -1,4 +1,4 @@
-//! How a workload leaves a cluster: the task that stands for it, and when that ends.
+//! Graceful eviction tasks: how they are created, how long they last, and when they end.
 //!
 //! karmada-io/karmada `pkg/apis/work/v1alpha2/binding_types_helper.go` (`GracefulEvictCluster`),
 //! `pkg/controllers/gracefuleviction/evictiontask.go`.
@@ -15,21 +15,21 @@ use crate::api::{
 };
 use crate::rules::{Due, Rules};
 
-/// What is to become of an eviction task.
+/// The decision about an eviction task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskFate {
-    /// It is new: it gets its time stamp, which its timeout counts from.
+    /// The task is new and gets its creation time, from which its timeout counts.
     Stamp,
-    /// It stays until a person says otherwise.
+    /// The task stays until a user decides otherwise.
     Keep,
-    /// It stays, until then at most.
+    /// The task stays at most until this time.
     KeepUntil(Timestamp),
-    /// It is over, and the old copy goes.
+    /// The task ends, and the old copy is deleted.
     End,
 }
 
-/// Takes the cluster out of the targets and leaves `task` in its place, one a cluster at most (#3456). Returns whether
-/// it was a target.
+/// Removes the cluster from the targets and adds `task` for it, unless there is a task for this cluster already
+/// (#3456). Returns whether the cluster was a target.
 pub fn evict(spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
     let Some(index) = spec.clusters.iter().position(|target| target.name == cluster) else {
         return false;
@@ -45,12 +45,12 @@ pub fn evict(spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvicti
     true
 }
 
-/// What the taint manager's task says, but for cluster and replicas. The old copy goes as the policy says (1.15), or
-/// as the flag does (1.14), or as the release does, whatever made it `due` (#6676) and be the binding of a namespace or not (#6491); `report` is
-/// what the cluster says of its copy.
+/// Returns the eviction task of the taint manager without cluster and replicas. The purge mode is that of the policy
+/// (1.15), else that of the flag (1.14), else that of the release. It depends neither on when the eviction was `due`
+/// (#6676) nor on whether the binding has a namespace (#6491). `report` is the status of the copy in the cluster.
 ///
 /// # Errors
-/// What is to be preserved is not known: the eviction waits.
+/// The state to preserve is not known, so that the eviction waits.
 pub fn taint_task<R: Rules + ?Sized>(
     rules: &R,
     spec: &ResourceBindingSpec,
@@ -71,35 +71,36 @@ pub fn taint_task<R: Rules + ?Sized>(
     })
 }
 
-/// The targets before an eviction; of interest only where a state is preserved.
+/// Returns the targets before an eviction; none if no state is preserved, because only then they are needed.
 pub(super) fn clusters_before(state: &BTreeMap<String, String>, before: &[TargetCluster]) -> Vec<String> {
     let before = before.iter().filter(|_| !state.is_empty());
     before.map(|target| target.name.clone()).collect()
 }
 
-/// Whether a change of a binding is one that its tasks are looked at for: where it has any, be it new to the controller or
-/// not (#3475).
+/// Whether a change of a binding makes the controller check its tasks. Any binding with tasks does, also one that is
+/// new to the controller (#3475).
 #[must_use]
 pub fn wakes_for_tasks(_before: Option<&ResourceBindingSpec>, after: &ResourceBindingSpec) -> bool {
     !after.graceful_eviction_tasks.is_empty()
 }
 
-/// Whether tasks are seen to while the scheduler has not had its say on the binding (`scheduled`): they may time out
-/// whether it does or not (#6227).
+/// Whether tasks are processed while the scheduler has not observed the latest binding (`scheduled` is false). They
+/// are, so that they time out in any case (#6227).
 #[must_use]
 pub fn processes_tasks(_scheduled: bool) -> bool {
     true
 }
 
-/// How old each task gets at most: as long as it says itself, or else `timeout`, whatever the others say (#7184).
+/// Returns the maximum age of each task: its own grace period, or else `timeout`, whatever the other tasks have
+/// (#7184).
 #[must_use]
 pub fn task_timeouts(tasks: &[GracefulEvictionTask], timeout: Duration) -> Vec<Duration> {
     let own = |task: &GracefulEvictionTask| u64::try_from(task.grace_period_seconds?).ok();
     tasks.iter().map(|task| own(task).map_or(timeout, Duration::from_secs)).collect()
 }
 
-/// What is to become of a task. A person's word counts before all else. It ends when `replaced` (see [`is_replaced`])
-/// or when it is older than `timeout`.
+/// Decides about a task. A decision of the user comes first. Otherwise the task ends when it is `replaced` (see
+/// [`is_replaced`]) or older than `timeout`.
 #[must_use]
 pub fn task_fate(task: &GracefulEvictionTask, replaced: bool, timeout: Duration, now: Timestamp) -> TaskFate {
     let Some(begun) = &task.creation_timestamp else { return TaskFate::Stamp };
@@ -112,8 +113,8 @@ pub fn task_fate(task: &GracefulEvictionTask, replaced: bool, timeout: Duration,
     if replaced || now > end { TaskFate::End } else { TaskFate::KeepUntil(end) }
 }
 
-/// Whether the targets do without the evicted copy: the scheduler has had its say on the binding as it is, there is
-/// a target, and every one is [`confirms_replacement`]. No targets replace nothing.
+/// Whether the targets replace the evicted copy: the scheduler has observed the latest binding, there is a target, and
+/// [`confirms_replacement`] holds for each. An empty list of targets replaces nothing.
 #[must_use]
 pub fn is_replaced(scheduled: bool, targets: &[TargetCluster], reports: &[AggregatedStatus]) -> bool {
     let healthy = |target: &TargetCluster| {
@@ -124,12 +125,12 @@ pub fn is_replaced(scheduled: bool, targets: &[TargetCluster], reports: &[Aggreg
     scheduled && !targets.is_empty() && targets.iter().all(healthy)
 }
 
-/// What a report may tell of beside counts.
+/// The fields of a report that are not counts.
 const GENERATIONS: [&str; 3] = ["generation", "observedGeneration", "resourceTemplateGeneration"];
 
-/// Whether a report says that the target does the work *of this schedule*. Healthy is not enough: until a schedule
-/// that changed the replicas has been delivered and reported on, the report is of the one before (#3736). Counts of zero are
-/// left out of reports: one of generations alone is of a workload that was scaled to nothing.
+/// Whether a report confirms that the target runs the replicas *of this schedule*. Healthy is not enough: until a
+/// schedule with other replicas has been delivered and reported, the report is about the one before (#3736). Counts of
+/// zero are left out of reports, so that a report with nothing but generations means zero replicas.
 #[must_use]
 pub fn confirms_replacement(target: &TargetCluster, report: &AggregatedStatus) -> bool {
     let number = |field: &str| report.status.as_ref()?.get(field)?.as_i64();
@@ -205,7 +206,7 @@ mod tests {
         }
     }
 
-    /// #5782, #5803: nothing is said of the member that is left, and so its recovery changes nothing.
+    /// #5782, #5803: the state of the evicted member is no input, so its recovery changes nothing.
     #[test]
     fn a_member_that_is_back_ends_no_task_and_is_not_chosen_as_long_as_one_lasts() {
         let at = |second| Timestamp::from_second(second).unwrap();

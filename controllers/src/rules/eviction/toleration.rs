@@ -10,18 +10,18 @@ use k8s_openapi::api::core::v1::{Taint, Toleration};
 
 use crate::api::NO_EXECUTE;
 
-/// When a workload has to leave a cluster on account of its taints.
+/// When the taints of a cluster evict a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// There is a taint that it does not tolerate.
+    /// Now: there is a taint that the workload does not tolerate.
     AtOnce,
-    /// When the first of its tolerations has run out.
+    /// When the first of its tolerations expires.
     At(Timestamp),
-    /// It tolerates them for ever, or there are none.
+    /// Never: it tolerates all taints without a limit, or there are none.
     Never,
 }
 
-/// Whether the toleration is one for this taint.
+/// Whether the toleration matches this taint.
 #[must_use]
 pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let key = toleration.key.as_deref().unwrap_or_default();
@@ -34,10 +34,10 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
         && (exists || same_value())
 }
 
-/// When a workload with these tolerations has to leave a cluster with these taints.
+/// Returns when a workload with these tolerations must leave a cluster with these taints.
 ///
-/// Of several tolerations for one taint, only the first in the list counts. A taint that does not say when it was
-/// added never runs out.
+/// Of several tolerations for one taint, only the first in the list counts. The toleration of a taint without a time
+/// stamp never expires.
 #[must_use]
 pub fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due {
     let mut due = Due::Never;
@@ -58,16 +58,16 @@ pub fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due {
     due
 }
 
-/// Whether a workload takes up a turn of a worker of the taint manager, where evictions are paced: not one that need never
-/// leave, whatever the taints (as from 1.18.2).
+/// Whether a workload uses up part of the rate of the taint manager if evictions are rate limited. A workload that
+/// never has to leave does not, whatever the taints (since 1.18.2).
 #[must_use]
 pub fn counts_against_eviction_rate(_taints: &[Taint], due: Due) -> bool {
     due != Due::Never
 }
 
-/// How long a worker of the taint manager rests after each workload that it looked at, where evictions are paced
-/// (`--resource-eviction-rate`, as from 1.16): each of the workers does so many a second. At a rate of 0 it all but
-/// stands still (`pkg/controllers/cluster/dynamic_rate_limiter.go`).
+/// Returns how long a worker of the taint manager pauses after each workload if evictions are rate limited
+/// (`--resource-eviction-rate`, since 1.16). The rate is per worker and second. At a rate of 0 the pause is the longest
+/// possible one (`pkg/controllers/cluster/dynamic_rate_limiter.go`).
 #[must_use]
 pub fn eviction_pause(rate: Option<f64>) -> Duration {
     const LONGEST: Duration = Duration::from_secs(1800);

@@ -1,8 +1,8 @@
-//! The mark that pods get when their node falls silent: not ready, so that no service goes on sending them requests.
+//! Marks pods as not ready when their node falls silent, so that services stop using them.
 //!
 //! kubernetes/kubernetes `pkg/controller/util/node/controller_utils.go` (`MarkPodsNotReady`) and
-//! `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`doPodProcessingWorker`). The mark is never taken back
-//! here: the kubelet that is back says how its pods are.
+//! `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`doPodProcessingWorker`). The mark is never removed
+//! here: the kubelet reports the readiness of its pods when it is back.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodCondition;
@@ -10,9 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::names::READY;
 
-/// Whether the pods of a node are marked: if this very look has turned its readiness from what was `read` into something
-/// else. A kubelet that reports itself that its node is not ready marks nothing (until 1.36, #112733); once it falls silent, its pods are
-/// marked all the same, which real releases leave out (#109998).
+/// Whether the pods of a node are marked: if this check has changed its readiness from the `read` value. If the kubelet
+/// itself reports the node as not ready, nothing is marked (until 1.36, #112733). Once that kubelet falls silent, its
+/// pods are marked, which real releases leave out (#109998).
 #[must_use]
 pub fn marks_pods(read: Option<&str>, written: Option<&str>) -> bool {
     match read {
@@ -22,20 +22,20 @@ pub fn marks_pods(read: Option<&str>, written: Option<&str>) -> bool {
     }
 }
 
-/// Whether the pods of a node are marked again, after some could not be.
+/// Whether the pods of a node are marked again after some writes have failed.
 #[must_use]
 pub fn marks_again(failed: bool, read: Option<&str>) -> bool {
     failed && read != Some("True")
 }
 
-/// Whether a pod that comes to a node is marked at once: if the node is not ready, as it is `remembered` or, of one that
-/// was not looked at yet, as it says.
+/// Whether a new pod on a node is marked at once: if the node is not ready, by its `remembered` readiness or, if it was
+/// not checked yet, by its `reported` one.
 #[must_use]
-pub fn marks_newcomer(remembered: Option<Option<&str>>, said: Option<&str>) -> bool {
-    remembered.unwrap_or(said) != Some("True")
+pub fn marks_newcomer(remembered: Option<Option<&str>>, reported: Option<&str>) -> bool {
+    remembered.unwrap_or(reported) != Some("True")
 }
 
-/// The conditions of a pod with the mark; `None` where it has it, or never said whether it is ready.
+/// Returns the conditions of a pod with the mark; `None` if it has the mark already, or no condition `Ready`.
 #[must_use]
 pub fn marked_conditions(conditions: &[PodCondition], now: Timestamp) -> Option<Vec<PodCondition>> {
     let place =
@@ -79,8 +79,8 @@ mod tests {
             (None, Some("Unknown"), true),
             (None, Some("True"), false),
         ];
-        for (remembered, said, expected) in cases {
-            assert_eq!(marks_newcomer(remembered, said), expected, "{remembered:?} {said:?}");
+        for (remembered, reported, expected) in cases {
+            assert_eq!(marks_newcomer(remembered, reported), expected, "{remembered:?} {reported:?}");
         }
     }
 

@@ -1,6 +1,6 @@
-//! The judgements of the node lifecycle: nodes are the members, and pods what they carry.
+//! The rules of the node lifecycle: nodes are the members, and pods the workloads.
 //!
-//! The rules are those of Kubernetes 1.36, but not its bugs; what 1.16 does otherwise is in `behaviour`.
+//! The rules are those of Kubernetes 1.36 without its bugs; `behaviour` has the differences of 1.16.
 
 mod behaviour;
 mod bugs;

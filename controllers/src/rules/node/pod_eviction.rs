@@ -1,7 +1,7 @@
-//! When a pod has to leave a node on account of its taints, and what is said of it before.
+//! When a pod must leave a node because of taints, and the condition it gets before.
 //!
 //! kubernetes/kubernetes `pkg/controller/tainteviction/taint_eviction.go` (before 1.29 `pkg/controller/nodelifecycle/
-//! scheduler/taint_manager.go`). Budgets of disruption and whether a pod has come to its end do not matter.
+//! scheduler/taint_manager.go`). Disruption budgets are ignored, and pods that have ended are treated as the others.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use super::names::{DISRUPTION_TARGET, MESSAGE_TAINT_MANAGER, REASON_TAINT_MANAGE
 use crate::api::NO_EXECUTE;
 use crate::rules::{Due, tolerates};
 
-/// A stamp has whole seconds: what it tells may have been so much later.
+/// The resolution of a time stamp: the real time may be up to this much later.
 const STAMP: Duration = Duration::from_secs(1);
 
-/// When a pod with these tolerations, which came to its node at `came`, has to leave a node with these taints.
+/// Returns when a pod with these tolerations, which came to its node at `came`, must leave a node with these taints.
 ///
-/// Of several tolerations of one taint the first in the list counts. A toleration begins with the taint, or with the pod
-/// where that is younger, so that a start of the controller takes nothing back. Both stamps have whole seconds: a taint
-/// of this very second has come now; after a start, what is tolerated may end up to a second early.
+/// Of several tolerations of one taint the first in the list counts. A toleration begins with the taint, or with the
+/// pod if that is younger, so that a start of the controller does not restart it. Both stamps have whole seconds: a
+/// stamp within the last second counts as now; after a start, a toleration may end up to a second early.
 #[must_use]
 pub fn pod_due(taints: &[Taint], tolerations: &[Toleration], came: Timestamp, now: Timestamp) -> Due {
     let mut due = Due::Never;
@@ -32,8 +32,8 @@ pub fn pod_due(taints: &[Taint], tolerations: &[Toleration], came: Timestamp, no
         let stamp = taint.time_added.as_ref().map_or(now, |added| added.0.max(came));
         let is_new = now.duration_since(stamp).unsigned_abs() < STAMP;
         let began = if is_new { now } else { stamp.min(now) };
-        let patience = Duration::from_secs(seconds.try_into().unwrap_or(0));
-        let end = began.saturating_add(patience).unwrap_or(Timestamp::MAX);
+        let tolerated = Duration::from_secs(seconds.try_into().unwrap_or(0));
+        let end = began.saturating_add(tolerated).unwrap_or(Timestamp::MAX);
         due = match due {
             Due::At(earlier) if earlier <= end => due,
             _ => Due::At(end),
@@ -42,20 +42,20 @@ pub fn pod_due(taints: &[Taint], tolerations: &[Toleration], came: Timestamp, no
     due
 }
 
-/// What becomes of the time at which a pod is to be deleted.
+/// The change of the time at which a pod is to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// It is set; at once, where it is past.
+    /// The time is set; if it is past, the pod is deleted at once.
     Set(Timestamp),
-    /// It stays, if there is one.
+    /// A time that is set stays.
     Keep,
-    /// It is taken back, if there is one.
+    /// A time that is set is cancelled.
     Cancel,
-    /// It is taken back, and the pod goes now.
+    /// A time that is set is cancelled, and the pod is deleted now.
     Now,
 }
 
-/// What becomes of the time at which a pod is to be deleted. One that is set does not move, neither for a longer
+/// Decides about the time at which a pod is to be deleted. A time that is set does not move, neither for a longer
 /// toleration nor for a shorter one (#102993).
 #[must_use]
 pub fn timer(is_set: bool, due: Due) -> Timer {
@@ -67,8 +67,8 @@ pub fn timer(is_set: bool, due: Due) -> Timer {
     }
 }
 
-/// How long after so many failures in a row a pod's deletion is tried again: soon, but after each five with more and more
-/// patience. Never is not an answer.
+/// Returns the pause before a pod's deletion is tried again after this number of failures in a row: short, but after
+/// each five of them increasingly long. The reference never returns `None`, which stands for giving up.
 #[must_use]
 pub fn deletion_pause(failures: u32) -> Option<Duration> {
     const SOON: Duration = Duration::from_millis(10);
@@ -80,17 +80,17 @@ pub fn deletion_pause(failures: u32) -> Option<Duration> {
     Some(Duration::from_secs(1).saturating_mul(2_u32.saturating_pow(rounds)).min(LONGEST))
 }
 
-/// How often a deletion is tried in quick succession.
+/// How many times a deletion is tried in quick succession.
 pub(super) const TRIES: u32 = 5;
 
-/// The conditions of a pod that is about to be deleted for a taint; `None` where they say so already.
+/// Returns the conditions of a pod that is about to be deleted for a taint; `None` if they report it already.
 #[must_use]
 pub fn disruption_target(
     conditions: &[PodCondition],
     generation: Option<i64>,
     now: Timestamp,
 ) -> Option<Vec<PodCondition>> {
-    let told = PodCondition {
+    let target = PodCondition {
         type_: DISRUPTION_TARGET.into(),
         status: "True".into(),
         reason: Some(REASON_TAINT_MANAGER.into()),
@@ -101,9 +101,9 @@ pub fn disruption_target(
     };
     let mut after = conditions.to_vec();
     match after.iter_mut().find(|condition| condition.type_ == DISRUPTION_TARGET) {
-        None => after.push(told),
-        Some(before) if before.status == told.status && before.reason == told.reason => return None,
-        Some(before) => *before = told,
+        None => after.push(target),
+        Some(before) if before.status == target.status && before.reason == target.reason => return None,
+        Some(before) => *before = target,
     }
     Some(after)
 }
@@ -135,7 +135,7 @@ mod tests {
     fn the_shortest_toleration_decides_and_counts_from_the_taint_or_the_pod() {
         let (a, b) = (taint("a", Some(100)), taint("b", Some(100)));
         let other = Taint { effect: "NoSchedule".into(), ..taint("c", Some(100)) };
-        // What is looked at is looked at at 100.4, when the taints have just come, of pods made at 50.
+        // The check is at 100.4, when the taints have just been added; the pods were created at 50.
         let cases: Vec<(&str, Vec<Taint>, Vec<Toleration>, Due)> = vec![
             ("no taint", vec![], vec![], Due::Never),
             ("another effect", vec![other], vec![], Due::Never),

@@ -1,4 +1,4 @@
-//! The nodes of a zone that wait for their taint, and how often one of them may have it.
+//! The queue of a zone's nodes that wait for their taint, and its rate limit.
 //!
 //! kubernetes/kubernetes `pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go`. Time comes in as an argument.
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// Allows something so often a second, with nothing saved up beyond one time.
+/// A token bucket of capacity one: allows one event per period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limiter {
     rate: f64,
@@ -16,13 +16,13 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// Of this rate, with a token at hand. A rate of 0 or less never allows anything.
+    /// A limiter of this rate that has a token. A rate of 0 or less never allows an event.
     #[must_use]
     pub fn new(rate: f64, now: Timestamp) -> Self {
         Self { rate, from: now }
     }
 
-    /// How often a second.
+    /// The rate per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.rate
@@ -43,7 +43,8 @@ impl Limiter {
         allowed
     }
 
-    /// The limiter of another rate in its place: with a token if this one has one, else it has to wait for its own.
+    /// Returns a limiter of another rate to replace this one. It has a token if this one has one; otherwise it waits
+    /// for a full period of its own.
     #[must_use]
     pub fn swapped(&self, rate: f64, now: Timestamp) -> Self {
         let new = Self::new(rate, now);
@@ -56,31 +57,31 @@ impl Limiter {
     }
 }
 
-/// Where a name goes that is to be in the queue.
+/// The position of a name that is added to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuePosition {
-    /// At the end, whether or not it is there already.
+    /// The end, whether or not it is in the queue already.
     Last,
-    /// Where it is; at the end if it is not there.
+    /// Its present position; the end if it is not in the queue.
     Own,
-    /// Nowhere, if it was there since it was last removed; else at the end.
+    /// The end, but only once until it is removed.
     Once,
 }
 
-/// Names that wait, each once.
+/// A queue of names, each at most once.
 #[derive(Clone, Debug)]
 pub struct WaitingNodes {
-    /// Who is let in as its own rule says.
+    /// The rate limit of the queue.
     limiter: Limiter,
-    /// By when their turn is, and then by who came first.
+    /// Ordered by the time of their turn, then by the order in which they were added.
     waiting: BTreeSet<(Timestamp, u64, String)>,
-    /// The turns of those who wait, by name; `None` for who had it and was not removed since.
+    /// The turns of the waiting names; `None` for a name that had its turn and was not removed since.
     turns: BTreeMap<String, Option<(Timestamp, u64)>>,
     next: u64,
 }
 
 impl WaitingNodes {
-    /// Nobody waits.
+    /// An empty queue.
     #[must_use]
     pub fn new(limiter: Limiter) -> Self {
         Self { limiter, waiting: BTreeSet::new(), turns: BTreeMap::new(), next: 0 }
@@ -92,18 +93,18 @@ impl WaitingNodes {
         &self.limiter
     }
 
-    /// Goes by another limiter.
+    /// Replaces the limiter.
     pub fn set_limiter(&mut self, limiter: Limiter) {
         self.limiter = limiter;
     }
 
-    /// Whether nobody waits.
+    /// Whether no name waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Puts `name` into the queue.
+    /// Adds `name` to the queue.
     pub fn add(&mut self, name: &str, place: QueuePosition, now: Timestamp) {
         match (self.turns.get(name), place) {
             (Some(Some(_)), QueuePosition::Own) | (Some(_), QueuePosition::Once) => {}
@@ -111,14 +112,14 @@ impl WaitingNodes {
         }
     }
 
-    /// The first in the queue, if it is its turn and there is a token, which is taken even if it is not its turn yet. It
-    /// goes on waiting until it is [`Self::done`] or [`Self::again`].
+    /// Returns the first name if it is its turn and there is a token. The token is taken even if it is not its turn
+    /// yet. The name waits until [`Self::done`] or [`Self::again`].
     pub fn head(&mut self, now: Timestamp) -> Option<String> {
         let (turn, _, name) = self.waiting.first().cloned()?;
         (self.limiter.take(now) && turn <= now).then_some(name)
     }
 
-    /// It had its turn.
+    /// Ends the turn of a name.
     pub fn done(&mut self, name: &str) {
         if let Some(turn) = self.turns.get_mut(name)
             && let Some((at, number)) = turn.take()
@@ -127,14 +128,14 @@ impl WaitingNodes {
         }
     }
 
-    /// It gets another turn at `at`, unless it was removed meanwhile; others may overtake it until then.
+    /// Gives a name another turn at `at`, unless it was removed meanwhile. Others may overtake it until then.
     pub fn again(&mut self, name: &str, at: Timestamp) {
         if self.turns.contains_key(name) {
             self.put(name, at);
         }
     }
 
-    /// It is no longer to be in the queue.
+    /// Removes a name from the queue.
     pub fn remove(&mut self, name: &str) {
         self.done(name);
         self.turns.remove(name);
@@ -165,7 +166,7 @@ mod tests {
         queue
     }
 
-    /// Who has a turn at each of these times, if each is done at once.
+    /// The names that have a turn at each of these times, if each turn ends at once.
     fn turns(queue: &mut WaitingNodes, times: &[i64]) -> Vec<(i64, String)> {
         let mut had = Vec::new();
         for time in times {

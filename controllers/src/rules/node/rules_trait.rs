@@ -1,4 +1,6 @@
-//! The rules of nodes as one trait. Each default method is the function of the same name; see there for what it says.
+//! The trait `NodeRules`: all rules of nodes as methods. Most call the function of the same name.
+//!
+//! The documentation of such a rule is that of its function.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,11 +8,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Pod, PodCondition, Taint, Toleration};
 
-// Every type of the rules of nodes is named here.
+// The signatures use every type of the rules of nodes.
 use super::*;
 use crate::rules::Due;
 
-/// Methods that are the functions of the same names.
+/// Methods that call the functions of the same names.
 macro_rules! functions {
     ($(fn $name:ident ($($given:ident: $type:ty),* $(,)?) $(-> $answer:ty)?;)*) => {
         $(fn $name(&self, $($given: $type),*) $(-> $answer)? {
@@ -19,10 +21,10 @@ macro_rules! functions {
     };
 }
 
-/// All judgements that the controllers of nodes make. Override one to see what it is good for.
+/// All rules that the controllers of nodes use. An implementation that overrides one shows what that rule is for.
 #[expect(missing_docs, reason = "each method is the function of the same name, which says what it does")]
 pub trait NodeRules: Send + Sync {
-    /// What is as in another release. Not a rule: the rules ask for it.
+    /// The differences from other releases. This is not a rule: the rules depend on it.
     fn node_behaviour(&self) -> NodeBehaviour {
         NodeBehaviour::default()
     }
@@ -54,8 +56,8 @@ pub trait NodeRules: Send + Sync {
         fn marked_conditions(conditions: &[PodCondition], now: Timestamp) -> Option<Vec<PodCondition>>;
     }
 
-    fn marks_newcomer(&self, remembered: Option<Option<&str>>, said: Option<&str>) -> bool {
-        self.node_behaviour().marks_newcomers && super::marks_newcomer(remembered, said)
+    fn marks_newcomer(&self, remembered: Option<Option<&str>>, reported: Option<&str>) -> bool {
+        self.node_behaviour().marks_newcomers && super::marks_newcomer(remembered, reported)
     }
 
     // Taints and labels.
@@ -73,7 +75,7 @@ pub trait NodeRules: Send + Sync {
         super::condition_taints(conditions, unschedulable, taints, now)
     }
 
-    /// What the taint of effect NoExecute follows.
+    /// Returns the readiness that the taint of effect NoExecute follows.
     fn decisive<'a>(&self, read: Option<&'a str>, written: Option<&'a str>) -> Option<&'a str> {
         if self.node_behaviour().taints_by_written { written } else { read }
     }
@@ -88,12 +90,12 @@ pub trait NodeRules: Send + Sync {
         super::mirrored_labels(labels, self.node_behaviour().stable_labels_lead)
     }
 
-    /// Whether taints are written only if nobody has changed them since they were read.
+    /// Whether a write of taints is refused if they have changed since they were read.
     fn guards_taints(&self) -> bool {
         true
     }
 
-    /// Whether a node that is seen for the first time loses its NoExecute taints of ill health.
+    /// Whether a node that is observed for the first time loses its NoExecute taints of ill health.
     fn clears_newcomers(&self) -> bool {
         false
     }
@@ -114,17 +116,17 @@ pub trait NodeRules: Send + Sync {
         super::counts(node, self.node_behaviour().excludes_by_label)
     }
 
-    /// Where a node goes that is to wait for its taint.
+    /// The position in the queue of a node that has to wait for its taint.
     fn place(&self) -> QueuePosition {
         QueuePosition::Own
     }
 
-    /// The limiter of a zone whose nodes may now be tainted at `rate`.
+    /// Returns the limiter of a zone whose nodes may now be tainted at `rate`.
     fn limiter(&self, old: &Limiter, rate: f64, now: Timestamp) -> Limiter {
         old.swapped(rate, now)
     }
 
-    // Leaving a node.
+    // Evictions from a node.
 
     functions! {
         fn draining(
@@ -152,7 +154,7 @@ pub trait NodeRules: Send + Sync {
         tells.then(|| super::disruption_target(conditions, generation, now)).flatten()
     }
 
-    /// Whether only the very pod is deleted that was to be, and not another of its name.
+    /// Whether the deletion applies only to the pod with the observed uid, and not to a new pod of the same name.
     fn deletes_by_uid(&self) -> bool {
         true
     }

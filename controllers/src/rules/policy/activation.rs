@@ -1,4 +1,4 @@
-//! When what changed in a policy reaches the bindings of its templates.
+//! When a change of a policy reaches the bindings of its templates.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/util/eventfilter/eventfilter.go`, `pkg/detector/detector.go` (`ApplyPolicy`,
 //! `enqueueResourceTemplateForPolicyChange`); as from 1.9.
@@ -10,15 +10,15 @@ use serde_json::Value;
 
 use crate::api::{LABEL_SKIP_PROPAGATION, RawObject};
 
-/// Whether a policy with this activation preference is put into effect for a template: a lazy one only if somebody has
-/// `touched` the template since, any other at once. The claim itself is never lazy.
+/// Whether a policy with this activation preference is applied to a template: a lazy one only if a user has `touched`
+/// the template since, any other at once. The claim itself is never lazy.
 #[must_use]
 pub fn activates(preference: &str, touched: bool) -> bool {
     preference != "Lazy" || touched
 }
 
-/// Whether a template is new, or changed otherwise than by the control plane, which writes its status and labels and
-/// annotations of its own.
+/// Whether a template is new, or was changed in a part that the control plane does not write itself: it writes the
+/// status, and labels and annotations of its own.
 #[must_use]
 pub fn touched(before: Option<&RawObject>, after: &RawObject) -> bool {
     let Some(before) = before else { return true };
@@ -33,7 +33,7 @@ pub fn touched(before: Option<&RawObject>, after: &RawObject) -> bool {
         || metadata(before) != metadata(after)
 }
 
-/// Whether two templates say the same beside their status.
+/// Whether two templates are equal except for their status.
 fn same(before: &RawObject, after: &RawObject) -> bool {
     let (mut before, mut after) = (before.fields(), after.fields());
     before.remove("status");
@@ -44,7 +44,7 @@ fn same(before: &RawObject, after: &RawObject) -> bool {
         && before.values().zip(after.values()).all(|(before, after)| unchanged(before.get(), after.get()))
 }
 
-/// The labels or annotations that are not the control plane's: those without its name, and one that is for users to set.
+/// The labels or annotations that are not the control plane's: those without its domain, and one that users set.
 fn users(marks: &BTreeMap<String, String>) -> impl Iterator<Item = (&String, &String)> {
     marks.iter().filter(|(key, _)| !key.contains(".karmada.io") || *key == LABEL_SKIP_PROPAGATION)
 }

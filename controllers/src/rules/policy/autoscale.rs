@@ -15,7 +15,7 @@ use crate::api::{
 };
 use crate::rules::clusters_with_work;
 
-/// The kind of autoscalers, as a manifest names it.
+/// The kind of autoscalers.
 const AUTOSCALER: &str = "HorizontalPodAutoscaler";
 
 /// Whether an autoscaler scales a template.
@@ -29,16 +29,16 @@ pub fn scales(autoscaler: &HorizontalPodAutoscaler, template: &ObjectReference) 
         && target.api_version.as_ref().is_none_or(same_version)
 }
 
-/// The clusters for which a Work with the autoscaler of a workload is written: those that the workload is placed on. A policy
-/// that has claimed the autoscaler gives it a binding and Works of its own.
+/// Returns the clusters for which a Work with the autoscaler of a workload is written: the targets of the workload.
+/// None if a policy has claimed the autoscaler, because it then has a binding and Works of its own.
 #[must_use]
 pub fn autoscaler_targets(claimed: bool, workload: Option<&ResourceBindingSpec>) -> BTreeSet<&str> {
     let targets = workload.filter(|_| !claimed).into_iter().flat_map(|spec| &spec.clusters);
     targets.map(|target| target.name.as_str()).collect()
 }
 
-/// Whether a Work with the autoscaler of a workload stays in a cluster: for as long as the autoscaler exists, no policy has
-/// claimed it, and the workload has not left the cluster.
+/// Whether a Work with the autoscaler of a workload stays for a cluster: the autoscaler exists, no policy has claimed
+/// it, and the workload has not left the cluster.
 #[must_use]
 pub fn keeps_autoscaler(
     exists: bool,
@@ -49,8 +49,8 @@ pub fn keeps_autoscaler(
     exists && !claimed && workload.is_some_and(|spec| clusters_with_work(spec).contains(cluster))
 }
 
-/// The namespace and the name of the autoscaler that a Work delivers without a binding. `None`: it delivers something else,
-/// or it belongs to a binding.
+/// Returns the namespace and the name of the autoscaler that a Work delivers without a binding. `None` if it delivers
+/// something else or belongs to a binding.
 #[must_use]
 pub fn delivered_autoscaler(work: &Work) -> Option<(&str, &str)> {
     let [manifest] = work.spec.workload.manifests.as_slice() else { return None };
@@ -63,10 +63,10 @@ pub fn delivered_autoscaler(work: &Work) -> Option<(&str, &str)> {
     is_its.then_some((object.namespace.as_str(), object.name.as_str()))
 }
 
-/// The replicas that a divided Deployment is to ask for from now on, because autoscalers have made it so many: as soon as
-/// what it asked for last has reached the members and come back. `None`: as it does already, or not yet.
+/// Returns the replicas to write into a divided Deployment, because autoscalers in members have changed the sum. `None`
+/// if it has that number already, or if its last change has not been scheduled and reported back yet.
 ///
-/// A member that reports no replicas has not reported, for no autoscaler takes the last away.
+/// Zero replicas of a member count as not reported, because no autoscaler removes the last replica.
 #[must_use]
 pub fn replicas_to_sync(
     template: &Value,

@@ -1,4 +1,4 @@
-//! How template and binding say which policy has them.
+//! How templates and bindings name the policy that has claimed them.
 //!
 //! karmada-io/karmada v1.5.0 `pkg/detector/policy.go`, v1.18.2 `pkg/detector/claim.go`,
 //! `pkg/apis/policy/v1alpha1/well_known_constants.go`.
@@ -13,20 +13,20 @@ use crate::api::{
 };
 use crate::rules::Behaviour;
 
-/// A policy, as those that it has name it.
+/// A policy as its templates and bindings name it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
     /// Its namespace; `None` for a cluster-scoped one.
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
-    /// What it is called whatever its name.
+    /// Its permanent id.
     pub id: String,
 }
 
-/// The labels and annotations of what belongs to `owner`, or to nobody; `null` for those that must not be there.
+/// Returns the labels and annotations of an object claimed by `owner`, or by no policy; `null` for those to remove.
 ///
-/// Until 1.7 labels name the policy; as from 1.8 annotations do, and a label has its permanent id.
+/// Until 1.7 labels name the policy. As from 1.8 annotations name it, and a label has its permanent id.
 #[must_use]
 pub fn claim_marks(behaviour: Behaviour, owner: Option<&Owner>) -> Value {
     let here = owner.filter(|owner| owner.namespace.is_some());
@@ -46,7 +46,7 @@ pub fn claim_marks(behaviour: Behaviour, owner: Option<&Owner>) -> Value {
     json!({ "labels": ids, "annotations": names })
 }
 
-/// The policy that labels or annotations name, and whether it is a namespaced one.
+/// Returns the name of the policy in the labels or annotations, and whether it is a namespaced one.
 #[must_use]
 pub fn claimed_by<'a>(
     behaviour: Behaviour,
@@ -58,7 +58,7 @@ pub fn claimed_by<'a>(
     named(POLICY_NAME, true).or_else(|| named(CLUSTER_POLICY_NAME, false))
 }
 
-/// The finalizer of a kind of policy, which keeps it until nothing says any more that it belongs to it; as from 1.10
+/// Returns the finalizer of a kind of policy, which keeps the policy until no object names it any more; as from 1.10
 /// (#4836, `pkg/detector/detector.go`, `ReconcilePropagationPolicy`).
 #[must_use]
 pub fn policy_finalizer(behaviour: Behaviour, kind: &str) -> Option<&'static str> {
@@ -70,8 +70,8 @@ pub fn policy_finalizer(behaviour: Behaviour, kind: &str) -> Option<&'static str
     behaviour.policy_finalizers.then_some(finalizer)
 }
 
-/// Whether a new binding gets a finalizer: each does, so that it stays until what it placed is gone, whoever deletes it
-/// and whether a controller is there to see it (#708).
+/// Whether a new binding gets a finalizer. Each does, so that it stays until its Works are gone, also if no controller
+/// is running when it is deleted (#708).
 #[must_use]
 pub fn has_finalizer(_spec: &ResourceBindingSpec) -> bool {
     true

@@ -1,4 +1,4 @@
-//! What a template depends on: what its pods mention, and what kinds of their own need.
+//! The dependencies of a template: objects that its pods or its own kind refer to.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/dependencies.go`, `pkg/util/helper/pod.go`,
 //! `pkg/util/lifted/visitpod.go`; ingresses and service imports as from 1.4.
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::api::{LABEL_SERVICE_NAME, ResourceSelector, derived_service_name};
 
-/// Where a volume names a secret.
+/// The fields in which a volume names a secret.
 const SECRETS_OF_VOLUMES: [&str; 10] = [
     "/secret/secretName",
     "/azureFile/secretName",
@@ -25,7 +25,7 @@ const SECRETS_OF_VOLUMES: [&str; 10] = [
     "/storageos/secretRef/name",
 ];
 
-/// What a template depends on, by kind and name; nothing for kinds of which nothing is known.
+/// Returns the dependencies of a template, by kind and name; none for unknown kinds.
 #[must_use]
 pub fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector> {
     let text = |path: &str| template.pointer(path).and_then(Value::as_str).unwrap_or_default();
@@ -43,7 +43,7 @@ pub fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector> {
     };
     let Some(pod) = template.pointer(pod) else { return Vec::new() };
     let mut claims: BTreeSet<_> = strings(&pod["volumes"], "/persistentVolumeClaim/claimName").collect();
-    // A StatefulSet makes the claims of its own templates itself.
+    // A StatefulSet creates the claims of its own templates itself.
     for own in
         strings(&template["spec"]["volumeClaimTemplates"], "/metadata/name").filter(|_| kind == "StatefulSet")
     {
@@ -91,7 +91,7 @@ fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     kinds.into_iter().flat_map(|kind| pod[kind].as_array().into_iter().flatten())
 }
 
-/// The parts of the projected volumes of a pod.
+/// The sources of the projected volumes of a pod.
 fn projected(pod: &Value) -> impl Iterator<Item = &Value> {
     let volumes = pod["volumes"].as_array().into_iter().flatten();
     volumes.map(|volume| &volume["projected"]["sources"])
@@ -118,7 +118,7 @@ fn secrets(pod: &Value) -> Names<'_> {
     Box::new(of_containers.chain(of_volumes).chain(of_projections).chain(for_images))
 }
 
-/// The Service that is derived from it, and the addresses behind that.
+/// The derived Service and its `EndpointSlice` objects.
 fn of_service_import(namespace: &str, name: &str) -> Vec<ResourceSelector> {
     let derived = derived_service_name(name);
     let labels = BTreeMap::from([(LABEL_SERVICE_NAME.to_owned(), derived.clone())]);
@@ -139,7 +139,7 @@ fn of_service_import(namespace: &str, name: &str) -> Vec<ResourceSelector> {
     vec![addresses, service]
 }
 
-/// Whether an object is among those that a dependency means.
+/// Whether the selector of a dependency matches an object.
 #[must_use]
 pub fn is_dependency(dependency: &ResourceSelector, object: &Value) -> bool {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();

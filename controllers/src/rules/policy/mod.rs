@@ -1,4 +1,4 @@
-//! Policies: which templates they own, which dependencies follow, and how templates follow autoscalers.
+//! Which templates policies own, which dependencies follow, and how templates follow autoscalers.
 
 mod activation;
 mod autoscale;

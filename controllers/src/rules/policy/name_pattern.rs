@@ -1,4 +1,4 @@
-//! Names that are meant by a pattern, as `--skipped-propagating-namespaces` takes them.
+//! Patterns for names, as in `--skipped-propagating-namespaces`.
 //!
 //! karmada-io/karmada `cmd/controller-manager/app/options/options.go` (`SkippedNamespacesRegexps`).
 
@@ -16,7 +16,7 @@ pub struct NamePattern {
 }
 
 impl NamePattern {
-    /// Whether it means the name.
+    /// Whether the pattern matches the whole name.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         self.whole.is_match(name)

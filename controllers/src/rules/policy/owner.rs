@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api::ResourceSelector;
 
-/// How closely a selector means a template; later is closer.
+/// How closely a selector matches a template; later variants are closer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Match {
     /// By its kind.
@@ -18,7 +18,7 @@ pub enum Match {
     Name,
 }
 
-/// A policy that means a template.
+/// A policy that selects a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Its name.
@@ -27,14 +27,14 @@ pub struct Claim {
     pub namespaced: bool,
     /// Its explicit priority.
     pub priority: i32,
-    /// How closely it means the template.
+    /// How closely it matches the template.
     pub closeness: Match,
-    /// Whether it takes templates away from others.
+    /// Whether it takes templates over from other policies.
     pub preempts: bool,
 }
 
-/// How closely the selectors of a policy mean the template; `None` where they do not. `policy_namespace` is `None`
-/// for a cluster-scoped policy; a namespaced one means templates of its own namespace only.
+/// Returns how closely the selectors of a policy match the template; `None` if they do not. `policy_namespace` is
+/// `None` for a cluster-scoped policy; a namespaced one selects templates of its own namespace only.
 #[must_use]
 pub fn selects(
     selectors: &[ResourceSelector],
@@ -67,12 +67,12 @@ pub fn selects(
     selectors.iter().filter_map(one).max()
 }
 
-/// The policy that a template belongs to, of those that mean it. `claimed` is the one that has it, and whether that is
-/// a namespaced one.
+/// Returns the policy that a template belongs to, of those that select it. `claimed` is the policy that has it, with
+/// whether that is a namespaced one.
 ///
-/// Whoever has it keeps it, as long as it means it, unless another preempts: a namespaced policy a cluster-scoped one,
-/// or one of higher priority another of its kind (as from 1.7). What nobody has goes to the best of the namespace, and
-/// to a cluster-scoped policy only where there is none.
+/// A policy keeps its template as long as it selects it, unless another preempts it: a namespaced policy preempts a
+/// cluster-scoped one, and one of higher priority another of its scope (as from 1.7). An unclaimed template goes to the
+/// best policy of the namespace, and to a cluster-scoped policy only if there is none.
 #[must_use]
 pub fn owner<'a>(claims: &'a [Claim], claimed: Option<(bool, &str)>) -> Option<&'a Claim> {
     let has_it = |claim: &&Claim| claimed == Some((claim.namespaced, claim.name.as_str()));

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceLis
 use crate::api::{NAMESPACE_CLUSTER_LEASES, NAMESPACE_SYSTEM, cluster_of};
 use crate::rules::NamePattern;
 
-/// Groups that are the control plane's own business, and events.
+/// The groups of the control plane itself, and events.
 const SKIPPED_GROUPS: [&str; 7] = [
     "cluster.karmada.io",
     "policy.karmada.io",
@@ -19,10 +19,10 @@ const SKIPPED_GROUPS: [&str; 7] = [
     "events.k8s.io",
 ];
 
-/// Whether objects of a kind are never propagated: the control plane's own, events, leases, and what `also` names.
+/// Whether objects of a kind are never propagated: the control plane's own kinds, events, leases, and those in `also`.
 ///
-/// `also` is as in `--skipped-propagating-apis`: of `group`, `group/version` and `group/version/kind,kind` any number,
-/// with `;` between them; kinds of the core group are `v1/kind,kind`.
+/// `also` is as in `--skipped-propagating-apis`: any number of `group`, `group/version` and `group/version/kind,kind`,
+/// separated by `;`. Kinds of the core group are `v1/kind,kind`.
 #[must_use]
 pub fn skips_kind(api_version: &str, kind: &str, also: &str) -> bool {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -39,8 +39,8 @@ pub fn skips_kind(api_version: &str, kind: &str, also: &str) -> bool {
         || also.split(';').any(named)
 }
 
-/// Whether an object is never propagated: what is in a namespace of the control plane's own or in one that a pattern
-/// matches as a whole, and what the API server makes for itself (#4228).
+/// Whether an object is never propagated: one in a namespace of the control plane, in a namespace that a pattern
+/// matches, or one that the API server creates for itself (#4228).
 #[must_use]
 pub fn skips_object(kind: &str, namespace: &str, name: &str, patterns: &[NamePattern]) -> bool {
     [NAMESPACE_SYSTEM, NAMESPACE_CLUSTER_LEASES].contains(&namespace)
@@ -49,8 +49,8 @@ pub fn skips_object(kind: &str, namespace: &str, name: &str, patterns: &[NamePat
         || (namespace, kind, name) == ("kube-system", "ConfigMap", "extension-apiserver-authentication")
 }
 
-/// The version at which objects of a kind are propagated, with the kind as it is served there: of the versions of a group,
-/// the most preferred first, the first that has it. It must be possible to list, watch and delete them.
+/// Returns the version at which objects of a kind are propagated, with the kind as it is served there. Of the versions
+/// of a group, ordered by preference, it is the first in which the kind can be listed, watched and deleted.
 #[must_use]
 pub fn propagated_version<'a>(
     versions: &'a [APIResourceList],

@@ -1,14 +1,14 @@
-//! How a binding goes where those that depend on its template go.
+//! How the binding of a dependency follows the bindings of the templates that need it.
 //!
-//! karmada-io/karmada v1.18.2 `pkg/dependenciesdistributor/dependencies_distributor.go`. Where Works are made of it is in
-//! `targets`.
+//! karmada-io/karmada v1.18.2 `pkg/dependenciesdistributor/dependencies_distributor.go`. `delivery/work_targets` turns
+//! the snapshots into Works.
 
 use crate::api::{BindingSnapshot, GracefulEvictionTask, PurgeMode, ResourceBindingSpec, TargetCluster};
 
-/// Where a binding is, for those that its template depends on.
+/// Returns the clusters of a binding, for the bindings of its dependencies.
 ///
-/// A cluster counts until the workload has left it, unless it is purged directly. Every release names the targets only, so that what a workload depends
-/// on leaves a cluster before the workload does.
+/// A cluster counts until the workload has left it, unless it is purged directly. Every release lists the targets only,
+/// so that dependencies leave a cluster before the workload does.
 #[must_use]
 pub fn snapshot(namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot {
     let mut clusters = spec.clusters.clone();
@@ -23,7 +23,7 @@ pub fn snapshot(namespace: &str, name: &str, spec: &ResourceBindingSpec) -> Bind
     BindingSnapshot { namespace: namespace.into(), name: name.into(), clusters }
 }
 
-/// The snapshots with one more, in place of an older one of the same binding.
+/// Returns the snapshots with one added, which replaces an older one of the same binding.
 #[must_use]
 pub fn require(required_by: &[BindingSnapshot], by: BindingSnapshot) -> Vec<BindingSnapshot> {
     let mut all = required_by.to_vec();

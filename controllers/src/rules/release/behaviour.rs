@@ -1,105 +1,106 @@
-//! What a release does otherwise than another, as named switches.
+//! Named switches for the differences between releases.
 //!
-//! The reference is release 1.5 with the bugs taken out. A switch turns one difference on; its doc comment says which
-//! releases have it. What a release does and should not is in `bugs`.
+//! The reference is release 1.5 without its bugs. Each switch turns one difference on; its doc comment names the
+//! releases that have it. Bugs of releases are in `bugs`.
 
 use crate::api::{PurgeMode, ReleaseNumber, release_number};
 use crate::rules::EvictsBy;
 
-/// The differences between releases that the rules know. The default is the reference.
+/// The differences between releases that the rules support. The default is the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behaviour {
     /// How replicas are divided by weight.
     pub division: Division,
     /// How many regions (zones, providers) a workload is spread over, within the limits that its policy sets.
     pub grouping: Grouping,
-    /// Of clusters with the same score, the one with more room ranks first, before the name decides; as from 1.6
+    /// Among clusters with the same score, the one with more room ranks first, before the name decides; as from 1.6
     /// (`pkg/scheduler/core/spreadconstraint/util.go`).
     pub ranks_by_room: bool,
-    /// Template and binding name their policy in annotations and carry its permanent id as a label; as from 1.8
+    /// Templates and bindings name their policy in annotations and have its permanent id as a label; as from 1.8
     /// (`pkg/detector/claim.go`). Before, the names were labels. Bindings and Works have ids of their own, too.
     pub permanent_ids: bool,
-    /// A policy that is deleted stays until nothing says any more that it belongs to it; as from 1.10 (#4836). Before, it
-    /// went at once, and what became of the marks was lost where no controller saw it go.
+    /// Policies have a finalizer: a deleted policy stays until no object names it any more; as from 1.10 (#4836).
+    /// Before, it was deleted at once, and the marks of its templates stayed if no controller observed the deletion.
     pub policy_finalizers: bool,
-    /// Works and copies say which generation of the template they are of, and the template what all copies have caught up
-    /// with; as from 1.10 (`resourcetemplate.karmada.io/generation`).
+    /// Works and copies have the generation of their template, and a template reports the generation that all copies
+    /// have observed; as from 1.10 (`resourcetemplate.karmada.io/generation`).
     pub reports_generation: bool,
-    /// Every Work tells whether it is held back; as from 1.11.
+    /// Every Work has the condition that reports whether dispatching is suspended; as from 1.11.
     pub always_reports_dispatching: bool,
     /// The controller `hpa` copies autoscalers to the members of their workloads; until 1.6
     /// (`pkg/controllers/hpa/hpa_controller.go`).
     pub copies_autoscalers: bool,
-    /// Policies say, and Works and copies with them, what becomes of an object that a member already has; as from 1.7
+    /// Policies, Works and copies define how an object that a member already has is handled; as from 1.7
     /// (`conflictResolution`).
     pub resolves_conflicts: bool,
-    /// The condition `Scheduled` says what went wrong: `Success`, `NoClusterFit`, `Unschedulable`, `SchedulerError`;
-    /// as from 1.7 (`pkg/apis/work/v1alpha2/binding_types.go`). Before, only `BindingScheduled` and
+    /// The condition `Scheduled` has a specific reason: `Success`, `NoClusterFit`, `Unschedulable`, `SchedulerError`;
+    /// as from 1.7 (`pkg/apis/work/v1alpha2/binding_types.go`). Before, there were only `BindingScheduled` and
     /// `BindingFailedScheduling`.
     pub specific_reasons: bool,
-    /// A cluster that has not been ready for long is tainted with NoExecute without anybody asking for it; until 1.13
-    /// (#6389).
+    /// A cluster that has not been ready for a time is tainted NoExecute by a controller; until 1.13 (#6389).
     pub taints_not_ready_clusters: bool,
-    /// What the switches mean for evictions.
+    /// How gates and flags affect evictions.
     pub evicts_by: EvictsBy,
     /// The webhook adds tolerations of the health taints to policies; until 1.14 (#6444).
     pub adds_tolerations: bool,
-    /// What makes workloads leave a cluster that is being removed.
+    /// How workloads leave a cluster that is being removed.
     pub removal: Removal,
-    /// What the tasks of the taint manager say of the old copy where neither policy nor flag does: nothing until 1.11, and
-    /// then the same by two names (1.12, 1.15).
+    /// The purge mode of the taint manager's tasks if neither policy nor flag sets one: none until 1.11, then the same
+    /// mode by two names (1.12, 1.15).
     pub purge_mode: Option<PurgeMode>,
-    /// What becomes of a target that is not known any more to serve the workload's kind.
+    /// How a target is treated that is no longer known to serve the workload's kind.
     pub unserved_targets: UnservedTargets,
 }
 
-/// What becomes of a target that is not known any more to serve the workload's kind.
+/// How a target is treated that is no longer known to serve the workload's kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnservedTargets {
     /// It stays a target; as from 1.15 (#6462).
     #[default]
     Stay,
-    /// It stays one unless `CompleteAPIEnablements` says that nothing was overlooked; from 1.12 to 1.14 (#5216).
+    /// It stays a target unless `CompleteAPIEnablements` confirms that discovery was complete; from 1.12 to 1.14
+    /// (#5216).
     StayInDoubt,
-    /// It is one no more, so that a hiccup of discovery deletes what runs there; until 1.11, and a bug of those.
+    /// It is no longer a target, so that a failed discovery deletes the workload there; until 1.11, where it is a bug.
     Leave,
 }
 
 /// How replicas are divided by weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// Shares rounded down, and what is left over one by one to the heaviest; until 1.15.
+    /// Shares are rounded down, and the remaining replicas go one by one to the largest weights; until 1.15.
     LargestWeight,
-    /// Seat by seat (Webster's method): whoever has the most weight for each half seat more; as from 1.16 (#6793).
+    /// Seat by seat (Webster's method): the next seat goes to the cluster with the largest weight per half seat; as
+    /// from 1.16 (#6793).
     Webster,
 }
 
 /// How many regions a workload is spread over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grouping {
-    /// As many as it must be spread over at least, never more; until 1.5.
+    /// Exactly the minimum of the policy; until 1.5.
     Fewest,
-    /// Any number within the limits, whichever combination is best; as from 1.6.
+    /// Any number within the limits; the best combination wins; as from 1.6.
     WithinLimits,
 }
 
-/// What makes workloads leave a cluster that is being removed.
+/// How workloads leave a cluster that is being removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
-    /// A taint, so that they leave as they leave any tainted cluster: gracefully; until 1.13 (#6403).
+    /// A taint evicts them gracefully, as from any tainted cluster; until 1.13 (#6403).
     Tainting,
-    /// The scheduler, which takes the cluster for one that does not fit any more; as from 1.14.
+    /// The scheduler treats the cluster as one that no longer fits; as from 1.14.
     Scheduling,
 }
 
 impl Behaviour {
-    /// As the real system in this release (`1.13.10`, `v1.18.2`), as far as the switches go.
+    /// Returns the behaviour of the real system in this release (`1.13.10`, `v1.18.2`), as far as there are switches.
     #[must_use]
     pub fn of(release: &str) -> Self {
         Self::since(release_number(release))
     }
 
-    /// As `of`. Asked by many rules for each object, so that no text is read here.
+    /// As `of`, without parsing a text, because the default is created by many rules for each object.
     fn since(release: ReleaseNumber) -> Self {
         Self {
             division: if release >= (1, 16) { Division::Webster } else { Division::LargestWeight },

@@ -1,107 +1,110 @@
-//! What releases of the real system did and should not have done, as named switches, all of them off by default.
+//! Named switches for bugs of releases of the real system; all are off by default.
 //!
-//! The rules know none of this: `release` puts a bug in the place of the rule that is right, so that scenarios can be
-//! shown to notice it. Sources are issues and pull requests of karmada-io/karmada.
+//! The rules do not contain bugs: `release` replaces a correct rule by one with the bug, so that scenarios can be shown
+//! to detect it. Sources are issues and pull requests of karmada-io/karmada.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use crate::api::{ReleaseNumber, release_number};
 
-/// Something that a release does and should not.
+/// A bug of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bug {
-    /// A cluster is chosen again while the workload is still leaving it (#3469).
+    /// A cluster is selected again while its eviction task still exists (#3469).
     ChosenWhileLeaving,
-    /// An eviction leaves another task where there is one already (#3456).
+    /// An eviction adds a second task for the same cluster (#3456).
     TwoTasks,
-    /// The graceful eviction controller writes the tasks that it read, whoever has added one since (#7290).
+    /// The graceful eviction controller writes the tasks that it read and overwrites tasks added since (#7290).
     TasksLost,
-    /// The cluster taint policy controller writes the taints that it read, whoever has changed them since (#7346).
+    /// The cluster taint policy controller writes the taints that it read and overwrites changes made since (#7346).
     TaintsLost,
-    /// The scheduler writes targets by what it read, though a cluster has been evicted since.
+    /// The scheduler writes targets computed from what it read, although a cluster has been evicted since.
     PlacementUnguarded,
-    /// The grace period of a task counts for the tasks after it, too (#7184).
+    /// The grace period of a task also applies to the tasks after it (#7184).
     GracePeriodLeaks,
-    /// Conditions of a member are written back as they were before it was asked, whoever has written some since (#5227).
+    /// Conditions of a member are written as they were before the probe, and overwrite changes made since (#5227).
     ConditionsPutBack,
-    /// Each change of its Cluster brings the next probe of a member forward, those that probes bring about as well (#6284).
+    /// Each change of its Cluster brings the next probe of a member forward, also changes caused by probes (#6284).
     ReportsBringProbes,
-    /// A member without credentials is not ready at once, without a threshold (#7426).
+    /// A member without credentials becomes not ready at once, without a threshold (#7426).
     CredentialsUndamped,
-    /// Tasks do not time out as long as the scheduler has no result (#3747).
+    /// Tasks do not time out as long as the scheduler has not observed the binding (#3747).
     TimeoutAwaitsScheduler,
-    /// Where a toleration has run out, the old copy goes gracefully, whatever the policy says (#6676).
+    /// If a toleration has expired, the eviction is graceful whatever the policy says (#6676).
     ExpiryForgetsPurgeMode,
-    /// What belongs to no namespace goes gracefully, whatever it is told (#6491).
+    /// The eviction of a cluster-scoped object is graceful whatever the policy says (#6491).
     ClusterScopedForgetPurgeMode,
-    /// Tasks that were there before the controller was started are not looked at (#3475).
+    /// Tasks that existed before the controller started are not processed (#3475).
     EarlierTasksUnseen,
-    /// A target counts as healthy by a report on an earlier schedule, so that the old copy goes too early (#3736).
+    /// A target counts as healthy by a report on an earlier schedule, so that the old copy is deleted too early
+    /// (#3736).
     EarlierHealthCounts,
-    /// Where no cluster takes the workload, that counts as a success of the scheduler and nothing as a replacement, so
-    /// that the old copy goes at once (until 1.6, `pkg/scheduler/scheduler.go`).
+    /// If the workload fits no cluster, scheduling counts as successful and the empty result as a replacement, so that
+    /// the old copy is deleted at once (until 1.6, `pkg/scheduler/scheduler.go`).
     NothingReplaces,
-    /// Since when a workload is unhealthy in a cluster is remembered beyond its eviction, so that it may not even start
-    /// there again (#3500).
+    /// The time since when a workload is unhealthy in a cluster is kept beyond its eviction, so that it has no time to
+    /// start when it comes back (#3500).
     IllHealthRemembered,
-    /// What goes directly leaves no task behind, so that the same cluster may be chosen at once (#4208).
+    /// A direct purge leaves no task, so that the same cluster may be selected at once (#4208).
     PurgedWithoutTask,
-    /// A second failover before the first has come to anything preserves the state of a copy that never worked (#6232).
+    /// A second failover before the first one has completed preserves the state of a copy that never worked (#6232).
     StateReadAnew,
-    /// Nothing is known of the health of what has no status, so that nothing replaces it (#4407).
+    /// The health of an object without a status is unknown, so that nothing replaces it (#4407).
     StatuslessUnknown,
-    /// Any taint of effect NoSchedule drives out what is there when it is next scheduled (#2449).
+    /// Any untolerated taint of effect NoSchedule removes a present target when the binding is next scheduled (#2449).
     TaintsDriveOut,
-    /// A cluster that does not list the kind for a moment loses what it has of it (#5216).
+    /// A cluster whose discovery does not list the kind for a moment loses its copies (#5216).
     KindsDriveOut,
-    /// Replicas on clusters that are no candidates any more count as placed (#4586, #7110).
+    /// Replicas on clusters that are no longer candidates count as placed (#4586, #7110).
     LostReplicasCount,
-    /// Of more replicas a cluster gets fewer (#6793). That is `Division::LargestWeight`, which the reference has.
+    /// Scaling up takes replicas away from a cluster (#6793). This is `Division::LargestWeight`, which the reference
+    /// has.
     ScaleUpShrinks,
-    /// The scheduler observes the generation before its own patch, and none where it has nothing to do (#3455).
+    /// The scheduler observes the generation before its own patch, and none if there is nothing to do (#3455).
     OwnPatchUnobserved,
-    /// A label that is taken away from a cluster is not noticed (#2912).
+    /// A label that is removed from a cluster is not noticed (#2912).
     LostLabelsUnnoticed,
-    /// A suspended binding is scheduled all the same; there, when a cluster changes (#6356).
+    /// A suspended binding is scheduled; in the real release when a cluster changes (#6356).
     SuspensionIgnored,
-    /// Bindings of another scheduler are scheduled (#4139).
+    /// Bindings of other schedulers are scheduled (#4139).
     OtherSchedulersServed,
-    /// A toleration that has run out lets the workload in again, to be evicted at once
+    /// An expired toleration admits the workload again, and it is evicted at once
     /// (`pkg/scheduler/framework/plugins/tainttoleration`).
     RunOutTolerationAdmits,
-    /// Workloads that tolerate a taint for ever take up turns of evictions that are paced (until 1.18.1,
+    /// Workloads that tolerate a taint without a limit use up part of the eviction rate (until 1.18.1,
     /// `pkg/controllers/cluster/taint_manager.go`).
     TolerantTakeTurns,
-    /// A taint of ill health that takes the place of another starts tolerations anew
+    /// A taint of ill health that replaces another restarts tolerations
     /// (`pkg/controllers/cluster/cluster_controller.go`).
     SwapRestartsToleration,
-    /// Which of several cluster taint policies has the last word is up to the order in which they are listed (#6399).
+    /// The order in which cluster taint policies are listed decides which one is applied last (#6399).
     TaintPoliciesUnsorted,
     /// Requests to members have no time limit, so that one that never answers is never noticed (#6829).
     NoTimeLimit,
-    /// What discovery found takes the place of what was known, however little it is (#7373).
+    /// An incomplete result of discovery replaces the known enablements (#7373).
     PartialListsReplace,
     /// A member whose agent is gone is never removed (#1847).
     SilentAgentsHoldUp,
-    /// What changes in a policy waits for a change of the template, though the policy is not lazy (#6674).
+    /// A change of a policy waits for a change of the template, although the policy is not lazy (#6674).
     PolicyChangesDropped,
-    /// Bindings have no finalizer, so that what they placed may outlive them (#708).
+    /// Bindings have no finalizer, so that their Works may outlive them (#708).
     NoFinalizer,
-    /// What a workload depends on leaves a cluster when its eviction begins
+    /// The dependencies of a workload leave a cluster when its eviction begins
     /// (`pkg/dependenciesdistributor/dependencies_distributor.go`).
     DependenciesLeaveFirst,
-    /// With what a template depends on, all annotations of its binding are written back as they were read (#7208).
+    /// The write of a template's dependencies overwrites all annotations of its binding with those that were read
+    /// (#7208).
     AnnotationsPutBack,
-    /// The completions of a Job are dealt out to clusters in another order than they were divided (#7387).
+    /// The shares of a Job's completions are assigned to the wrong clusters (#7387).
     CompletionsMixedUp,
-    /// What somebody deletes in a member is made again though dispatching is suspended (#6525).
+    /// An object deleted in a member is created again although dispatching is suspended (#6525).
     SuspendedIsMended,
     /// A Work that could not be applied is reported as applied (#3709).
     FailedIsApplied,
-    /// A Work whose object could not be made again still says that it is applied (#4341).
+    /// A Work whose object could not be created again is still reported as applied (#4341).
     FailedMendingUntold,
-    /// The addresses of a member go as soon as it is not ready (#6258).
+    /// The endpoints of a member are removed as soon as it is not ready (#6258).
     NotReadyCutsServices,
     /// An autoscaler stays in a member that its workload has left (until 1.6, `pkg/controllers/hpa/hpa_controller.go`).
     AutoscalersStay,
@@ -156,12 +159,12 @@ const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 44] = [
 ];
 
 impl Bug {
-    /// All of them, in order.
+    /// All bugs, in order.
     pub fn all() -> impl Iterator<Item = Self> {
         KNOWN.iter().map(|(bug, ..)| *bug)
     }
 
-    /// Those that a release (`1.13.10`, `v1.18.2`) has.
+    /// The bugs of a release (`1.13.10`, `v1.18.2`).
     #[must_use]
     pub fn of(release: &str) -> BTreeSet<Self> {
         let number = release_number(release);
@@ -169,7 +172,7 @@ impl Bug {
         KNOWN.iter().filter(|(.., first_without)| has(first_without)).map(|(bug, ..)| *bug).collect()
     }
 
-    /// As profiles call it.
+    /// The name in profiles.
     #[must_use]
     pub fn name(self) -> &'static str {
         KNOWN.iter().find(|(bug, ..)| *bug == self).map_or("", |(_, name, _)| name)

@@ -1,4 +1,4 @@
-//! The rules of a release: the reference's, with its differences and, if asked for, its bugs.
+//! The rules of a release: the reference with the release's differences and, optionally, bugs.
 
 mod behaviour;
 mod bugs;
@@ -24,35 +24,35 @@ use crate::api::{
     TargetCluster, Work, cluster_of, condition,
 };
 
-/// The rules as they should be.
+/// The reference: the rules without bugs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReferenceRules;
 
 impl Rules for ReferenceRules {}
 
-/// The reference's rules as a release has them.
+/// The rules of a release.
 #[derive(Clone, Debug, Default)]
 pub struct Release {
-    /// What it does otherwise.
+    /// How the release differs from the reference.
     pub behaviour: Behaviour,
-    /// What it does wrong.
+    /// The bugs of the release.
     pub bugs: BTreeSet<Bug>,
 }
 
 impl Release {
-    /// As the release should be.
+    /// Returns the rules of a release without its bugs.
     #[must_use]
     pub fn of(release: &str) -> Self {
         Self { behaviour: Behaviour::of(release), bugs: BTreeSet::new() }
     }
 
-    /// As the release is, as far as its bugs are known here.
+    /// Returns the rules of a release with its known bugs.
     #[must_use]
     pub fn with_bugs_of(release: &str) -> Self {
         Self { bugs: Bug::of(release), ..Self::of(release) }
     }
 
-    /// The reference with one bug.
+    /// Returns the reference with one bug.
     #[must_use]
     pub fn with(bug: Bug) -> Self {
         Self { bugs: BTreeSet::from([bug]), ..Self::default() }
@@ -109,7 +109,7 @@ impl Rules for Release {
         now: Timestamp,
     ) -> Refusal {
         let is_target = is_target && !self.has(Bug::TaintsDriveOut);
-        // At the beginning of time, no toleration has run out.
+        // At the minimum time, no toleration has expired.
         let now = if self.has(Bug::RunOutTolerationAdmits) { Timestamp::MIN } else { now };
         super::taint_filter(tolerations, cluster, is_target, now)
     }
@@ -224,7 +224,7 @@ impl Rules for Release {
         cluster: &Cluster,
         now: Timestamp,
     ) -> Vec<Taint> {
-        // Without an age, their names decide, which is the order in which they are listed.
+        // Without a creation time, policies are ordered by name, which is the order of the list.
         let mut listed: Vec<_> = policies.iter().map(|policy| (*policy).clone()).collect();
         for policy in listed.iter_mut().filter(|_| self.has(Bug::TaintPoliciesUnsorted)) {
             policy.metadata.creation_timestamp = None;
@@ -295,12 +295,12 @@ impl Rules for Release {
     }
 
     fn unguarded_write_delay(&self, write: Write) -> Option<Duration> {
-        // In a real system there is time between a read and a write; here there is none unless somebody takes it.
+        // In a real system, time passes between a read and a write; in a simulation only if the controller sleeps.
         let (bug, millis) = match write {
             Write::Tasks => (Bug::TasksLost, 1000),
             Write::PolicyTaints => (Bug::TaintsLost, 1000),
             Write::Placement => (Bug::PlacementUnguarded, 1000),
-            // A probe takes its time.
+            // The duration of the probe is delay enough.
             Write::ClusterStatus => (Bug::ConditionsPutBack, 0),
             Write::Dependencies => (Bug::AnnotationsPutBack, 200),
         };
@@ -347,8 +347,8 @@ impl Rules for Release {
         mending: bool,
         outcome: Result<WriteOutcome, &str>,
     ) -> Option<(bool, &'static str, String)> {
-        let untold = self.has(Bug::FailedMendingUntold) && mending && outcome.is_err();
-        super::applied_condition(was_applied, mending, outcome).filter(|_| !untold)
+        let unreported = self.has(Bug::FailedMendingUntold) && mending && outcome.is_err();
+        super::applied_condition(was_applied, mending, outcome).filter(|_| !unreported)
     }
 
     fn health(&self, object: &Value) -> Health {

@@ -1,4 +1,4 @@
-//! Each known bug changes what it is about, and nothing else.
+//! Each known bug changes its own rule and nothing else.
 
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -323,7 +323,7 @@ fn a_bug_changes_its_rule_and_no_other() {
         (Bug::AutoscalersStay, takes_autoscalers_away, false),
     ];
     assert!(rows.iter().map(|(bug, ..)| *bug).eq(Bug::all()));
-    // Of the reference only the division is as the releases before 1.16 have it.
+    // The reference has the division of the releases before 1.16, which is this bug.
     let right = |bug| if bug == Bug::ScaleUpShrinks { Release::of("1.16") } else { Release::default() };
     for (bug, ask, with_it) in rows {
         assert_eq!(ask(&right(bug)), !with_it, "without bugs, {}", bug.name());

@@ -1,4 +1,4 @@
-//! Which clusters an affinity means.
+//! Which clusters an affinity matches.
 //!
 //! karmada-io/karmada `pkg/util/selector.go` (`ClusterMatches`).
 
@@ -7,8 +7,8 @@ use kube::core::{Selector, SelectorExt};
 
 use crate::api::{Cluster, ClusterAffinity, FieldSelector};
 
-/// Whether the affinity means this cluster: `exclude` rejects, and names, labels and fields must all accept.
-/// A label selector that makes no sense means no cluster.
+/// Whether the affinity matches this cluster: it is not excluded, and names, labels and fields all match. An invalid
+/// label selector matches no cluster.
 #[must_use]
 pub fn affinity_matches(affinity: &ClusterAffinity, cluster: &Cluster) -> bool {
     let is_named = |names: &[String]| names.iter().any(|name| Some(name) == cluster.metadata.name.as_ref());
@@ -20,7 +20,7 @@ pub fn affinity_matches(affinity: &ClusterAffinity, cluster: &Cluster) -> bool {
         && affinity.field_selector.as_ref().is_none_or(|selector| fields_match(selector, cluster))
 }
 
-/// Operators as in a node selector. Of a cluster in several zones, `In` must list all and `NotIn` none.
+/// Operators are as in a node selector. If a cluster has several zones, `In` must list all of them and `NotIn` none.
 fn fields_match(selector: &FieldSelector, cluster: &Cluster) -> bool {
     selector.match_expressions.iter().all(|expression| {
         let present = field_values(cluster, &expression.key);
@@ -45,7 +45,7 @@ fn fields_match(selector: &FieldSelector, cluster: &Cluster) -> bool {
     })
 }
 
-/// What a cluster has in a field that it can be chosen by or spread over: nothing, one value, or several zones.
+/// Returns the values of a field by which clusters are selected or spread: none, one, or several zones.
 #[must_use]
 pub fn field_values<'a>(cluster: &'a Cluster, field: &str) -> Vec<&'a str> {
     let one = |value: &'a String| if value.is_empty() { Vec::new() } else { vec![value.as_str()] };
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    /// Each of names, labels and fields: not asked for, accepting, or not accepting.
+    /// Each of names, labels and fields: not used, matching, or not matching.
     #[test]
     fn whatever_is_asked_for_must_accept_in_every_combination() {
         let mut cluster = Cluster::new("m1", Default::default());

@@ -1,7 +1,7 @@
 //! How many replicas each selected cluster gets.
 //!
-//! karmada-io/karmada `pkg/scheduler/core/{assignment,division_algorithm}.go`. What is divided by free room keeps what
-//! it has (steady), unless somebody asked for a placement from scratch (fresh; as from 1.10).
+//! karmada-io/karmada `pkg/scheduler/core/{assignment,division_algorithm}.go`. Division by free room keeps the present
+//! assignment (steady), unless a placement from scratch was requested (fresh; as from 1.10).
 
 use kube::ResourceExt;
 
@@ -9,11 +9,12 @@ use super::schedule::{ScheduleError, is_aggregated, is_duplicated, is_static_wei
 use crate::api::{Cluster, Placement, ReplicaScheduling, ResourceBindingSpec, StaticWeight, TargetCluster};
 use crate::rules::{Rules, affinity_matches};
 
-/// Replicas for the selected clusters, tier by tier: none for what has none, all for what is duplicated, otherwise by
-/// weight or by free room. Tiers matter where room does. A cluster whose share is zero is left out, as from 1.6.
+/// Assigns replicas to the selected clusters, tier by tier: zero if the workload has no replicas, all of them to each
+/// cluster if it is duplicated, otherwise by weight or by free room. Tiers matter only for free room. A cluster whose
+/// share is zero is left out, as from 1.6.
 ///
 /// # Errors
-/// There is too little room; targets stay as they are then.
+/// There is too little room. The targets then stay as they are.
 pub fn assign<R: Rules + ?Sized>(
     rules: &R,
     spec: &ResourceBindingSpec,
@@ -42,8 +43,8 @@ fn rules_of(scheduling: &ReplicaScheduling) -> &[StaticWeight] {
     scheduling.weight_preference.as_ref().map_or(&[], |preference| &preference.static_weight_list)
 }
 
-/// The weight of each cluster: the largest that the list gives it. A cluster that the list does not mean is left
-/// out, unless the list means none of them: then all weigh the same.
+/// Returns the weight of each cluster: the largest that the list gives it. A cluster that no entry matches is left out.
+/// If no entry matches any cluster, all have the same weight.
 #[must_use]
 pub fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)> {
     let weight = |cluster: &&&Cluster| {
@@ -58,8 +59,8 @@ pub fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(Stri
     }
 }
 
-/// The targets whose replicas count as placed: those that are selected still. What others have counts as lost, for
-/// growing (#4586) and for shrinking (#7110).
+/// Returns the targets whose replicas count as placed: those that are still selected. Replicas on other clusters count
+/// as lost, when scaling up (#4586) and when scaling down (#7110).
 #[must_use]
 pub fn still_assigned(targets: &[TargetCluster], selected: &[&Cluster]) -> Vec<TargetCluster> {
     let still_selected = |target: &&TargetCluster| {
@@ -68,8 +69,8 @@ pub fn still_assigned(targets: &[TargetCluster], selected: &[&Cluster]) -> Vec<T
     targets.iter().filter(still_selected).cloned().collect()
 }
 
-/// By free room, and each tier only for what those before it have no room for; so a schedule that changes anything
-/// also fetches back what flowed over (as from 1.18, #7386).
+/// Assigns by free room. Each tier gets only the replicas for which the tiers before it have no room. Therefore a
+/// schedule that changes anything also moves replicas back from an overflow tier (as from 1.18, #7386).
 fn by_tier<R: Rules + ?Sized>(
     rules: &R,
     spec: &ResourceBindingSpec,
@@ -101,7 +102,7 @@ fn sum(targets: &[TargetCluster]) -> i32 {
     targets.iter().map(|target| target.replicas).sum()
 }
 
-/// How replicas are divided by free room.
+/// Division of replicas by free room.
 struct Room<'a, R: ?Sized> {
     rules: &'a R,
     spec: &'a ResourceBindingSpec,
@@ -110,7 +111,7 @@ struct Room<'a, R: ?Sized> {
 }
 
 impl<R: Rules + ?Sized> Room<'_, R> {
-    /// What each cluster has room for, with what it has of `own`.
+    /// Returns the room of each cluster, including its replicas in `own`.
     fn room(&self, clusters: &[&Cluster], own: &[TargetCluster]) -> Vec<(String, i64)> {
         let of = |cluster: &&Cluster| {
             let name = cluster.name_any();
@@ -120,7 +121,8 @@ impl<R: Rules + ?Sized> Room<'_, R> {
         clusters.iter().map(of).collect()
     }
 
-    /// So many replicas for these clusters: what is `kept` stays, and what is missing or too much is divided.
+    /// Assigns this number of replicas to these clusters: the `kept` assignment stays, and only the difference is
+    /// divided.
     fn divide(
         &self,
         clusters: &[&Cluster],
@@ -147,11 +149,11 @@ impl<R: Rules + ?Sized> Room<'_, R> {
     }
 }
 
-/// The clusters whose room is used for so many replicas, with their room as weight, the roomiest first. Aggregated:
-/// only as many as it takes, those that are `used` already before others.
+/// Returns the clusters whose room is used for this number of replicas, with their room as weight, largest first.
+/// Aggregated: only as many clusters as are needed, those in `used` before others.
 ///
 /// # Errors
-/// All of them together have too little.
+/// All of them together have too little room.
 pub fn room_used(
     replicas: i32,
     mut room: Vec<(String, i64)>,
@@ -206,7 +208,7 @@ mod tests {
         cluster
     }
 
-    /// Divides over clusters with so much room; those with targets have them on top.
+    /// Divides over clusters with this room; present targets have their replicas in addition.
     fn divided(
         aggregated: bool,
         replicas: i32,

@@ -1,4 +1,4 @@
-//! Workloads that are made of several kinds of pods, and go to one cluster as a whole.
+//! Workloads of several components (kinds of pods) that go to one cluster as a whole.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/scheduler/core/estimation.go`, `pkg/estimator/client/general.go`; as from 1.15.
 
@@ -10,7 +10,8 @@ use super::select::Candidate;
 use crate::api::{Cluster, ResourceBindingSpec};
 use crate::rules::ScheduleError;
 
-/// Whether the workload is placed as a whole: it has several components, and the placement asks for just one cluster.
+/// Whether the workload is placed as a whole: it has several components, and the placement asks for exactly one
+/// cluster.
 #[must_use]
 pub fn is_set(spec: &ResourceBindingSpec) -> bool {
     let constraints = spec.placement.iter().flat_map(|placement| &placement.spread_constraints);
@@ -18,8 +19,8 @@ pub fn is_set(spec: &ResourceBindingSpec) -> bool {
     spec.components.len() >= 2 && by_cluster.any(|one| one.min_groups == 1 && one.max_groups == 1)
 }
 
-/// How many such workloads the cluster has room for: as often as the pods, and the sum of what they ask for, fit into
-/// what is free. None where the cluster has not told its capacity.
+/// Returns how many such workloads fit into the cluster: how often its pods, and the sum of their requests, fit into
+/// the free resources. Zero if the cluster has not reported its capacity.
 #[must_use]
 pub fn free_sets(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
     let mut needs: BTreeMap<&str, i128> = BTreeMap::new();
@@ -37,7 +38,7 @@ pub fn free_sets(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
     i64::try_from(fits).unwrap_or(i64::MAX)
 }
 
-/// The candidates that have room for a whole workload, or have it already (#7554).
+/// Returns the candidates that have room for a whole workload, or run it already (#7554).
 ///
 /// # Errors
 /// There is none.

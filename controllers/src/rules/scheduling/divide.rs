@@ -1,11 +1,11 @@
-//! The arithmetic of weights: so many replicas, by these weights.
+//! Division of a number of replicas by weights.
 //!
 //! karmada-io/karmada `pkg/util/helper/{binding,webstermethod}.go`.
 
 use crate::api::{TargetCluster, fnv32a};
 use crate::rules::Division;
 
-/// Divides replicas by weight, in the way of a release. What weighs nothing gets nothing.
+/// Divides replicas by weight with the method of a release. A cluster of weight zero gets nothing.
 #[must_use]
 pub fn divide(
     way: Division,
@@ -19,8 +19,8 @@ pub fn divide(
     }
 }
 
-/// Each cluster gets its share rounded down, and what is left over goes one by one in order of weight, then of name
-/// (`TakeByWeight`; until 1.15).
+/// Gives each cluster its share rounded down. The remaining replicas go one by one to the clusters in order of weight,
+/// then of name (`TakeByWeight`; until 1.15).
 #[must_use]
 pub fn divide_by_largest_weight(replicas: i32, mut weights: Vec<(String, i64)>) -> Vec<TargetCluster> {
     weights.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -41,9 +41,9 @@ pub fn divide_by_largest_weight(replicas: i32, mut weights: Vec<(String, i64)>) 
         .collect()
 }
 
-/// One replica after the other goes to the cluster with the largest `weight / (2 x seats + 1)`; of equals, to the one
-/// with fewer seats, then by name: ascending, or descending if the FNV-1a hash of the template's uid is odd (as from
-/// 1.16). More replicas never cost a cluster one.
+/// Gives one replica after the other to the cluster with the largest `weight / (2 x seats + 1)`. Among equals it goes
+/// to the cluster with fewer seats, then by name: ascending, or descending if the FNV-1a hash of the template's uid is
+/// odd (as from 1.16). If there are more replicas, no cluster gets fewer.
 #[must_use]
 pub fn divide_by_seats(
     replicas: i32,
@@ -82,8 +82,8 @@ pub fn divide_by_seats(
     targets
 }
 
-/// The seats that a cluster has before the last few are dealt out, so that a million replicas cost no more than ten:
-/// its weight by a divisor that is too large to give out all, rounded to the nearest.
+/// Returns the seats that a cluster has before the last few are given out one by one, so that a million replicas cost
+/// no more than ten: its weight by a divisor that is too large to give out all seats, rounded to the nearest.
 fn certain_seats(weight: i64, replicas: i32, weights: &[(String, i64)]) -> i32 {
     let sum: i128 = weights.iter().map(|(_, weight)| i128::from(*weight)).sum();
     let half_seats = 2 * i128::from(replicas) - weights.len() as i128;
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// The fault that made 1.16 change the method (#6793).
+    /// The bug for which 1.16 changed the method (#6793).
     #[test]
     fn one_replica_more_may_cost_a_cluster_one_by_largest_weight() {
         let list: Placed<'_, i64> = &[("m1", 6), ("m2", 5), ("m3", 4)];
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(pairs(&placed), [("m1", 715_827_883), ("m2", 715_827_882), ("m3", 715_827_882)]);
     }
 
-    /// Seat by seat, as the method is told.
+    /// Seat by seat, as the method is defined.
     fn dealt(replicas: i32, list: &[(String, i64)]) -> Vec<i32> {
         let mut seats = vec![0; list.len()];
         for _ in 0..replicas {

@@ -1,7 +1,7 @@
-//! How many replicas a workload asks for, what one of them needs, and how many more a cluster has room for.
+//! Requested replicas, the needs of one replica, and the room of a cluster for more replicas.
 //!
 //! karmada-io/karmada `pkg/estimator/client/general.go`, `pkg/util/helper/{pod,work}.go`. The estimators that run
-//! beside members are not there: what the Cluster's status says is all that counts.
+//! beside members are not implemented: only the status of the Cluster counts.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use super::quantities::{add_quantities, milli};
 use crate::api::{Cluster, ReplicaRequirements, ResourceBindingSpec};
 use crate::rules::replicas_by_models;
 
-/// How many more replicas the cluster has room for: as many as pods may be added, and as many as fit into what is
-/// neither taken nor asked for of each resource that a replica needs, or onto its nodes where it tells their
-/// grades ([`replicas_by_models`]). A cluster that has not told its capacity has room for none; for what has no
-/// replicas, there is always room.
+/// Returns how many more replicas the cluster has room for: limited by the number of pods, and by each resource that a
+/// replica needs and that is neither allocated nor allocating, or by the grades of its nodes if it reports them
+/// ([`replicas_by_models`]). A cluster that has not reported its capacity has no room. A workload without replicas
+/// always fits.
 #[must_use]
 pub fn free_replicas(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
     if spec.replicas == 0 {
@@ -38,7 +38,7 @@ pub fn free_replicas(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
     by_models.unwrap_or_else(by_summary).min(pods)
 }
 
-/// What is left of a resource, in thousandths.
+/// The free amount of a resource, in thousandths.
 pub(super) fn free(cluster: &Cluster, resource: &str) -> i128 {
     let Some(summary) = cluster.status.as_ref().and_then(|status| status.resource_summary.as_ref()) else {
         return 0;
@@ -47,8 +47,8 @@ pub(super) fn free(cluster: &Cluster, resource: &str) -> i128 {
     amount(&summary.allocatable) - amount(&summary.allocated) - amount(&summary.allocating)
 }
 
-/// What one replica of a template needs: the sum over its containers, or what its greediest init container needs if
-/// that is more. `None` where nothing is said.
+/// Returns what one replica of a template needs: the sum over its containers, or the request of its largest init
+/// container if that is more. `None` if there are no requests.
 #[must_use]
 pub fn replica_requirements(kind: &str, template: &Value) -> Option<ReplicaRequirements> {
     let pod = match kind {
@@ -59,7 +59,7 @@ pub fn replica_requirements(kind: &str, template: &Value) -> Option<ReplicaRequi
     (!resource_request.is_empty()).then_some(ReplicaRequirements { resource_request })
 }
 
-/// What a pod asks for, by resource.
+/// Returns the requests of a pod, by resource.
 #[must_use]
 pub fn pod_requests(pod_spec: &Value) -> BTreeMap<String, Quantity> {
     let of = |field: &str| pod_spec[field].as_array().into_iter().flatten().flat_map(requests);

@@ -1,6 +1,7 @@
-//! Which clusters may be chosen for a workload, and how they rank.
+//! Filters that refuse clusters for a workload, and the score of a cluster.
 //!
-//! karmada-io/karmada `pkg/scheduler/framework/plugins/*`. Each filter returns why the cluster is refused, if it is.
+//! karmada-io/karmada `pkg/scheduler/framework/plugins/*`. Each filter returns the reason why the cluster is refused,
+//! or `None`.
 
 use std::borrow::Cow;
 
@@ -13,20 +14,21 @@ use crate::api::{
 };
 use crate::rules::{Due, Removal, UnservedTargets, affinity_matches, eviction_due, field_values, tolerates};
 
-/// Why a cluster was refused, for people. Most of a big fleet is refused for each workload, and always for the same.
+/// The reason why a cluster was refused, as text. In a large fleet most clusters are refused for the same few reasons,
+/// so the text is borrowed where possible.
 pub type Refusal = Option<Cow<'static, str>>;
 
-/// `ClusterAffinity`: the placement must mean the cluster, be it a target already or not.
+/// `ClusterAffinity`: the placement must match the cluster, whether or not it is a target already.
 #[must_use]
 pub fn affinity_filter(affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal {
     let meant = affinity.is_none_or(|affinity| affinity_matches(affinity, cluster));
     (!meant).then(|| "cluster(s) did not match the placement cluster affinity constraint".into())
 }
 
-/// `TaintToleration`: a new target's taints of effect NoSchedule and NoExecute must all be tolerated, for however
-/// short; what is a target already stays one (#2449). Unlike in any release, a toleration that has run out by `now`
-/// is none: what were placed there would be evicted at once, and placed there again, for as long as the taint is the
-/// only one.
+/// `TaintToleration`: a new target's taints of effect NoSchedule and NoExecute must all be tolerated, for however short
+/// a time. A present target stays one (#2449). Unlike in any release, a toleration that has expired by `now` does not
+/// count for a new target: the workload would be evicted at once and placed there again, as long as nothing but this
+/// taint excludes the cluster.
 #[must_use]
 pub fn taint_filter(
     tolerations: &[Toleration],
@@ -46,7 +48,7 @@ pub fn taint_filter(
         .map(|taint| format!("cluster(s) had untolerated taint {{{}:{}}}", taint.key, taint.effect).into())
 }
 
-/// `APIEnablement`: a new target's API server must serve the kind; of what is a target already, `unserved` tells.
+/// `APIEnablement`: a new target's API server must serve the kind. For a present target, `unserved` decides.
 #[must_use]
 pub fn api_filter(
     unserved: UnservedTargets,
@@ -66,8 +68,8 @@ pub fn api_filter(
     (!may_stay && !serves(cluster, resource)).then(|| "cluster(s) did not have the API resource".into())
 }
 
-/// Whether a cluster begins to serve the kind of a workload. The real scheduler does not look at that: there what fits nowhere
-/// waits for the next change of a cluster's labels or spec.
+/// Whether a cluster begins to serve the kind of a workload. The real scheduler does not check this: there, a workload
+/// that fits nowhere waits for the next change of a cluster's labels or spec.
 #[must_use]
 pub fn begins_to_serve(
     resource: &ObjectReference,
@@ -93,8 +95,8 @@ pub fn eviction_filter(tasks: &[GracefulEvictionTask], cluster: &str) -> Refusal
     leaving.then(|| "cluster(s) is in the process of eviction".into())
 }
 
-/// `SpreadConstraint`: where a workload is spread over regions, zones or providers, a cluster must be in one, be it a
-/// target already or not.
+/// `SpreadConstraint`: if a workload is spread over regions, zones or providers, the cluster must have that field,
+/// whether or not it is a target already.
 #[must_use]
 pub fn spread_filter(constraints: &[SpreadConstraint], cluster: &Cluster) -> Refusal {
     let missing = ["provider", "region", "zone"].into_iter().find(|field| {
@@ -104,8 +106,8 @@ pub fn spread_filter(constraints: &[SpreadConstraint], cluster: &Cluster) -> Ref
     missing.map(|field| format!("cluster(s) did not have {field} property").into())
 }
 
-/// A cluster that is being removed takes nothing new; and it loses what it has where removal is the scheduler's, as
-/// from 1.14 (`pkg/scheduler/core/generic_scheduler.go`).
+/// Refuses a cluster that is being removed as a new target. A present target is refused too where removal is the
+/// scheduler's task, as from 1.14 (`pkg/scheduler/core/generic_scheduler.go`).
 #[must_use]
 pub fn terminating_filter(removal: Removal, cluster: &Cluster, is_target: bool) -> Refusal {
     let refused = cluster.metadata.deletion_timestamp.is_some();

@@ -1,11 +1,11 @@
-//! Which regions (or zones, or providers) a workload is spread over: the best combination of groups of clusters.
+//! Which regions (or zones, or providers) a workload is spread over: the best combination.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/scheduler/core/spreadconstraint/{group_clusters,select_groups}.go`; as from 1.6.
-//! For until 1.5, v1.5.0 `select_clusters_by_region.go`.
+//! Until 1.5: v1.5.0 `select_clusters_by_region.go`.
 
 use crate::rules::Candidate;
 
-/// Worth of what counts first in a group's score, so that the clusters' own scores (0 or 100) only break ties.
+/// Factor of the first part of a group's score, so that the clusters' own scores (0 or 100) only break ties.
 const UNIT: i64 = 1000;
 
 /// Clusters in the same region, zone or provider.
@@ -19,16 +19,17 @@ pub struct Group {
     pub score: i64,
 }
 
-/// The score of a group of clusters, best first, for a duplicated workload: how many of them have room for all
-/// replicas, and then the mean score of those; nothing if none has (#7154).
+/// Returns the score of a group of clusters, ordered from the best, for a duplicated workload: the number of clusters
+/// with room for all replicas, then the mean score of those. Zero if there is none (#7154).
 #[must_use]
 pub fn duplicated_group_score(clusters: &[&Candidate], replicas: i32) -> i64 {
     let fit = clusters.iter().filter(|cluster| cluster.room >= i64::from(replicas));
     mean(fit.map(|cluster| cluster.score)).map_or(0, |(count, mean)| count * UNIT + mean)
 }
 
-/// The score of a group of clusters, best first, for a divided workload: whether as many of them as are asked for have
-/// room for the group's even part of the replicas, and then their mean score; where the room does not do, that of all.
+/// Returns the score of a group of clusters, ordered from the best, for a divided workload: whether the required number
+/// of clusters has room for the group's even part of the replicas, then the mean score of the clusters used. If the
+/// room is too small, the mean score is that of all clusters.
 #[must_use]
 pub fn divided_group_score(
     clusters: &[&Candidate],
@@ -45,7 +46,7 @@ pub fn divided_group_score(
     });
     let used = enough.map_or(clusters, |last| &clusters[..=last]);
     let mean = mean(used.iter().map(|cluster| cluster.score)).map_or(0, |(_, mean)| mean);
-    // What does not fit counts by the room that there is.
+    // If the part does not fit, the room counts instead.
     part.min(room).saturating_mul(UNIT).saturating_add(mean)
 }
 
@@ -54,8 +55,9 @@ fn mean(scores: impl Iterator<Item = i64>) -> Option<(i64, i64)> {
     (count > 0).then(|| (count, sum / count))
 }
 
-/// The groups that are used where no more than `count` are, until 1.5: the best by the sum of their clusters' scores;
-/// the worst of them give way to the largest of the rest until there are enough clusters. `None` where there are not.
+/// Selects at most `count` groups, until 1.5: the best by the sum of their clusters' scores. Beginning with the worst,
+/// they are replaced by the largest of the other groups until there are enough clusters. `None` if there are never
+/// enough.
 #[must_use]
 pub fn fewest_groups(mut groups: Vec<Group>, count: usize, clusters_at_least: usize) -> Option<Vec<Group>> {
     groups.sort_by(|a, b| b.score.cmp(&a.score).then_with(|| a.name.cmp(&b.name)));
@@ -74,11 +76,12 @@ pub fn fewest_groups(mut groups: Vec<Group>, count: usize, clusters_at_least: us
     (clusters(&groups) >= clusters_at_least).then_some(groups)
 }
 
-/// The combination of groups that is used as from 1.6: of at least and at most so many, with so many clusters together, the one
-/// with the largest sum of scores, then the one with most clusters, then the first. Of that one only as many of its
-/// best groups as do by themselves. `None` where no combination does.
+/// Selects the combination of groups that is used as from 1.6. Of the combinations with `at_least` to `at_most` groups
+/// and enough clusters together, it is the one with the largest sum of scores, then the one with most clusters, then
+/// the first. Groups at the end of its ranking are dropped if the better ones suffice. `None` if no combination
+/// suffices.
 ///
-/// The search is over all combinations, as in the real scheduler: it is meant for a few dozen groups.
+/// The search tries all combinations, as in the real scheduler: it is meant for a few dozen groups.
 #[must_use]
 pub fn best_groups(
     mut groups: Vec<Group>,
@@ -97,8 +100,8 @@ pub fn best_groups(
         groups[*b].score.cmp(&groups[*a].score).then_with(|| groups[*a].name.cmp(&groups[*b].name))
     };
     chosen.sort_by(by_rank);
-    let does = |length: &usize| search.is_result(&chosen[..*length]);
-    let length = (1..chosen.len()).find(does).unwrap_or(chosen.len());
+    let suffices = |length: &usize| search.is_result(&chosen[..*length]);
+    let length = (1..chosen.len()).find(suffices).unwrap_or(chosen.len());
     Some(chosen[..length].iter().map(|index| groups[*index].clone()).collect())
 }
 
@@ -118,9 +121,9 @@ struct Best {
 }
 
 impl Search<'_> {
-    /// Tries all combinations that begin with `path`. One that does is not made longer.
+    /// Tries all combinations that begin with `path`. A combination that suffices is not extended.
     fn extend(&self, path: &mut Vec<usize>, clusters: usize, begin: usize, best: &mut Option<Best>) {
-        if self.does(path.len(), clusters) {
+        if self.suffices(path.len(), clusters) {
             let score = path.iter().map(|index| self.groups[*index].score).sum();
             if best.as_ref().is_none_or(|best| (score, clusters) > (best.score, best.clusters)) {
                 *best = Some(Best { path: path.clone(), score, clusters });
@@ -137,15 +140,16 @@ impl Search<'_> {
         }
     }
 
-    fn does(&self, groups: usize, clusters: usize) -> bool {
+    fn suffices(&self, groups: usize, clusters: usize) -> bool {
         clusters >= self.clusters_at_least && (self.at_least..=self.at_most).contains(&groups)
     }
 
-    /// Whether the search comes upon just these groups: they do, and without the last of them they would not.
+    /// Whether the search finds exactly these groups: they suffice, and without the last of them they do not.
     fn is_result(&self, path: &[usize]) -> bool {
         let clusters = path.iter().map(|index| self.groups[*index].clusters).sum::<usize>();
         let last = path.iter().max().map_or(0, |index| self.groups[*index].clusters);
-        self.does(path.len(), clusters) && (path.is_empty() || !self.does(path.len() - 1, clusters - last))
+        self.suffices(path.len(), clusters)
+            && (path.is_empty() || !self.suffices(path.len() - 1, clusters - last))
     }
 }
 

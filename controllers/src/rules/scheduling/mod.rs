@@ -1,4 +1,4 @@
-//! Scheduling: when a binding is scheduled, which clusters are selected, and how many replicas each gets.
+//! When a binding is scheduled, which clusters are selected, and how many replicas each gets.
 
 mod affinity;
 mod assign;

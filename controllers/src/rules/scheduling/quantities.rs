@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-/// Adds an amount of a resource to the sum. The sum is in the unit of the larger of the two that both divide by;
-/// what is not a quantity counts as nothing.
+/// Adds an amount of a resource to the sum, which is written in the canonical form: in powers of two if either of them
+/// is. An invalid quantity counts as nothing.
 pub fn add_quantities(sums: &mut BTreeMap<String, Quantity>, resource: &str, amount: &Quantity) {
     let Some((milli, binary)) = milli_units(&amount.0) else { return };
     let sum = sums.entry(resource.to_owned()).or_insert_with(|| Quantity("0".into()));
@@ -18,7 +18,7 @@ pub fn add_quantities(sums: &mut BTreeMap<String, Quantity>, resource: &str, amo
 const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 const DECIMAL: [(&str, u32); 6] = [("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 
-/// The amount in thousandths, rounded up; `None` for what is not a quantity.
+/// The amount in thousandths, rounded up; `None` for an invalid quantity.
 #[must_use]
 pub fn milli(amount: &Quantity) -> Option<i128> {
     milli_units(&amount.0).map(|(milli, _)| milli)

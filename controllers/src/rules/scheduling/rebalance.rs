@@ -1,4 +1,4 @@
-//! What becomes of a call for workloads to be placed from scratch.
+//! Progress and expiry of a `WorkloadRebalancer`, which asks for placements from scratch.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/controllers/workloadrebalancer/workloadrebalancer_controller.go`; as from 1.10.
 
@@ -8,8 +8,8 @@ use jiff::Timestamp;
 
 use crate::api::{ObservedWorkload, WorkloadRebalancerSpec, WorkloadRebalancerStatus};
 
-/// The workloads that a call is about, in order: those that it names, with what became of them before, and those that it
-/// named once and that have been told.
+/// Returns the workloads of the status, in order: those of the spec with their earlier results, and those that were
+/// removed from the spec after they had succeeded.
 #[must_use]
 pub fn observed_workloads(
     spec: &WorkloadRebalancerSpec,
@@ -28,13 +28,13 @@ pub fn observed_workloads(
     observed
 }
 
-/// Whether a call that was `made` then tells a workload something new, which was last told at `told`.
+/// Whether a rebalancer that was `made` then is newer than the last time a reschedule of the workload was `triggered`.
 #[must_use]
-pub fn is_new_request(made: Timestamp, told: Option<Timestamp>) -> bool {
-    told.is_none_or(|told| made > told)
+pub fn is_new_request(made: Timestamp, triggered: Option<Timestamp>) -> bool {
+    triggered.is_none_or(|triggered| made > triggered)
 }
 
-/// When a call is over: some time after all workloads have been told, where it says so.
+/// Returns when a finished rebalancer expires; `None` if it is not finished or has no time to live.
 #[must_use]
 pub fn rebalance_expires(
     spec: &WorkloadRebalancerSpec,

@@ -1,4 +1,4 @@
-//! What several tests of rules are about: a workload, and two placements of it.
+//! Objects that several tests of the rules share: a workload, and two placements of it.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(super) fn binding(
     .expect("it is a binding")
 }
 
-/// All replicas on each of two of four clusters.
+/// A placement with all replicas on each of two of four clusters.
 pub(super) fn two_of_four() -> Value {
     json!({
         "clusterAffinity": {"clusterNames": ["m1", "m2", "m3", "m5"]},
@@ -32,7 +32,7 @@ pub(super) fn two_of_four() -> Value {
     })
 }
 
-/// One part of the replicas on `m1`, two on `m2`.
+/// A placement that divides the replicas one to two between `m1` and `m2`.
 pub(super) fn one_to_two() -> Value {
     json!({
         "clusterAffinity": {"clusterNames": ["m1", "m2"]},

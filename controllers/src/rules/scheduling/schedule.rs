@@ -1,4 +1,4 @@
-//! What comes out when a binding is scheduled: filter, score, select, assign. When it is, is in `trigger`.
+//! The result of scheduling a binding: filter, score, select, assign. `trigger` decides when.
 //!
 //! karmada-io/karmada `pkg/scheduler/scheduler.go`, `core/generic_scheduler.go`, `helper.go`, of v1.5.0 and v1.18.2.
 
@@ -18,41 +18,41 @@ use crate::rules::{
     AffinityClusters, Behaviour, Rules, field_values, is_reschedule_requested, is_set, with_room_for_a_set,
 };
 
-/// Why there is no result.
+/// The reason why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// No cluster passes the filters. What was placed is taken back.
+    /// No cluster passes the filters. The present targets are removed.
     #[error("{0}")]
     Fit(String),
-    /// Some do, but they have too little room. What was placed stays.
+    /// Some clusters pass, but they have too little room. The present targets stay.
     #[error("{0}")]
     Unschedulable(String),
-    /// Some do, but not as the placement asks. What was placed stays.
+    /// Some clusters pass, but not as the placement requires. The present targets stay.
     #[error("{0}")]
     Failed(String),
 }
 
-/// What a binding is scheduled among.
+/// The input of scheduling beside the binding.
 #[derive(Clone, Debug)]
 pub struct SchedulingInput<'a> {
     /// All clusters.
     pub clusters: &'a [Arc<Cluster>],
-    /// Where the others of its groups are.
+    /// The clusters of the other workloads of its affinity groups.
     pub affinity_clusters: AffinityClusters,
-    /// Now.
+    /// The present time.
     pub now: Timestamp,
 }
 
-/// Where a workload goes.
+/// The result of scheduling a binding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// The clusters, with their replicas.
     pub targets: Vec<TargetCluster>,
-    /// Which of several affinities it is by; empty where there is but one.
+    /// The name of the affinity that was used of several; empty if there is only one.
     pub affinity: String,
 }
 
-/// Whether each cluster gets all replicas, which is also so where nothing is said.
+/// Whether each cluster gets all replicas, which is the default.
 #[must_use]
 pub fn is_duplicated(placement: &Placement) -> bool {
     placement
@@ -61,20 +61,20 @@ pub fn is_duplicated(placement: &Placement) -> bool {
         .is_none_or(|scheduling| scheduling.replica_scheduling_type == "Duplicated")
 }
 
-/// Whether replicas are divided over as few clusters as have room for them.
+/// Whether replicas are divided over as few clusters as possible.
 #[must_use]
 pub fn is_aggregated(placement: &Placement) -> bool {
     let scheduling = placement.replica_scheduling.as_ref();
     scheduling.is_some_and(|scheduling| scheduling.replica_division_preference == "Aggregated")
 }
 
-/// Whether replicas are divided by the room that clusters have.
+/// Whether replicas are divided by the free room of clusters.
 #[must_use]
 pub fn is_divided_by_room(scheduling: &ReplicaScheduling) -> bool {
     scheduling.replica_scheduling_type == "Divided" && !is_static_weighted(scheduling)
 }
 
-/// Whether replicas are divided by weights that the policy says, or all the same.
+/// Whether replicas are divided by static weights, which are equal if the policy gives none.
 #[must_use]
 pub fn is_static_weighted(scheduling: &ReplicaScheduling) -> bool {
     let weighted = matches!(scheduling.replica_division_preference.as_str(), "" | "Weighted");
@@ -83,23 +83,23 @@ pub fn is_static_weighted(scheduling: &ReplicaScheduling) -> bool {
         && scheduling.weight_preference.as_ref().is_none_or(|weights| weights.dynamic_weight.is_empty())
 }
 
-/// The whole of it, each step by its rule, so that a change of one rule changes just that. Of several affinities, the
-/// one in use is tried first, then those after it: there is no way back to an earlier one (#4990) but by a placement
-/// that no longer has the one in use.
+/// Schedules a binding. Each step is a rule of its own, so that it can be replaced alone. Of several affinities, the
+/// one in use is tried first, then those after it. An earlier one is not tried again (#4990), unless the placement no
+/// longer contains the one in use.
 ///
 /// # Errors
-/// No cluster passes, or the placement cannot be met: of several affinities, what the first of those tried said.
+/// No cluster passes, or the placement cannot be met. Of several affinities, it is the error of the first one tried.
 pub fn schedule<R: Rules + ?Sized>(
     rules: &R,
     spec: &ResourceBindingSpec,
     status: &BindingStatus,
-    scene: &SchedulingInput<'_>,
+    input: &SchedulingInput<'_>,
 ) -> Result<Schedule, ScheduleError> {
     let Some(placement) = &spec.placement else {
         return Err(ScheduleError::Failed("the binding has no placement".into()));
     };
     let fresh = is_reschedule_requested(spec, status);
-    let by = |tiers| Attempt { rules, spec, placement, tiers, scene }.targets(fresh);
+    let by = |tiers| Attempt { rules, spec, placement, tiers, input }.targets(fresh);
     let terms = rules.terms_to_try(&placement.cluster_affinities, &status.scheduler_observed_affinity_name);
     let mut first = None;
     for term in terms {
@@ -116,38 +116,38 @@ pub fn schedule<R: Rules + ?Sized>(
     }
 }
 
-/// Of several affinities, those from the one in use on; all of them where none is in use, or it is no longer there.
+/// Returns the affinities from the one in use on; all of them if none is in use or it no longer exists.
 #[must_use]
 pub fn terms_to_try<'a>(terms: &'a [ClusterAffinityTerm], in_use: &str) -> &'a [ClusterAffinityTerm] {
     let begin = terms.iter().position(|term| term.affinity_name == in_use).unwrap_or(0);
     &terms[begin..]
 }
 
-/// An attempt with one choice of clusters.
+/// An attempt with one affinity and its overflow affinities.
 struct Attempt<'a, R: ?Sized> {
     rules: &'a R,
     spec: &'a ResourceBindingSpec,
     placement: &'a Placement,
-    /// The clusters that are preferred, and those for what they have no room for; none: any cluster.
+    /// The preferred affinity, then those for the replicas that overflow it; empty: any cluster.
     tiers: Vec<&'a ClusterAffinity>,
-    scene: &'a SchedulingInput<'a>,
+    input: &'a SchedulingInput<'a>,
 }
 
 impl<R: Rules + ?Sized> Attempt<'_, R> {
     fn targets(&self, fresh: bool) -> Result<Vec<TargetCluster>, ScheduleError> {
         let mut candidates = Vec::new();
         let mut accepted: BTreeMap<&str, (usize, &Cluster)> = BTreeMap::new();
-        for cluster in self.scene.clusters {
+        for cluster in self.input.clusters {
             if let Ok(tier) = self.tier(cluster) {
                 accepted.insert(name_of(cluster), (tier, cluster));
                 candidates.push(self.candidate(cluster, tier));
             }
         }
         if candidates.is_empty() {
-            // Of thousands of clusters most are refused to most: why is asked for only where it is told.
+            // In a large fleet most clusters are refused, so the reasons are collected only if they are reported.
             let refusals =
-                self.scene.clusters.iter().filter_map(|cluster| self.tier(cluster).err()).collect();
-            return Err(ScheduleError::Fit(fit_message(self.scene.clusters.len(), refusals)));
+                self.input.clusters.iter().filter_map(|cluster| self.tier(cluster).err()).collect();
+            return Err(ScheduleError::Fit(fit_message(self.input.clusters.len(), refusals)));
         }
         let (candidates, needed) = if is_set(self.spec) {
             (with_room_for_a_set(candidates)?, 1)
@@ -164,19 +164,19 @@ impl<R: Rules + ?Sized> Attempt<'_, R> {
         self.rules.assign(self.spec, self.placement, &selected, fresh)
     }
 
-    /// Which tier a cluster is in.
+    /// Returns the tier of a cluster.
     ///
     /// # Errors
-    /// Why it may not be chosen.
+    /// The reason why the cluster may not be chosen.
     fn tier(&self, cluster: &Cluster) -> Result<usize, Cow<'static, str>> {
         let (rules, spec, name) = (self.rules, self.spec, name_of(cluster));
         let is_target = spec.clusters.iter().any(|target| target.name == name);
         let refusal = rules.terminating_filter(cluster, is_target);
         let tier = refusal.map_or_else(|| self.tier_by_affinity(cluster), Err)?;
-        let affinity_clusters = &self.scene.affinity_clusters;
+        let affinity_clusters = &self.input.affinity_clusters;
         let tolerations = &self.placement.cluster_tolerations;
         rules
-            .taint_filter(tolerations, cluster, is_target, self.scene.now)
+            .taint_filter(tolerations, cluster, is_target, self.input.now)
             .or_else(|| rules.api_filter(&spec.resource, cluster, is_target))
             .or_else(|| rules.spread_filter(&self.placement.spread_constraints, cluster))
             .or_else(|| rules.eviction_filter(&spec.graceful_eviction_tasks, name))
@@ -192,7 +192,8 @@ impl<R: Rules + ?Sized> Attempt<'_, R> {
         overflow.map(|tier| tier + 1).ok_or(reason)
     }
 
-    /// A cluster with what ranks it. Its room is what it has of the workload, and what is free.
+    /// Returns a cluster with the values that rank it. Its room is its present share of the workload plus the free
+    /// room.
     fn candidate(&self, cluster: &Cluster, tier: usize) -> Candidate {
         let (spec, name) = (self.spec, cluster.name_any());
         let own = spec.clusters.iter().find(|target| target.name == name);
@@ -217,7 +218,7 @@ fn name_of(cluster: &Cluster) -> &str {
     cluster.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// What the condition `Scheduled` says of an outcome: its reason and its message.
+/// Returns reason and message of the condition `Scheduled` for a result.
 #[must_use]
 pub fn scheduled_condition(behaviour: Behaviour, error: Option<&ScheduleError>) -> (&'static str, String) {
     let reason = match error {
@@ -268,7 +269,7 @@ mod tests {
         names.iter().map(member).collect()
     }
 
-    fn scene(clusters: &[Arc<Cluster>]) -> SchedulingInput<'_> {
+    fn input(clusters: &[Arc<Cluster>]) -> SchedulingInput<'_> {
         SchedulingInput {
             clusters,
             affinity_clusters: AffinityClusters::default(),
@@ -300,7 +301,7 @@ mod tests {
             let clusters = fleet(&["m1", "m2", "m3", "m4", "m5"]);
             let spec = binding(&placement, replicas, targets, leaving);
             let placed =
-                schedule(&ReferenceRules, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
+                schedule(&ReferenceRules, &spec, &BindingStatus::default(), &input(&clusters)).unwrap();
             let placed: Vec<_> =
                 placed.targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
             assert_eq!(placed, expected, "{about}");
@@ -311,7 +312,7 @@ mod tests {
     fn too_few_clusters_is_not_the_same_as_none() {
         let run = |names: &[&str]| {
             let spec = binding(&two_of_four(), 2, &[], &["m1"]);
-            schedule(&ReferenceRules, &spec, &BindingStatus::default(), &scene(&fleet(names)))
+            schedule(&ReferenceRules, &spec, &BindingStatus::default(), &input(&fleet(names)))
         };
         assert!(matches!(run(&["m1", "m2"]), Err(ScheduleError::Failed(_))));
         assert_eq!(
@@ -332,7 +333,7 @@ mod tests {
             Arc::make_mut(cluster).spec.taints = vec![taint];
         }
         let spec = binding(&two_of_four(), 2, &[("m1", 2)], &[]);
-        let placed = schedule(&ReferenceRules, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
+        let placed = schedule(&ReferenceRules, &spec, &BindingStatus::default(), &input(&clusters)).unwrap();
         assert_eq!(
             placed.targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>(),
             ["m1", "m3"]
@@ -378,7 +379,7 @@ mod tests {
             let status =
                 BindingStatus { scheduler_observed_affinity_name: in_use.into(), ..BindingStatus::default() };
             let spec = binding(&placement, 1, &[], &[]);
-            let placed = schedule(&ReferenceRules, &spec, &status, &scene(&fleet(names)));
+            let placed = schedule(&ReferenceRules, &spec, &status, &input(&fleet(names)));
             let placed =
                 placed.as_ref().map(|placed| (placed.affinity.as_str(), placed.targets[0].name.as_str()));
             assert_eq!(placed.map_err(drop), expected, "{about}");
@@ -402,7 +403,7 @@ mod tests {
         for (replicas, expected) in cases {
             let spec = binding(&placement, replicas, &[], &[]);
             let placed =
-                schedule(&ReferenceRules, &spec, &BindingStatus::default(), &scene(&clusters)).unwrap();
+                schedule(&ReferenceRules, &spec, &BindingStatus::default(), &input(&clusters)).unwrap();
             let targets: Vec<_> =
                 placed.targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
             assert_eq!((placed.affinity.as_str(), targets.as_slice()), ("own", expected));
@@ -416,8 +417,8 @@ mod tests {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let affinity_clusters =
             AffinityClusters { together: vec![names(&["m2", "m3", "m5"])], apart: names(&["m3"]) };
-        let scene = SchedulingInput { affinity_clusters, ..scene(&clusters) };
-        let placed = schedule(&ReferenceRules, &spec, &BindingStatus::default(), &scene).unwrap();
+        let input = SchedulingInput { affinity_clusters, ..input(&clusters) };
+        let placed = schedule(&ReferenceRules, &spec, &BindingStatus::default(), &input).unwrap();
         let targets: Vec<_> = placed.targets.iter().map(|target| target.name.as_str()).collect();
         assert_eq!(targets, ["m2", "m5"]);
     }

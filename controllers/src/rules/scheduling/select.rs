@@ -1,7 +1,7 @@
 //! Which of the clusters that passed the filters are used.
 //!
 //! karmada-io/karmada `pkg/scheduler/core/spreadconstraint/{select_clusters,select_clusters_by_*}.go`. The real
-//! scheduler groups by region only; zone and provider are dealt with in the same way here.
+//! scheduler groups by region only; here zones and providers are handled in the same way.
 
 use super::groups::{Group, best_groups, divided_group_score, duplicated_group_score, fewest_groups};
 use super::schedule::{ScheduleError, is_duplicated, is_static_weighted};
@@ -13,17 +13,17 @@ use crate::rules::Grouping;
 pub struct Candidate {
     /// Its name.
     pub name: String,
-    /// How many choices of clusters come before the one that means it.
+    /// The tier of the cluster: 0 for the preferred affinity, then one for each overflow affinity.
     pub tier: usize,
     /// Its rank: higher is better.
     pub score: i64,
-    /// How many replicas it could carry: those that it has, and those that there is room for.
+    /// How many replicas it can run: its present ones plus its free room.
     pub room: i64,
-    /// The groups that it is in, by the field that the placement spreads over.
+    /// Its groups, by the field over which the placement spreads.
     pub groups: Vec<String>,
 }
 
-/// Clusters from best to worst: by tier, then by score, then, if asked for, by room, then by name.
+/// Sorts clusters from best to worst: by tier, then by score, then, if requested, by room, then by name.
 #[must_use]
 pub fn ranked(mut candidates: Vec<Candidate>, by_room: bool) -> Vec<Candidate> {
     let room = |candidate: &Candidate| if by_room { candidate.room } else { 0 };
@@ -34,8 +34,8 @@ pub fn ranked(mut candidates: Vec<Candidate>, by_room: bool) -> Vec<Candidate> {
     candidates
 }
 
-/// The field that groups are made by, if the placement spreads over any: the first of region, zone and provider.
-/// Others only keep clusters away that lack the field.
+/// Returns the field by which clusters are grouped, if the placement spreads over one: the first of region, zone and
+/// provider. Constraints on the others only exclude clusters without that field.
 #[must_use]
 pub fn grouping_field(placement: &Placement) -> Option<&'static str> {
     let spreads_by = |field: &&str| constraint(placement, field).is_some();
@@ -46,8 +46,8 @@ fn constraint<'a>(placement: &'a Placement, field: &str) -> Option<&'a SpreadCon
     placement.spread_constraints.iter().find(|constraint| constraint.spread_by_field == field)
 }
 
-/// The clusters that are used, of those ranked: all of them without constraints, or with static weights; otherwise
-/// by groups, or by their number.
+/// Selects the clusters that are used from the ranked ones: all of them without constraints or with static weights,
+/// otherwise by groups or by their number.
 ///
 /// # Errors
 /// Too few clusters or groups, too little room, or a constraint by a label, which is not supported.
@@ -75,13 +75,13 @@ fn at_least(constraint: &SpreadConstraint) -> usize {
     usize::try_from(constraint.min_groups).unwrap_or(0)
 }
 
-/// Zero is no limit.
+/// Zero means no limit.
 fn at_most(constraint: &SpreadConstraint) -> usize {
     usize::try_from(constraint.max_groups).ok().filter(|most| *most > 0).unwrap_or(usize::MAX)
 }
 
-/// The best, as many as are allowed; where replicas are divided by room, the worst of them give way to the roomiest of
-/// the rest until there is enough.
+/// Selects the best clusters, as many as are allowed. If replicas are divided by room, the worst of them are replaced
+/// by those with the most room until there is enough.
 fn by_number<'a>(
     constraint: &SpreadConstraint,
     needed: Option<i64>,
@@ -114,7 +114,8 @@ fn by_number<'a>(
     Err(ScheduleError::Unschedulable(format!("no enough resource when selecting {count} clusters")))
 }
 
-/// The best cluster of each of the best groups, and then the best of the others in them, as many as are allowed.
+/// Selects the best cluster of each of the best groups, then the best other clusters of these groups, as many as are
+/// allowed.
 fn by_group<'a>(
     grouping: Grouping,
     placement: &Placement,
@@ -151,7 +152,7 @@ fn by_group<'a>(
     let in_group = |candidate: &Candidate, group: &Group| candidate.groups.contains(&group.name);
     let mut used: Vec<&Candidate> = Vec::new();
     for group in &best {
-        // A cluster in several zones stands for the first of them that needs one.
+        // A cluster in several zones represents the first of them that has no cluster yet.
         let is_new = |candidate: &&Candidate| !used.iter().any(|other| other.name == candidate.name);
         used.extend(ranked.iter().find(|candidate| in_group(candidate, group) && is_new(candidate)));
     }
@@ -169,7 +170,7 @@ fn by_group<'a>(
     Ok(used)
 }
 
-/// The groups that the clusters are in, with their scores.
+/// Returns the groups of the clusters, with their scores.
 fn groups(ranked: &[Candidate], score: impl Fn(&[&Candidate]) -> i64) -> Vec<Group> {
     let names: std::collections::BTreeSet<&String> =
         ranked.iter().flat_map(|candidate| &candidate.groups).collect();

@@ -1,4 +1,4 @@
-//! When a binding is scheduled anew.
+//! When a binding is scheduled again.
 //!
 //! karmada-io/karmada `pkg/scheduler/{scheduler,event_handler,helper}.go`, of v1.5.0 and v1.18.2.
 
@@ -8,22 +8,23 @@ use crate::api::{
 };
 use crate::rules::{Removal, affinity_matches};
 
-/// What has become of the clusters of a binding's targets: of the worst of them.
+/// The state of the clusters of a binding's targets: that of the worst of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LostTargets {
-    /// All are there.
+    /// All clusters exist.
     #[default]
     Nothing,
-    /// One is being removed.
+    /// A cluster is being removed.
     Leaving,
-    /// One is there no more.
+    /// A cluster no longer exists.
     Gone,
 }
 
-/// Whether an event makes the scheduler work the binding out anew: a changed placement; a call for it; for what is
-/// duplicated, or has no replicas, any event; for what is divided, only a sum of replicas that is not the one asked
-/// for, a target that is gone (nobody else takes it away), or, where removal is the scheduler's, one that is being removed. So a
-/// divided workload does not move back when a cluster recovers. Never while scheduling is suspended (as from 1.13), whatever the event (#6356).
+/// Whether an event makes the scheduler compute the targets again. A changed placement and a request for a placement
+/// from scratch do. Any event does for a duplicated workload or one without replicas. For a divided workload, the
+/// assigned sum must differ from the requested replicas, or a target must be gone (nothing else removes it) or, where
+/// removal is the scheduler's task, being removed. So a divided workload does not move back when a cluster recovers. A
+/// suspended binding (as from 1.13) is never scheduled, whatever the event (#6356).
 #[must_use]
 pub fn needs_scheduling(
     removal: Removal,
@@ -45,8 +46,9 @@ pub fn needs_scheduling(
             || lacks_scheduled_condition(status))
 }
 
-/// Whether a binding is worked out anew for nothing but its replicas: what the real scheduler counts as `ScaleSchedule`, and all else
-/// as `ReconcileSchedule` (`pkg/scheduler/scheduler.go`, `IsBindingReplicasChanged` of `pkg/util/binding.go`).
+/// Whether a binding is scheduled for nothing but its replicas. The metrics of the real scheduler count this as
+/// `ScaleSchedule`, and all else as `ReconcileSchedule` (`pkg/scheduler/scheduler.go`, `IsBindingReplicasChanged` of
+/// `pkg/util/binding.go`).
 #[must_use]
 pub fn scales_only(spec: &ResourceBindingSpec, applied: Option<&Placement>) -> bool {
     let Some(placement) = spec.placement.as_ref().filter(|placement| applied == Some(placement)) else {
@@ -63,15 +65,16 @@ fn assigned(spec: &ResourceBindingSpec) -> i64 {
 }
 
 /// Whether a binding is for the scheduler of this name: the one that the policy names, or `default-scheduler`
-/// (`pkg/scheduler/event_handler.go`; until 1.7 not so for bindings that a cluster's change brought up, #4139).
+/// (`pkg/scheduler/event_handler.go`; until 1.7 this was not checked for bindings that a cluster's change queued,
+/// #4139).
 #[must_use]
 pub fn is_for_scheduler(spec: &ResourceBindingSpec, name: &str) -> bool {
     let meant = if spec.scheduler_name.is_empty() { DEFAULT_SCHEDULER } else { &spec.scheduler_name };
     meant == name
 }
 
-/// Whether a change of a cluster may matter to a binding: its affinity means the cluster as it is, or meant it as it
-/// was, so that a label that is taken away is noticed too (`pkg/scheduler/event_handler.go`, #2912).
+/// Whether a change of a cluster may matter to a binding: its affinity matches the cluster after or before the change,
+/// so that a removed label is noticed too (`pkg/scheduler/event_handler.go`, #2912).
 #[must_use]
 pub fn concerns(spec: &ResourceBindingSpec, before: Option<&Cluster>, after: Option<&Cluster>) -> bool {
     let Some(placement) = &spec.placement else { return true };
@@ -84,28 +87,28 @@ pub fn concerns(spec: &ResourceBindingSpec, before: Option<&Cluster>, after: Opt
     affinities.is_empty() || before.into_iter().chain(after).any(means)
 }
 
-/// The generation that the scheduler says it has dealt with: that of the binding as it has `written` it; where nothing
-/// was to be done, that which it `found` (#3455). Never an earlier one than it has `observed` before.
+/// Returns the generation that the scheduler reports as observed: that of the binding as it has `written` it, or the
+/// generation that it `found` if nothing had to be written (#3455). It is never earlier than the one `observed` before.
 #[must_use]
 pub fn observed_generation(observed: i64, found: i64, written: Option<i64>) -> i64 {
     written.unwrap_or(found).max(observed)
 }
 
-/// Whether somebody asked for a placement from scratch since targets were last worked out (as from 1.10).
+/// Whether a placement from scratch was requested since the targets were last computed (as from 1.10).
 #[must_use]
 pub fn is_reschedule_requested(spec: &ResourceBindingSpec, status: &BindingStatus) -> bool {
     let Some(asked) = &spec.reschedule_triggered_at else { return false };
     status.last_scheduled_time.as_ref().is_some_and(|last| asked.0 > last.0)
 }
 
-/// Whether it was never said what came of the binding: targets are written first, and what is said of them may get lost. The real
-/// scheduler leaves it at that.
+/// Whether the result of scheduling was never reported. Targets are written first, and the write of the condition may
+/// get lost. The real scheduler does not repeat it.
 fn lacks_scheduled_condition(status: &BindingStatus) -> bool {
     status.conditions.iter().all(|condition| condition.type_ != CONDITION_SCHEDULED)
 }
 
-/// Whether a placement differs from the one that was applied. Of several affinities only the one in use counts: others
-/// may come, go and change without anything being moved.
+/// Whether a placement differs from the one that was applied. Of several affinities only the one in use counts: changes
+/// of the others do not move the workload.
 fn placement_changed(placement: &Placement, applied: Option<&Placement>, in_use: &str) -> bool {
     let Some(applied) = applied else { return true };
     let term =
@@ -131,8 +134,8 @@ mod tests {
         needs_scheduling(Removal::Scheduling, spec, status, applied, LostTargets::Nothing)
     }
 
-    /// What the scheduler says of what it has placed.
-    fn told() -> BindingStatus {
+    /// The status that the scheduler writes for a placed binding.
+    fn placed_status() -> BindingStatus {
         let mut status = BindingStatus::default();
         set_condition(&mut status.conditions, CONDITION_SCHEDULED, true, "", "", Timestamp::UNIX_EPOCH);
         status
@@ -143,7 +146,7 @@ mod tests {
         let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
         let applied = divided.placement.as_ref();
         assert!(needed(&divided, &BindingStatus::default(), applied));
-        assert!(!needed(&divided, &told(), applied));
+        assert!(!needed(&divided, &placed_status(), applied));
         let elsewhere = ResourceBindingSpec { placement: None, ..divided };
         assert!(!needed(&elsewhere, &BindingStatus::default(), None), "what follows another is not placed");
     }
@@ -171,7 +174,7 @@ mod tests {
         for (about, placement, replicas, targets, applied, expected) in cases {
             let spec = binding(&placement, replicas, &targets, &[]);
             let applied = spec.placement.clone().filter(|_| applied);
-            assert_eq!(needed(&spec, &told(), applied.as_ref()), expected, "{about}");
+            assert_eq!(needed(&spec, &placed_status(), applied.as_ref()), expected, "{about}");
         }
     }
 
@@ -195,12 +198,12 @@ mod tests {
     fn a_call_makes_it_anew_and_a_suspension_forbids_it() {
         let at = |second| Some(Time(Timestamp::from_second(second).unwrap()));
         let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
-        let status = |second| BindingStatus { last_scheduled_time: at(second), ..told() };
+        let status = |second| BindingStatus { last_scheduled_time: at(second), ..placed_status() };
         let asked = ResourceBindingSpec { reschedule_triggered_at: at(10), ..divided.clone() };
         let applied = divided.placement.as_ref();
         assert!(needed(&asked, &status(9), applied));
         assert!(!needed(&asked, &status(10), applied));
-        assert!(!needed(&asked, &told(), applied), "it is not known when it was scheduled");
+        assert!(!needed(&asked, &placed_status(), applied), "it is not known when it was scheduled");
         let suspension = Some(Suspension { scheduling: true, ..Suspension::default() });
         assert!(!needed(&ResourceBindingSpec { suspension, ..asked }, &status(9), None));
     }
@@ -209,7 +212,7 @@ mod tests {
     fn a_target_that_is_being_removed_matters_where_the_scheduler_is_to_move_it() {
         let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
         for (removal, expected) in [(Removal::Tainting, false), (Removal::Scheduling, true)] {
-            let (status, applied) = (told(), divided.placement.as_ref());
+            let (status, applied) = (placed_status(), divided.placement.as_ref());
             let needed = |lost| needs_scheduling(removal, &divided, &status, applied, lost);
             assert_eq!(needed(LostTargets::Leaving), expected, "{removal:?}");
             assert!(needed(LostTargets::Gone), "{removal:?}");

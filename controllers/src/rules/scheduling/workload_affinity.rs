@@ -1,24 +1,24 @@
-//! Where the other workloads of a workload's groups are, and what follows for where it may go.
+//! Where the other workloads of the affinity groups of a workload run, and the filters by that.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/scheduler/framework/plugins/{workloadaffinity,workloadantiaffinity}`; as from 1.17.
-//! Groups are those of one namespace.
+//! Groups are per namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::{Placement, ResourceBindingSpec, WorkloadAffinityGroups, WorkloadAffinityTerm};
 use crate::rules::Refusal;
 
-/// Where the other workloads of a workload's groups are.
+/// The clusters of the other workloads of a workload's groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AffinityClusters {
-    /// The clusters of each that it is to be with, if it has any.
+    /// The clusters of each other workload of its affinity group.
     pub together: Vec<BTreeSet<String>>,
-    /// The clusters of those that it is to be apart from.
+    /// The clusters of all other workloads of its anti-affinity group.
     pub apart: BTreeSet<String>,
 }
 
-/// The groups that a template is in by the placement of its policy: `key=value` of the label that the policy names.
-/// None without that label.
+/// Returns the groups of a template by the placement of its policy: `key=value` of the label that the policy names.
+/// `None` without that label.
 #[must_use]
 pub fn affinity_groups(
     placement: &Placement,
@@ -36,8 +36,8 @@ pub fn affinity_groups(
     (groups != WorkloadAffinityGroups::default()).then_some(groups)
 }
 
-/// Where the others of the groups of `spec` are. Those that are not placed yet are nowhere: the first of a group goes
-/// where it likes.
+/// Returns the clusters of the other workloads of the groups of `spec`. Workloads without targets are ignored, so that
+/// the first of a group may go anywhere.
 #[must_use]
 pub fn affinity_clusters<'a>(
     spec: &ResourceBindingSpec,
@@ -64,7 +64,7 @@ pub fn affinity_clusters<'a>(
     affinity_clusters
 }
 
-/// `WorkloadAffinity`: a new target must be one of each workload of the group.
+/// `WorkloadAffinity`: a new target must be a target of each other workload of the group.
 #[must_use]
 pub fn workload_affinity_filter(
     affinity_clusters: &AffinityClusters,
@@ -76,7 +76,7 @@ pub fn workload_affinity_filter(
         .then(|| "ResourceBinding with the same affinity group does not target this cluster".into())
 }
 
-/// `WorkloadAntiAffinity`: a new target must be none of any workload of the group.
+/// `WorkloadAntiAffinity`: a new target must not be a target of any other workload of the group.
 #[must_use]
 pub fn workload_anti_affinity_filter(
     affinity_clusters: &AffinityClusters,

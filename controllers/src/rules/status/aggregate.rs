@@ -1,4 +1,4 @@
-//! What a binding says about its workload, from what its Works say.
+//! The status of a binding, aggregated from the status of its Works.
 //!
 //! karmada-io/karmada v1.5.0 `pkg/util/helper/workstatus.go`.
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::api::{AggregatedStatus, CONDITION_APPLIED, Health, Work, cluster_of, condition};
 use kube::ResourceExt;
 
-/// One report for each cluster with a Work that is not being deleted, by name.
+/// Returns one report for each Work that is not being deleted, sorted by cluster.
 #[must_use]
 pub fn aggregated_status(works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
     let mut reports: Vec<_> = works
@@ -37,7 +37,7 @@ fn report(work: &Work) -> Option<AggregatedStatus> {
     })
 }
 
-/// Whether every cluster that is to hold a Work has applied it, and there is one.
+/// Whether the clusters in which the Work is applied are exactly those that must have one, and there is at least one.
 #[must_use]
 pub fn fully_applied(clusters_with_work: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool {
     let applied: BTreeSet<&str> =

@@ -1,14 +1,13 @@
-//! Whether an object in a member does its work, by its own account.
+//! Whether an object in a member is healthy, by its own status.
 //!
-//! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/healthy.go`.
-
-//! Of the kinds that it knows from others (`default/thirdparty`), the one that belongs to no namespace.
+//! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/healthy.go`. Of the kinds of other projects
+//! (`default/thirdparty`), only the cluster-scoped one is supported.
 
 use serde_json::Value;
 
 use crate::api::Health;
 
-/// The kinds that have a health of their own.
+/// The kinds whose objects can be unhealthy.
 const WITH_HEALTH: [(&str, &str); 10] = [
     ("apps/v1", "Deployment"),
     ("apps/v1", "StatefulSet"),
@@ -28,12 +27,12 @@ pub fn has_health(api_version: &str, kind: &str) -> bool {
     WITH_HEALTH.contains(&(api_version, kind))
 }
 
-/// Whether the object does its work. Kinds about which nothing is known do, as from 1.12, and also what has no status
+/// Returns the health of an object. Objects of unknown kinds are healthy (as from 1.12), also those without a status
 /// (as from 1.9, #4453).
 #[must_use]
 pub fn health(object: &Value) -> Health {
-    let said = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
-    let known = WITH_HEALTH.iter().find(|known| **known == (said("apiVersion"), said("kind")));
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let known = WITH_HEALTH.iter().find(|known| **known == (text("apiVersion"), text("kind")));
     let kind = known.map_or("", |(_, kind)| kind);
     let number = |path: &str| object.pointer(path).and_then(Value::as_i64).unwrap_or_default();
     let wanted = || object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1);
@@ -71,13 +70,13 @@ fn is_ready(object: &Value) -> bool {
     has_condition(object, |condition| condition["type"] == "Ready")
 }
 
-/// Whether a condition of these is true.
+/// Whether a matching condition is true.
 fn has_condition(object: &Value, meant: impl Fn(&Value) -> bool) -> bool {
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
     conditions.is_some_and(|all| all.iter().any(|one| one["status"] == "True" && meant(one)))
 }
 
-/// Whether a load balancer has given it a way in.
+/// Whether the load balancer has an address or a host name.
 fn has_address(object: &Value) -> bool {
     let ingress = object.pointer("/status/loadBalancer/ingress").and_then(Value::as_array);
     let given = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());

@@ -1,4 +1,4 @@
-//! Status: what is collected from the copies in members, and aggregated for bindings and templates.
+//! Status and health of the copies in members, aggregated for bindings and templates.
 
 mod aggregate;
 mod health;

@@ -1,24 +1,24 @@
-//! What of an object's status goes from a member up to the control plane.
+//! Which part of an object's status is reported from a member to the control plane.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/reflectstatus.go`; `generation`,
-//! `observedGeneration` and `resourceTemplateGeneration` are reported as from 1.10, so that a stale report can be told from
-//! a fresh one. The first two are here whatever the release; the third is where a copy says it.
+//! `observedGeneration` and `resourceTemplateGeneration` are reported as from 1.10, so that a stale report can be
+//! distinguished from a current one. Here the first two are reported in every release; the third if the copy has it.
 
 use serde_json::{Map, Value, json};
 
 use crate::api::ANNOTATION_TEMPLATE_GENERATION;
 
-/// What a kind reports of its status.
+/// The fields of the status that a kind reports.
 struct ReportedFields {
-    /// Left out where zero, or absent.
+    /// Fields that are left out if they are zero or absent.
     some: &'static [&'static str],
-    /// Numbers that are told even where they are zero.
+    /// Numbers that are reported even if they are zero.
     always: &'static [&'static str],
-    /// Whether it is told which generation of the object the report is about.
+    /// Whether the generation of the object is reported.
     generation: bool,
 }
 
-/// `None`: all of it.
+/// The fields that a kind reports; `None`: all.
 fn reported(kind: &str) -> Option<ReportedFields> {
     let (some, always, generation): (&[_], &[_], _) = match kind {
         "Deployment" => (
@@ -58,7 +58,7 @@ fn reported(kind: &str) -> Option<ReportedFields> {
     Some(ReportedFields { some, always, generation })
 }
 
-/// The part of the object's status that goes up to the control plane; all of it for kinds of which nothing is known.
+/// Returns the part of the object's status that is reported to the control plane; all of it for unknown kinds.
 #[must_use]
 pub fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>> {
     let status = object.get("status").and_then(Value::as_object);

@@ -1,4 +1,4 @@
-//! The status of a template: what all members say of their copies, as if it ran on the control plane.
+//! The status of a template, aggregated from the reports of all members.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/aggregatestatus.go`, `pkg/util/helper/job.go`.
 
@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::api::AggregatedStatus;
 use crate::rules::Behaviour;
 
-/// The status of a template; `None` for kinds that are not added up, for a Job that is over, and where nobody has
-/// said anything.
+/// Returns the status of a template; `None` for kinds that are not aggregated, for a Job that has finished, and for an
+/// empty result.
 #[must_use]
 pub fn template_status(
     behaviour: Behaviour,
@@ -58,21 +58,22 @@ pub fn template_status(
     (!status.is_empty()).then_some(status)
 }
 
-/// What the clusters that have reported say, with their names.
-fn told(reports: &[AggregatedStatus]) -> impl Iterator<Item = (&str, &Map<String, Value>)> {
+/// The statuses that were reported, with the names of their clusters.
+fn reported(reports: &[AggregatedStatus]) -> impl Iterator<Item = (&str, &Map<String, Value>)> {
     reports.iter().filter_map(|report| Some((report.cluster_name.as_str(), report.status.as_ref()?)))
 }
 
-/// The sums; of `some` where they are not zero.
+/// Sums of the fields; those of `some` are left out if they are zero.
 fn sums(reports: &[AggregatedStatus], some: &[&str], always: &[&str]) -> Map<String, Value> {
-    let sum =
-        |field: &str| -> i64 { told(reports).filter_map(|(_, status)| status.get(field)?.as_i64()).sum() };
+    let sum = |field: &str| -> i64 {
+        reported(reports).filter_map(|(_, status)| status.get(field)?.as_i64()).sum()
+    };
     let some = some.iter().map(|field| (*field, sum(field))).filter(|(_, sum)| *sum != 0);
     let all = always.iter().map(|field| (*field, sum(field))).chain(some);
     all.map(|(field, sum)| (field.to_owned(), sum.into())).collect()
 }
 
-/// Sums, and the generation that counts as observed, which those who wait for a roll-out look at.
+/// Sums, and the observed generation, which tools that wait for a roll-out check.
 fn workload(
     behaviour: Behaviour,
     template: &Value,
@@ -90,8 +91,8 @@ fn workload(
     status
 }
 
-/// Whether a member has the template's generation, and its controllers have seen it. Until 1.9 the template's own generation
-/// counted as observed at once.
+/// Whether a member has the template's generation, and its controllers have observed it. Until 1.9 the template's own
+/// generation counted as observed at once.
 fn has_caught_up(report: &AggregatedStatus, generation: i64) -> bool {
     let Some(status) = &report.status else { return false };
     let number = |field: &str| status.get(field).and_then(Value::as_i64).unwrap_or_default();
@@ -101,7 +102,7 @@ fn has_caught_up(report: &AggregatedStatus, generation: i64) -> bool {
 fn disruption_budget(reports: &[AggregatedStatus]) -> Map<String, Value> {
     let numbers = ["currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed"];
     let mut status = sums(reports, &[], &numbers);
-    let pods = told(reports).flat_map(|(cluster, status)| {
+    let pods = reported(reports).flat_map(|(cluster, status)| {
         let pods = status.get("disruptedPods").and_then(Value::as_object);
         pods.into_iter().flatten().map(move |(pod, time)| (format!("{cluster}/{pod}"), time.clone()))
     });
@@ -112,41 +113,45 @@ fn disruption_budget(reports: &[AggregatedStatus]) -> Map<String, Value> {
     status
 }
 
-/// All ways in, each with its cluster in the place of a host name that it lacks.
+/// All ingress points; those without a host name get the name of their cluster.
 fn load_balancer(reports: &[AggregatedStatus]) -> Map<String, Value> {
-    let ways = told(reports).flat_map(|(cluster, status)| {
-        let ways = status.get("loadBalancer").and_then(|balancer| balancer.get("ingress")?.as_array());
-        ways.into_iter().flatten().map(move |way| {
-            let mut way = way.clone();
-            if way["hostname"].as_str().unwrap_or_default().is_empty() {
-                way["hostname"] = cluster.into();
+    let points = reported(reports).flat_map(|(cluster, status)| {
+        let points = status.get("loadBalancer").and_then(|balancer| balancer.get("ingress")?.as_array());
+        points.into_iter().flatten().map(move |point| {
+            let mut point = point.clone();
+            if point["hostname"].as_str().unwrap_or_default().is_empty() {
+                point["hostname"] = cluster.into();
             }
-            way
+            point
         })
     });
-    let ways: Vec<Value> = ways.collect();
-    let balancer = if ways.is_empty() { json!({}) } else { json!({ "ingress": ways }) };
+    let points: Vec<Value> = points.collect();
+    let balancer = if points.is_empty() { json!({}) } else { json!({ "ingress": points }) };
     Map::from_iter([("loadBalancer".to_owned(), balancer)])
 }
 
-/// The condition that says how a Job ended, if it has.
+/// The type of the condition with which a Job has ended, if it has.
 fn ended(status: &Map<String, Value>) -> Option<&str> {
     let conditions = status.get("conditions")?.as_array()?.iter();
     let mut types = conditions.filter(|one| one["status"] == "True").filter_map(|one| one["type"].as_str());
     types.find(|type_| matches!(*type_, "Complete" | "Failed"))
 }
 
-/// A Job is complete when it is everywhere, and has failed when it has anywhere. What is over is not told anew.
+/// A Job is complete when it is complete in all clusters, and has failed when it has failed in any. A finished Job is
+/// not aggregated again.
 fn job(template: &Value, reports: &[AggregatedStatus], now: Timestamp) -> Option<Map<String, Value>> {
     if template.get("status").and_then(Value::as_object).is_some_and(|status| ended(status).is_some()) {
         return None;
     }
     let mut status = sums(reports, &["active", "succeeded", "failed"], &[]);
     let ended_as = |how: &str| -> Vec<&str> {
-        told(reports).filter(|(_, status)| ended(status) == Some(how)).map(|(cluster, _)| cluster).collect()
+        reported(reports)
+            .filter(|(_, status)| ended(status) == Some(how))
+            .map(|(cluster, _)| cluster)
+            .collect()
     };
     let times =
-        |field: &'static str| told(reports).filter_map(move |(_, status)| status.get(field)?.as_str());
+        |field: &'static str| reported(reports).filter_map(move |(_, status)| status.get(field)?.as_str());
     let (failed, complete) = (ended_as("Failed"), ended_as("Complete"));
     let mut conditions = Vec::new();
     let mut condition = |type_: &str, reason: &str, message: String| {
@@ -174,23 +179,23 @@ fn job(template: &Value, reports: &[AggregatedStatus], now: Timestamp) -> Option
 
 fn cron_job(reports: &[AggregatedStatus]) -> Map<String, Value> {
     let mut status = Map::new();
-    let active = told(reports).filter_map(|(_, status)| status.get("active")?.as_array()).flatten();
+    let active = reported(reports).filter_map(|(_, status)| status.get("active")?.as_array()).flatten();
     let active: Vec<Value> = active.cloned().collect();
     if !active.is_empty() {
         status.insert("active".into(), active.into());
     }
     for field in ["lastScheduleTime", "lastSuccessfulTime"] {
-        let last = told(reports).filter_map(|(_, status)| status.get(field)?.as_str()).max();
+        let last = reported(reports).filter_map(|(_, status)| status.get(field)?.as_str()).max();
         status.extend(last.map(|last| (field.to_owned(), last.into())));
     }
     status
 }
 
-/// The phase that says most of all copies together, by rank; one that has not reported counts as `silent`.
-fn phase(reports: &[AggregatedStatus], silent: Option<&str>, ranks: &[&str]) -> Map<String, Value> {
+/// The first of `ranks` that a copy has; a copy without a report counts as `missing`.
+fn phase(reports: &[AggregatedStatus], missing: Option<&str>, ranks: &[&str]) -> Map<String, Value> {
     let phase = |report: &AggregatedStatus| -> Option<String> {
-        let told = report.status.as_ref().and_then(|status| status.get("phase")?.as_str());
-        told.or(silent).map(str::to_owned)
+        let reported = report.status.as_ref().and_then(|status| status.get("phase")?.as_str());
+        reported.or(missing).map(str::to_owned)
     };
     let phases: Vec<String> = reports.iter().filter_map(phase).collect();
     let worst = ranks.iter().find(|rank| phases.iter().any(|phase| phase == *rank));
@@ -200,7 +205,7 @@ fn phase(reports: &[AggregatedStatus], silent: Option<&str>, ranks: &[&str]) -> 
 fn pod(reports: &[AggregatedStatus]) -> Map<String, Value> {
     let mut status = phase(reports, Some("Pending"), &["Failed", "Pending", "Running", "Succeeded"]);
     for field in ["containerStatuses", "initContainerStatuses"] {
-        let all = told(reports).filter_map(|(_, status)| status.get(field)?.as_array()).flatten();
+        let all = reported(reports).filter_map(|(_, status)| status.get(field)?.as_array()).flatten();
         let all = all.map(|container| {
             json!({
                 "name": "", "image": "", "imageID": "", "restartCount": 0,
