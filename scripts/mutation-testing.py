@@ -6,7 +6,7 @@
 The mutants are those of cargo-mutants, which builds each on its own: hours, for a few thousand. Here they are built into one
 program, where an environment variable turns one of them on, and each costs a run of the unit tests. The rules need nothing of the
 controllers but the types of the API, so that they are built as a crate of their own, in DIRECTORY. What does not compile beside
-the others is left to cargo-mutants itself. With FILEs (`rules/taints.rs`), only their mutants are tried.
+the others is left to cargo-mutants itself. With FILEs (`rules/cluster/taints.rs`), only their mutants are tried.
 
 Needs cargo-mutants, and from PyPI tree_sitter and tree_sitter_rust. What the mutants that live mean: docs/mutation-testing.md.
 """

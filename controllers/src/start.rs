@@ -76,7 +76,7 @@ pub struct Controllers {
     pub clock: Clock,
     /// Their flags.
     pub settings: Settings,
-    /// How they judge; [`crate::rules::Reference`] for as they should.
+    /// How they judge; [`crate::rules::ReferenceRules`] for as they should.
     pub rules: Arc<dyn Rules>,
     /// Where they count.
     pub metrics: Metrics,

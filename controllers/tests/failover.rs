@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use capsize_clusters::{LinkFault, StartUp};
 use capsize_controllers::Settings;
-use capsize_controllers::rules::{Bug, Reference, Release, Rules};
+use capsize_controllers::rules::{Bug, ReferenceRules, Release, Rules};
 use jiff::SignedDuration;
 use kube::ResourceExt;
 use world::{World, one_to_two, two_of_four, world};
@@ -358,7 +358,7 @@ fn controllers_that_start_anew_again_and_again_put_the_taint_that_evicts_off() {
 #[test]
 fn members_are_asked_as_often_as_is_configured_whatever_is_written_meanwhile() {
     let rows: [(Arc<dyn Rules>, std::ops::Range<usize>); 2] =
-        [(Arc::new(Reference), 6..7), (Arc::new(Release::with(Bug::ReportsBringProbes)), 15..40)];
+        [(Arc::new(ReferenceRules), 6..7), (Arc::new(Release::with(Bug::ReportsBringProbes)), 15..40)];
     for (rules, expected) in rows {
         world(7, |mut world| async move {
             world.restart_by(rules);

@@ -15,9 +15,9 @@ use capsize_controllers::api::{
     TargetCluster, Work, cluster_of,
 };
 use capsize_controllers::rules::{
-    BindingRef, Delivery, Due, Neighbours, Reference, Release, Rules, Scene, aggregated_status, carriers,
-    evict, eviction_due, health, manifest, no_execute_taints, no_schedule_taints, reflected_status, schedule,
-    taint_task,
+    AffinityClusters, BindingRef, Delivery, Due, ReferenceRules, Release, Rules, SchedulingInput,
+    aggregated_status, clusters_with_work, evict, eviction_due, health, manifest, no_execute_taints,
+    no_schedule_taints, reflected_status, schedule, taint_task,
 };
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -121,7 +121,11 @@ fn bindings_are_scheduled_as_recorded() {
             if scheduled {
                 let rules = Release::of(&history.release);
                 let status = before.status.clone().unwrap_or_default();
-                let scene = Scene { clusters, neighbours: Neighbours::default(), now: Timestamp::UNIX_EPOCH };
+                let scene = SchedulingInput {
+                    clusters,
+                    affinity_clusters: AffinityClusters::default(),
+                    now: Timestamp::UNIX_EPOCH,
+                };
                 let placed = schedule(&rules, &before.spec, &status, &scene).unwrap();
                 assert_eq!(by_name(&placed.targets), by_name(&after.spec.clusters), "{}", history.name);
             }
@@ -149,8 +153,9 @@ fn evictions_are_due_and_look_as_recorded() {
                 leaving(&after.spec).into_iter().find(|cluster| !leaving(&before.spec).contains(cluster));
             let Some(cluster) = new else { return false };
             let mut spec = before.spec.clone();
-            let task = taint_task(&Reference, &before.spec, Due::AtOnce, purge_mode(&history.release), None)
-                .unwrap();
+            let task =
+                taint_task(&ReferenceRules, &before.spec, Due::AtOnce, purge_mode(&history.release), None)
+                    .unwrap();
             assert!(evict(&mut spec, cluster, task), "{}", history.name);
             assert_eq!(by_name(&spec.clusters), by_name(&after.spec.clusters), "{}", history.name);
             let (ours, theirs) =
@@ -328,9 +333,9 @@ fn what_works_say_adds_up_as_recorded() {
         };
         let its: Vec<_> = works.values().filter(its).cloned().collect();
         // Release 1.18 goes on reporting on a Work that is being deleted.
-        let carriers = carriers(&binding.spec);
+        let clusters_with_work = clusters_with_work(&binding.spec);
         let mut recorded = binding.status.clone().unwrap().aggregated_status;
-        recorded.retain(|report| carriers.contains(report.cluster_name.as_str()));
+        recorded.retain(|report| clusters_with_work.contains(report.cluster_name.as_str()));
         assert_eq!(aggregated_status(&its), recorded, "{}", history.name);
     }
 }

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use capsize_apiserver::ApiServer;
 use capsize_clock::{Clock, Seed};
 use capsize_controllers::api::{PropagationPolicy, crds};
-use capsize_controllers::rules::Reference;
+use capsize_controllers::rules::ReferenceRules;
 use capsize_controllers::{Identity, Settings, Webhooks};
 use kube::Api;
 use kube::api::PostParams;
@@ -45,7 +45,7 @@ async fn a_control_plane_elsewhere_has_its_policies_filled_in_and_checked() {
     let identity = Identity::generate(vec!["127.0.0.1".into()]).unwrap();
     let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("https://{}", socket.local_addr().unwrap());
-    let webhooks = Webhooks::new(Settings::default(), Arc::new(Reference));
+    let webhooks = Webhooks::new(Settings::default(), Arc::new(ReferenceRules));
     let _serving = webhooks.serve(socket, &identity).unwrap();
 
     let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());

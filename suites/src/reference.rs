@@ -9,7 +9,7 @@ use std::time::Duration;
 use capsize_clock::Seed;
 use capsize_clusters::{Admission, Fleet, SyncMode};
 use capsize_controllers::Write;
-use capsize_controllers::rules::{EvictsBy, Gates, Reference as ReferenceRules, Release, Rules, UnknownBug};
+use capsize_controllers::rules::{EvictsBy, Gates, ReferenceRules, Release, Rules, UnknownBug};
 use capsize_controllers::{
     Agent, Controllers, MemberClients, Metrics, Pace, PublishedEvents, Settings, admit, api, bounded, paced,
 };

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use capsize_clock::{Clock, Seed, Stop, live};
 use capsize_controllers::api::Cluster;
-use capsize_controllers::rules::Reference;
+use capsize_controllers::rules::ReferenceRules;
 use capsize_controllers::{Controllers, Metrics, Pace, Running, paced};
 use futures::StreamExt;
 use http::StatusCode;
@@ -93,7 +93,7 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
         members: Arc::new(Members::new(secrets.clone(), members_pace)),
         clock,
         settings,
-        rules: Arc::new(Reference),
+        rules: Arc::new(ReferenceRules),
         metrics: numbers.clone(),
     };
     let lease = (flags.leader_elect_resource_namespace.as_str(), LEASE);

@@ -19,7 +19,8 @@ impl Report {
     pub(super) fn of(context: &Context, binding: &impl Binding, works: &[Arc<Work>]) -> Self {
         let before = binding.status().cloned().unwrap_or_default();
         let by_cluster = context.rules.aggregated_status(works);
-        let applied = context.rules.fully_applied(&context.rules.carriers(binding.spec()), &by_cluster);
+        let applied =
+            context.rules.fully_applied(&context.rules.clusters_with_work(binding.spec()), &by_cluster);
         let (reason, message) = if applied {
             ("FullyAppliedSuccess", "All works have been successfully applied")
         } else {

@@ -66,10 +66,10 @@ pub(super) async fn delete_orphans(
     binding: &impl Binding,
     works: &[Arc<Work>],
 ) -> Result<(), Error> {
-    let carriers = context.rules.carriers(binding.spec());
+    let clusters_with_work = context.rules.clusters_with_work(binding.spec());
     for work in works {
         let namespace = work.namespace().unwrap_or_default();
-        if cluster_of(&namespace).is_none_or(|cluster| !carriers.contains(cluster)) {
+        if cluster_of(&namespace).is_none_or(|cluster| !clusters_with_work.contains(cluster)) {
             delete(context, work).await?;
         }
     }

@@ -101,7 +101,7 @@ async fn report(
         });
     let ready = if keeps { current == Some(true) } else { seen.ready };
     let collected = match client {
-        Some(client) if context.rules.is_asked(ready, seen.ready) => {
+        Some(client) if context.rules.collects_status(ready, seen.ready) => {
             Some(collector.collect(context, cluster, client).await)
         }
         _ => None,

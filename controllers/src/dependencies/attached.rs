@@ -109,7 +109,7 @@ fn requires(context: &Context, by: &BindingSnapshot, object: Option<&Value>) -> 
     let Some(binding) = context.bindings.get(&by.namespace, &by.name) else { return false };
     let lives = binding.metadata.deletion_timestamp.is_none() && binding.spec.propagate_deps;
     let means = |dependency: &ResourceSelector| {
-        object.is_none_or(|object| context.rules.is_meant(dependency, object))
+        object.is_none_or(|object| context.rules.is_dependency(dependency, object))
     };
     lives && said(&binding).iter().any(means)
 }

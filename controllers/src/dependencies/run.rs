@@ -106,7 +106,7 @@ pub(super) fn meant(context: &Context, dependency: &ResourceSelector) -> Vec<Arc
         return store.get(&dependency.namespace, &dependency.name).into_iter().collect();
     }
     let is_meant = |object: &Arc<RawObject>| {
-        object.tree().is_ok_and(|object| context.rules.is_meant(dependency, &object))
+        object.tree().is_ok_and(|object| context.rules.is_dependency(dependency, &object))
     };
     store.list().into_iter().filter(is_meant).collect()
 }

@@ -14,7 +14,7 @@ use crate::api::{
     ResourceBinding, ResourceBindingSpec, Suspension, binding_name,
 };
 use crate::machinery::{Action, Binding, Context, Error, Involved, dynamic_api, erase, patch};
-use crate::rules::{Happening, Named, Owner};
+use crate::rules::{Happening, ObjectName, Owner};
 
 /// The name of the detector, as its events carry it.
 const COMPONENT: &str = "resource-detector";
@@ -162,8 +162,8 @@ fn publish_preemption(
 }
 
 /// A policy, as messages name it.
-fn named<'a>(namespace: Option<&'a str>, name: &'a str) -> Named<'a> {
-    Named { kind: "", namespace: namespace.unwrap_or_default(), name }
+fn named<'a>(namespace: Option<&'a str>, name: &'a str) -> ObjectName<'a> {
+    ObjectName { kind: "", namespace: namespace.unwrap_or_default(), name }
 }
 
 /// The policy is gone, or means the template no more: the marks go, and what is placed stays.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{ANNOTATION_CONFLICT_RESOLUTION, Cluster, Identity, Manifest, RawObject, Work, is_mark};
 use crate::machinery::{Context, Error, dynamic_api, is_absent, patch};
-use crate::rules::Done;
+use crate::rules::WriteOutcome;
 
 /// The manifest of a Work, and what its kind is called in the member's paths. `None` where the Work has no manifest,
 /// or the member does not serve the kind.
@@ -35,13 +35,13 @@ pub(super) async fn apply(
     work: &Work,
     (manifest, kind): &(&Manifest, ApiResource),
     new: bool,
-) -> Result<Done, Error> {
+) -> Result<WriteOutcome, Error> {
     let Identity { namespace, name, .. } = manifest.identity();
     let api = dynamic_api(client, namespace, kind);
     let Some(present) = api.get_opt(name).await? else {
         let created = api.create(&PostParams::default(), &manifest.object()?).await?;
         context.copies.seen(work, created.resource_version().as_deref());
-        return Ok(Done::Created);
+        return Ok(WriteOutcome::Created);
     };
     let version = present.resource_version();
     let present = present.tree()?;
@@ -57,14 +57,14 @@ pub(super) async fn apply(
             "resource(s) already exist in the member and are not managed by the Work".into(),
         ));
     }
-    if !new && context.rules.is_as_said(&present, &wanted) {
+    if !new && context.rules.matches_manifest(&present, &wanted) {
         context.copies.seen(work, version.as_deref());
-        return Ok(Done::Nothing);
+        return Ok(WriteOutcome::Nothing);
     }
     wanted["metadata"]["resourceVersion"] = json!(version);
     let written = api.replace(name, &PostParams::default(), &RawObject::of(&wanted)?).await?;
     context.copies.seen(work, written.resource_version().as_deref());
-    Ok(Done::Updated)
+    Ok(WriteOutcome::Updated)
 }
 
 /// What becomes of the object in the member when its Work goes.

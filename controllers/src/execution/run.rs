@@ -18,7 +18,7 @@ use crate::api::{
 use crate::machinery::{
     Action, BY_NAMESPACE, Context, Error, Involved, Notes, Queue, patch, put_status, run as run_queue,
 };
-use crate::rules::{Done, Happening, LastCopy, Named, may_serve_more};
+use crate::rules::{CopyRemoval, Happening, ObjectName, WriteOutcome, may_serve_more};
 
 /// The name of the controller, as its events carry it.
 const COMPONENT: &str = "execution-controller";
@@ -90,7 +90,7 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
     }
     let mending = context.astray.is(&work);
     let is_open = |cluster: &Arc<Cluster>| cluster.is_ready() && !context.rules.holds_back(&work, mending);
-    let mut outcome = Ok(Done::Nothing);
+    let mut outcome = Ok(WriteOutcome::Nothing);
     if let Some(cluster) = cluster.filter(is_open) {
         let start = context.clock.elapsed();
         outcome = write(&context, &work, &cluster, !written.says(&*work, &work.metadata.generation)).await;
@@ -123,14 +123,14 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
 }
 
 /// Publishes that a Work was brought to its member, if anything was written there, or that it could not be.
-fn publish(context: &Context, work: &Work, cluster: &str, outcome: &Result<Done, Error>) {
+fn publish(context: &Context, work: &Work, cluster: &str, outcome: &Result<WriteOutcome, Error>) {
     let failure = match outcome {
-        Ok(Done::Nothing) => return,
+        Ok(WriteOutcome::Nothing) => return,
         Ok(_) => None,
         Err(error) => Some(error.to_string()),
     };
     let (namespace, name) = (work.namespace().unwrap_or_default(), work.name_any());
-    let named = Named { kind: "Work", namespace: &namespace, name: &name };
+    let named = ObjectName { kind: "Work", namespace: &namespace, name: &name };
     let happening = match &failure {
         None => Happening::WorkApplied(named, cluster),
         Some(error) => Happening::WorkNotApplied(named, cluster, error),
@@ -138,7 +138,7 @@ fn publish(context: &Context, work: &Work, cluster: &str, outcome: &Result<Done,
     context.publish(COMPONENT, &happening, || [Involved::object(work)]);
     let Some(manifest) = work.spec.workload.manifests.first() else { return };
     let object = manifest.identity();
-    let named = Named { kind: &object.kind, namespace: &object.namespace, name: &object.name };
+    let named = ObjectName { kind: &object.kind, namespace: &object.namespace, name: &object.name };
     let happening = match &failure {
         None => Happening::ManifestApplied(named, cluster),
         Some(error) => Happening::ManifestNotApplied(named, cluster, error),
@@ -148,7 +148,7 @@ fn publish(context: &Context, work: &Work, cluster: &str, outcome: &Result<Done,
     }
 }
 
-async fn write(context: &Context, work: &Work, cluster: &Cluster, new: bool) -> Result<Done, Error> {
+async fn write(context: &Context, work: &Work, cluster: &Cluster, new: bool) -> Result<WriteOutcome, Error> {
     let client = context
         .member(cluster)
         .ok_or_else(|| Error::NotYet("there are no credentials for the member".into()))?;
@@ -166,9 +166,9 @@ async fn remove(context: &Context, work: &Work, cluster: Option<&Cluster>) -> Re
     }
     let keeps = work.spec.preserve_resources_on_deletion;
     let parting = if keeps { Parting::Release } else { Parting::Delete };
-    match (context.rules.last_copy(cluster), cluster) {
-        (LastCopy::Awaited, _) => return Ok(Action::await_change()),
-        (LastCopy::Taken, Some(cluster)) => {
+    match (context.rules.copy_removal(cluster), cluster) {
+        (CopyRemoval::Wait, _) => return Ok(Action::await_change()),
+        (CopyRemoval::Remove, Some(cluster)) => {
             let client = context
                 .member(cluster)
                 .ok_or_else(|| Error::NotYet("there are no credentials for the member".into()))?;
@@ -180,7 +180,7 @@ async fn remove(context: &Context, work: &Work, cluster: Option<&Cluster>) -> Re
                 None => {}
             }
         }
-        (LastCopy::Taken | LastCopy::LeftBehind, _) => {}
+        (CopyRemoval::Remove | CopyRemoval::Abandon, _) => {}
     }
     let api = Api::<Work>::namespaced(context.client.clone(), &work.namespace().unwrap_or_default());
     patch(&api, work, json!({ "metadata": { "finalizers": rest } })).await?;

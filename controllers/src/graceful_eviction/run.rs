@@ -38,7 +38,7 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     }
     let status = binding.status().cloned().unwrap_or_default();
     let scheduled = Some(status.scheduler_observed_generation) == binding.meta().generation;
-    if !context.rules.sees_to_tasks(scheduled) {
+    if !context.rules.processes_tasks(scheduled) {
         return Ok(Action::await_change());
     }
     let replaced = context.rules.is_replaced(scheduled, &spec.clusters, &status.aggregated_status);

@@ -11,7 +11,7 @@ use crate::api::{
     BindingStatus, ClusterResourceBinding, FINALIZER_BINDING, FINALIZER_CLUSTER_BINDING, ResourceBinding,
     ResourceBindingSpec,
 };
-use crate::rules::Named;
+use crate::rules::ObjectName;
 
 /// A binding of either kind.
 pub(crate) trait Binding:
@@ -42,10 +42,10 @@ pub(crate) trait Binding:
     }
 
     /// The binding, as messages name it.
-    fn named<'a>(&'a self, kind: &'a str) -> Named<'a> {
+    fn named<'a>(&'a self, kind: &'a str) -> ObjectName<'a> {
         let meta = self.meta();
         let text = |text: &'a Option<String>| text.as_deref().unwrap_or_default();
-        Named { kind, namespace: text(&meta.namespace), name: text(&meta.name) }
+        ObjectName { kind, namespace: text(&meta.namespace), name: text(&meta.name) }
     }
 
     /// Where it is written.

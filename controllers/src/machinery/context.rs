@@ -139,7 +139,7 @@ impl Context {
 
     /// Whether a write is refused if what it is based on is out of date. Where it is not, it comes as late as the rules say.
     pub(crate) async fn guards(&self, write: Write) -> bool {
-        let Some(lag) = self.rules.unguarded(write) else { return true };
+        let Some(lag) = self.rules.unguarded_write_delay(write) else { return true };
         self.clock.sleep(lag).await;
         false
     }

@@ -10,7 +10,7 @@ use super::context::{BY_NODE, Memory};
 use super::monitor::COMPONENT;
 use crate::machinery::{Error, is_absent, patch_status};
 use crate::rules::Event;
-use crate::rules::node::{Draining, Place};
+use crate::rules::node::{DrainAction, QueuePosition};
 
 /// Puts a node that has been ill for too long among those that wait for their turn, once; takes one that is well away from
 /// there.
@@ -21,11 +21,11 @@ pub(super) fn queue(context: &NodeContext, node: &Node, ready: Option<&str>) {
     let zone = zones.get_mut(&context.rules.zone_of(node.labels()));
     let (Some(health), Some(zone)) = (health.get(&name), zone) else { return };
     match context.rules.draining(ready, health, context.settings.pod_eviction_timeout, now) {
-        Some(Draining::Due) => {
-            zone.waiting.add(&name, Place::Once, now);
+        Some(DrainAction::Due) => {
+            zone.waiting.add(&name, QueuePosition::Once, now);
             context.waiting.notify_one();
         }
-        Some(Draining::Over) => zone.waiting.remove(&name),
+        Some(DrainAction::Over) => zone.waiting.remove(&name),
         None => {}
     }
 }

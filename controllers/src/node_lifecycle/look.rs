@@ -11,7 +11,7 @@ use super::monitor::COMPONENT;
 use super::{NodeContext, drain, mark, taints};
 use crate::machinery::patched_status;
 use crate::rules::Event;
-use crate::rules::node::{NodeHealth, Tainting, ready_of};
+use crate::rules::node::{NodeHealth, TaintAction, ready_of};
 
 /// How often a node is tried that cannot be written.
 const TRIES: usize = 5;
@@ -133,10 +133,10 @@ async fn taint(context: &NodeContext, placed: &Placed, decisive: Option<&str>) {
         return;
     };
     match tainting {
-        Tainting::Done => {}
-        Tainting::Swap => taints::log(node, Box::pin(taints::evict(context, node, ready)).await),
-        Tainting::Clear => taints::clear(context, node).await,
-        Tainting::Wait => {
+        TaintAction::Done => {}
+        TaintAction::Swap => taints::log(node, Box::pin(taints::evict(context, node, ready)).await),
+        TaintAction::Clear => taints::clear(context, node).await,
+        TaintAction::Wait => {
             let mut memory = context.memory();
             if let Some(zone) = memory.zones.get_mut(&*placed.zone) {
                 zone.waiting.add(name(node), context.rules.place(), context.clock.steady());

@@ -59,7 +59,7 @@ async fn reconcile(context: Arc<Context>, rebalancer: Arc<WorkloadRebalancer>) -
         status.finish_time = Some(Time(context.clock.now_in_seconds()));
         patch_status(&api, &*rebalancer, &status).await?;
     }
-    let Some(end) = context.rules.call_ends(&rebalancer.spec, &status) else {
+    let Some(end) = context.rules.rebalance_expires(&rebalancer.spec, &status) else {
         return Ok(Action::await_change());
     };
     let left = Duration::try_from(end.duration_since(context.clock.now())).unwrap_or_default();
@@ -82,7 +82,7 @@ async fn tell<B: Binding>(
     let name = binding_name(&workload.kind, &workload.name);
     let Some(binding) = B::all(context).get(&workload.namespace, &name) else { return Ok(false) };
     let told = binding.spec().reschedule_triggered_at.as_ref().map(|told| told.0);
-    if context.rules.is_new_call(made.0, told) {
+    if context.rules.is_new_request(made.0, told) {
         let change = json!({ "spec": { "rescheduleTriggeredAt": made } });
         patch(&binding.own_api(context), &*binding, change).await?;
     }

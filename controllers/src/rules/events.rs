@@ -1,7 +1,7 @@
 //! The events that controllers publish: which reason and which message each happening has.
 //!
 //! Sources: karmada-io/karmada v1.18.2 `pkg/events/events.go` and the controllers that use its reasons. Messages are those of
-//! 1.18; where an earlier release has another reason, or says less, the behaviour decides.
+//! 1.18; where an earlier release has another reason or a shorter message, the behaviour decides.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct Event {
 
 /// The kind, the namespace and the name of an object, as messages name it.
 #[derive(Clone, Copy, Debug)]
-pub struct Named<'a> {
+pub struct ObjectName<'a> {
     /// The kind.
     pub kind: &'a str,
     /// The namespace; empty for cluster-scoped kinds.
@@ -32,7 +32,7 @@ pub struct Named<'a> {
     pub name: &'a str,
 }
 
-impl fmt::Display for Named<'_> {
+impl fmt::Display for ObjectName<'_> {
     /// `ResourceBinding(default/web-deployment)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.namespace {
@@ -54,44 +54,44 @@ pub enum Happening<'a> {
     /// The scheduler could not choose clusters for a binding.
     NotScheduled(&'a str),
     /// The Works of a binding were written.
-    WorksWritten(Named<'a>),
+    WorksWritten(ObjectName<'a>),
     /// The Works of a binding could not be written.
     WorksNotWritten(&'a str),
-    /// Works of a binding that nobody needs could not be deleted.
+    /// Orphaned Works of a binding could not be deleted.
     WorksNotDeleted(&'a str),
-    /// The status of a binding was added up from its Works.
-    StatusAdded(Named<'a>),
-    /// The status of a template was added up from the members.
+    /// The status of a binding was aggregated from its Works.
+    StatusAdded(ObjectName<'a>),
+    /// The status of a template was aggregated from the members.
     TemplateStatusAdded,
-    /// A status could not be added up.
+    /// A status could not be aggregated.
     StatusNotAdded(&'a str),
-    /// A member has what a manifest asks for.
-    ManifestApplied(Named<'a>, &'a str),
-    /// A manifest could not be written to a member.
-    ManifestNotApplied(Named<'a>, &'a str, &'a str),
-    /// A Work was brought to its member.
-    WorkApplied(Named<'a>, &'a str),
-    /// A Work could not be brought to its member.
-    WorkNotApplied(Named<'a>, &'a str, &'a str),
+    /// A manifest was applied to a member.
+    ManifestApplied(ObjectName<'a>, &'a str),
+    /// A manifest could not be applied to a member.
+    ManifestNotApplied(ObjectName<'a>, &'a str, &'a str),
+    /// A Work was applied to its member.
+    WorkApplied(ObjectName<'a>, &'a str),
+    /// A Work could not be applied to its member.
+    WorkNotApplied(ObjectName<'a>, &'a str, &'a str),
     /// The dispatching of a Work was suspended or resumed. The message is that of the condition.
     Dispatching(&'a str),
     /// The status of an object in a member was written to its Work.
-    StatusReflected(Named<'a>),
-    /// The health of an object in a member was judged.
-    HealthJudged(Named<'a>, bool),
+    StatusReflected(ObjectName<'a>),
+    /// The health of an object in a member was determined.
+    HealthJudged(ObjectName<'a>, bool),
     /// A policy was applied to a template.
-    PolicyApplied(Named<'a>),
+    PolicyApplied(ObjectName<'a>),
     /// A policy could not be applied to a template.
-    PolicyNotApplied(Named<'a>, &'a str),
-    /// A policy took a template from another.
-    Preempted(Named<'a>, Named<'a>),
-    /// A policy could not take a template from another.
-    NotPreempted(Named<'a>, Named<'a>, &'a str),
+    PolicyNotApplied(ObjectName<'a>, &'a str),
+    /// A policy took a template over from another policy.
+    Preempted(ObjectName<'a>, ObjectName<'a>),
+    /// A policy could not take a template over from another policy.
+    NotPreempted(ObjectName<'a>, ObjectName<'a>, &'a str),
     /// The dependencies of a template were found.
     DependenciesFound(&'a [ResourceSelector]),
-    /// The dependencies of a template go where the template goes.
+    /// The schedule of a template was copied to the bindings of its dependencies.
     DependenciesPlaced,
-    /// The dependencies of a template could not be sent where the template goes.
+    /// The schedule of a template could not be copied to the bindings of its dependencies.
     DependenciesNotPlaced(&'a str),
     /// The taints of a cluster were changed to these.
     Tainted(&'a [Taint]),
@@ -103,9 +103,9 @@ pub enum Happening<'a> {
     NamespaceCreated(&'a str, &'a str),
     /// The execution namespace of a cluster could not be created.
     NamespaceNotCreated(&'a str),
-    /// The execution namespace of a cluster is gone.
+    /// The execution namespace of a cluster was removed.
     NamespaceRemoved(&'a str),
-    /// The execution namespace of a cluster is not gone yet.
+    /// The execution namespace of a cluster could not be removed.
     NamespaceNotRemoved(&'a str),
     /// The Service for a `ServiceImport` was written.
     ServiceDerived(&'a str),
@@ -114,21 +114,21 @@ pub enum Happening<'a> {
 }
 
 impl Happening<'_> {
-    /// Whether it is about an eviction.
+    /// Whether the event is about an eviction.
     #[must_use]
     pub fn is_eviction(&self) -> bool {
         matches!(self, Self::Evicted(_) | Self::NotEvicted(_))
     }
 }
 
-/// The event about something that happened. `None`: the release does not publish one.
+/// Returns the event for a happening; `None` if the release does not publish one.
 #[must_use]
 pub fn event(behaviour: Behaviour, happening: &Happening<'_>) -> Option<Event> {
     let publishes = match happening {
         // Until 1.6 only failures of taints were published (`EventReasonTaintClusterByConditionFailed`).
-        Happening::Tainted(_) => behaviour.tells_reasons,
-        Happening::Dispatching(_) => behaviour.tells_dispatching,
-        Happening::Preempted(..) | Happening::NotPreempted(..) => behaviour.tells_reasons,
+        Happening::Tainted(_) => behaviour.specific_reasons,
+        Happening::Dispatching(_) => behaviour.always_reports_dispatching,
+        Happening::Preempted(..) | Happening::NotPreempted(..) => behaviour.specific_reasons,
         _ => true,
     };
     let (warns, reason) = reason(behaviour, happening);
@@ -139,7 +139,7 @@ pub fn event(behaviour: Behaviour, happening: &Happening<'_>) -> Option<Event> {
 fn reason(behaviour: Behaviour, happening: &Happening<'_>) -> (bool, &'static str) {
     use Happening as H;
     // As from 1.7 all taints have the same reasons.
-    let by_condition = !behaviour.tells_reasons;
+    let by_condition = !behaviour.specific_reasons;
     match happening {
         H::Evicted(_) => (false, "EvictWorkloadFromClusterSucceed"),
         H::NotEvicted(_) => (true, "EvictWorkloadFromClusterFailed"),
@@ -184,25 +184,25 @@ fn message(behaviour: Behaviour, happening: &Happening<'_>) -> String {
         H::WorksWritten(binding) => format!("Sync work of {binding} successful."),
         H::StatusAdded(binding) => format!("Update {binding} with AggregatedStatus successfully."),
         H::TemplateStatusAdded => "Update Resource with AggregatedStatus successfully.".to_owned(),
-        H::ManifestApplied(Named { namespace, name, .. }, cluster) => {
+        H::ManifestApplied(ObjectName { namespace, name, .. }, cluster) => {
             format!("Successfully applied resource({namespace}/{name}) to cluster {cluster}")
         }
-        H::ManifestNotApplied(Named { namespace, name, .. }, cluster, error) => {
+        H::ManifestNotApplied(ObjectName { namespace, name, .. }, cluster, error) => {
             let slash = if namespace.is_empty() { "" } else { "/" };
             format!(
                 "Failed to create or update resource({namespace}{slash}{name}) in member cluster({cluster}): {error}"
             )
         }
-        H::WorkApplied(Named { namespace, name, .. }, cluster) => {
+        H::WorkApplied(ObjectName { namespace, name, .. }, cluster) => {
             format!("Sync work({namespace}/{name}) to cluster({cluster}) successful.")
         }
-        H::WorkNotApplied(Named { namespace, name, .. }, cluster, error) => {
+        H::WorkNotApplied(ObjectName { namespace, name, .. }, cluster, error) => {
             format!("Failed to sync work({namespace}/{name}) to cluster({cluster}), err: {error}")
         }
-        H::StatusReflected(Named { kind, namespace, name }) => {
+        H::StatusReflected(ObjectName { kind, namespace, name }) => {
             format!("Reflect status for object({kind}/{namespace}/{name}) succeed.")
         }
-        H::HealthJudged(Named { kind, namespace, name }, healthy) => {
+        H::HealthJudged(ObjectName { kind, namespace, name }, healthy) => {
             let health = if healthy { "healthy" } else { "unhealthy" };
             format!("Interpret health of object({kind}/{namespace}/{name}) as {health}.")
         }
@@ -241,33 +241,33 @@ fn message(behaviour: Behaviour, happening: &Happening<'_>) -> String {
     }
 }
 
-/// Until 1.6 the message was shorter, and until 1.9 it did not name the clusters.
+/// Up to 1.6 the message is shorter, and up to 1.9 it does not name the clusters.
 fn scheduled_message(behaviour: Behaviour, targets: &[TargetCluster]) -> String {
-    if !behaviour.tells_reasons {
+    if !behaviour.specific_reasons {
         return "Binding has been scheduled".to_owned();
     }
-    // The switch for policies that wait for their marks came with the same release, 1.10.
-    if !behaviour.policies_part {
+    // The clusters are named since 1.10, the release with which `policy_finalizers` begins.
+    if !behaviour.policy_finalizers {
         return "Binding has been scheduled successfully.".to_owned();
     }
     let targets: Vec<_> = targets.iter().map(|one| format!("{}:{}", one.name, one.replicas)).collect();
     format!("Binding has been scheduled successfully. Result: {{{}}}", targets.join(", "))
 }
 
-fn policy_of(policy: Named<'_>, namespaced: &str, cluster_scoped: &str) -> String {
+fn policy_of(policy: ObjectName<'_>, namespaced: &str, cluster_scoped: &str) -> String {
     let kind = if policy.namespace.is_empty() { cluster_scoped } else { namespaced };
-    Named { kind, ..policy }.to_string()
+    ObjectName { kind, ..policy }.to_string()
 }
 
-fn preempting(policy: Named<'_>) -> String {
+fn preempting(policy: ObjectName<'_>) -> String {
     policy_of(policy, "Propagation policy", "Cluster propagation policy")
 }
 
-fn preempted(policy: Named<'_>) -> String {
+fn preempted(policy: ObjectName<'_>) -> String {
     policy_of(policy, "propagation policy", "cluster propagation policy")
 }
 
-/// A dependency as Go prints it.
+/// Formats a dependency as Go prints it.
 fn dependency(one: &ResourceSelector) -> String {
     let ResourceSelector { api_version, kind, namespace, name, .. } = one;
     format!("{{APIVersion:{api_version} Kind:{kind} Namespace:{namespace} Name:{name} LabelSelector:<nil>}}")
@@ -300,11 +300,11 @@ mod tests {
     #[test]
     #[expect(clippy::too_many_lines, reason = "one table has a row for each event")]
     fn events_have_the_reasons_and_messages_of_the_real_controllers() {
-        let binding = Named { kind: "ResourceBinding", namespace: "default", name: "web-deployment" };
-        let work = Named { kind: "Work", namespace: "karmada-es-m1", name: "web-1" };
-        let web = Named { kind: "Deployment", namespace: "default", name: "web" };
-        let policy = Named { kind: "", namespace: "default", name: "web" };
-        let cluster_policy = Named { kind: "", namespace: "", name: "all" };
+        let binding = ObjectName { kind: "ResourceBinding", namespace: "default", name: "web-deployment" };
+        let work = ObjectName { kind: "Work", namespace: "karmada-es-m1", name: "web-1" };
+        let web = ObjectName { kind: "Deployment", namespace: "default", name: "web" };
+        let policy = ObjectName { kind: "", namespace: "default", name: "web" };
+        let cluster_policy = ObjectName { kind: "", namespace: "", name: "all" };
         let targets: Vec<TargetCluster> =
             serde_json::from_value(json!([{"name": "m1", "replicas": 2}, {"name": "m2"}])).unwrap();
         let taints: Vec<Taint> = serde_json::from_value(json!([

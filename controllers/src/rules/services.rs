@@ -1,4 +1,4 @@
-//! How the addresses behind a Service get from the clusters that export it to those that import it.
+//! How endpoints of a Service get from the clusters that export it to those that import it.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/controllers/mcs/{service_export,endpointslice,service_import}_controller.go`.
 
@@ -11,7 +11,7 @@ use crate::api::{
     ServiceImport, WORK_NAME, WORK_NAMESPACE, Work, derived_service_name, imported_slice_name,
 };
 
-/// The Service that a Work exports from its member, by namespace and name.
+/// Returns the namespace and the name of the Service that a Work exports from its member.
 #[must_use]
 pub fn exported_service(work: &Work) -> Option<(&str, &str)> {
     let Identity { api_version, kind, namespace, name } = work.spec.workload.manifests.first()?.identity();
@@ -19,15 +19,15 @@ pub fn exported_service(work: &Work) -> Option<(&str, &str)> {
     (is_export && !namespace.is_empty() && !name.is_empty()).then_some((namespace, name))
 }
 
-/// The Service whose addresses a Work brings from its member, by namespace and name.
+/// Returns the namespace and the name of the Service whose endpoints a Work brings from its member.
 #[must_use]
 pub fn collected_service(work: &Work) -> Option<(&str, &str)> {
     let label = |key: &str| work.labels().get(key).map(String::as_str);
     Some((label(LABEL_COLLECTED_SERVICE_NAMESPACE)?, label(LABEL_COLLECTED_SERVICE_NAME)?))
 }
 
-/// Whether a slice in a member has addresses of a Service of that member. What was brought there from other members
-/// does not count.
+/// Whether a slice in a member has endpoints of a Service of that member. A slice that was delivered there from other
+/// members does not count.
 #[must_use]
 pub fn is_collected(slice: &EndpointSlice, service_namespace: &str, service: &str) -> bool {
     let label = |key: &str| slice.labels().get(key).map(String::as_str);
@@ -38,7 +38,7 @@ pub fn is_collected(slice: &EndpointSlice, service_namespace: &str, service: &st
         && !slice.annotations().contains_key(WORK_NAME)
 }
 
-/// What of a member's slice is brought to the control plane.
+/// Returns the parts of a member's slice that are brought to the control plane.
 #[must_use]
 pub fn collected_slice(slice: &EndpointSlice) -> Map<String, Value> {
     let mut manifest = Map::new();
@@ -56,15 +56,15 @@ pub fn collected_slice(slice: &EndpointSlice) -> Map<String, Value> {
     manifest
 }
 
-/// Whether what was collected from a member stays though it is not ready: an outage shorter than an eviction cuts nobody
-/// off (#6258).
+/// Whether the slices collected from a member stay while the member is not ready. They do, so that an outage shorter
+/// than an eviction cuts off no clients (#6258).
 #[must_use]
 pub fn keeps_slices(_cluster: &Cluster) -> bool {
     true
 }
 
-/// The slice on the control plane that a Work with a member's slice becomes: behind the derived Service, and called
-/// after the member.
+/// Returns the slice that is made on the control plane from a Work with a member's slice. It belongs to the derived
+/// Service, and its name contains the name of the member.
 #[must_use]
 pub fn imported_slice(work: &Work, cluster: &str) -> Option<Value> {
     let (namespace, service) = collected_service(work)?;
@@ -82,7 +82,8 @@ pub fn imported_slice(work: &Work, cluster: &str) -> Option<Value> {
     Some(slice)
 }
 
-/// The Service that stands for an imported one; none for one without an address of its own.
+/// Returns the Service derived from a `ServiceImport`; `None` for an import without an address of its own, or one that
+/// is being deleted.
 #[must_use]
 pub fn derived_service(import: &ServiceImport) -> Option<Value> {
     if import.spec.type_ != "ClusterSetIP" || import.metadata.deletion_timestamp.is_some() {

@@ -16,8 +16,8 @@ use crate::machinery::{
     Action, Binding, Change, Context, Error, Queue, patch_guarded, patch_status, refs, run as run_queue,
 };
 use crate::rules::{
-    Happening, Lost, Neighbours, Scene, Schedule, ScheduleError, Write, asked_anew, begins_to_serve,
-    neighbours, scales_only,
+    AffinityClusters, Happening, LostTargets, Schedule, ScheduleError, SchedulingInput, Write,
+    affinity_clusters, begins_to_serve, is_reschedule_requested, scales_only,
 };
 
 /// Reconciles every binding: when it changes, and when a cluster that it may mean does.
@@ -101,8 +101,11 @@ async fn settle<B: Binding>(
 ) -> Result<Option<ScheduleError>, Error> {
     let (rules, spec) = (&context.rules, binding.spec());
     let clusters = context.clusters.all();
-    let scene =
-        Scene { clusters: &clusters, neighbours: around::<B>(context, spec), now: context.clock.now() };
+    let scene = SchedulingInput {
+        clusters: &clusters,
+        affinity_clusters: around::<B>(context, spec),
+        now: context.clock.now(),
+    };
     let outcome = rules.schedule(spec, status, &scene);
     let (targets, error) = match outcome {
         Ok(schedule) => (Some(schedule), None),
@@ -126,7 +129,7 @@ async fn settle<B: Binding>(
         after.scheduler_observed_generation = rules.observed_generation(observed, found, written);
         after.scheduler_observed_affinity_name = schedule.affinity;
         // The real scheduler stamps every success; here one that changes nothing writes nothing.
-        if placed.is_some() || asked_anew(spec, status) || status.last_scheduled_time.is_none() {
+        if placed.is_some() || is_reschedule_requested(spec, status) || status.last_scheduled_time.is_none() {
             after.last_scheduled_time = Some(Time(now));
         }
     }
@@ -154,24 +157,24 @@ fn publish<B: Binding>(
 }
 
 /// Where the others of the workload's groups are.
-fn around<B: Binding>(context: &Context, spec: &ResourceBindingSpec) -> Neighbours {
+fn around<B: Binding>(context: &Context, spec: &ResourceBindingSpec) -> AffinityClusters {
     if spec.workload_affinity_groups.is_none() {
-        return Neighbours::default();
+        return AffinityClusters::default();
     }
     let all = B::all(context).list();
-    neighbours(spec, all.iter().map(|binding| binding.spec()))
+    affinity_clusters(spec, all.iter().map(|binding| binding.spec()))
 }
 
 /// What has become of the clusters that carry the workload. One that has just joined may not be in the store yet.
-async fn lost(context: &Context, spec: &ResourceBindingSpec) -> Result<Lost, Error> {
-    let mut worst = Lost::Nothing;
+async fn lost(context: &Context, spec: &ResourceBindingSpec) -> Result<LostTargets, Error> {
+    let mut worst = LostTargets::Nothing;
     for TargetCluster { name, .. } in &spec.clusters {
         worst = worst.max(match context.clusters.get("", name) {
-            Some(cluster) if cluster.metadata.deletion_timestamp.is_some() => Lost::Leaving,
-            Some(_) => Lost::Nothing,
+            Some(cluster) if cluster.metadata.deletion_timestamp.is_some() => LostTargets::Leaving,
+            Some(_) => LostTargets::Nothing,
             None => match Api::<Cluster>::all(context.client.clone()).get_opt(name).await? {
-                Some(_) => Lost::Nothing,
-                None => Lost::Gone,
+                Some(_) => LostTargets::Nothing,
+                None => LostTargets::Gone,
             },
         });
     }

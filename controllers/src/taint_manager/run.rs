@@ -64,7 +64,7 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     for target in &binding.spec().clusters {
         let Some(cluster) = context.clusters.get("", &target.name) else { continue };
         let due = context.rules.eviction_due(&cluster.spec.taints, &placement.cluster_tolerations);
-        looked_at |= context.rules.takes_a_turn(&cluster.spec.taints, due);
+        looked_at |= context.rules.counts_against_eviction_rate(&cluster.spec.taints, due);
         match due {
             Due::Never => {}
             Due::At(end) if end > now => next = Some(next.map_or(end, |next| next.min(end))),
@@ -72,7 +72,7 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
                 let report = reports.iter().find(|report| report.cluster_name == target.name);
                 match context.rules.taint_task(binding.spec(), due, flag, report) {
                     Ok(task) => {
-                        if context.rules.leave(gates, &mut spec, &target.name, task) {
+                        if context.rules.evict_or_drop(gates, &mut spec, &target.name, task) {
                             evicted.push(target.name.as_str());
                         }
                     }

@@ -182,11 +182,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::{Gates, Reference, Release};
+    use crate::rules::{Gates, ReferenceRules, Release};
 
     fn ask(kind: &str, operation: &str, object: &Value) -> Result<Option<Value>, String> {
         let write = Write { kind, operation, namespace: "default", object, old: None, id: "a1" };
-        admit(&Settings::default(), &Reference, write)
+        admit(&Settings::default(), &ReferenceRules, write)
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(ask("Cluster", "UPDATE", &graded), Ok(None));
         let gates = Gates { customized_cluster_resource_modeling: false, ..Gates::default() };
         let off = Settings { gates, ..Settings::default() };
-        assert_eq!(admit(&off, &Reference, Write::of("Cluster", "CREATE", &cluster, None)), Ok(None));
+        assert_eq!(admit(&off, &ReferenceRules, Write::of("Cluster", "CREATE", &cluster, None)), Ok(None));
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
             old: Some(&old),
             id: "",
         };
-        let refused = admit(&Settings::default(), &Reference, write);
+        let refused = admit(&Settings::default(), &ReferenceRules, write);
         assert_eq!(refused, Err("the schedulerName should not be updated".into()));
     }
 }

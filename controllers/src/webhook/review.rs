@@ -84,7 +84,7 @@ fn refused(code: u16, reason: &str, why: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{Reference, Release};
+    use crate::rules::{ReferenceRules, Release};
 
     fn ask(path: &str, spec: Value) -> Option<Value> {
         let policy = json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
@@ -93,7 +93,7 @@ mod tests {
             "object": policy, "oldObject": null});
         let asked =
             json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
-        review(&Settings::default(), &Reference, path, &asked).map(|answer| answer["response"].clone())
+        review(&Settings::default(), &ReferenceRules, path, &asked).map(|answer| answer["response"].clone())
     }
 
     #[test]
@@ -138,8 +138,12 @@ mod tests {
 
     #[test]
     fn what_is_no_review_is_told_so() {
-        let answer =
-            review(&Settings::default(), &Reference, "/validate-overridepolicy", &json!({"kind": "Pod"}));
+        let answer = review(
+            &Settings::default(),
+            &ReferenceRules,
+            "/validate-overridepolicy",
+            &json!({"kind": "Pod"}),
+        );
         assert_eq!(answer.unwrap()["response"]["status"]["reason"], "BadRequest");
     }
 }

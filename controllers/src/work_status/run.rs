@@ -17,7 +17,7 @@ use crate::execution::manifest_kind;
 use crate::machinery::{
     Action, BY_NAMESPACE, Context, Error, Involved, Notes, Queue, put_status, refs, run as run_queue,
 };
-use crate::rules::{Happening, Named};
+use crate::rules::{Happening, ObjectName};
 
 /// The name of the controller, as its events carry it.
 const COMPONENT: &str = "work-status-controller";
@@ -119,7 +119,7 @@ async fn reconcile(
 /// Publishes what was written to a Work about its object.
 fn publish(context: &Context, work: &Work, status: &ManifestStatus) {
     let ManifestIdentifier { group, version, kind, namespace, name, .. } = &status.identifier;
-    let named = Named { kind, namespace, name };
+    let named = ObjectName { kind, namespace, name };
     context.publish(COMPONENT, &Happening::StatusReflected(named), || [Involved::object(work)]);
     let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
     if context.rules.has_health(&api_version, kind) {
@@ -146,7 +146,7 @@ fn look(
         return Ok(Found { as_it_says: false, says: None });
     };
     let wanted = Value::Object(context.rules.retained(&manifest.tree()?, &object));
-    let as_it_says = context.rules.is_as_said(&object, &wanted);
+    let as_it_says = context.rules.matches_manifest(&object, &wanted);
     let namespace = work.metadata.namespace.as_deref().unwrap_or_default();
     let is_its = context.rules.belongs_to_work(&object, namespace, &work.name_any());
     Ok(Found { as_it_says, says: is_its.then(|| status_of(context, manifest, &object)) })

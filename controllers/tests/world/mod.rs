@@ -12,7 +12,7 @@ use capsize_apiserver::AdmissionRequest;
 use capsize_clock::{Clock, Seed, Simulation, simulate};
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_controllers::api::{Cluster, PropagationPolicy, ResourceBinding, Work, crds};
-use capsize_controllers::rules::{Reference, Rules};
+use capsize_controllers::rules::{ReferenceRules, Rules};
 use capsize_controllers::{Controllers, MemberClients, Metrics, Running, Settings, Write, admit, bounded};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -66,7 +66,7 @@ impl World {
         let admission = Arc::new(move |request: &AdmissionRequest<'_>| match request.object {
             Some(object) => {
                 let write = Write::of(request.kind, request.operation, object, request.old);
-                admit(&for_admission, &Reference, write)
+                admit(&for_admission, &ReferenceRules, write)
             }
             None => Ok(None),
         });
@@ -80,7 +80,7 @@ impl World {
         fleet.control_plane().install(definitions).unwrap();
         let client = fleet.control_plane().client();
         let (rules, probes) =
-            (Arc::new(Reference), names.map(|name| (name.to_owned(), Arc::default())).into());
+            (Arc::new(ReferenceRules), names.map(|name| (name.to_owned(), Arc::default())).into());
         let mut world = Self { clock: run.clock, client, fleet, settings, rules, probes, controllers: None };
         world.restart();
         for name in names {

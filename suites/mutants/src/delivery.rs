@@ -9,7 +9,7 @@ use capsize_controllers::api::{
     TargetCluster, Work,
 };
 use capsize_controllers::rules::{
-    Rules, TaskFate, UnhealthySince, aggregated_status, carriers, task_fate, unhealthy_since,
+    Rules, TaskFate, UnhealthySince, aggregated_status, clusters_with_work, task_fate, unhealthy_since,
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -22,9 +22,9 @@ mutants! {
     }
 
     what_is_to_go_directly_stays("eviction/directly", "DELIVERY-02") {
-        fn carriers<'a>(&self, spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str> {
+        fn clusters_with_work<'a>(&self, spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str> {
             let leaving = spec.graceful_eviction_tasks.iter().map(|task| task.from_cluster.as_str());
-            carriers(spec).into_iter().chain(leaving).collect()
+            clusters_with_work(spec).into_iter().chain(leaving).collect()
         }
     }
 
@@ -92,7 +92,7 @@ mutants! {
     }
 
     the_copy_goes_as_soon_as_it_is_evicted("eviction/replacement-slow", "EVICTION-03") {
-        fn carriers<'a>(&self, spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str> {
+        fn clusters_with_work<'a>(&self, spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str> {
             spec.clusters.iter().map(|target| target.name.as_str()).collect()
         }
     }
@@ -104,7 +104,7 @@ mutants! {
     }
 
     what_somebody_changes_in_a_member_stays_changed("delivery/drift", "DELIVERY-04") {
-        fn is_as_said(&self, _: &Value, _: &Value) -> bool {
+        fn matches_manifest(&self, _: &Value, _: &Value) -> bool {
             true
         }
     }

@@ -203,7 +203,7 @@ mutants! {
     }
 
     a_member_is_asked_as_soon_as_it_answers("membership/asked-only-when-ready", "HEALTH-05") {
-        fn is_asked(&self, _: bool, answers: bool) -> bool {
+        fn collects_status(&self, _: bool, answers: bool) -> bool {
             answers
         }
     }

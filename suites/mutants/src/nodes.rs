@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use capsize_controllers::rules::Due;
 use capsize_controllers::rules::node::{
-    Census, Disruption, NodeHealth, NodeRules, Rates, Tainting, Timer, ZoneState, condition_taints,
+    Census, Disruption, NodeHealth, NodeRules, Rates, TaintAction, Timer, ZoneState, condition_taints,
     disruption, evicting_taints, node_health, pod_due, silent_conditions, tainting, timer,
     without_evicting_taints, zone_rate, zone_state,
 };
@@ -219,27 +219,27 @@ mutants! { NodeRules, of_nodes:
     }
 
     the_taint_does_not_follow_the_node("nodes/told-then-silent", "NODE-05") {
-        fn tainting(&self, ready: Option<&str>, taints: &[Taint]) -> Option<Tainting> {
+        fn tainting(&self, ready: Option<&str>, taints: &[Taint]) -> Option<TaintAction> {
             match tainting(ready, taints) {
-                Some(Tainting::Swap) => Some(Tainting::Done),
+                Some(TaintAction::Swap) => Some(TaintAction::Done),
                 done => done,
             }
         }
     }
 
     a_node_that_is_back_stays_tainted("nodes/fails-a-second-time", "NODE-05") {
-        fn tainting(&self, ready: Option<&str>, taints: &[Taint]) -> Option<Tainting> {
+        fn tainting(&self, ready: Option<&str>, taints: &[Taint]) -> Option<TaintAction> {
             match tainting(ready, taints) {
-                Some(Tainting::Clear) => Some(Tainting::Done),
+                Some(TaintAction::Clear) => Some(TaintAction::Done),
                 done => done,
             }
         }
     }
 
     nobody_waits_for_its_turn("nodes/zone-lost-wholly", "NODE-03") {
-        fn tainting(&self, ready: Option<&str>, taints: &[Taint]) -> Option<Tainting> {
+        fn tainting(&self, ready: Option<&str>, taints: &[Taint]) -> Option<TaintAction> {
             match tainting(ready, taints) {
-                Some(Tainting::Wait) => Some(Tainting::Swap),
+                Some(TaintAction::Wait) => Some(TaintAction::Swap),
                 done => done,
             }
         }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_controllers::rules::node::{
-    Census, Draining, NodeBehaviour, NodeHealth, NodeRules, Rates, ZoneState, draining, zone_rate, zone_state,
+    Census, DrainAction, NodeBehaviour, NodeHealth, NodeRules, Rates, ZoneState, draining, zone_rate,
+    zone_state,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -26,7 +27,7 @@ mutants! { NodeRules, of_drains, as_1_16_drains:
             health: &NodeHealth,
             timeout: Duration,
             now: Timestamp,
-        ) -> Option<Draining> {
+        ) -> Option<DrainAction> {
             draining(ready, health, timeout / 2, now)
         }
     }
@@ -38,7 +39,7 @@ mutants! { NodeRules, of_drains, as_1_16_drains:
             health: &NodeHealth,
             timeout: Duration,
             now: Timestamp,
-        ) -> Option<Draining> {
+        ) -> Option<DrainAction> {
             draining(ready, health, timeout, now).filter(|_| ready != Some("False"))
         }
     }
@@ -50,8 +51,8 @@ mutants! { NodeRules, of_drains, as_1_16_drains:
             health: &NodeHealth,
             timeout: Duration,
             now: Timestamp,
-        ) -> Option<Draining> {
-            draining(ready, health, timeout, now).filter(|draining| *draining == Draining::Due)
+        ) -> Option<DrainAction> {
+            draining(ready, health, timeout, now).filter(|draining| *draining == DrainAction::Due)
         }
     }
 

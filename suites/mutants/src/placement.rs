@@ -7,8 +7,8 @@ use capsize_controllers::api::{
     Placement, ResourceBindingSpec, SpreadConstraint, StaticWeight, TargetCluster,
 };
 use capsize_controllers::rules::{
-    Candidate, Lost, Refusal, Rules, ScheduleError, affinity_filter, assign, ranked, room_used, select,
-    static_weights,
+    Candidate, LostTargets, Refusal, Rules, ScheduleError, affinity_filter, assign, ranked, room_used,
+    select, static_weights,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Toleration;
@@ -195,7 +195,7 @@ mutants! {
             spec: &ResourceBindingSpec,
             _: &BindingStatus,
             _: Option<&Placement>,
-            _: Lost,
+            _: LostTargets,
         ) -> bool {
             spec.clusters.is_empty() && spec.graceful_eviction_tasks.is_empty()
         }

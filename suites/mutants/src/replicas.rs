@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capsize_controllers::api::{BindingStatus, Cluster, Placement, ResourceBindingSpec, TargetCluster};
-use capsize_controllers::rules::{Lost, Rules, ScheduleError, assign, free_replicas};
+use capsize_controllers::rules::{LostTargets, Rules, ScheduleError, assign, free_replicas};
 
 /// What the reference assigns.
 fn right(
@@ -132,7 +132,7 @@ mutants! {
             _: &ResourceBindingSpec,
             _: &BindingStatus,
             _: Option<&Placement>,
-            _: Lost,
+            _: LostTargets,
         ) -> bool {
             true
         }

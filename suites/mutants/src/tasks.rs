@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use capsize_controllers::api::{Cluster, GracefulEvictionTask, ResourceBindingSpec, TargetCluster};
 use capsize_controllers::rules::{
-    Delivery, Due, Gates, LastCopy, Rules, evict, eviction_due, last_copy, manifest, work_targets,
+    CopyRemoval, Delivery, Due, Gates, Rules, copy_removal, evict, eviction_due, manifest, work_targets,
 };
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde_json::{Map, Value};
@@ -69,15 +69,15 @@ mutants! {
     }
 
     copies_are_left_behind("eviction/taint-by-a-person", "DELIVERY-05") {
-        fn last_copy(&self, _: Option<&Cluster>) -> LastCopy {
-            LastCopy::LeftBehind
+        fn copy_removal(&self, _: Option<&Cluster>) -> CopyRemoval {
+            CopyRemoval::Abandon
         }
     }
 
     a_copy_is_waited_for_where_the_member_is_back("eviction/partition", "RECOVERY-01") {
-        fn last_copy(&self, cluster: Option<&Cluster>) -> LastCopy {
-            match last_copy(cluster) {
-                LastCopy::Taken => LastCopy::Awaited,
+        fn copy_removal(&self, cluster: Option<&Cluster>) -> CopyRemoval {
+            match copy_removal(cluster) {
+                CopyRemoval::Remove => CopyRemoval::Wait,
                 otherwise => otherwise,
             }
         }

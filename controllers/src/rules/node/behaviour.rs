@@ -1,30 +1,31 @@
-//! What Kubernetes 1.16 does otherwise than 1.36, as named switches.
+//! Named switches for the differences between Kubernetes 1.16 and 1.36.
 //!
-//! The reference is release 1.36 with the bugs taken out; what a release does and should not is in `bugs`.
+//! The reference is release 1.36 without its bugs; bugs of releases are in `bugs`.
 
-/// The differences between releases that the rules of nodes know. The default is the reference.
+/// The differences between releases that the rules of nodes support. The default is the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeBehaviour {
-    /// Taints of effect NoExecute follow `Ready` as this very look has left it; before (1.16), as it was read, so that
-    /// they come a look later.
+    /// Taints of effect NoExecute follow `Ready` as it was just written; before (1.16), as it was read, so that they
+    /// come one check later.
     pub taints_by_written: bool,
     /// Nodes with the label `exclude-disruption` do not count for their zone; before (1.16, gate
-    /// `LegacyNodeRoleBehavior`), those whose name ends like that of a master.
+    /// `LegacyNodeRoleBehavior`), nodes whose name ends like that of a master.
     pub excludes_by_label: bool,
-    /// The labels of os and architecture are copied from the stable to the beta ones; before (1.16), back.
+    /// The labels of os and architecture are copied from the stable to the beta ones; before (1.16), from the beta to
+    /// the stable ones.
     pub stable_labels_lead: bool,
-    /// A pod that comes to a node that is not ready is marked, too; not in 1.16.
+    /// A new pod on a node that is not ready is marked, too; not in 1.16.
     pub marks_newcomers: bool,
-    /// A pod says that a taint drives it out, before it is deleted (`DisruptionTarget`); as from 1.26.
-    pub tells_disruption: bool,
+    /// A pod gets the condition `DisruptionTarget` before it is deleted for a taint; as from 1.26.
+    pub reports_disruption: bool,
     /// The renewal of a Lease is a sign of life (gate `NodeLease`, always on as from 1.17).
     pub reads_leases: bool,
     /// Conditions bring taints of effect NoSchedule (gate `TaintNodesByCondition`, always on as from 1.17).
     pub taints_by_condition: bool,
-    /// Taints of effect NoExecute drive pods out of nodes that are ill (gate `TaintBasedEvictions`, always on as from 1.18);
-    /// else their pods are deleted after a time.
+    /// Taints of effect NoExecute evict pods from unhealthy nodes (gate `TaintBasedEvictions`, always on as from 1.18);
+    /// otherwise the controller deletes their pods after a time.
     pub evicts_by_taint: bool,
-    /// How many nodes are looked at at once.
+    /// How many nodes are checked in parallel.
     pub workers: usize,
 }
 
@@ -35,7 +36,7 @@ impl NodeBehaviour {
         excludes_by_label: false,
         stable_labels_lead: false,
         marks_newcomers: false,
-        tells_disruption: false,
+        reports_disruption: false,
         reads_leases: true,
         taints_by_condition: true,
         evicts_by_taint: true,
@@ -51,7 +52,7 @@ impl NodeBehaviour {
         excludes_by_label: true,
         stable_labels_lead: true,
         marks_newcomers: true,
-        tells_disruption: true,
+        reports_disruption: true,
         reads_leases: true,
         taints_by_condition: true,
         evicts_by_taint: true,

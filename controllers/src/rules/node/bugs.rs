@@ -1,40 +1,41 @@
-//! What the node lifecycle of Kubernetes did, or still does, and should not, as named switches, all off by default.
+//! Named switches for bugs of the node lifecycle of Kubernetes, fixed or not; all off by default.
 //!
-//! The rules know none of this: `release` puts a bug in the place of the rule that is right. Sources are issues and
-//! pull requests of kubernetes/kubernetes.
+//! The rules do not contain bugs: `release` replaces a correct rule by one with the bug. Sources are issues and pull
+//! requests of kubernetes/kubernetes.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-/// Something that a release does and should not.
+/// A bug of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeBug {
-    /// A node that was tainted once is not tainted again, neither when it fails a second time nor when somebody took the
-    /// taint away (#94183, #89012).
+    /// A node that was tainted once is not tainted again, neither when it fails again nor when a user has removed the
+    /// taint (#94183, #89012).
     TaintedOnce,
-    /// A pod that has come to tolerate everything for ever is still deleted when its earlier time is over (#90794).
+    /// A pod that has come to tolerate everything without a limit is still deleted at the earlier time (#90794).
     ForeverKeepsTimer,
-    /// A rate of one node a second counts as no rate at all, so that a zone that was frozen stays so (#104639).
+    /// A rate of one node a second is taken for a rate of zero, so that a zone whose rate was zero keeps it (#104639).
     NeverIsOne,
-    /// A start of the controller takes all NoExecute taints of ill health away, to add them again (#108268).
+    /// A start of the controller removes all NoExecute taints of ill health, and adds them again (#108268).
     StartUntaints,
-    /// A start of the controller begins all tolerations anew (#108268).
+    /// A start of the controller restarts all tolerations (#108268).
     StartRestartsTolerations,
-    /// Pods that come to a node of which nothing is remembered are not marked, as after a start (#135205).
+    /// New pods on a node without recorded health are not marked, for example after a start (#135205).
     NewcomersDropped,
     /// A pod whose mark could not be written is never marked (#48681, #84445).
     MarkLost,
-    /// With each look those that wait for their taint go to the back of the queue, so that one may wait for ever.
+    /// With each check, the nodes that wait for their taint move to the end of the queue, so that one may wait for
+    /// ever.
     WaitersOvertaken,
-    /// A zone in which no node counts is forgotten at each look, and its rate with it.
+    /// A zone in which no node counts is forgotten with its rate at each check.
     UncountedZonesForgotten,
-    /// An eviction that fails five times in 50 ms is given up (#140639).
+    /// An eviction that fails five times in 50 ms is not tried again (#140639).
     EvictionGivenUp,
-    /// What is deleted is whatever pod has the name by then (#119862, #139992).
+    /// The deletion applies to any pod that has the name by then (#119862, #139992).
     NamesakeDeleted,
-    /// The taints are written as they were read, whoever has changed them since (#113136).
+    /// The taints are written as they were read, and overwrite changes made since (#113136).
     TaintsOverwritten,
-    /// A change of status makes the next look take an old Lease for a new one.
+    /// After a change of status, the next check takes an old Lease for a renewed one.
     LeaseForgotten,
 }
 
@@ -56,24 +57,24 @@ const KNOWN: [(NodeBug, &str, bool, bool); 13] = [
 ];
 
 impl NodeBug {
-    /// All of them, in order.
+    /// All bugs, in order.
     pub fn all() -> impl Iterator<Item = Self> {
         KNOWN.iter().map(|(bug, ..)| *bug)
     }
 
-    /// Those of Kubernetes 1.16.
+    /// The bugs of Kubernetes 1.16.
     #[must_use]
     pub fn of_1_16() -> BTreeSet<Self> {
         KNOWN.iter().filter(|(_, _, had, _)| *had).map(|(bug, ..)| *bug).collect()
     }
 
-    /// Those of Kubernetes 1.36.
+    /// The bugs of Kubernetes 1.36.
     #[must_use]
     pub fn of_1_36() -> BTreeSet<Self> {
         KNOWN.iter().filter(|(.., has)| *has).map(|(bug, ..)| *bug).collect()
     }
 
-    /// As profiles call it.
+    /// The name in profiles.
     #[must_use]
     pub fn name(self) -> &'static str {
         KNOWN.iter().find(|(bug, ..)| *bug == self).map_or("", |(_, name, ..)| name)

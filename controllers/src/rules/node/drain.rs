@@ -1,4 +1,4 @@
-//! Leaving a node that stays ill, where no taint drives pods out: 1.16 with its gate `TaintBasedEvictions` off.
+//! Deletion of the pods of an unhealthy node without taints: 1.16 without `TaintBasedEvictions`.
 //!
 //! kubernetes/kubernetes 1.16 `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`processNoTaintBaseEviction`,
 //! `doEvictionPass`) and `pkg/controller/util/node/controller_utils.go` (`DeletePods`, `SetPodTerminationReason`).
@@ -11,35 +11,35 @@ use kube::ResourceExt;
 
 use super::NodeHealth;
 
-/// What a node's being ill, or well, asks for.
+/// The action that follows from the readiness of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Draining {
-    /// It has been ill for too long: its pods are deleted in its turn.
+pub enum DrainAction {
+    /// The node has been unhealthy for too long: it is queued for the deletion of its pods.
     Due,
-    /// It is well: it loses its turn.
+    /// The node is ready: it is removed from the queue.
     Over,
 }
 
-/// What this readiness of a node asks for. A node that says that it is ill has so much time from when it began to say so; one
-/// that says nothing, from its last sign of life.
+/// Returns the action for a node. The timeout counts from the transition if the node reports itself as not ready, and
+/// from its last sign of life if it is silent.
 #[must_use]
 pub fn draining(
     ready: Option<&str>,
     health: &NodeHealth,
     timeout: Duration,
     now: Timestamp,
-) -> Option<Draining> {
+) -> Option<DrainAction> {
     let since = match ready? {
-        "True" => return Some(Draining::Over),
+        "True" => return Some(DrainAction::Over),
         "False" => health.transition,
         _ => health.probed,
     };
     let ill = now.duration_since(since);
-    (!ill.is_negative() && ill.unsigned_abs() > timeout).then_some(Draining::Due)
+    (!ill.is_negative() && ill.unsigned_abs() > timeout).then_some(DrainAction::Due)
 }
 
-/// Whether a pod is deleted with the others of its node: not one that is going already, nor one that a `DaemonSet` would make
-/// again.
+/// Whether a pod is deleted with the others of its node: not one that is being deleted already, nor one that a
+/// `DaemonSet` would create again.
 #[must_use]
 pub fn drained(pod: &Pod) -> bool {
     let of_daemons = pod
@@ -49,7 +49,7 @@ pub fn drained(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_none() && !of_daemons
 }
 
-/// Reason and message of a pod whose node is given up, unless it has them already.
+/// Returns reason and message for a pod whose node is considered lost; `None` if it has them already.
 #[must_use]
 pub fn lost(pod: &Pod, node: &str) -> Option<(&'static str, String)> {
     const LOST: &str = "NodeLost";
@@ -73,11 +73,11 @@ mod tests {
         let health = NodeHealth { ready: None, renewed: None, probed: at(100), transition: at(200) };
         let cases = [
             (None, 9999, None),
-            (Some("True"), 0, Some(Draining::Over)),
+            (Some("True"), 0, Some(DrainAction::Over)),
             (Some("False"), 500, None),
-            (Some("False"), 501, Some(Draining::Due)),
+            (Some("False"), 501, Some(DrainAction::Due)),
             (Some("Unknown"), 400, None),
-            (Some("Unknown"), 401, Some(Draining::Due)),
+            (Some("Unknown"), 401, Some(DrainAction::Due)),
             (Some("Unknown"), 50, None),
         ];
         for (ready, now, expected) in cases {

@@ -1,8 +1,8 @@
-//! When a node was last heard of, and what becomes of its conditions when it is not.
+//! When a node last gave a sign of life, and how its conditions change when it gives none.
 //!
 //! kubernetes/kubernetes `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`tryUpdateNodeHealth`), 1.16 and
-//! 1.36. Only the controller's own clock counts: times in statuses and Leases are compared with earlier ones of the same
-//! node and with nothing else, so that a node's clock may be wrong.
+//! 1.36. Only the controller's own clock counts: times in statuses and Leases are compared only with earlier ones of
+//! the same node, so that a node's clock may be wrong.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,21 +16,22 @@ use super::names::{
     KUBELET_CONDITIONS, MESSAGE_NEVER_UPDATED, MESSAGE_UNKNOWN, READY, REASON_NEVER_UPDATED, REASON_UNKNOWN,
 };
 
-/// The signs of life of one node. Kept in memory: a start of the controller begins its clocks anew.
+/// The signs of life of one node. They are kept in memory: a start of the controller restarts the periods.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeHealth {
-    /// `Ready` as it was last seen, or written.
+    /// `Ready` as last observed or written.
     pub ready: Option<Arc<NodeCondition>>,
-    /// When the Lease was last renewed, as it says itself.
+    /// When the Lease was last renewed, according to the Lease.
     pub renewed: Option<Timestamp>,
-    /// When the last sign of life was seen.
+    /// When the last sign of life was observed.
     pub probed: Timestamp,
-    /// When the last change of `Ready` was seen.
+    /// When the last change of `Ready` was observed.
     pub transition: Timestamp,
 }
 
-/// The signs of life after one more look: another heartbeat in the status is one, forward or back, and so is a Lease
-/// that was renewed to a later time than any before. A node that has said nothing was last heard of when it was created.
+/// Returns the signs of life after one more check. A different heartbeat in the status is one, later or earlier, and so
+/// is a Lease that was renewed to a later time than any before. For a node that never reported, the creation counts as
+/// the last one.
 #[must_use]
 pub fn node_health(
     before: Option<&NodeHealth>,
@@ -39,17 +40,18 @@ pub fn node_health(
     created: Timestamp,
     now: Timestamp,
 ) -> NodeHealth {
-    let said = before.and_then(|before| before.ready.as_ref());
+    let observed = before.and_then(|before| before.ready.as_ref());
     let mut health = match (before, ready) {
         (None, None) => NodeHealth { ready: None, renewed: None, probed: created, transition: created },
         (Some(before), None) => NodeHealth { ready: None, ..before.clone() },
         (Some(before), Some(ready))
-            if said.is_some_and(|said| said.last_heartbeat_time == ready.last_heartbeat_time) =>
+            if observed.is_some_and(|observed| observed.last_heartbeat_time == ready.last_heartbeat_time) =>
         {
             before.clone()
         }
         (before, Some(ready)) => {
-            let same = said.is_some_and(|said| said.last_transition_time == ready.last_transition_time);
+            let same =
+                observed.is_some_and(|observed| observed.last_transition_time == ready.last_transition_time);
             NodeHealth {
                 ready: Some(Arc::new(ready.clone())),
                 renewed: before.and_then(|before| before.renewed),
@@ -65,8 +67,8 @@ pub fn node_health(
     health
 }
 
-/// The conditions of a node that has been silent for longer than it may be: `startup_grace` for one that never said
-/// whether it is ready, else `grace`. Nothing is written unless that changes `Ready`.
+/// Returns the conditions of a node that has been silent for too long: `startup_grace` for one that never reported
+/// `Ready`, else `grace`. `None` if `Ready` would not change.
 #[must_use]
 pub fn silent_conditions(
     health: &NodeHealth,
@@ -81,7 +83,7 @@ pub fn silent_conditions(
     if silent.is_negative() || silent.unsigned_abs() <= grace {
         return None;
     }
-    // Nothing is written over that again. Many may be silent, and are looked at again and again.
+    // There is nothing to write. Many nodes may be silent, and are checked again and again.
     if ready.is_some_and(|ready| ready.status == UNKNOWN) {
         return None;
     }
@@ -109,7 +111,7 @@ pub fn silent_conditions(
     Some(silenced)
 }
 
-/// What `Ready` and the like say when nobody knows.
+/// The status of a condition that nothing reports.
 const UNKNOWN: &str = "Unknown";
 
 /// The condition `Ready`, if it is there.
@@ -136,8 +138,8 @@ mod tests {
         }
     }
 
-    /// Looks, each with its time, the heartbeat and the transition of `Ready` if it is there, and the Lease; and when the
-    /// last sign of life and the last change were seen after them.
+    /// Checks, each with its time, the heartbeat and the transition of `Ready` if there is one, and the Lease; then
+    /// when the last sign of life and the last change were observed.
     type Looks = Vec<(i64, Option<(i64, i64)>, Option<i64>)>;
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a node says of itself in labels: its zone, and its system twice.
+//! Labels of a node: its zone, and operating system and architecture in two forms.
 //!
 //! kubernetes/kubernetes `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`reconcileNodeLabels`),
 //! `staging/src/k8s.io/component-helpers/node/topology`.
@@ -9,7 +9,7 @@ use super::names::{MIRRORED_LABELS, REGION_LABELS, ZONE_LABELS};
 
 type Labels = BTreeMap<String, String>;
 
-/// The zone of a node, as one text: region and zone, either of which may be missing; empty where both are.
+/// Returns the zone of a node as one text: region and zone, either of which may be missing; empty if both are.
 #[must_use]
 pub fn zone_of(labels: &Labels) -> String {
     let first = |keys: [&str; 2]| {
@@ -18,13 +18,13 @@ pub fn zone_of(labels: &Labels) -> String {
     };
     match (first(REGION_LABELS), first(ZONE_LABELS)) {
         ("", "") => String::new(),
-        // No label has a zero in it, so that no two pairs are the same text.
+        // No label contains a zero byte, so that different pairs are different texts.
         (region, zone) => format!("{region}:\0:{zone}"),
     }
 }
 
-/// The labels to write, so that the stable and the beta labels of operating system and architecture say the same. Where
-/// one is there it is copied over the other; nothing is taken away.
+/// Returns the labels to write, so that the stable and the beta labels of operating system and architecture are equal.
+/// The leading label is copied to the other; no label is removed.
 #[must_use]
 pub fn mirrored_labels(labels: &Labels, stable_lead: bool) -> Labels {
     let pairs =

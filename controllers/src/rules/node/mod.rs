@@ -1,33 +1,33 @@
-//! The judgements of the node lifecycle: nodes are the members, and pods what they carry.
+//! The rules of the node lifecycle: nodes are the members, and pods the workloads.
 //!
-//! The rules are those of Kubernetes 1.36, but not its bugs; what 1.16 does otherwise is in `behaviour`.
+//! The rules are those of Kubernetes 1.36 without its bugs; `behaviour` has the differences of 1.16.
 
 mod behaviour;
 mod bugs;
 mod drain;
 mod health;
 mod labels;
-mod leave;
-mod marks;
+mod mark_pods_not_ready;
 mod names;
-mod queue;
+mod pod_eviction;
+mod rate_limited_queue;
 mod release;
-mod set;
+mod rules_trait;
 mod taints;
 mod zones;
 
 pub use behaviour::NodeBehaviour;
 pub use bugs::{NodeBug, UnknownNodeBug};
-pub use drain::{Draining, drained, draining, lost};
+pub use drain::{DrainAction, drained, draining, lost};
 pub use health::{NodeHealth, node_health, ready_of, silent_conditions};
 pub use labels::{mirrored_labels, zone_of};
-pub use leave::{Timer, deletion_pause, disruption_target, pod_due, timer};
-pub use marks::{marked_conditions, marks_again, marks_newcomer, marks_pods};
+pub use mark_pods_not_ready::{marked_conditions, marks_again, marks_newcomer, marks_pods};
 pub use names::*;
-pub use queue::{Limiter, Place, WaitingNodes};
+pub use pod_eviction::{Timer, deletion_pause, disruption_target, pod_due, timer};
+pub use rate_limited_queue::{Limiter, QueuePosition, WaitingNodes};
 pub use release::NodeRelease;
-pub use set::NodeRules;
-pub use taints::{Tainting, condition_taints, evicting_taints, tainting, without_evicting_taints};
+pub use rules_trait::NodeRules;
+pub use taints::{TaintAction, condition_taints, evicting_taints, tainting, without_evicting_taints};
 pub use zones::{
     Census, Disruption, Rates, ZoneState, counts, disruption, remembered_zones, zone_rate, zone_state,
 };

@@ -1,30 +1,30 @@
-//! What the node lifecycle writes and reads by name: taints, labels, conditions, reasons, messages.
+//! Names that the node lifecycle uses: taints, labels, conditions, reasons, messages.
 //!
 //! kubernetes/kubernetes `staging/src/k8s.io/api/core/v1/well_known_taints.go`, `well_known_labels.go`, and
 //! `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
 
-/// The condition that says whether a node, or a pod, serves.
+/// The readiness condition of a node or a pod.
 pub const READY: &str = "Ready";
-/// The conditions that a kubelet posts and that turn Unknown with its silence; not `NetworkUnavailable`, which another
-/// posts.
+/// The conditions that a kubelet posts, and that become Unknown when it is silent. `NetworkUnavailable` is posted by
+/// another component.
 pub const KUBELET_CONDITIONS: [&str; 4] = [READY, "MemoryPressure", "DiskPressure", "PIDPressure"];
 
-/// What is said of a condition that was never there.
+/// Reason of a condition that was never posted.
 pub const REASON_NEVER_UPDATED: &str = "NodeStatusNeverUpdated";
-/// The same in words.
+/// Message of a condition that was never posted.
 pub const MESSAGE_NEVER_UPDATED: &str = "Kubelet never posted node status.";
-/// What is said of a condition that is no longer posted.
+/// Reason of a condition that is no longer posted.
 pub const REASON_UNKNOWN: &str = "NodeStatusUnknown";
-/// The same in words.
+/// Message of a condition that is no longer posted.
 pub const MESSAGE_UNKNOWN: &str = "Kubelet stopped posting node status.";
 
-/// The taint of a node that says that it is not ready.
+/// The taint of a node that reports itself as not ready.
 pub const NODE_NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// The taint of a node that has fallen silent.
+/// The taint of a silent node.
 pub const NODE_UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// The taint of a node that somebody has cordoned.
+/// The taint of a cordoned node.
 pub const NODE_UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
-/// The taints of effect NoSchedule by the condition and the status that bring them.
+/// Condition, status, and the key of the taint of effect NoSchedule that they cause.
 pub const TAINT_BY_CONDITION: [(&str, &str, &str); 6] = [
     (READY, "False", NODE_NOT_READY),
     (READY, "Unknown", NODE_UNREACHABLE),
@@ -41,13 +41,13 @@ pub const REGION_LABELS: [&str; 2] =
     ["failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"];
 /// Labels of the zone, by precedence.
 pub const ZONE_LABELS: [&str; 2] = ["failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"];
-/// Labels that say the same, stable and beta.
+/// Pairs of labels with the same meaning, stable and beta.
 pub const MIRRORED_LABELS: [(&str, &str); 2] =
     [("kubernetes.io/os", "beta.kubernetes.io/os"), ("kubernetes.io/arch", "beta.kubernetes.io/arch")];
 
-/// The condition of a pod that is about to be deleted by somebody else than its owner.
+/// The condition of a pod that is about to be deleted by another component than its owner.
 pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
-/// Why, where a taint drives it out.
+/// Its reason if a taint evicts the pod.
 pub const REASON_TAINT_MANAGER: &str = "DeletionByTaintManager";
-/// The same in words.
+/// Its message if a taint evicts the pod.
 pub const MESSAGE_TAINT_MANAGER: &str = "Taint manager: deleting due to NoExecute taint";

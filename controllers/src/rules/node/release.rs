@@ -1,4 +1,4 @@
-//! The rules of a release: the reference's, with its differences and, if asked for, its bugs.
+//! The rules of nodes of a release: the reference with its differences and, optionally, bugs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,21 +6,21 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{NodeCondition, Taint, Toleration};
 
-use super::leave::TRIES;
-use super::{Limiter, NodeBehaviour, NodeBug, NodeHealth, NodeRules, Place, Timer};
+use super::pod_eviction::TRIES;
+use super::{Limiter, NodeBehaviour, NodeBug, NodeHealth, NodeRules, QueuePosition, Timer};
 use crate::rules::Due;
 
-/// The reference's rules of nodes as a release has them. The default is the reference.
+/// The rules of nodes of a release. The default is the reference.
 #[derive(Clone, Debug, Default)]
 pub struct NodeRelease {
-    /// What it does otherwise.
+    /// How the release differs from the reference.
     pub behaviour: NodeBehaviour,
-    /// What it does wrong.
+    /// The bugs of the release.
     pub bugs: BTreeSet<NodeBug>,
 }
 
 impl NodeRelease {
-    /// The reference with one bug.
+    /// Returns the reference with one bug.
     #[must_use]
     pub fn with(bug: NodeBug) -> Self {
         Self { bugs: BTreeSet::from([bug]), ..Self::default() }
@@ -60,9 +60,9 @@ impl NodeRules for NodeRelease {
         !self.has(NodeBug::MarkLost) && super::marks_again(failed, read)
     }
 
-    fn marks_newcomer(&self, remembered: Option<Option<&str>>, said: Option<&str>) -> bool {
+    fn marks_newcomer(&self, remembered: Option<Option<&str>>, reported: Option<&str>) -> bool {
         let dropped = self.has(NodeBug::NewcomersDropped) && remembered.is_none();
-        self.behaviour.marks_newcomers && !dropped && super::marks_newcomer(remembered, said)
+        self.behaviour.marks_newcomers && !dropped && super::marks_newcomer(remembered, reported)
     }
 
     fn guards_taints(&self) -> bool {
@@ -84,13 +84,13 @@ impl NodeRules for NodeRelease {
         super::remembered_zones(of_nodes, of_counted)
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> QueuePosition {
         if self.has(NodeBug::TaintedOnce) {
-            Place::Once
+            QueuePosition::Once
         } else if self.has(NodeBug::WaitersOvertaken) {
-            Place::Last
+            QueuePosition::Last
         } else {
-            Place::Own
+            QueuePosition::Own
         }
     }
 
@@ -222,10 +222,10 @@ mod tests {
             assert!(ask(&Plain) && ask(&NodeRelease::default()), "row {number}");
             assert!(!bug.is_some_and(|bug| ask(&NodeRelease::with(bug))), "{bug:?}");
         }
-        assert_eq!(Plain.place(), Place::Own);
+        assert_eq!(Plain.place(), QueuePosition::Own);
     }
 
-    /// The rules as they should be.
+    /// The reference.
     struct Plain;
 
     impl NodeRules for Plain {}

@@ -1,8 +1,8 @@
-//! The taints that a node's conditions bring with them.
+//! The taints that follow from a node's conditions.
 //!
 //! kubernetes/kubernetes `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`doNoScheduleTaintingPass`,
-//! `processTaintBaseEviction`) and `pkg/controller/util/node/controller_utils.go`. Other than there, a swap of taints is
-//! one write, so that nobody ever sees both.
+//! `processTaintBaseEviction`) and `pkg/controller/util/node/controller_utils.go`. Unlike there, a swap of taints is
+//! one write, so that no client ever observes both.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{NodeCondition, Taint};
@@ -11,8 +11,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::names::{NODE_NOT_READY, NODE_UNREACHABLE, NODE_UNSCHEDULABLE, TAINT_BY_CONDITION};
 use crate::api::{NO_EXECUTE, NO_SCHEDULE};
 
-/// The taints with those of effect NoSchedule that conditions and cordons bring in line with these. Others stay as they
-/// are; one of these keys that somebody else has set goes. There is no rate and no zone to it.
+/// Returns the taints with those of effect NoSchedule set according to conditions and cordon. Taints with other keys
+/// stay; those with one of these keys are removed if no condition requires them, whatever set them. Neither rate nor
+/// zone matters here.
 #[must_use]
 pub fn condition_taints(
     conditions: &[NodeCondition],
@@ -38,33 +39,33 @@ pub fn condition_taints(
     after
 }
 
-/// What is to be done about the NoExecute taint of a node.
+/// The action for the NoExecute taint of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tainting {
-    /// It has the right one.
+pub enum TaintAction {
+    /// The node has the right taint.
     Done,
-    /// It has the opposite one: that is swapped at once, at no cost.
+    /// The node has the opposite taint, which is replaced at once, without using the rate.
     Swap,
-    /// It has neither: it waits for its turn.
+    /// The node has neither taint and is queued.
     Wait,
-    /// It is ready: it loses both, and its place in the queue.
+    /// The node is ready: both taints are removed, and its position in the queue.
     Clear,
 }
 
-/// What the readiness of a node asks for; nothing where it never said.
+/// Returns the action for the readiness of a node; `None` if it never reported.
 #[must_use]
-pub fn tainting(ready: Option<&str>, taints: &[Taint]) -> Option<Tainting> {
+pub fn tainting(ready: Option<&str>, taints: &[Taint]) -> Option<TaintAction> {
     let has = |key: &str| taints.iter().any(|taint| taint.key == key && taint.effect == NO_EXECUTE);
     let ready = ready?;
     Some(match health_keys(ready) {
-        None => Tainting::Clear,
-        Some((_, opposite)) if has(opposite) => Tainting::Swap,
-        Some((right, _)) if has(right) => Tainting::Done,
-        Some(_) => Tainting::Wait,
+        None => TaintAction::Clear,
+        Some((_, opposite)) if has(opposite) => TaintAction::Swap,
+        Some((right, _)) if has(right) => TaintAction::Done,
+        Some(_) => TaintAction::Wait,
     })
 }
 
-/// The taints with the NoExecute one that this readiness brings, in the place of the opposite one.
+/// Returns the taints with the NoExecute one for this readiness, and without the opposite one.
 #[must_use]
 pub fn evicting_taints(ready: &str, taints: &[Taint], now: Timestamp) -> Vec<Taint> {
     let mut after = without_evicting_taints(taints);
@@ -190,15 +191,15 @@ mod tests {
 
     #[test]
     fn readiness_decides_what_is_to_be_done_about_the_taint() {
-        let cases: [(Option<&str>, &[&str], Option<Tainting>); 8] = [
+        let cases: [(Option<&str>, &[&str], Option<TaintAction>); 8] = [
             (None, &["not-ready:NoExecute"], None),
-            (Some("True"), &["not-ready:NoExecute"], Some(Tainting::Clear)),
-            (Some("False"), &[], Some(Tainting::Wait)),
-            (Some("False"), &["not-ready:NoSchedule"], Some(Tainting::Wait)),
-            (Some("False"), &["not-ready:NoExecute"], Some(Tainting::Done)),
-            (Some("False"), &["unreachable:NoExecute"], Some(Tainting::Swap)),
-            (Some("Unknown"), &["not-ready:NoExecute"], Some(Tainting::Swap)),
-            (Some("Unknown"), &["unreachable:NoExecute"], Some(Tainting::Done)),
+            (Some("True"), &["not-ready:NoExecute"], Some(TaintAction::Clear)),
+            (Some("False"), &[], Some(TaintAction::Wait)),
+            (Some("False"), &["not-ready:NoSchedule"], Some(TaintAction::Wait)),
+            (Some("False"), &["not-ready:NoExecute"], Some(TaintAction::Done)),
+            (Some("False"), &["unreachable:NoExecute"], Some(TaintAction::Swap)),
+            (Some("Unknown"), &["not-ready:NoExecute"], Some(TaintAction::Swap)),
+            (Some("Unknown"), &["unreachable:NoExecute"], Some(TaintAction::Done)),
         ];
         for (ready, before, expected) in cases {
             assert_eq!(tainting(ready, &taints(before)), expected, "{ready:?} {before:?}");

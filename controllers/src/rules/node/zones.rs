@@ -1,4 +1,4 @@
-//! How ill a zone is, and how fast its nodes may be tainted for it.
+//! The state of a zone, and how fast its nodes may be tainted in that state.
 //!
 //! kubernetes/kubernetes `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`ComputeZoneState`,
 //! `handleDisruption`, `setLimiterInZone`).
@@ -10,21 +10,21 @@ use kube::ResourceExt;
 
 use super::names::EXCLUDE_DISRUPTION;
 
-/// How ill a zone is.
+/// The state of a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ZoneState {
-    /// It was not looked at yet.
+    /// The zone was not checked yet.
     #[default]
     Initial,
-    /// Most of it is well.
+    /// Most nodes are ready.
     Normal,
-    /// Much of it is not ready: the fault may be the network's rather than the nodes'.
+    /// Many nodes are not ready: the network may have failed rather than the nodes.
     Partial,
-    /// None of it is ready.
+    /// No node is ready.
     Full,
 }
 
-/// How many nodes of a zone count, by what they say.
+/// Numbers of the nodes of a zone that count, by readiness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
     /// Nodes that are ready.
@@ -39,7 +39,7 @@ impl Census {
         *if ready == Some("True") { &mut self.ready } else { &mut self.not_ready } += 1;
     }
 
-    /// All that count.
+    /// The number of nodes that count.
     #[must_use]
     pub fn size(self) -> usize {
         self.ready + self.not_ready
@@ -49,20 +49,20 @@ impl Census {
 /// How fast nodes may be tainted, in nodes a second (`--node-eviction-rate` and the flags beside it).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// In a zone that is well, or altogether gone.
+    /// The rate in a zone in the state `Normal` or `Full`.
     pub normal: f64,
-    /// In one that is partly gone, if it is large.
+    /// The rate in a large zone in the state `Partial`.
     pub secondary: f64,
-    /// A zone of more nodes than this is large.
+    /// A zone with more nodes than this is large.
     pub large: usize,
-    /// From this part of nodes on that are not ready, a zone is partly gone.
+    /// A zone is `Partial` from this fraction of nodes on that are not ready.
     pub unhealthy: f32,
 }
 
-/// Whether a node counts for the state of its zone. All else goes for it as for any other.
+/// Whether a node counts for the state of its zone. All other rules apply to it as to any node.
 #[must_use]
 pub fn counts(node: &Node, by_label: bool) -> bool {
-    // The name that the scripts of that time gave to masters: `…master`, or `…master-` and three characters.
+    // Scripts of that time named masters `…master`, or `…master-` and three characters.
     let is_master = || {
         let name = node.name_any();
         let shortened =
@@ -72,7 +72,7 @@ pub fn counts(node: &Node, by_label: bool) -> bool {
     if by_label { !node.labels().contains_key(EXCLUDE_DISRUPTION) } else { !is_master() }
 }
 
-/// How ill a zone is of which so many nodes are ready. Three are the least that can be a disruption of part of it.
+/// Returns the state of a zone. At least three nodes must be not ready for the state `Partial`.
 #[must_use]
 pub fn zone_state(census: Census, rates: Rates) -> ZoneState {
     let Census { ready, not_ready } = census;
@@ -86,7 +86,7 @@ pub fn zone_state(census: Census, rates: Rates) -> ZoneState {
     }
 }
 
-/// How fast nodes of a zone may be tainted; 0 is not at all.
+/// Returns the rate at which nodes of a zone may be tainted; 0 means never.
 #[must_use]
 pub fn zone_rate(state: ZoneState, size: usize, rates: Rates) -> f64 {
     match state {
@@ -96,20 +96,21 @@ pub fn zone_rate(state: ZoneState, size: usize, rates: Rates) -> f64 {
     }
 }
 
-/// What changes for all zones together.
+/// The change for all zones together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disruption {
-    /// From now on no zone has a ready node: it is we who are cut off, so all taints go and no more are set.
+    /// From now on no zone has a ready node. The controller itself is probably cut off, so all taints are removed and
+    /// no more are set.
     Begins,
-    /// As before, no zone has one.
+    /// Still no zone has a ready node.
     Lasts,
-    /// Some zone has one again: everything begins anew.
+    /// A zone has a ready node again: all periods restart.
     Ends,
-    /// Some zone has one: each goes by its own state.
+    /// Some zone has a ready node: the state of each zone decides.
     None,
 }
 
-/// What changes for all zones together. A zone that was not looked at yet was not gone.
+/// Returns what changes for all zones together. A zone that was not checked yet does not count as `Full`.
 #[must_use]
 pub fn disruption(before: &BTreeMap<String, ZoneState>, now: &BTreeMap<String, ZoneState>) -> Disruption {
     let all_gone =
@@ -122,7 +123,7 @@ pub fn disruption(before: &BTreeMap<String, ZoneState>, now: &BTreeMap<String, Z
     }
 }
 
-/// Zones that are kept in mind: those that have nodes, whether or not any of them count.
+/// Returns the zones that are remembered: those with nodes, whether or not any of them count.
 #[must_use]
 pub fn remembered_zones(of_nodes: &BTreeSet<String>, _of_counted: &BTreeSet<String>) -> BTreeSet<String> {
     of_nodes.clone()

@@ -1,10 +1,10 @@
-//! Each known bug changes what it is about, and nothing else.
+//! Each known bug changes its own rule and nothing else.
 
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::rules::{Delivery, Gates, Neighbours, Owner, Scene, ScheduleError};
+use crate::rules::{AffinityClusters, Delivery, Gates, Owner, ScheduleError, SchedulingInput};
 
 fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
@@ -80,7 +80,7 @@ fn notices_a_lost_label(rules: &dyn Rules) -> bool {
 fn schedules_what_is_suspended(rules: &dyn Rules) -> bool {
     let (placement, suspension) = (parsed(json!({})), parsed(json!({"scheduling": true})));
     let spec = ResourceBindingSpec { placement, suspension, ..Default::default() };
-    rules.needs_scheduling(&spec, &BindingStatus::default(), None, Lost::Nothing)
+    rules.needs_scheduling(&spec, &BindingStatus::default(), None, LostTargets::Nothing)
 }
 
 fn serves_others(rules: &dyn Rules) -> bool {
@@ -106,23 +106,23 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn guards_tasks(rules: &dyn Rules) -> bool {
-    rules.unguarded(Write::Tasks).is_none()
+    rules.unguarded_write_delay(Write::Tasks).is_none()
 }
 
 fn guards_taints(rules: &dyn Rules) -> bool {
-    rules.unguarded(Write::PolicyTaints).is_none()
+    rules.unguarded_write_delay(Write::PolicyTaints).is_none()
 }
 
 fn guards_placement(rules: &dyn Rules) -> bool {
-    rules.unguarded(Write::Placement).is_none()
+    rules.unguarded_write_delay(Write::Placement).is_none()
 }
 
 fn guards_conditions(rules: &dyn Rules) -> bool {
-    rules.unguarded(Write::ClusterStatus).is_none()
+    rules.unguarded_write_delay(Write::ClusterStatus).is_none()
 }
 
 fn guards_annotations(rules: &dyn Rules) -> bool {
-    rules.unguarded(Write::Dependencies).is_none()
+    rules.unguarded_write_delay(Write::Dependencies).is_none()
 }
 
 fn probes_at_its_own_times(rules: &dyn Rules) -> bool {
@@ -140,7 +140,7 @@ fn damps_missing_credentials(rules: &dyn Rules) -> bool {
 }
 
 fn lets_tasks_time_out_unscheduled(rules: &dyn Rules) -> bool {
-    rules.sees_to_tasks(false)
+    rules.processes_tasks(false)
 }
 
 fn is_direct(rules: &dyn Rules, due: Due, namespace: &str) -> bool {
@@ -177,7 +177,7 @@ fn leaves_a_task_where_it_purges(rules: &dyn Rules) -> bool {
 
 fn hands_on_a_state(rules: &dyn Rules) -> bool {
     let preserved_label_state = BTreeMap::from([("id".to_owned(), "a".to_owned())]);
-    rules.handed_on(&[GracefulEvictionTask { preserved_label_state, ..Default::default() }]).is_some()
+    rules.inherited_state(&[GracefulEvictionTask { preserved_label_state, ..Default::default() }]).is_some()
 }
 
 fn is_healthy_without_a_status(rules: &dyn Rules) -> bool {
@@ -198,7 +198,7 @@ fn grows_everywhere(rules: &dyn Rules) -> bool {
 }
 
 fn gives_the_tolerant_no_turn(rules: &dyn Rules) -> bool {
-    !rules.takes_a_turn(&cluster("NoExecute", None).spec.taints, Due::Never)
+    !rules.counts_against_eviction_rate(&cluster("NoExecute", None).spec.taints, Due::Never)
 }
 
 fn swaps_without_starting_anew(rules: &dyn Rules) -> bool {
@@ -323,11 +323,12 @@ fn a_bug_changes_its_rule_and_no_other() {
         (Bug::AutoscalersStay, takes_autoscalers_away, false),
     ];
     assert!(rows.iter().map(|(bug, ..)| *bug).eq(Bug::all()));
-    // Of the reference only the division is as the releases before 1.16 have it.
+    // The reference has the division of the releases before 1.16, which is this bug.
     let right = |bug| if bug == Bug::ScaleUpShrinks { Release::of("1.16") } else { Release::default() };
     for (bug, ask, with_it) in rows {
         assert_eq!(ask(&right(bug)), !with_it, "without bugs, {}", bug.name());
-        let reference = if right(bug).behaviour == Behaviour::default() { ask(&Reference) } else { !with_it };
+        let reference =
+            if right(bug).behaviour == Behaviour::default() { ask(&ReferenceRules) } else { !with_it };
         assert_eq!(reference, !with_it, "the reference, {}", bug.name());
         for other in Bug::all() {
             let expected = if other == bug { with_it } else { !with_it };
@@ -370,7 +371,7 @@ fn what_a_release_does_without_is_left_as_it_is() {
         }),
     ];
     for (about, ask) in rows {
-        assert!(ask(&Reference), "{about}");
+        assert!(ask(&ReferenceRules), "{about}");
         assert!(ask(&Release::of("1.5")), "{about}");
         assert!(!ask(&Release::of("1.18")), "{about}");
     }
@@ -409,11 +410,11 @@ fn what_depends_on_the_release_is_asked_of_it() {
     let task = GracefulEvictionTask::default;
     let owner = Owner { namespace: Some("default".into()), name: "p".into(), id: "7".into() };
     let everything = Gates { no_execute_taint_eviction: true, ..with };
-    for rules in [&Reference as &dyn Rules, &Release::of("1.5")] {
+    for rules in [&ReferenceRules as &dyn Rules, &Release::of("1.5")] {
         assert_eq!([with, without].map(|gates| rules.evicts_for_taints(gates)), [true, false]);
         assert_eq!([with, without].map(|gates| rules.awaits_workloads(gates)), [true, false]);
         assert_eq!(
-            ["m1", "m2"].map(|from| rules.leave(without, &mut web.clone(), from, task())),
+            ["m1", "m2"].map(|from| rules.evict_or_drop(without, &mut web.clone(), from, task())),
             [true, false]
         );
         let marks = rules.claim_marks(Some(&owner));
@@ -422,10 +423,11 @@ fn what_depends_on_the_release_is_asked_of_it() {
             marks.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
         };
         assert_eq!(rules.claimed_by(&given("labels"), &given("annotations")), Some((true, "p")));
-        assert!(rules.needs_scheduling(&web, &BindingStatus::default(), None, Lost::Nothing));
+        assert!(rules.needs_scheduling(&web, &BindingStatus::default(), None, LostTargets::Nothing));
         let failover = parsed(json!({"decisionConditions": {"tolerationSeconds": 5}}));
         assert_eq!(rules.application_task(&failover, "who", &web, None).unwrap().producer, "who");
-        let nowhere = Scene { clusters: &[], neighbours: Neighbours::default(), now: at(1) };
+        let nowhere =
+            SchedulingInput { clusters: &[], affinity_clusters: AffinityClusters::default(), now: at(1) };
         assert!(rules.schedule(&web, &BindingStatus::default(), &nowhere).is_err());
         assert_eq!(
             rules

@@ -1,4 +1,4 @@
-//! What the webhooks add to a policy.
+//! Defaults that the webhooks add to a policy.
 //!
 //! karmada-io/karmada `pkg/webhook/{propagationpolicy,overridepolicy}/mutating.go`,
 //! `pkg/util/helper/{taint,policy}.go`, of v1.5.0 and v1.18.2.
@@ -11,8 +11,9 @@ use crate::api::{
     ApplicationFailover, NO_EXECUTE, Placement, ResourceSelector, TAINT_NOT_READY, TAINT_UNREACHABLE,
 };
 
-/// The tolerations of a policy, with one of each health taint's NoExecute for as long as the settings say, unless
-/// it has a toleration of that key already. Never of NoSchedule: a sick cluster gets nothing new.
+/// Returns the tolerations of a policy with one for each NoExecute taint of ill health, for the configured time, unless
+/// the policy has a toleration of that key already. NoSchedule is never tolerated: an unhealthy cluster gets no new
+/// workloads.
 #[must_use]
 pub fn default_tolerations(
     given: &[Toleration],
@@ -20,13 +21,13 @@ pub fn default_tolerations(
     unreachable: Duration,
 ) -> Vec<Toleration> {
     let mut tolerations = given.to_vec();
-    for (key, patience) in [(TAINT_NOT_READY, not_ready), (TAINT_UNREACHABLE, unreachable)] {
+    for (key, tolerated) in [(TAINT_NOT_READY, not_ready), (TAINT_UNREACHABLE, unreachable)] {
         if !given.iter().any(|toleration| toleration.key.as_deref() == Some(key)) {
             tolerations.push(Toleration {
                 key: Some(key.into()),
                 operator: Some("Exists".into()),
                 effect: Some(NO_EXECUTE.into()),
-                toleration_seconds: Some(i64::try_from(patience.as_secs()).unwrap_or(i64::MAX)),
+                toleration_seconds: Some(i64::try_from(tolerated.as_secs()).unwrap_or(i64::MAX)),
                 value: None,
             });
         }
@@ -34,8 +35,8 @@ pub fn default_tolerations(
     tolerations
 }
 
-/// Fills in what a placement leaves open: a constraint spreads by cluster, over one group at least; what is divided
-/// is divided by weight.
+/// Fills in the defaults of a placement: a constraint spreads by cluster, over at least one group; divided replicas are
+/// divided by weight.
 pub fn default_placement(placement: &mut Placement) {
     for constraint in &mut placement.spread_constraints {
         if constraint.spread_by_field.is_empty() && constraint.spread_by_label.is_empty() {
@@ -53,23 +54,23 @@ pub fn default_placement(placement: &mut Placement) {
     }
 }
 
-/// How long the old copy of a workload that fails stays at most, where it stays for a while and the policy does not
-/// say (`SetDefaultGracePeriodSeconds`; as from 1.6).
+/// Sets how long the old copy of a failing workload stays at most, if the purge mode is graceful and the policy has no
+/// grace period (`SetDefaultGracePeriodSeconds`; as from 1.6).
 pub fn default_failover(failover: &mut ApplicationFailover) {
     if failover.purge_mode.is_graceful() {
         failover.grace_period_seconds.get_or_insert(600);
     }
 }
 
-/// Selectors without a namespace mean that of their policy.
+/// Gives selectors without a namespace the namespace of their policy.
 pub fn default_selectors(selectors: &mut [ResourceSelector], policy_namespace: &str) {
     for selector in selectors.iter_mut().filter(|selector| selector.namespace.is_empty()) {
         selector.namespace = policy_namespace.into();
     }
 }
 
-/// Whether what the templates depend on has to go with them, whatever the policy says: what is derived from
-/// a `ServiceImport` does (`ContainsServiceImport`).
+/// Whether dependencies are propagated whatever the policy says: those of a `ServiceImport` are
+/// (`ContainsServiceImport`).
 #[must_use]
 pub fn needs_dependencies(selectors: &[ResourceSelector]) -> bool {
     selectors.iter().any(|selector| {

@@ -1,4 +1,4 @@
-//! What is wrong with a field, in the words of Kubernetes: `spec.a: Invalid value: "b": why`.
+//! Validation errors of fields in the format of Kubernetes: `spec.a: Invalid value: "b": why`.
 //!
 //! Format: k8s.io/apimachinery `pkg/util/validation/field/errors.go`, `pkg/util/errors`.
 
@@ -6,19 +6,19 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-/// A field with a value that it cannot have. Texts are quoted; structures are told as JSON.
+/// The error of a field with an invalid value, printed as JSON.
 pub(super) fn invalid(field: &str, value: impl Serialize, why: &str) -> String {
     let value = serde_json::to_string(&value).unwrap_or_default();
     format!("{field}: Invalid value: {value}: {why}")
 }
 
-/// All errors as one: each once, and in brackets where there are several.
+/// Joins errors into one, without duplicates, in brackets if there are several.
 ///
 /// # Errors
 /// If there are any.
 pub(super) fn all_of(errors: Vec<String>) -> Result<(), String> {
-    let mut told = BTreeSet::new();
-    let errors: Vec<String> = errors.into_iter().filter(|error| told.insert(error.clone())).collect();
+    let mut seen = BTreeSet::new();
+    let errors: Vec<String> = errors.into_iter().filter(|error| seen.insert(error.clone())).collect();
     match errors.as_slice() {
         [] => Ok(()),
         [only] => Err(only.clone()),

@@ -1,4 +1,4 @@
-//! What the webhooks add to objects, and what they refuse, in the words of the real ones.
+//! Defaults that the webhooks add to objects, and validation, with the messages of the real webhooks.
 
 mod defaults;
 mod errors;

@@ -1,8 +1,8 @@
-//! Which texts are names, keys and paths. Each function says why a text is not, and nothing if it is.
+//! Checks of names, keys and paths. Each function returns the reasons why a text is invalid.
 //!
-//! Rules and words: k8s.io/apimachinery `pkg/util/validation/validation.go`; github.com/go-openapi/jsonpointer.
+//! Rules and messages: k8s.io/apimachinery `pkg/util/validation/validation.go`; github.com/go-openapi/jsonpointer.
 
-/// What a label's value may be at most; and a policy's name, for it becomes one.
+/// The maximum length of a label's value, and of a policy's name, which becomes one.
 pub(super) const LABEL_VALUE_LENGTH: usize = 63;
 
 const CLUSTER_NAME_LENGTH: usize = 48;
@@ -29,7 +29,7 @@ pub(super) fn not_a_cluster_name(name: &str) -> Vec<String> {
     unless(is_label(name), LABEL)
 }
 
-/// The key of a label or an annotation: a name, with or without a domain in front.
+/// Checks the key of a label or an annotation: a name, with or without a domain in front.
 pub(super) fn not_a_key(key: &str) -> Vec<String> {
     let (domain, name) = match key.split('/').collect::<Vec<_>>().as_slice() {
         [name] => (None, *name),
@@ -53,7 +53,7 @@ pub(super) fn not_a_key(key: &str) -> Vec<String> {
     in_domain.chain(in_name.into_iter().map(|why| format!("name part {why}"))).collect()
 }
 
-/// The value of a label.
+/// Checks the value of a label.
 pub(super) fn not_a_label_value(value: &str) -> Vec<String> {
     if value.len() > LABEL_VALUE_LENGTH {
         return vec![too_long(LABEL_VALUE_LENGTH)];
@@ -61,12 +61,12 @@ pub(super) fn not_a_label_value(value: &str) -> Vec<String> {
     unless(value.is_empty() || is_name(value), VALUE)
 }
 
-/// A JSON pointer: nothing, or a path that begins with a slash.
+/// Checks a JSON pointer: empty, or a path that begins with a slash.
 pub(super) fn not_a_pointer(path: &str) -> Vec<String> {
     unless(path.is_empty() || path.starts_with('/'), r#"JSON pointer must be empty or start with a "/"#)
 }
 
-/// That it is longer than this.
+/// The reason for a text that is too long.
 fn too_long(most: usize) -> String {
     format!("must be no more than {most} characters")
 }
@@ -88,7 +88,7 @@ fn is_name(text: &str) -> bool {
     is_framed(text, |c| c.is_ascii_alphanumeric(), "-_.")
 }
 
-/// Whether a text consists of such characters, and within of these others too.
+/// Whether a text begins and ends with such characters, and contains only these and those in `within`.
 fn is_framed(text: &str, such: impl Fn(char) -> bool, within: &str) -> bool {
     text.starts_with(&such) && text.ends_with(&such) && text.chars().all(|c| such(c) || within.contains(c))
 }

@@ -1,6 +1,6 @@
-//! What an override policy may say.
+//! Validation of override policies.
 //!
-//! karmada-io/karmada v1.18.2 `pkg/util/validation/validation.go`, in its words.
+//! karmada-io/karmada v1.18.2 `pkg/util/validation/validation.go`, with its messages.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ use crate::api::{
     FieldOverrider, FieldPatch, LabelAnnotationOverrider, OverridePolicySpec, OverriderOperator, Overriders,
 };
 
-/// Refuses an override policy that says the same thing in two ways, or names what cannot be.
+/// Refuses an override policy with conflicting or invalid fields.
 ///
 /// # Errors
-/// What is wrong, with the fields.
+/// The invalid fields, with reasons.
 pub fn validate_overrides(spec: &OverridePolicySpec) -> Result<(), String> {
     all_of(override_errors(spec))
 }

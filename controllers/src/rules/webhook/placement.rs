@@ -1,6 +1,6 @@
-//! What a placement may say.
+//! Validation of placements.
 //!
-//! karmada-io/karmada v1.18.2 `pkg/util/validation/validation.go`, in its words.
+//! karmada-io/karmada v1.18.2 `pkg/util/validation/validation.go`, with its messages.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::rules::is_divided_by_room;
 const CLUSTER_NEEDED: &str = "the cluster spread constraint must be enabled in one of the constraints in case of \
     SpreadByField is enabled";
 
-/// What is wrong with the placement that is the field `at`.
+/// Returns the errors of the placement in the field `at`.
 pub(super) fn placement_errors(placement: &Placement, at: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if placement.cluster_affinity.is_some() && !placement.cluster_affinities.is_empty() {
@@ -38,14 +38,14 @@ pub(super) fn placement_errors(placement: &Placement, at: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with the affinity that is the field `at`.
+/// Returns the error of the affinity in the field `at`.
 pub(super) fn affinity_errors(affinity: &ClusterAffinity, at: &str) -> Option<String> {
     let selector = affinity.field_selector.as_ref()?;
     let why = field_selector_error(selector)?;
     Some(invalid(&format!("{at}.fieldSelector"), selector, &why))
 }
 
-/// Fields are provider, region and zone, and operators `In` and `NotIn`.
+/// The supported fields are provider, region and zone, and the operators `In` and `NotIn`.
 fn field_selector_error(selector: &FieldSelector) -> Option<String> {
     selector.match_expressions.iter().find_map(|expression| {
         let (key, operator) = (expression.key.as_str(), expression.operator.as_str());

@@ -1,17 +1,17 @@
-//! What a propagation policy may say and be called.
+//! Validation of propagation policies and their names.
 //!
-//! karmada-io/karmada v1.18.2 `pkg/util/validation/validation.go`, `pkg/webhook/propagationpolicy/validating.go`, in
-//! their words.
+//! karmada-io/karmada v1.18.2 `pkg/util/validation/validation.go`, `pkg/webhook/propagationpolicy/validating.go`, with
+//! their messages.
 
 use super::errors::{all_of, invalid};
 use super::names::{LABEL_VALUE_LENGTH, not_a_cluster_name};
 use super::placement::placement_errors;
 use crate::api::{ApplicationFailover, DispatchSuspension, PropagationPolicySpec};
 
-/// Refuses a policy that contradicts itself, or moves from one scheduler to another.
+/// Refuses a policy with conflicting fields, or a change of its scheduler.
 ///
 /// # Errors
-/// What is wrong, with the fields.
+/// The invalid fields, with reasons.
 pub fn validate_policy(
     policy: &PropagationPolicySpec,
     before: Option<&PropagationPolicySpec>,
@@ -32,13 +32,13 @@ pub fn validate_policy(
     all_of(errors)
 }
 
-/// As from 1.6; where the old copy does not stay, there is nothing to be patient about.
+/// As from 1.6. A grace period is valid only if the old copy stays for a time.
 fn failover_errors(failover: &ApplicationFailover, at: &str) -> Vec<String> {
     let mut errors = Vec::new();
-    let patience = failover.decision_conditions.toleration_seconds;
-    if patience < 0 {
+    let toleration = failover.decision_conditions.toleration_seconds;
+    if toleration < 0 {
         let field = format!("{at}.decisionConditions.tolerationSeconds");
-        errors.push(invalid(&field, patience, "must be greater than or equal to 0"));
+        errors.push(invalid(&field, toleration, "must be greater than or equal to 0"));
     }
     let Some(grace) = failover.grace_period_seconds else { return errors };
     let field = format!("{at}.gracePeriodSeconds");
@@ -52,14 +52,14 @@ fn failover_errors(failover: &ApplicationFailover, at: &str) -> Vec<String> {
     errors
 }
 
-/// As from 1.11: all members or some of them.
+/// As from 1.11. Dispatching is suspended for all members or for the listed ones.
 fn suspension_error(suspension: &DispatchSuspension) -> Option<String> {
     let some = suspension.dispatching_on_clusters.as_ref().is_some_and(|some| !some.cluster_names.is_empty());
     let why = "suspension dispatching cannot co-exist with dispatchingOnClusters.clusterNames";
     (some && suspension.dispatching == Some(true)).then(|| invalid("spec.suspension", suspension, why))
 }
 
-/// Who takes templates away from others says which: anything else takes more than was meant (as from 1.7).
+/// A preempting policy must name its templates; otherwise it would take over more than intended (as from 1.7).
 fn preemption_errors(policy: &PropagationPolicySpec) -> Vec<String> {
     let why = "name cannot be empty if preemption is Always, the empty name may cause unexpected resources preemption";
     let nameless =
@@ -68,10 +68,10 @@ fn preemption_errors(policy: &PropagationPolicySpec) -> Vec<String> {
     nameless.map(|(index, _)| invalid(&format!("spec.resourceSelectors[{index}].name"), "", why)).collect()
 }
 
-/// Refuses a policy whose name is too long to be the value of a label, which it becomes on its templates.
+/// Refuses a policy whose name is too long for the value of a label, which it becomes on its templates.
 ///
 /// # Errors
-/// That it is.
+/// The name is too long.
 pub fn validate_policy_name(kind: &str, name: &str) -> Result<(), String> {
     if name.len() > LABEL_VALUE_LENGTH {
         return Err(format!("{kind}'s name should be no more than {LABEL_VALUE_LENGTH} characters"));
@@ -79,11 +79,11 @@ pub fn validate_policy_name(kind: &str, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a cluster whose name cannot be a part of its namespace's (`pkg/util/validation/validation.go`,
+/// Refuses a cluster whose name cannot be part of the name of its namespace (`pkg/util/validation/validation.go`,
 /// `ValidateClusterName`).
 ///
 /// # Errors
-/// Why it cannot.
+/// The reasons why the name is invalid.
 pub fn validate_cluster_name(name: &str) -> Result<(), String> {
     all_of(not_a_cluster_name(name).iter().map(|why| invalid("metadata.name", name, why)).collect())
 }

@@ -1,0 +1,104 @@
+//! Sums of the resources that a member's nodes offer and its pods use, for its Cluster.
+//!
+//! karmada-io/karmada `pkg/controllers/status/cluster_status_controller.go`. Pods that have ended use nothing; pods
+//! without a node count as allocating.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+use crate::api::{NodeSummary, ResourceSummary};
+use crate::rules::{add_quantities, pod_requests};
+
+/// Counts the nodes and the ready nodes.
+#[must_use]
+pub fn node_summary<'a>(nodes: impl Iterator<Item = &'a Node> + Clone) -> NodeSummary {
+    let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    NodeSummary {
+        total_num: count(nodes.clone().count()),
+        ready_num: count(nodes.filter(|node| is_ready(node)).count()),
+    }
+}
+
+/// Sums up the resources that ready nodes offer, the requests of pods on nodes, and the requests of pods without a
+/// node.
+#[must_use]
+pub fn resource_summary<'a>(
+    nodes: impl Iterator<Item = &'a Node>,
+    pods: impl Iterator<Item = &'a Pod>,
+) -> ResourceSummary {
+    let mut summary = ResourceSummary::default();
+    let offers = |node: &'a Node| node.status.as_ref()?.allocatable.as_ref();
+    for (resource, amount) in nodes.filter(|node| is_ready(node)).filter_map(offers).flatten() {
+        add_quantities(&mut summary.allocatable, resource, amount);
+    }
+    for pod in pods {
+        if node_of(pod).is_none() {
+            add_pod(&mut summary.allocating, pod);
+        } else if takes_room_on(pod).is_some() {
+            add_pod(&mut summary.allocated, pod);
+        }
+    }
+    summary
+}
+
+/// Returns the node whose resources the pod uses: its assigned node, unless the pod has ended.
+pub(super) fn takes_room_on(pod: &Pod) -> Option<&str> {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    node_of(pod).filter(|_| !matches!(phase, Some("Succeeded" | "Failed")))
+}
+
+fn node_of(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
+}
+
+fn add_pod(sums: &mut BTreeMap<String, Quantity>, pod: &Pod) {
+    let spec = serde_json::to_value(&pod.spec).unwrap_or_default();
+    for (resource, amount) in pod_requests(&spec) {
+        add_quantities(sums, &resource, &amount);
+    }
+    add_quantities(sums, "pods", &Quantity("1".into()));
+}
+
+/// Whether the node is ready.
+pub(super) fn is_ready(node: &Node) -> bool {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(ready: &str) -> Node {
+        serde_json::from_value(json!({"metadata": {"name": "n"}, "status": {
+            "allocatable": {"cpu": "8", "pods": "110"}, "conditions": [{"type": "Ready", "status": ready}]}}))
+        .unwrap()
+    }
+
+    fn pod(node: Option<&str>, phase: &str) -> Pod {
+        serde_json::from_value(json!({"metadata": {"name": "p"}, "status": {"phase": phase}, "spec": {
+            "nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]}}))
+        .unwrap()
+    }
+
+    #[test]
+    fn ready_nodes_offer_and_living_pods_take() {
+        let nodes = [node("True"), node("False"), node("True")];
+        let pods = [
+            pod(Some("n"), "Running"),
+            pod(Some("n"), "Pending"),
+            pod(Some("n"), "Succeeded"),
+            pod(Some("n"), "Failed"),
+            pod(None, "Pending"),
+        ];
+        assert_eq!(node_summary(nodes.iter()), NodeSummary { total_num: 3, ready_num: 2 });
+        let summary = serde_json::to_value(resource_summary(nodes.iter(), pods.iter())).unwrap();
+        let expected = json!({"allocatable": {"cpu": "16", "pods": "220"}, "allocated": {"cpu": "1", "pods": "2"},
+            "allocating": {"cpu": "500m", "pods": "1"}});
+        assert_eq!(summary, expected);
+    }
+}

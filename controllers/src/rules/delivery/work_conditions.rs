@@ -1,0 +1,112 @@
+//! The conditions of a Work about writes to its member, and when a write is held back.
+//!
+//! karmada-io/karmada v1.18.2 `pkg/controllers/execution/execution_controller.go`,
+//! `pkg/controllers/status/work_status_controller.go` (`recreateResourceIfNeeded`).
+
+use crate::api::Work;
+use crate::rules::Behaviour;
+
+/// The write that made the object in the member match the manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteOutcome {
+    /// The object did not exist and was created.
+    Created,
+    /// The object was different and was updated.
+    Updated,
+    /// The object matched already.
+    Nothing,
+}
+
+/// Whether nothing is written to the member because dispatching is suspended. This applies to changes of the Work as
+/// well as to the `mending` of objects that were deleted or edited in the member (#6525).
+#[must_use]
+pub fn holds_back(work: &Work, _mending: bool) -> bool {
+    work.spec.suspend_dispatching
+}
+
+/// Returns status, reason and message of the condition `Dispatching` of a Work; `None` if it gets none. As from 1.11
+/// every Work has the condition. Before, only a suspended Work gets it, and one that has `reported` it before.
+#[must_use]
+pub fn dispatching_condition(
+    behaviour: Behaviour,
+    reported: bool,
+    suspended: bool,
+) -> Option<(bool, &'static str, &'static str)> {
+    let condition = if suspended {
+        (false, "SuspendDispatching", "Work dispatching is in a suspended state.")
+    } else {
+        (true, "Dispatching", "Work is being dispatched to member clusters.")
+    };
+    (behaviour.always_reports_dispatching || reported || suspended).then_some(condition)
+}
+
+/// Returns status, reason and message of the condition `Applied` after a write; `None` if it stays as it is. A failed
+/// `mending` of an object that was deleted or edited in the member is reported, too (#4341).
+#[must_use]
+pub fn applied_condition(
+    was_applied: bool,
+    _mending: bool,
+    outcome: Result<WriteOutcome, &str>,
+) -> Option<(bool, &'static str, String)> {
+    let applied = "Manifest has been successfully applied".to_owned();
+    match outcome {
+        // The condition is true already.
+        Ok(WriteOutcome::Nothing) if was_applied => None,
+        Ok(WriteOutcome::Created) if was_applied => Some((true, "ReCreateSuccessful", applied)),
+        Ok(_) => Some((true, "AppliedSuccessful", applied)),
+        Err(error) => Some((false, "AppliedFailed", format!("Failed to apply all manifests (0/1): {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_work_tells_of_what_it_did_and_of_every_failure() {
+        let cases = [
+            (false, Ok(WriteOutcome::Created), Some((true, "AppliedSuccessful"))),
+            (true, Ok(WriteOutcome::Created), Some((true, "ReCreateSuccessful"))),
+            (true, Ok(WriteOutcome::Updated), Some((true, "AppliedSuccessful"))),
+            (false, Ok(WriteOutcome::Nothing), Some((true, "AppliedSuccessful"))),
+            (true, Ok(WriteOutcome::Nothing), None),
+            (true, Err("no"), Some((false, "AppliedFailed"))),
+            (false, Err("no"), Some((false, "AppliedFailed"))),
+        ];
+        for (was_applied, outcome, expected) in cases {
+            for mending in [true, false] {
+                let said = applied_condition(was_applied, mending, outcome);
+                let said = said.map(|(applied, reason, _)| (applied, reason));
+                assert_eq!(said, expected, "{was_applied} {mending} {outcome:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_work_tells_whether_it_is_held_back_as_from_1_11() {
+        let cases = [
+            ("1.10", false, false, None),
+            ("1.10", true, false, Some((true, "Dispatching"))),
+            ("1.10", false, true, Some((false, "SuspendDispatching"))),
+            ("1.11", false, false, Some((true, "Dispatching"))),
+            ("1.11", true, true, Some((false, "SuspendDispatching"))),
+        ];
+        for (release, told, suspended, expected) in cases {
+            let said = dispatching_condition(Behaviour::of(release), told, suspended);
+            let said = said.map(|(holds, reason, _)| (holds, reason));
+            assert_eq!(said, expected, "{release} {told} {suspended}");
+        }
+    }
+
+    #[test]
+    fn what_is_suspended_is_not_written_whatever_the_occasion() {
+        let work = |suspend_dispatching| {
+            let spec = crate::api::WorkSpec { suspend_dispatching, ..Default::default() };
+            Work::new("w", spec)
+        };
+        for mending in [true, false] {
+            assert!(holds_back(&work(true), mending));
+            assert!(!holds_back(&work(false), mending));
+        }
+    }
+}

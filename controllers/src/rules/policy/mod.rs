@@ -1,0 +1,19 @@
+//! Which templates policies own, which dependencies follow, and how templates follow autoscalers.
+
+mod activation;
+mod autoscale;
+mod claim;
+mod dependencies;
+mod name_pattern;
+mod owner;
+mod propagatable;
+mod required_by;
+
+pub use activation::{activates, touched};
+pub use autoscale::{autoscaler_targets, delivered_autoscaler, keeps_autoscaler, replicas_to_sync, scales};
+pub use claim::{Owner, claim_marks, claimed_by, has_finalizer, policy_finalizer};
+pub use dependencies::{dependencies, is_dependency};
+pub use name_pattern::NamePattern;
+pub use owner::{Claim, Match, owner, selects};
+pub use propagatable::{propagated_version, skips_kind, skips_object};
+pub use required_by::{require, snapshot};

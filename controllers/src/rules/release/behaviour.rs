@@ -1,0 +1,204 @@
+//! Named switches for the differences between releases.
+//!
+//! The reference is release 1.5 without its bugs. Each switch turns one difference on; its doc comment names the
+//! releases that have it. Bugs of releases are in `bugs`.
+
+use crate::api::{PurgeMode, ReleaseNumber, release_number};
+use crate::rules::EvictsBy;
+
+/// The differences between releases that the rules support. The default is the reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Behaviour {
+    /// How replicas are divided by weight.
+    pub division: Division,
+    /// How many regions (zones, providers) a workload is spread over, within the limits that its policy sets.
+    pub grouping: Grouping,
+    /// Among clusters with the same score, the one with more room ranks first, before the name decides; as from 1.6
+    /// (`pkg/scheduler/core/spreadconstraint/util.go`).
+    pub ranks_by_room: bool,
+    /// Templates and bindings name their policy in annotations and have its permanent id as a label; as from 1.8
+    /// (`pkg/detector/claim.go`). Before, the names were labels. Bindings and Works have ids of their own, too.
+    pub permanent_ids: bool,
+    /// Policies have a finalizer: a deleted policy stays until no object names it any more; as from 1.10 (#4836).
+    /// Before, it was deleted at once, and the marks of its templates stayed if no controller observed the deletion.
+    pub policy_finalizers: bool,
+    /// Works and copies have the generation of their template, and a template reports the generation that all copies
+    /// have observed; as from 1.10 (`resourcetemplate.karmada.io/generation`).
+    pub reports_generation: bool,
+    /// Every Work has the condition that reports whether dispatching is suspended; as from 1.11.
+    pub always_reports_dispatching: bool,
+    /// The controller `hpa` copies autoscalers to the members of their workloads; until 1.6
+    /// (`pkg/controllers/hpa/hpa_controller.go`).
+    pub copies_autoscalers: bool,
+    /// Policies, Works and copies define how an object that a member already has is handled; as from 1.7
+    /// (`conflictResolution`).
+    pub resolves_conflicts: bool,
+    /// The condition `Scheduled` has a specific reason: `Success`, `NoClusterFit`, `Unschedulable`, `SchedulerError`;
+    /// as from 1.7 (`pkg/apis/work/v1alpha2/binding_types.go`). Before, there were only `BindingScheduled` and
+    /// `BindingFailedScheduling`.
+    pub specific_reasons: bool,
+    /// A cluster that has not been ready for a time is tainted NoExecute by a controller; until 1.13 (#6389).
+    pub taints_not_ready_clusters: bool,
+    /// How gates and flags affect evictions.
+    pub evicts_by: EvictsBy,
+    /// The webhook adds tolerations of the health taints to policies; until 1.14 (#6444).
+    pub adds_tolerations: bool,
+    /// How workloads leave a cluster that is being removed.
+    pub removal: Removal,
+    /// The purge mode of the taint manager's tasks if neither policy nor flag sets one: none until 1.11, then the same
+    /// mode by two names (1.12, 1.15).
+    pub purge_mode: Option<PurgeMode>,
+    /// How a target is treated that is no longer known to serve the workload's kind.
+    pub unserved_targets: UnservedTargets,
+}
+
+/// How a target is treated that is no longer known to serve the workload's kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnservedTargets {
+    /// It stays a target; as from 1.15 (#6462).
+    #[default]
+    Stay,
+    /// It stays a target unless `CompleteAPIEnablements` confirms that discovery was complete; from 1.12 to 1.14
+    /// (#5216).
+    StayInDoubt,
+    /// It is no longer a target, so that a failed discovery deletes the workload there; until 1.11, where it is a bug.
+    Leave,
+}
+
+/// How replicas are divided by weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Division {
+    /// Shares are rounded down, and the remaining replicas go one by one to the largest weights; until 1.15.
+    LargestWeight,
+    /// Seat by seat (Webster's method): the next seat goes to the cluster with the largest weight per half seat; as
+    /// from 1.16 (#6793).
+    Webster,
+}
+
+/// How many regions a workload is spread over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// Exactly the minimum of the policy; until 1.5.
+    Fewest,
+    /// Any number within the limits; the best combination wins; as from 1.6.
+    WithinLimits,
+}
+
+/// How workloads leave a cluster that is being removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// A taint evicts them gracefully, as from any tainted cluster; until 1.13 (#6403).
+    Tainting,
+    /// The scheduler treats the cluster as one that no longer fits; as from 1.14.
+    Scheduling,
+}
+
+impl Behaviour {
+    /// Returns the behaviour of the real system in this release (`1.13.10`, `v1.18.2`), as far as there are switches.
+    #[must_use]
+    pub fn of(release: &str) -> Self {
+        Self::since(release_number(release))
+    }
+
+    /// As `of`, without parsing a text, because the default is created by many rules for each object.
+    fn since(release: ReleaseNumber) -> Self {
+        Self {
+            division: if release >= (1, 16) { Division::Webster } else { Division::LargestWeight },
+            grouping: if release >= (1, 6) { Grouping::WithinLimits } else { Grouping::Fewest },
+            ranks_by_room: release >= (1, 6),
+            permanent_ids: release >= (1, 8),
+            policy_finalizers: release >= (1, 10),
+            reports_generation: release >= (1, 10),
+            always_reports_dispatching: release >= (1, 11),
+            copies_autoscalers: release < (1, 7),
+            resolves_conflicts: release >= (1, 7),
+            specific_reasons: release >= (1, 7),
+            unserved_targets: match release {
+                release if ((1, 12)..(1, 15)).contains(&release) => UnservedTargets::StayInDoubt,
+                _ => UnservedTargets::Stay,
+            },
+            purge_mode: match release {
+                release if release >= (1, 15) => Some(PurgeMode::Gracefully),
+                release if release >= (1, 12) => Some(PurgeMode::Graciously),
+                _ => None,
+            },
+            taints_not_ready_clusters: release < (1, 14),
+            evicts_by: if release < (1, 14) { EvictsBy::TaintManager } else { EvictsBy::Everything },
+            adds_tolerations: release < (1, 15),
+            removal: if release >= (1, 14) { Removal::Scheduling } else { Removal::Tainting },
+        }
+    }
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self::since((1, 5))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_is_on_for_the_releases_that_have_it() {
+        let old = Behaviour {
+            division: Division::LargestWeight,
+            grouping: Grouping::Fewest,
+            ranks_by_room: false,
+            permanent_ids: false,
+            policy_finalizers: false,
+            reports_generation: false,
+            always_reports_dispatching: false,
+            copies_autoscalers: true,
+            resolves_conflicts: false,
+            specific_reasons: false,
+            taints_not_ready_clusters: true,
+            evicts_by: EvictsBy::TaintManager,
+            adds_tolerations: true,
+            removal: Removal::Tainting,
+            purge_mode: None,
+            unserved_targets: UnservedTargets::Stay,
+        };
+        let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
+        let telling = Behaviour {
+            specific_reasons: true,
+            resolves_conflicts: true,
+            copies_autoscalers: false,
+            ..ranked
+        };
+        let identified = Behaviour { permanent_ids: true, ..telling };
+        let counted = Behaviour { reports_generation: true, policy_finalizers: true, ..identified };
+        let dispatching = Behaviour { always_reports_dispatching: true, ..counted };
+        let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..dispatching };
+        let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..graciously };
+        let asked = Behaviour {
+            taints_not_ready_clusters: false,
+            evicts_by: EvictsBy::Everything,
+            removal: Removal::Scheduling,
+            ..in_doubt
+        };
+        let newest = Behaviour {
+            purge_mode: Some(PurgeMode::Gracefully),
+            unserved_targets: UnservedTargets::Stay,
+            adds_tolerations: false,
+            ..asked
+        };
+        let cases = [
+            ("v1.5.0", old),
+            ("1.6.1", ranked),
+            ("1.7.0", telling),
+            ("1.8", identified),
+            ("1.10", counted),
+            ("1.11", dispatching),
+            ("1.13.10", in_doubt),
+            ("1.14", asked),
+            ("1.15.0", newest),
+            ("v1.18.2", Behaviour { division: Division::Webster, ..newest }),
+        ];
+        for (release, expected) in cases {
+            assert_eq!(Behaviour::of(release), expected, "{release}");
+        }
+        assert_eq!(Behaviour::default(), old);
+    }
+}

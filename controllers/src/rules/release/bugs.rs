@@ -1,0 +1,230 @@
+//! Named switches for bugs of releases of the real system; all are off by default.
+//!
+//! The rules do not contain bugs: `release` replaces a correct rule by one with the bug, so that scenarios can be shown
+//! to detect it. Sources are issues and pull requests of karmada-io/karmada.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+use crate::api::{ReleaseNumber, release_number};
+
+/// A bug of a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bug {
+    /// A cluster is selected again while its eviction task still exists (#3469).
+    ChosenWhileLeaving,
+    /// An eviction adds a second task for the same cluster (#3456).
+    TwoTasks,
+    /// The graceful eviction controller writes the tasks that it read and overwrites tasks added since (#7290).
+    TasksLost,
+    /// The cluster taint policy controller writes the taints that it read and overwrites changes made since (#7346).
+    TaintsLost,
+    /// The scheduler writes targets computed from what it read, although a cluster has been evicted since.
+    PlacementUnguarded,
+    /// The grace period of a task also applies to the tasks after it (#7184).
+    GracePeriodLeaks,
+    /// Conditions of a member are written as they were before the probe, and overwrite changes made since (#5227).
+    ConditionsPutBack,
+    /// Each change of its Cluster brings the next probe of a member forward, also changes caused by probes (#6284).
+    ReportsBringProbes,
+    /// A member without credentials becomes not ready at once, without a threshold (#7426).
+    CredentialsUndamped,
+    /// Tasks do not time out as long as the scheduler has not observed the binding (#3747).
+    TimeoutAwaitsScheduler,
+    /// If a toleration has expired, the eviction is graceful whatever the policy says (#6676).
+    ExpiryForgetsPurgeMode,
+    /// The eviction of a cluster-scoped object is graceful whatever the policy says (#6491).
+    ClusterScopedForgetPurgeMode,
+    /// Tasks that existed before the controller started are not processed (#3475).
+    EarlierTasksUnseen,
+    /// A target counts as healthy by a report on an earlier schedule, so that the old copy is deleted too early
+    /// (#3736).
+    EarlierHealthCounts,
+    /// If the workload fits no cluster, scheduling counts as successful and the empty result as a replacement, so that
+    /// the old copy is deleted at once (until 1.6, `pkg/scheduler/scheduler.go`).
+    NothingReplaces,
+    /// The time since when a workload is unhealthy in a cluster is kept beyond its eviction, so that it has no time to
+    /// start when it comes back (#3500).
+    IllHealthRemembered,
+    /// A direct purge leaves no task, so that the same cluster may be selected at once (#4208).
+    PurgedWithoutTask,
+    /// A second failover before the first one has completed preserves the state of a copy that never worked (#6232).
+    StateReadAnew,
+    /// The health of an object without a status is unknown, so that nothing replaces it (#4407).
+    StatuslessUnknown,
+    /// Any untolerated taint of effect NoSchedule removes a present target when the binding is next scheduled (#2449).
+    TaintsDriveOut,
+    /// A cluster whose discovery does not list the kind for a moment loses its copies (#5216).
+    KindsDriveOut,
+    /// Replicas on clusters that are no longer candidates count as placed (#4586, #7110).
+    LostReplicasCount,
+    /// Scaling up takes replicas away from a cluster (#6793). This is `Division::LargestWeight`, which the reference
+    /// has.
+    ScaleUpShrinks,
+    /// The scheduler observes the generation before its own patch, and none if there is nothing to do (#3455).
+    OwnPatchUnobserved,
+    /// A label that is removed from a cluster is not noticed (#2912).
+    LostLabelsUnnoticed,
+    /// A suspended binding is scheduled; in the real release when a cluster changes (#6356).
+    SuspensionIgnored,
+    /// Bindings of other schedulers are scheduled (#4139).
+    OtherSchedulersServed,
+    /// An expired toleration admits the workload again, and it is evicted at once
+    /// (`pkg/scheduler/framework/plugins/tainttoleration`).
+    RunOutTolerationAdmits,
+    /// Workloads that tolerate a taint without a limit use up part of the eviction rate (until 1.18.1,
+    /// `pkg/controllers/cluster/taint_manager.go`).
+    TolerantTakeTurns,
+    /// A taint of ill health that replaces another restarts tolerations
+    /// (`pkg/controllers/cluster/cluster_controller.go`).
+    SwapRestartsToleration,
+    /// The order in which cluster taint policies are listed decides which one is applied last (#6399).
+    TaintPoliciesUnsorted,
+    /// Requests to members have no time limit, so that one that never answers is never noticed (#6829).
+    NoTimeLimit,
+    /// An incomplete result of discovery replaces the known enablements (#7373).
+    PartialListsReplace,
+    /// A member whose agent is gone is never removed (#1847).
+    SilentAgentsHoldUp,
+    /// A change of a policy waits for a change of the template, although the policy is not lazy (#6674).
+    PolicyChangesDropped,
+    /// Bindings have no finalizer, so that their Works may outlive them (#708).
+    NoFinalizer,
+    /// The dependencies of a workload leave a cluster when its eviction begins
+    /// (`pkg/dependenciesdistributor/dependencies_distributor.go`).
+    DependenciesLeaveFirst,
+    /// The write of a template's dependencies overwrites all annotations of its binding with those that were read
+    /// (#7208).
+    AnnotationsPutBack,
+    /// The shares of a Job's completions are assigned to the wrong clusters (#7387).
+    CompletionsMixedUp,
+    /// An object deleted in a member is created again although dispatching is suspended (#6525).
+    SuspendedIsMended,
+    /// A Work that could not be applied is reported as applied (#3709).
+    FailedIsApplied,
+    /// A Work whose object could not be created again is still reported as applied (#4341).
+    FailedMendingUntold,
+    /// The endpoints of a member are removed as soon as it is not ready (#6258).
+    NotReadyCutsServices,
+    /// An autoscaler stays in a member that its workload has left (until 1.6, `pkg/controllers/hpa/hpa_controller.go`).
+    AutoscalersStay,
+}
+
+/// Each bug with its name in profiles, and the first release without it, if there is one.
+const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 44] = [
+    (Bug::ChosenWhileLeaving, "chosen-while-leaving", Some((1, 6))),
+    (Bug::TwoTasks, "two-tasks", Some((1, 6))),
+    (Bug::TasksLost, "tasks-lost", Some((1, 18))),
+    (Bug::TaintsLost, "taints-lost", Some((1, 18))),
+    (Bug::PlacementUnguarded, "placement-unguarded", None),
+    (Bug::GracePeriodLeaks, "grace-period-leaks", Some((1, 17))),
+    (Bug::ConditionsPutBack, "conditions-put-back", Some((1, 11))),
+    (Bug::ReportsBringProbes, "reports-bring-probes", Some((1, 14))),
+    (Bug::CredentialsUndamped, "credentials-undamped", Some((1, 18))),
+    (Bug::TimeoutAwaitsScheduler, "timeout-awaits-scheduler", Some((1, 14))),
+    (Bug::ExpiryForgetsPurgeMode, "expiry-forgets-purge-mode", Some((1, 15))),
+    (Bug::ClusterScopedForgetPurgeMode, "cluster-scoped-forget-purge-mode", Some((1, 15))),
+    (Bug::EarlierTasksUnseen, "earlier-tasks-unseen", Some((1, 6))),
+    (Bug::EarlierHealthCounts, "earlier-health-counts", None),
+    (Bug::NothingReplaces, "nothing-replaces", Some((1, 7))),
+    (Bug::IllHealthRemembered, "ill-health-remembered", Some((1, 6))),
+    (Bug::PurgedWithoutTask, "purged-without-task", Some((1, 12))),
+    (Bug::StateReadAnew, "state-read-anew", None),
+    (Bug::StatuslessUnknown, "statusless-unknown", Some((1, 9))),
+    (Bug::TaintsDriveOut, "taints-drive-out", Some((1, 3))),
+    (Bug::KindsDriveOut, "kinds-drive-out", Some((1, 12))),
+    (Bug::LostReplicasCount, "lost-replicas-count", Some((1, 9))),
+    (Bug::ScaleUpShrinks, "scale-up-shrinks", Some((1, 16))),
+    (Bug::OwnPatchUnobserved, "own-patch-unobserved", Some((1, 6))),
+    (Bug::LostLabelsUnnoticed, "lost-labels-unnoticed", Some((1, 5))),
+    (Bug::SuspensionIgnored, "suspension-ignored", Some((1, 14))),
+    (Bug::OtherSchedulersServed, "other-schedulers-served", Some((1, 8))),
+    (Bug::RunOutTolerationAdmits, "run-out-toleration-admits", None),
+    (Bug::TolerantTakeTurns, "tolerant-take-turns", Some((1, 19))),
+    (Bug::SwapRestartsToleration, "swap-restarts-toleration", Some((1, 14))),
+    (Bug::TaintPoliciesUnsorted, "taint-policies-unsorted", Some((1, 14))),
+    (Bug::NoTimeLimit, "no-time-limit", Some((1, 16))),
+    (Bug::PartialListsReplace, "partial-lists-replace", None),
+    (Bug::SilentAgentsHoldUp, "silent-agents-hold-up", Some((1, 8))),
+    (Bug::PolicyChangesDropped, "policy-changes-dropped", Some((1, 15))),
+    (Bug::NoFinalizer, "no-finalizer", Some((0, 10))),
+    (Bug::DependenciesLeaveFirst, "dependencies-leave-first", None),
+    (Bug::AnnotationsPutBack, "annotations-put-back", Some((1, 17))),
+    (Bug::CompletionsMixedUp, "completions-mixed-up", Some((1, 18))),
+    (Bug::SuspendedIsMended, "suspended-is-mended", Some((1, 15))),
+    (Bug::FailedIsApplied, "failed-is-applied", Some((1, 7))),
+    (Bug::FailedMendingUntold, "failed-mending-untold", Some((1, 9))),
+    (Bug::NotReadyCutsServices, "not-ready-cuts-services", Some((1, 14))),
+    (Bug::AutoscalersStay, "autoscalers-stay", Some((1, 7))),
+];
+
+impl Bug {
+    /// All bugs, in order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        KNOWN.iter().map(|(bug, ..)| *bug)
+    }
+
+    /// The bugs of a release (`1.13.10`, `v1.18.2`).
+    #[must_use]
+    pub fn of(release: &str) -> BTreeSet<Self> {
+        let number = release_number(release);
+        let has = |first_without: &Option<ReleaseNumber>| first_without.is_none_or(|first| number < first);
+        KNOWN.iter().filter(|(.., first_without)| has(first_without)).map(|(bug, ..)| *bug).collect()
+    }
+
+    /// The name in profiles.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        KNOWN.iter().find(|(bug, ..)| *bug == self).map_or("", |(_, name, _)| name)
+    }
+}
+
+/// A name that no bug has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no bug `{name}`: there are {known}")]
+pub struct UnknownBug {
+    name: String,
+    known: String,
+}
+
+impl FromStr for Bug {
+    type Err = UnknownBug;
+
+    fn from_str(name: &str) -> Result<Self, UnknownBug> {
+        let names = || Self::all().map(Self::name).collect::<Vec<_>>().join(", ");
+        let of_name = KNOWN.iter().find(|(_, known, _)| *known == name);
+        of_name.map(|(bug, ..)| *bug).ok_or_else(|| UnknownBug { name: name.into(), known: names() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bug_has_a_name_of_its_own() {
+        for bug in Bug::all() {
+            assert_eq!(bug.name().parse(), Ok(bug));
+        }
+        let names: BTreeSet<_> = Bug::all().map(Bug::name).collect();
+        assert_eq!(names.len(), KNOWN.len());
+        let unknown = "no-such-bug".parse::<Bug>().unwrap_err().to_string();
+        assert!(unknown.starts_with("there is no bug `no-such-bug`: there are chosen-while-leaving, "));
+    }
+
+    #[test]
+    fn a_release_has_the_bugs_that_later_ones_fixed() {
+        let has = |release: &str, bug: Bug| Bug::of(release).contains(&bug);
+        let cases = [
+            ("1.5.0", Bug::ChosenWhileLeaving, true),
+            ("1.6.0", Bug::ChosenWhileLeaving, false),
+            ("1.5.0", Bug::TaintsDriveOut, false),
+            ("v1.11.2", Bug::KindsDriveOut, true),
+            ("1.12", Bug::KindsDriveOut, false),
+            ("1.18.2", Bug::EarlierHealthCounts, true),
+        ];
+        for (release, bug, expected) in cases {
+            assert_eq!(has(release, bug), expected, "{release}: {}", bug.name());
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Requested replicas, the needs of one replica, and the room of a cluster for more replicas.
+//!
+//! karmada-io/karmada `pkg/estimator/client/general.go`, `pkg/util/helper/{pod,work}.go`. The estimators that run
+//! beside members are not implemented: only the status of the Cluster counts.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use serde_json::Value;
+
+use super::quantities::{add_quantities, milli};
+use crate::api::{Cluster, ReplicaRequirements, ResourceBindingSpec};
+use crate::rules::replicas_by_models;
+
+/// Returns how many more replicas the cluster has room for: limited by the number of pods, and by each resource that a
+/// replica needs and that is neither allocated nor allocating, or by the grades of its nodes if it reports them
+/// ([`replicas_by_models`]). A cluster that has not reported its capacity has no room. A workload without replicas
+/// always fits.
+#[must_use]
+pub fn free_replicas(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
+    if spec.replicas == 0 {
+        return i64::from(i32::MAX);
+    }
+    let fits =
+        |resource: &str, each: i128| i64::try_from(free(cluster, resource).max(0) / each).unwrap_or(i64::MAX);
+    let pods = fits("pods", 1000).min(i64::from(i32::MAX));
+    let Some(needs) = &spec.replica_requirements else { return pods };
+    let summary = cluster.status.as_ref().and_then(|status| status.resource_summary.as_ref());
+    let modelings = summary.map_or(&[][..], |summary| &summary.allocatable_modelings);
+    let by_models = replicas_by_models(&cluster.spec.resource_models, modelings, &needs.resource_request);
+    let by_summary = || {
+        let each = needs
+            .resource_request
+            .iter()
+            .filter_map(|(resource, each)| Some(fits(resource, milli(each).filter(|each| *each > 0)?)));
+        each.min().unwrap_or(pods)
+    };
+    by_models.unwrap_or_else(by_summary).min(pods)
+}
+
+/// The free amount of a resource, in thousandths.
+pub(super) fn free(cluster: &Cluster, resource: &str) -> i128 {
+    let Some(summary) = cluster.status.as_ref().and_then(|status| status.resource_summary.as_ref()) else {
+        return 0;
+    };
+    let amount = |of: &BTreeMap<String, Quantity>| of.get(resource).and_then(milli).unwrap_or_default();
+    amount(&summary.allocatable) - amount(&summary.allocated) - amount(&summary.allocating)
+}
+
+/// Returns what one replica of a template needs: the sum over its containers, or the request of its largest init
+/// container if that is more. `None` if there are no requests.
+#[must_use]
+pub fn replica_requirements(kind: &str, template: &Value) -> Option<ReplicaRequirements> {
+    let pod = match kind {
+        "Deployment" | "StatefulSet" | "Job" => template.pointer("/spec/template/spec")?,
+        _ => return None,
+    };
+    let resource_request = pod_requests(pod);
+    (!resource_request.is_empty()).then_some(ReplicaRequirements { resource_request })
+}
+
+/// Returns the requests of a pod, by resource.
+#[must_use]
+pub fn pod_requests(pod_spec: &Value) -> BTreeMap<String, Quantity> {
+    let of = |field: &str| pod_spec[field].as_array().into_iter().flatten().flat_map(requests);
+    let mut sums = BTreeMap::new();
+    for (resource, amount) in of("containers") {
+        add_quantities(&mut sums, resource, &amount);
+    }
+    for (resource, amount) in of("initContainers") {
+        if sums.get(resource).and_then(milli) < milli(&amount) {
+            sums.insert(resource.clone(), amount);
+        }
+    }
+    for (resource, amount) in pod_spec["overhead"].as_object().into_iter().flatten().filter_map(quantity) {
+        add_quantities(&mut sums, resource, &amount);
+    }
+    sums
+}
+
+fn requests(container: &Value) -> impl Iterator<Item = (&String, Quantity)> {
+    container["resources"]["requests"].as_object().into_iter().flatten().filter_map(quantity)
+}
+
+fn quantity<'a>((resource, amount): (&'a String, &Value)) -> Option<(&'a String, Quantity)> {
+    let text = amount.as_str().map(str::to_owned).or_else(|| amount.as_number().map(ToString::to_string))?;
+    Some((resource, Quantity(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn room(summary: Value, needs: Value) -> i64 {
+        let mut cluster = Cluster::new("m1", Default::default());
+        cluster.status = serde_json::from_value(json!({"resourceSummary": summary})).unwrap();
+        let spec = json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "replicas": 3, "replicaRequirements": {"resourceRequest": needs}});
+        free_replicas(&serde_json::from_value(spec).unwrap(), &cluster)
+    }
+
+    #[test]
+    fn there_is_room_for_as_many_as_fit_by_every_resource() {
+        let whole = json!({"allocatable": {"pods": "110", "cpu": "8", "memory": "32Gi"}});
+        let used = json!({"allocatable": {"pods": "110", "cpu": "8", "memory": "32Gi"},
+            "allocated": {"pods": "100", "cpu": "6"}, "allocating": {"pods": "5", "cpu": "500m"}});
+        let cases = [
+            ("only pods count where nothing is asked for", whole.clone(), json!({}), 110),
+            ("the scarcest resource decides", whole.clone(), json!({"cpu": "1", "memory": "8Gi"}), 4),
+            ("fractions", whole.clone(), json!({"cpu": "0.3"}), 26),
+            ("what is asked for but not offered", whole.clone(), json!({"gpu": "1"}), 0),
+            ("a request for nothing", whole, json!({"gpu": "0"}), 110),
+            ("what is taken and what is asked for is gone", used.clone(), json!({"cpu": "500m"}), 3),
+            ("pods are scarce too", used, json!({"cpu": "1m"}), 5),
+            (
+                "more taken than there is",
+                json!({"allocatable": {"pods": "1"}, "allocated": {"pods": "2"}}),
+                json!({}),
+                0,
+            ),
+            ("nothing told", json!({}), json!({}), 0),
+        ];
+        for (about, summary, needs, expected) in cases {
+            assert_eq!(room(summary, needs), expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn grades_of_nodes_tell_better_than_the_sum_of_them() {
+        let mut cluster = Cluster::new("m1", Default::default());
+        cluster.spec.resource_models = serde_json::from_value(json!([
+            {"grade": 0, "ranges": [{"name": "cpu", "min": "0", "max": "2"}]},
+            {"grade": 1, "ranges": [{"name": "cpu", "min": "2", "max": "1k"}]}]))
+        .unwrap();
+        cluster.status = serde_json::from_value(json!({"resourceSummary": {
+            "allocatable": {"pods": "3", "cpu": "9", "memory": "8Gi"},
+            "allocatableModelings": [{"grade": 0, "count": 5}, {"grade": 1, "count": 2}]}}))
+        .unwrap();
+        let room = |needs: Value| {
+            let spec = json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "replicas": 3, "replicaRequirements": {"resourceRequest": needs}});
+            free_replicas(&serde_json::from_value(spec).unwrap(), &cluster)
+        };
+        let cases = [
+            ("one on each large node", json!({"cpu": "2"}), 2),
+            ("pods are scarcer", json!({"cpu": "1"}), 3),
+            ("a resource without grades: by the sum", json!({"memory": "4Gi"}), 2),
+        ];
+        for (about, needs, expected) in cases {
+            assert_eq!(room(needs), expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn a_replica_needs_the_sum_of_its_containers_or_its_greediest_init_container() {
+        let container = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}});
+        let template = |containers: Value, init: Value| {
+            json!({"spec": {"template": {"spec": {
+            "containers": containers, "initContainers": init, "overhead": {"memory": "1Mi"}}}}})
+        };
+        let needs = |template: &Value| replica_requirements("Deployment", template).unwrap().resource_request;
+        let two = template(json!([container("250m"), container("250m")]), json!([container("100m")]));
+        assert_eq!(needs(&two)["cpu"].0, "500m");
+        assert_eq!(needs(&two)["memory"].0, "1Mi");
+        let greedy = template(json!([container("250m")]), json!([container("2"), container("1")]));
+        assert_eq!(needs(&greedy)["cpu"].0, "2");
+        assert_eq!(replica_requirements("ConfigMap", &two), None);
+        assert_eq!(replica_requirements("Deployment", &json!({"spec": {"template": {"spec": {}}}})), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! Progress and expiry of a `WorkloadRebalancer`, which asks for placements from scratch.
+//!
+//! karmada-io/karmada v1.18.2 `pkg/controllers/workloadrebalancer/workloadrebalancer_controller.go`; as from 1.10.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::api::{ObservedWorkload, WorkloadRebalancerSpec, WorkloadRebalancerStatus};
+
+/// Returns the workloads of the status, in order: those of the spec with their earlier results, and those that were
+/// removed from the spec after they had succeeded.
+#[must_use]
+pub fn observed_workloads(
+    spec: &WorkloadRebalancerSpec,
+    status: Option<&WorkloadRebalancerStatus>,
+) -> Vec<ObservedWorkload> {
+    let before = status.map(|status| status.observed_workloads.as_slice()).unwrap_or_default();
+    let stays =
+        |seen: &&ObservedWorkload| spec.workloads.contains(&seen.workload) || seen.result == "Successful";
+    let mut observed: Vec<_> = before.iter().filter(stays).cloned().collect();
+    for workload in &spec.workloads {
+        if !observed.iter().any(|seen| seen.workload == *workload) {
+            observed.push(ObservedWorkload { workload: workload.clone(), ..ObservedWorkload::default() });
+        }
+    }
+    observed.sort_by(|a, b| a.workload.cmp(&b.workload));
+    observed
+}
+
+/// Whether a rebalancer that was `made` then is newer than the last time a reschedule of the workload was `triggered`.
+#[must_use]
+pub fn is_new_request(made: Timestamp, triggered: Option<Timestamp>) -> bool {
+    triggered.is_none_or(|triggered| made > triggered)
+}
+
+/// Returns when a finished rebalancer expires; `None` if it is not finished or has no time to live.
+#[must_use]
+pub fn rebalance_expires(
+    spec: &WorkloadRebalancerSpec,
+    status: &WorkloadRebalancerStatus,
+) -> Option<Timestamp> {
+    let seconds = u64::try_from(spec.ttl_seconds_after_finished?).unwrap_or_default();
+    let finished = status.finish_time.as_ref()?.0;
+    Some(finished.saturating_add(Duration::from_secs(seconds)).unwrap_or(Timestamp::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::*;
+    use crate::api::WorkloadReference;
+
+    fn seen(name: &str, result: &str) -> ObservedWorkload {
+        let workload = WorkloadReference { name: name.into(), ..WorkloadReference::default() };
+        ObservedWorkload { workload, result: result.into(), reason: String::new() }
+    }
+
+    #[test]
+    fn who_has_been_told_stays_on_the_list_and_who_is_new_is_added() {
+        let before =
+            [seen("a", "Successful"), seen("b", "Failed"), seen("c", "Failed"), seen("d", "Successful")];
+        let status = WorkloadRebalancerStatus { observed_workloads: before.into(), ..Default::default() };
+        let named = ["e", "d", "c"].map(|name| seen(name, "").workload);
+        let spec = WorkloadRebalancerSpec { workloads: named.into(), ttl_seconds_after_finished: None };
+        let expected = [seen("a", "Successful"), seen("c", "Failed"), seen("d", "Successful"), seen("e", "")];
+        assert_eq!(observed_workloads(&spec, Some(&status)), expected);
+        assert_eq!(observed_workloads(&spec, None), [seen("c", ""), seen("d", ""), seen("e", "")]);
+    }
+
+    #[test]
+    fn a_call_counts_once_and_ends_if_it_says_so() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        assert!(is_new_request(at(5), None));
+        assert!(is_new_request(at(5), Some(at(4))));
+        assert!(!is_new_request(at(5), Some(at(5))));
+        let mut spec = WorkloadRebalancerSpec::default();
+        let mut status = WorkloadRebalancerStatus::default();
+        assert_eq!(rebalance_expires(&spec, &status), None);
+        spec.ttl_seconds_after_finished = Some(60);
+        assert_eq!(rebalance_expires(&spec, &status), None, "it has not been heard yet");
+        status.finish_time = Some(Time(at(100)));
+        assert_eq!(rebalance_expires(&spec, &status), Some(at(160)));
+    }
+}

@@ -1,0 +1,111 @@
+//! The status of a binding, aggregated from the status of its Works.
+//!
+//! karmada-io/karmada v1.5.0 `pkg/util/helper/workstatus.go`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::api::{AggregatedStatus, CONDITION_APPLIED, Health, Work, cluster_of, condition};
+use kube::ResourceExt;
+
+/// Returns one report for each Work that is not being deleted, sorted by cluster.
+#[must_use]
+pub fn aggregated_status(works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
+    let mut reports: Vec<_> = works
+        .iter()
+        .filter(|work| work.metadata.deletion_timestamp.is_none())
+        .filter_map(|work| report(work))
+        .collect();
+    reports.sort_by(|a, b| a.cluster_name.cmp(&b.cluster_name));
+    reports
+}
+
+fn report(work: &Work) -> Option<AggregatedStatus> {
+    let namespace = work.namespace()?;
+    let status = work.status.as_ref();
+    let applied = status.and_then(|status| condition(&status.conditions, CONDITION_APPLIED));
+    let manifest = status.and_then(|status| status.manifest_statuses.first());
+    Some(AggregatedStatus {
+        cluster_name: cluster_of(&namespace)?.into(),
+        status: manifest.and_then(|manifest| manifest.status.clone()),
+        applied: applied.is_some_and(|condition| condition.status == "True"),
+        applied_message: applied
+            .filter(|condition| condition.status != "True")
+            .map(|condition| condition.message.clone())
+            .unwrap_or_default(),
+        health: manifest.map_or(Health::Unknown, |manifest| manifest.health),
+    })
+}
+
+/// Whether the clusters in which the Work is applied are exactly those that must have one, and there is at least one.
+#[must_use]
+pub fn fully_applied(clusters_with_work: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool {
+    let applied: BTreeSet<&str> =
+        reports.iter().filter(|report| report.applied).map(|report| report.cluster_name.as_str()).collect();
+    !clusters_with_work.is_empty() && applied == *clusters_with_work
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn work(cluster: &str, deleting: bool, applied: Option<bool>, ready: Option<i64>) -> Arc<Work> {
+        let deletion = deleting.then_some("2030-01-01T00:00:00Z");
+        let conditions: Vec<Value> = applied
+            .iter()
+            .map(|applied| {
+                json!({"type": "Applied", "status": if *applied { "True" } else { "False" }, "reason": "R",
+                    "message": "why", "lastTransitionTime": "2030-01-01T00:00:00Z"})
+            })
+            .collect();
+        let statuses: Vec<Value> = ready
+            .iter()
+            .map(|ready| {
+                json!({"identifier": {"ordinal": 0, "version": "v1", "kind": "Deployment", "resource": "",
+                    "name": "web"}, "health": "Healthy", "status": {"replicas": ready, "readyReplicas": ready}})
+            })
+            .collect();
+        Arc::new(
+            serde_json::from_value(json!({
+                "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+                "metadata": {"name": "web", "namespace": format!("karmada-es-{cluster}"), "deletionTimestamp": deletion},
+                "spec": {"workload": {}}, "status": {"conditions": conditions, "manifestStatuses": statuses},
+            }))
+            .unwrap(),
+        )
+    }
+
+    #[test]
+    fn every_living_work_has_its_report() {
+        let works = [
+            work("m3", false, Some(true), Some(2)),
+            work("m2", true, Some(true), Some(2)),
+            work("m1", false, None, None),
+            work("m4", false, Some(false), None),
+        ];
+        let reports = aggregated_status(&works);
+        let seen: Vec<_> = reports
+            .iter()
+            .map(|report| {
+                (report.cluster_name.as_str(), report.applied, report.health, report.applied_message.as_str())
+            })
+            .collect();
+        let expected = [
+            ("m1", false, Health::Unknown, ""),
+            ("m3", true, Health::Healthy, ""),
+            ("m4", false, Health::Unknown, "why"),
+        ];
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn fully_applied_means_all_of_them_and_some() {
+        let reports =
+            aggregated_status(&[work("m1", false, Some(true), None), work("m2", false, Some(false), None)]);
+        assert!(fully_applied(&BTreeSet::from(["m1"]), &reports));
+        assert!(!fully_applied(&BTreeSet::from(["m1", "m2"]), &reports));
+        assert!(!fully_applied(&BTreeSet::new(), &[]));
+    }
+}

@@ -1,0 +1,147 @@
+//! Which part of an object's status is reported from a member to the control plane.
+//!
+//! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/reflectstatus.go`; `generation`,
+//! `observedGeneration` and `resourceTemplateGeneration` are reported as from 1.10, so that a stale report can be
+//! distinguished from a current one. Here the first two are reported in every release; the third if the copy has it.
+
+use serde_json::{Map, Value, json};
+
+use crate::api::ANNOTATION_TEMPLATE_GENERATION;
+
+/// The fields of the status that a kind reports.
+struct ReportedFields {
+    /// Fields that are left out if they are zero or absent.
+    some: &'static [&'static str],
+    /// Numbers that are reported even if they are zero.
+    always: &'static [&'static str],
+    /// Whether the generation of the object is reported.
+    generation: bool,
+}
+
+/// The fields that a kind reports; `None`: all.
+fn reported(kind: &str) -> Option<ReportedFields> {
+    let (some, always, generation): (&[_], &[_], _) = match kind {
+        "Deployment" => (
+            &[
+                "replicas",
+                "readyReplicas",
+                "updatedReplicas",
+                "availableReplicas",
+                "unavailableReplicas",
+                "observedGeneration",
+            ],
+            &[],
+            true,
+        ),
+        "StatefulSet" => (
+            &["readyReplicas", "currentReplicas", "updatedReplicas", "observedGeneration"],
+            &["replicas", "availableReplicas"],
+            true,
+        ),
+        "DaemonSet" => (
+            &["updatedNumberScheduled", "numberAvailable", "numberUnavailable", "observedGeneration"],
+            &["currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"],
+            true,
+        ),
+        "Job" => {
+            (&["active", "succeeded", "failed", "conditions", "startTime", "completionTime"], &[], false)
+        }
+        "Service" => (&["loadBalancer"], &[], false),
+        "PodDisruptionBudget" => (
+            &["disruptedPods"],
+            &["disruptionsAllowed", "expectedPods", "desiredHealthy", "currentHealthy"],
+            false,
+        ),
+        "HorizontalPodAutoscaler" => (&["currentReplicas"], &["desiredReplicas"], false),
+        _ => return None,
+    };
+    Some(ReportedFields { some, always, generation })
+}
+
+/// Returns the part of the object's status that is reported to the control plane; all of it for unknown kinds.
+#[must_use]
+pub fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>> {
+    let status = object.get("status").and_then(Value::as_object);
+    let Some(ReportedFields { some, always, generation }) = reported(kind) else { return status.cloned() };
+    if status.is_none() && !generation {
+        return None;
+    }
+    let field = |field: &str| status.and_then(|status| status.get(field)).filter(|value| **value != 0);
+    let mut reflected: Map<String, Value> =
+        some.iter().filter_map(|name| Some(((*name).to_owned(), field(name)?.clone()))).collect();
+    let numbers = always.iter().filter(|_| status.is_some());
+    reflected.extend(numbers.map(|name| ((*name).to_owned(), field(name).cloned().unwrap_or(json!(0)))));
+    if generation {
+        let metadata = &object["metadata"];
+        let of_template = metadata["annotations"][ANNOTATION_TEMPLATE_GENERATION].as_str();
+        let of_template = of_template.and_then(|text| text.parse::<i64>().ok()).map(Value::from);
+        let both = [
+            ("generation", metadata.get("generation").cloned()),
+            ("resourceTemplateGeneration", of_template),
+        ];
+        reflected.extend(both.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    }
+    Some(reflected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_reports_what_the_control_plane_adds_up() {
+        let cases = [
+            (
+                "Deployment",
+                json!({"metadata": {"generation": 3}, "status": {"observedGeneration": 2, "replicas": 2,
+                    "readyReplicas": 0, "conditions": []}}),
+                Some(json!({"generation": 3, "observedGeneration": 2, "replicas": 2})),
+            ),
+            (
+                "Deployment",
+                json!({"metadata": {"generation": 1, "annotations": {"resourcetemplate.karmada.io/generation": "2"}},
+                    "status": {}}),
+                Some(json!({"generation": 1, "resourceTemplateGeneration": 2})),
+            ),
+            (
+                "StatefulSet",
+                json!({"metadata": {"generation": 1}, "status": {"replicas": 2, "currentRevision": "a"}}),
+                Some(json!({"generation": 1, "replicas": 2, "availableReplicas": 0})),
+            ),
+            (
+                "DaemonSet",
+                json!({"metadata": {"generation": 1}, "status": {"desiredNumberScheduled": 1, "numberAvailable": 1}}),
+                Some(json!({"generation": 1, "desiredNumberScheduled": 1, "numberAvailable": 1,
+                    "currentNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0})),
+            ),
+            (
+                "Job",
+                json!({"status": {"active": 1, "succeeded": 0, "uncountedTerminatedPods": {}}}),
+                Some(json!({"active": 1})),
+            ),
+            ("Job", json!({}), None),
+            (
+                "Service",
+                json!({"status": {"loadBalancer": {}, "conditions": []}}),
+                Some(json!({"loadBalancer": {}})),
+            ),
+            (
+                "HorizontalPodAutoscaler",
+                json!({"status": {"currentReplicas": 0, "desiredReplicas": 0, "conditions": []}}),
+                Some(json!({"desiredReplicas": 0})),
+            ),
+            (
+                "PodDisruptionBudget",
+                json!({"status": {"currentHealthy": 0, "desiredHealthy": 1, "conditions": []}}),
+                Some(
+                    json!({"currentHealthy": 0, "desiredHealthy": 1, "disruptionsAllowed": 0, "expectedPods": 0}),
+                ),
+            ),
+            ("Thing", json!({"status": {"phase": "Good"}}), Some(json!({"phase": "Good"}))),
+            ("ConfigMap", json!({"data": {}}), None),
+        ];
+        for (kind, object, expected) in cases {
+            assert_eq!(reflected_status(kind, &object).map(Value::Object), expected, "{kind}");
+        }
+    }
+}
