@@ -1,7 +1,7 @@
-//! What the controllers count and time, by the names and with the buckets of the real ones.
+//! The metrics of the controllers, with the names and the buckets of the real ones.
 //!
-//! karmada-io/karmada v1.18.2 `pkg/metrics/{cluster,resource}.go`, `pkg/scheduler/metrics/metrics.go`. A member is told by
-//! `member_cluster`, as from 1.16, and by `cluster_name`, which that took the place of.
+//! karmada-io/karmada v1.18.2 `pkg/metrics/{cluster,resource}.go`, `pkg/scheduler/metrics/metrics.go`. Both labels of a
+//! member are given: `member_cluster`, as from 1.16, and its predecessor `cluster_name`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 type Labels<const N: usize> = [(&'static str, String); N];
 type Times<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
 
-/// The metrics of one process. Clones are the same.
+/// The metrics of one process. Clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Kept>);
 
@@ -66,7 +66,7 @@ fn of_resources() -> Histogram {
 }
 
 impl Kept {
-    /// The registry ends the names of counters in `_total`, and what they are for with a full stop.
+    /// The registry appends `_total` to the names of counters, and a full stop to the help texts.
     fn register(&mut self) {
         let registry = &mut self.registry;
         registry.register(
@@ -126,49 +126,49 @@ fn of(cluster: &str) -> Labels<2> {
 }
 
 impl Metrics {
-    /// Adds all of them to a text that Prometheus is to read, without its end.
+    /// Appends all metrics to a text in the format of Prometheus, without its end marker.
     pub fn write_to(&self, text: &mut String) {
         // Writing to a string does not fail.
         let _ = encode_registry(text, &self.0.registry);
     }
 
-    /// A member was probed, and what it told written, in so long.
+    /// Records how long a probe of a member, with the write of its result, took.
     pub(crate) fn status_synced(&self, cluster: &str, took: Duration) {
         self.0.status_syncs.get_or_create(&of(cluster)).observe(took.as_secs_f64());
     }
 
-    /// A member has left the fleet.
+    /// Removes the metrics of a member that has left the fleet.
     pub(crate) fn forget(&self, cluster: &str) {
         self.0.status_syncs.remove(&of(cluster));
     }
 
-    /// A template's policy was found in so long.
+    /// Records how long it took to find the policy of a template.
     pub(crate) fn matched(&self, took: Duration) {
         self.0.matches.observe(took.as_secs_f64());
     }
 
-    /// What a policy says of a template was done, or failed, in so long.
+    /// Records how long it took to apply a policy to a template, or to fail.
     pub(crate) fn applied(&self, good: bool, took: Duration) {
         self.0.applications.get_or_create(&result(good)).observe(took.as_secs_f64());
         self.0.attempts.get_or_create(&result(good)).inc();
     }
 
-    /// A policy took a template from another, or failed to.
+    /// Counts a policy that took a template from another, or failed to.
     pub(crate) fn preempted(&self, good: bool) {
         self.0.preemptions.get_or_create(&result(good)).inc();
     }
 
-    /// The Works of a binding were written, or could not be, in so long.
+    /// Records how long it took to write the Works of a binding, or to fail.
     pub(crate) fn works_synced(&self, good: bool, took: Duration) {
         self.0.work_syncs.get_or_create(&result(good)).observe(took.as_secs_f64());
     }
 
-    /// What a Work says was written to its member, or could not be, in so long.
+    /// Records how long it took to write a manifest to its member, or to fail.
     pub(crate) fn workload_synced(&self, good: bool, took: Duration) {
         self.0.workload_syncs.get_or_create(&result(good)).observe(took.as_secs_f64());
     }
 
-    /// Where a binding goes was worked out and written, or could not be, in so long; whether only for the sake of replicas.
+    /// Records how long it took to schedule a binding, or to fail; `scales` if only the replicas changed.
     pub(crate) fn scheduled(&self, good: bool, scales: bool, took: Duration) {
         let labels = [
             ("result", if good { "scheduled" } else { "error" }.to_owned()),

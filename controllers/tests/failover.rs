@@ -194,7 +194,7 @@ fn a_cluster_is_removed_while_a_deleted_workload_waits_for_another() {
         deployments.delete("web", &Default::default()).await.unwrap();
         let clusters = kube::Api::<capsize_controllers::api::Cluster>::all(world.client.clone());
         clusters.delete("m2", &Default::default()).await.unwrap();
-        // It looks every ten seconds: once for the workloads, once for what was written.
+        // The controller checks every ten seconds: once for the workloads, once for the execution namespace.
         world.until("m2 is gone", 21, || async { world.cluster("m2").await.is_none() }).await;
         assert!(world.binding().await.is_some(), "what was written for m1 is waited for still");
     });
@@ -214,7 +214,7 @@ fn controllers_that_crash_and_come_back_finish_what_was_begun() {
     });
 }
 
-/// What the control plane has in the end, with the versions that tell in which order it came.
+/// The final objects of the control plane, with their versions, which show the order of the writes.
 fn end_of_failover(seed: u64) -> String {
     world(seed, |world| async move {
         world.deploy(2, two_of_four()).await;
@@ -330,7 +330,7 @@ fn evictions_go_at_the_pace_that_is_set() {
         world.until("all are placed", 5, || async { world.bound_to("m1").await == 9 }).await;
         world.set_taint("m1", Some("NoExecute")).await;
         world.sleep(1).await;
-        // Three workers, each of which rests two seconds after every one of them.
+        // Each of the three workers pauses for two seconds after each binding.
         for left in [6, 3, 0] {
             assert_eq!(world.bound_to("m1").await, left);
             world.sleep(2).await;
@@ -406,7 +406,8 @@ fn how_long_a_member_is_away_is_told_by_no_clock_that_is_set() {
 
 #[test]
 fn a_toleration_is_over_as_much_earlier_or_later_as_the_clock_is_set_if_it_is_looked_at() {
-    // Who has looked at it waits by a timer, which no clock moves, and looks again then.
+    // A binding that has been looked at waits for a timer, which no setting of the clock moves, and is checked again
+    // then.
     for (pause, set, least) in [(5, 0, 293), (5, -100, 393), (5, 100, 293), (0, 100, 198)] {
         world(7, |world| async move {
             world.deploy(2, two_of_four()).await;

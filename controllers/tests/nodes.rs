@@ -1,4 +1,4 @@
-//! The controllers of nodes on a cluster that lives: what the recordings of real ones do not show.
+//! The node controllers on a simulated cluster, in cases that no recording of a real one shows.
 
 use capsize_clusters::NodeFault;
 use capsize_controllers::rules::node::NodeBug;
@@ -9,7 +9,7 @@ mod site;
 
 use site::site;
 
-/// From a node's silence to its being called unreachable, at most: a heartbeat, the grace period and two looks.
+/// The longest time from a node's silence to its taint: a heartbeat, the grace period and two checks.
 const NOTICED: u64 = 72;
 
 #[test]
@@ -117,7 +117,7 @@ fn a_small_zone_that_is_partly_gone_is_left_alone_while_another_goes_on() {
         site.tainted("/unreachable:NoExecute").await
     });
     assert!(tainted.contains(&"b1".to_owned()), "{tainted:?}");
-    // Of the three some may have been tainted before the third was missed.
+    // Some of the three may have been tainted before the third was noticed.
     assert!(tainted.len() <= 3, "{tainted:?}");
 }
 

@@ -1,5 +1,7 @@
-//! The controllers of nodes against what the real ones did: every history under `suites/recordings/nodes-*`, in which
-//! kubelets and people do again what they did then, at the same times, and the reference does the rest.
+//! Compares the node controllers with recordings of the real ones, by replaying each history.
+//!
+//! In every history under `suites/recordings/nodes-*`, kubelets and people do the same as recorded, at the same times.
+//! The reference does the rest.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -62,10 +64,10 @@ fn settings(header: &Value) -> NodeSettings {
     }
 }
 
-/// What a controller did to each object, in order, and when.
+/// The actions of controllers on each object in order, with their times.
 type Deeds = BTreeMap<String, Vec<(String, f64)>>;
 
-/// What controllers did, by the versions of the objects.
+/// The actions of controllers, derived from the versions of the objects.
 fn deeds(versions: &[(f64, Value)]) -> Deeds {
     let mut before: BTreeMap<String, &Value> = BTreeMap::new();
     let mut deeds = Deeds::new();
@@ -121,7 +123,7 @@ fn start(client: &Client, run: Simulation, settings: &NodeSettings, rules: &Node
     NodeControllers { client: client.clone(), clock: run.clock, settings, rules, metrics }.start()
 }
 
-/// What the reference did where the kubelets and people of `lines` did the same.
+/// The actions of the reference, where the kubelets and people of `lines` do the same again.
 async fn again(run: Simulation, lines: &[Line], rules: &NodeRelease) -> Deeds {
     let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
     let client = server.client();
@@ -147,7 +149,7 @@ async fn again(run: Simulation, lines: &[Line], rules: &NodeRelease) -> Deeds {
     deeds(&ours.seen())
 }
 
-/// What differs, if anything: deeds of another kind or in another order, or by so much earlier or later.
+/// The first difference: another action, another order, or a time that differs by more than `tolerance`.
 fn difference(real: &Deeds, ours: &Deeds, tolerance: f64) -> Option<String> {
     let subjects: Vec<&String> = real.keys().chain(ours.keys()).collect();
     subjects.into_iter().find_map(|subject| {
@@ -161,7 +163,7 @@ fn difference(real: &Deeds, ours: &Deeds, tolerance: f64) -> Option<String> {
     })
 }
 
-/// What differs from each history.
+/// The difference to each history that differs.
 fn differences(rules: &NodeRelease) -> BTreeMap<String, String> {
     let compared = |path: PathBuf| {
         let lines = read(&path);
@@ -175,7 +177,7 @@ fn differences(rules: &NodeRelease) -> BTreeMap<String, String> {
             (again(run, &lines, rules).await, path)
         });
         let (ours, path) = ours;
-        // Both look once a period, each at its own moments, and a second look may be needed.
+        // Both check once per period, each at its own moments, and a second check may be needed.
         let period = settings(&lines[0].content["mark"]).monitor_period.as_secs_f64();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         difference(&deeds(&recorded), &ours, 2.0 * period + 1.0).map(|found| (name, found))

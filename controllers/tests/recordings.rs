@@ -1,6 +1,6 @@
-//! The rules against what the real controllers did: every history under `suites/recordings/karmada-*`.
+//! Compares the rules with recordings of the real controllers, under `suites/recordings/karmada-*`.
 //!
-//! A history is told by several watches, so that a cause may come after its effect: where a recorded object follows
+//! A history is recorded by several watches, so that a cause may come after its effect: where a recorded object follows
 //! from another, some version of the other must explain it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panic")]
@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// An object as one watch told of it.
+/// An object as one watch reported it.
 struct Event {
     on: String,
     deleted: bool,
@@ -71,8 +71,8 @@ impl History {
         self.events.iter().filter(wanted).map(|event| &event.object)
     }
 
-    /// Calls `step` with each change of an object of this kind on the control plane, and the Clusters as they are
-    /// then. Returns how many there were.
+    /// Calls `step` with each change of an object of this kind on the control plane, and the Clusters at that time.
+    /// Returns for how many changes `step` returned true.
     fn changes<K: DeserializeOwned>(
         &self,
         kind: &str,
@@ -131,7 +131,7 @@ fn bindings_are_scheduled_as_recorded() {
     }
 }
 
-/// What the tasks of the taint manager of this release say by default.
+/// The purge mode of the tasks that the taint manager of this release makes by default.
 fn purge_mode(release: &str) -> Option<PurgeMode> {
     match release {
         release if release.starts_with("v1.5.") => None,
@@ -266,7 +266,7 @@ fn members_are_reported_on_as_recorded() {
         let only_told = |status: Option<Value>| {
             let mut status = status.unwrap_or_default();
             if let Some(fields) = status.as_object_mut() {
-                // Told as from 1.10 only.
+                // These fields are reported as from 1.10 only.
                 let since = ["generation", "observedGeneration"];
                 fields.retain(|field, _| {
                     !history.release.starts_with("v1.5.") || !since.contains(&field.as_str())

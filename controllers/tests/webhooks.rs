@@ -1,4 +1,4 @@
-//! The webhooks over HTTPS, asked by an API server that is configured for them as for Karmada's own.
+//! The webhooks over HTTPS, called by an API server that is configured as for Karmada's own.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 

@@ -1,4 +1,4 @@
-//! The process: from the flags to the end.
+//! Runs the cluster controllers as a process: flags, connection, leader election, endpoints.
 
 use std::io::{self, IsTerminal, Write as _};
 use std::net::SocketAddr;
@@ -51,7 +51,7 @@ pub fn exit_code(outcome: Result<(), Trouble>) -> ExitCode {
         Err(Trouble::Input(report)) => (report, 2),
         Err(Trouble::Environment(report)) => (report, 3),
     };
-    // The exit code still says what happened when stderr cannot be written.
+    // The exit code still reports the outcome when stderr cannot be written.
     let _ = writeln!(io::stderr(), "Error: {report:?}");
     ExitCode::from(code)
 }
@@ -63,11 +63,11 @@ pub fn log_to_stderr() {
     log.log_internal_errors(false).init();
 }
 
-/// Runs the controllers until a signal asks to stop, or the lead is lost.
+/// Runs the controllers until a signal asks the process to stop, or the process loses the lead.
 ///
 /// # Errors
-/// Flags or a kubeconfig that make no sense; a control plane that cannot be reached, an address that is taken, a lost
-/// lead.
+/// When the flags or the kubeconfig are invalid, the control plane cannot be reached, an address is taken, or the lead
+/// is lost.
 pub fn run(flags: Flags) -> Result<(), Trouble> {
     live(Seed(0), 1.0, |run| work(flags, run.clock)).into_diagnostic()?
 }
@@ -86,7 +86,7 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
     let numbers = Metrics::default();
     serve(&flags, &clusters, &leads, &numbers, &mut tasks).await?;
     let members_pace = Pace { qps: flags.cluster_api_qps, burst: flags.cluster_api_burst };
-    // The first look at a member must not come before its secret is known.
+    // The first probe of a member needs the member's secret.
     secrets.wait_until_ready().await.into_diagnostic()?;
     let controllers = || Controllers {
         client: client.clone(),
@@ -101,7 +101,7 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
     lead(candidate, &mut stop, &leads, || controllers().start()).await
 }
 
-/// Works, while it leads where it is to, until it is asked to stop.
+/// Runs the controllers until a stop signal; with a candidate, only while this process holds the lead.
 pub(crate) async fn lead(
     candidate: Option<Candidate>,
     stop: &mut Stop,
@@ -127,7 +127,7 @@ pub(crate) async fn lead(
         _ = stop.asked() => true,
         () = candidate.deposed() => false,
     };
-    // First the work ends, then the lead: never two at a time.
+    // The controllers stop before the lead is given back, so that two processes never work at the same time.
     drop(running);
     if asked {
         candidate.resign().await;
@@ -137,14 +137,14 @@ pub(crate) async fn lead(
     Err(miette!("the lead is lost: the Lease could not be renewed for {deadline:?}").into())
 }
 
-/// How to reach the control plane.
+/// The client configuration for the control plane.
 pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, Report> {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     let config = match kubeconfig {
         Some(path) => {
             let there = std::fs::metadata(path).into_diagnostic();
             there.wrap_err_with(|| format!("{} cannot be read", path.display()))?;
-            // The message of the reader may quote the file, in which there are keys.
+            // The reader's message may quote the file, which contains keys.
             let kubeconfig = Kubeconfig::read_from(path);
             let kubeconfig = kubeconfig.map_err(|_| miette!("{} is not a kubeconfig", path.display()))?;
             config_of(kubeconfig, context).await
@@ -157,7 +157,7 @@ pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> 
     Ok(config)
 }
 
-/// A client of the control plane that keeps to `pace`, once that has answered.
+/// Returns a rate-limited client of the control plane after the control plane has answered once.
 pub(crate) async fn reached(config: Config, pace: Pace) -> Result<Client, Trouble> {
     let client = paced(Client::try_from(config).into_diagnostic().map_err(Trouble::Input)?, pace);
     let version = client.apiserver_version().await.into_diagnostic();
@@ -166,7 +166,7 @@ pub(crate) async fn reached(config: Config, pace: Pace) -> Result<Client, Troubl
     Ok(client)
 }
 
-/// A store of all objects of a kind, which follows what changes.
+/// A store of all objects of a kind, kept up to date by a watch.
 fn watched<K>(client: &Client, tasks: &mut JoinSet<()>) -> Store<K>
 where
     K: kube::Resource<DynamicType = ()>
@@ -184,7 +184,7 @@ where
     store
 }
 
-/// Listens where the flags say.
+/// Serves health and metrics at the addresses of the flags.
 async fn serve(
     flags: &Flags,
     clusters: &Store<Cluster>,

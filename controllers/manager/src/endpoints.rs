@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz` and `/metrics` over HTTP, as the real controller managers serve them: plainly, or with TLS.
+//! Serves `/healthz`, `/readyz` and `/metrics` over HTTP or HTTPS, as the real managers do.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-/// Answers a path, or does not know it.
+/// Answers a path; `None` for an unknown path.
 pub(crate) type Answers = Arc<dyn Fn(&str) -> Option<(StatusCode, String)> + Send + Sync>;
 
 /// How long a client may take for its TLS handshake.

@@ -1,4 +1,4 @@
-//! `--feature-gates`: what is switched on, written as the real controllers take it.
+//! Parses `--feature-gates` in the notation of the real controllers.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ pub struct GateSetting {
     on: bool,
 }
 
-/// The gates that switch something here. All are beta; there is none that is alpha.
+/// The gates that have an effect here. All of them are beta; none is alpha.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gate {
     AllAlpha,
@@ -44,7 +44,7 @@ impl FromStr for GateSetting {
     }
 }
 
-/// The gates as set. Those that are named count before `AllBeta`, whatever the order.
+/// The gates after all settings. A gate that is named overrides `AllBeta`, whatever the order.
 pub(crate) fn set(settings: &[GateSetting]) -> Gates {
     let last = |gate| settings.iter().rev().find(|setting| setting.gate == gate).map(|setting| setting.on);
     let set = |gate, default| last(gate).or(last(Gate::AllBeta)).unwrap_or(default);

@@ -1,7 +1,6 @@
-//! The reference controllers as a program that works on a control plane that exists: flags, leader election, clients
-//! for members from their secrets, health and metrics.
+//! The reference controllers as programs: flags, leader election, member clients, health, metrics.
 //!
-//! There are two programs: one for clusters, and one for nodes that has the flags of kube-controller-manager.
+//! There are two programs: one for clusters, and one for nodes with the flags of kube-controller-manager.
 //! The controllers are in the crate `capsize-controllers`; this crate is the process around them.
 
 mod command;

@@ -1,4 +1,4 @@
-//! Clients for members, from what their Cluster objects say and the secrets that these name.
+//! Makes clients for members from their Cluster objects and the secrets that these name.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +21,7 @@ use kube::{Client, Config, ResourceExt};
 const CA: &str = "caBundle";
 const TOKEN: &str = "token";
 
-/// Clients for members. One is made anew when its Cluster says another address, or its secret changes.
+/// Clients for members. A client is replaced when the address in its Cluster or its secret changes.
 pub(crate) struct Members {
     secrets: Store<Secret>,
     pace: Pace,
@@ -78,7 +78,7 @@ impl MemberClients for Members {
 }
 
 impl Access {
-    /// A configuration in memory: kube reads certificates from one and not from anything else.
+    /// The client configuration, made through a kubeconfig in memory: kube reads certificates from nothing else.
     fn config(&self) -> Option<Config> {
         let name = "member".to_owned();
         let cluster = kube::config::Cluster {
@@ -109,7 +109,7 @@ impl Access {
             ..Kubeconfig::default()
         };
         let options = KubeConfigOptions::default();
-        // Nothing in it has to be fetched from anywhere.
+        // The future is ready at once, because nothing in the kubeconfig has to be fetched.
         Config::from_custom_kubeconfig(kubeconfig, &options).now_or_never()?.ok()
     }
 }

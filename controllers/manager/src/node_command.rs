@@ -1,4 +1,4 @@
-//! The process of the controllers of nodes: from the flags to the end.
+//! Runs the node controllers as a process: flags, connection, leader election, endpoints.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,10 +16,11 @@ use crate::endpoints::{self, Answers};
 use crate::leader::LEASE_OF_NODES;
 use crate::node_flags::NodeFlags;
 
-/// Runs the controllers of nodes until a signal asks to stop, or the lead is lost.
+/// Runs the node controllers until a signal asks the process to stop, or the process loses the lead.
 ///
 /// # Errors
-/// Flags or a kubeconfig that make no sense; a cluster that cannot be reached, an address that is taken, a lost lead.
+/// When the flags or the kubeconfig are invalid, the cluster cannot be reached, an address is taken, or the lead is
+/// lost.
 pub fn run_nodes(flags: NodeFlags) -> Result<(), Trouble> {
     live(Seed(0), 1.0, |run| work(flags, run.clock)).into_diagnostic()?
 }
@@ -38,7 +39,7 @@ async fn work(flags: NodeFlags, clock: Clock) -> Result<(), Trouble> {
     lead(candidate, &mut stop, &AtomicBool::new(false), || controllers.start()).await
 }
 
-/// Serves health and metrics until what is returned is dropped.
+/// Serves health and metrics until the returned tasks are dropped.
 async fn serve(flags: &NodeFlags, metrics: &NodeMetrics) -> Result<JoinSet<()>, Report> {
     let mut tasks = JoinSet::new();
     let Some(address) = flags.address() else { return Ok(tasks) };

@@ -1,5 +1,4 @@
-//! The program for nodes as it is used: with the flags that the target profile of kube-controller-manager gives it, over
-//! HTTPS, under cases of nodes in real time.
+//! Runs the program for nodes in real time, with the flags of the kube-controller-manager profile.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -24,10 +23,10 @@ use tokio::time::timeout;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_capsize-node-controllers");
 
-/// No condition takes longer to come true, or the test fails.
+/// The time after which a condition that does not hold fails the test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The profile of the real program, with ours in its place.
+/// The profile of the real program, with the reference program in its place.
 fn stand_in() -> Profile {
     let mut profile = targets::find("kube-controller-manager-1.36").unwrap();
     let Start::Processes(programs) = &mut profile.start else { panic!("it is started as a program") };
@@ -99,7 +98,7 @@ then:
     );
 }
 
-/// The program at work. It is killed when the test fails.
+/// The running program. It is killed when the value is dropped.
 struct Program(Child);
 
 impl Drop for Program {
@@ -109,7 +108,7 @@ impl Drop for Program {
     }
 }
 
-/// Asks until what is answered has every line of `expected`.
+/// Requests `path` until the answer contains every line of `expected`.
 async fn told(port: u16, path: &str, expected: &[&str]) {
     let address = format!("https://127.0.0.1:{port}").parse().unwrap();
     let mut config = Config::new(address);

@@ -1,4 +1,4 @@
-//! The program as it is used: against a control plane over HTTPS, with a member that it knows from a secret.
+//! Runs the program against a control plane over HTTPS, with a member that is known from a secret.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -20,10 +20,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-/// No condition takes longer to come true, or the test fails.
+/// The time after which a condition that does not hold fails the test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The program at work. It is killed when the test fails.
+/// The running program. It is killed when the value is dropped.
 struct Program(Child);
 
 impl Drop for Program {
@@ -125,7 +125,7 @@ fn a_member_is_probed_with_its_secret_and_told_of_and_the_lead_is_given_back() {
         let told = await_condition(Api::<Cluster>::all(plane.clone()), "m1", ready);
         timeout(PATIENCE, told).await.unwrap().unwrap();
         assert!(get(&health, "/healthz").ends_with("ok"));
-        // The gauge follows by a watch of its own, so it may come a moment after the condition.
+        // The gauge has a watch of its own, so it may change a moment after the condition.
         let expected = [
             "cluster_ready_state{member_cluster=\"m1\",cluster_name=\"m1\"} 1",
             "cluster_sync_status_duration_seconds_count{member_cluster=\"m1\",cluster_name=\"m1\"} ",

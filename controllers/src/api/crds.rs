@@ -14,7 +14,8 @@ use super::{
 /// The newest release whose definitions are known.
 const NEWEST: &str = "1.18";
 
-/// The definitions of all custom resources, to be created on the control plane. kubectl shows them as the newest release does.
+/// The definitions of all custom resources, to be created on the control plane. kubectl shows them as the newest
+/// release does.
 #[must_use]
 pub fn crds() -> Vec<CustomResourceDefinition> {
     crds_of(NEWEST)
@@ -54,7 +55,7 @@ mod tests {
         serde_json::to_value(crd.spec.versions[0].schema.as_ref().unwrap()).unwrap()
     }
 
-    /// A default in the schema would be written into every object, where the real ones have nothing.
+    /// A default in the schema would be written into every object, where real objects have no value.
     #[test]
     fn the_only_defaults_are_those_of_the_real_definitions() {
         fn defaults(schema: &Value, path: &str, found: &mut Vec<String>) {

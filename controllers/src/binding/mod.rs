@@ -1,4 +1,4 @@
-//! The binding controller: a Work for each target, none for anyone else, and what the Works say, added up.
+//! The binding controller: keeps one Work per target, and aggregates the statuses of the Works.
 
 mod overrides;
 mod run;

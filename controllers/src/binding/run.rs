@@ -1,4 +1,4 @@
-//! What wakes the binding controller, and the order in which it does its work.
+//! The triggers of the binding controller, and its reconciliation of one binding.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::machinery::{
 };
 use crate::rules::Happening;
 
-/// Reconciles every binding: when it changes, when a Work of it does, and when its template does.
+/// Reconciles every binding: when the binding, one of its Works, its template, or an override policy changes.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let by_work =
         context.works.changes().filter_map(|change| std::future::ready(binding_of::<B>(change.object())));
@@ -63,7 +63,8 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         .await;
 }
 
-/// Whether override policies of this namespace, or of none, may be about the binding's template.
+/// Whether override policies with these specs may apply to the binding's template. `namespace` is that of the policies,
+/// `None` for cluster-scoped ones.
 fn may_be_about(
     binding: &ResourceBindingSpec,
     namespace: Option<&str>,
@@ -79,7 +80,7 @@ fn may_be_about(
     namespace.is_none_or(|namespace| namespace == resource.namespace) && specs.iter().any(about)
 }
 
-/// The namespace is empty for cluster-scoped ones.
+/// A reference to a binding. The namespace is empty for a cluster-scoped binding.
 fn reference<B: Binding>(namespace: &str, name: &str) -> ObjectRef<B> {
     let reference = ObjectRef::new(name);
     if namespace.is_empty() { reference } else { reference.within(namespace) }
@@ -95,11 +96,11 @@ fn binding_of<B: Binding>(work: &Work) -> Option<ObjectRef<B>> {
     }
 }
 
-/// What was found right of each binding, so that it is not gone through again whenever a Work says something.
+/// The state in which each binding was last up to date, so that a status change of a Work does not repeat the work.
 #[derive(Default)]
 struct Found {
     works: Notes<Settled>,
-    /// The version of the template that says what the Works do, and what that is.
+    /// The version of the template, and the statuses that were aggregated into it.
     sums: Notes<(Option<String>, Vec<AggregatedStatus>)>,
 }
 
@@ -149,7 +150,7 @@ async fn reconcile<B: Binding>(
         written?;
     }
     if !is_told {
-        // What fails begins anew.
+        // A failure leaves no entry, so that the next reconciliation repeats the write.
         found.sums.forget(&*binding);
         let reported = report_on_template(&context, &kind, &tree, &sums.1).await;
         publish_template_status(&context, &*binding, &reported);
@@ -193,7 +194,7 @@ fn publish_template_status<B: Binding>(context: &Context, binding: &B, reported:
     context.publish(B::STATUS_CONTROLLER, &happening, || [Involved::from(&binding.spec().resource)]);
 }
 
-/// Takes all Works down, and lets the binding go when the last is gone.
+/// Deletes all Works, and removes the finalizer of the binding when no Work is left.
 async fn remove<B: Binding>(context: &Context, binding: &B, works: &[Arc<Work>]) -> Result<(), Error> {
     for work in works {
         super::works::delete(context, work).await?;

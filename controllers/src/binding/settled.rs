@@ -1,6 +1,6 @@
-//! What was found right, so that it is not made anew whenever a Work says something: manifests above all.
+//! The inputs of a binding's Works: while these are unchanged, no manifest has to be made again.
 //!
-//! What may be skipped is decided in `run`.
+//! `run` decides which steps are skipped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::works::Named;
 use crate::api::{RawObject, Work};
 use crate::machinery::{Binding, Context};
 
-/// All that the Works of a binding are made of, and the Works: while it is the same, they need not be looked at again.
+/// All inputs of the Works of a binding, and the Works: while these are equal, the Works need no check.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Settled {
     generation: Option<i64>,
@@ -21,7 +21,7 @@ pub(super) struct Settled {
     works: Vec<Seen>,
 }
 
-/// A Work, but for what it says of its object.
+/// The parts of a Work that are compared; its status is not.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     uid: Option<String>,
@@ -32,7 +32,7 @@ struct Seen {
 }
 
 impl Settled {
-    /// As things are. Where there are override policies, more goes into a manifest than is compared here: `None`.
+    /// The present inputs. `None` where there are override policies, which change manifests and are not compared here.
     pub(super) fn of(
         context: &Context,
         binding: &impl Binding,

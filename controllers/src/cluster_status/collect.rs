@@ -1,4 +1,4 @@
-//! What a healthy member is asked about itself: its release, the kinds that it serves, its nodes and pods.
+//! Collects the version, the served kinds, the nodes and the pods of a healthy member.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,29 +14,29 @@ use crate::api::{
 use crate::machinery::{Context, Discovery, Informer};
 use crate::rules::{modelings, node_summary, resource_summary};
 
-/// Asks one member, and remembers what need not be asked each time.
+/// Collects from one member, and keeps what need not be requested each time.
 #[derive(Default)]
 pub(crate) struct Collector {
     nodes: Option<Informer<Node>>,
     pods: Option<Informer<Pod>>,
-    /// When release and kinds were last asked for, on the run's clock.
+    /// When version and kinds were last requested, on the run's clock.
     described: Option<Duration>,
     discovery: Discovery,
     served: Option<Arc<Served>>,
     summed_up: Option<(Seen, Arc<Summary>)>,
 }
 
-/// What a summary is made of: how often the nodes and the pods have changed, and the models.
+/// The inputs of a summary: how often the nodes and the pods have changed, and the models.
 type Seen = (u64, u64, Vec<ResourceModel>);
 
-/// What there is room for in a member.
+/// The nodes and the resources of a member.
 #[derive(PartialEq)]
 struct Summary {
     nodes: NodeSummary,
     resources: ResourceSummary,
 }
 
-/// What a member said about itself. `None`: it was not asked, or did not answer, and the last answer holds.
+/// The collected data of a member. `None`: it was not requested or not answered, and the last answer stays.
 #[derive(PartialEq)]
 pub(crate) struct Collected {
     version: Option<String>,
@@ -44,17 +44,17 @@ pub(crate) struct Collected {
     summary: Arc<Summary>,
 }
 
-/// What discovery came up with.
+/// The result of discovery.
 #[derive(PartialEq)]
 struct Served {
     enablements: Vec<ApiEnablement>,
-    /// Whether every question was answered.
+    /// Whether every request was answered.
     whole: bool,
 }
 
 impl Collected {
-    /// An answer that is not whole does not replace one that there is: it would look as if kinds had been taken away
-    /// (#7373). The condition tells of it all the same.
+    /// Writes the collected data into a status. An incomplete answer does not replace present enablements, because
+    /// kinds would seem to have been removed (#7373). The condition reports the incomplete answer all the same.
     pub(crate) fn put_into(&self, context: &Context, status: &mut ClusterStatus) {
         if let Some(version) = &self.version {
             status.kubernetes_version.clone_from(version);
@@ -73,8 +73,8 @@ impl Collected {
 }
 
 impl Collector {
-    /// Asks the member. Release and kinds are asked for when it has just become ready, when they are not known as a whole,
-    /// and from time to time.
+    /// Collects from the member. Version and kinds are requested when the member has just become ready, while the kinds
+    /// are not completely known, and once in each collection period.
     pub(crate) async fn collect(
         &mut self,
         context: &Context,
@@ -98,7 +98,7 @@ impl Collector {
         let nodes =
             self.nodes.get_or_insert_with(|| Informer::start(Api::all(client.clone()), watch.clone()));
         let pods = self.pods.get_or_insert_with(|| Informer::lean(Api::all(client), watch, forget_the_rest));
-        // It matters once only, right after the start, and the lists are no reason to hang.
+        // Only the first collection has to wait for the lists, and a silent member must not stall it.
         let both = async { tokio::join!(nodes.ready(), pods.ready()) };
         let _ = tokio::time::timeout(context.member_timeout(), both).await;
         let seen = (nodes.changed(), pods.changed(), cluster.spec.resource_models.clone());
@@ -114,7 +114,7 @@ impl Collector {
 }
 
 impl Summary {
-    /// Grades the nodes where there are models.
+    /// Sums up nodes and pods, and grades the nodes where there are models.
     fn of(nodes: &[Arc<Node>], pods: &[Arc<Pod>], models: Option<&[ResourceModel]>) -> Self {
         let (nodes, pods) = (nodes.iter().map(AsRef::as_ref), pods.iter().map(AsRef::as_ref));
         let mut resources = resource_summary(nodes.clone(), pods.clone());
@@ -125,12 +125,12 @@ impl Summary {
     }
 }
 
-/// Whether all that the cluster serves is told; somebody may have taken it away again.
+/// Whether the condition says that all served kinds are listed; others may have removed the condition.
 fn is_whole(cluster: &Cluster) -> bool {
     cluster.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_COMPLETE_APIS))
 }
 
-/// Of a pod, only what it takes matters, and a member may have many.
+/// Keeps of a pod only its requests and its phase, because a member may have many pods.
 fn forget_the_rest(pod: &mut Pod) {
     pod.metadata.annotations = None;
     pod.metadata.labels = None;
@@ -154,7 +154,7 @@ fn forget_the_rest(pod: &mut Pod) {
     }
 }
 
-/// The kinds that the member serves, by group and version, unless they are the same as before.
+/// The kinds that the member serves, by group and version; `None` if they are the same as before.
 async fn discover(discovery: &mut Discovery, client: &Client) -> Option<Served> {
     let served = discovery.changed(client).await?;
     let lists = served.groups.into_values().flatten();

@@ -1,7 +1,7 @@
-//! One loop a member, so that one that hangs holds up only itself: probe, judge, write, wait.
+//! Runs one loop per member, so that a hanging member delays only itself: probe, decide, write.
 //!
-//! Judgement is in `rules::readiness`; what a healthy member is asked beyond that, in `collect`; by what an agent shows
-//! that it lives, in `lease`.
+//! The rules decide about readiness. `collect` requests more data from a healthy member. `lease` shows that an agent is
+//! alive.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::api::{CONDITION_READY, Cluster, ClusterStatus, set_condition};
 use crate::machinery::{Context, Error, erase, patch_status, put_status};
 use crate::rules::{Probe, ProbeRun, Readiness, Write};
 
-/// How often a status is written anew that somebody else wrote in between (client-go's `retry.DefaultRetry`).
+/// How often the write of a status is repeated after a conflict (client-go's `retry.DefaultRetry`).
 const ATTEMPTS: usize = 5;
 
 /// The loop of one member.
@@ -77,7 +77,7 @@ async fn probe_loop(context: Arc<Context>, name: String, forward: Arc<Notify>) {
     }
 }
 
-/// Probes once, and writes what changed by it.
+/// Probes once, and writes the changes.
 async fn report(
     context: &Context,
     cluster: &Arc<Cluster>,
@@ -107,7 +107,7 @@ async fn report(
         _ => None,
     };
     let found = Found { readiness: (!keeps).then_some(seen), collected };
-    // Most probes find what the one before has found.
+    // Most probes have the same result as the probe before.
     if told.as_ref().is_some_and(|(before, said)| Arc::ptr_eq(before, cluster) && *said == found) {
         return Ok(());
     }
@@ -118,7 +118,7 @@ async fn report(
     outcome
 }
 
-/// Asks a member whether it is well: `/readyz`, or `/healthz` where there is no such thing.
+/// Asks a member whether it is healthy: `/readyz`, or `/healthz` where the member has no `/readyz`.
 async fn probe(client: &Client) -> Probe {
     match get(client, "/readyz").await {
         Some(StatusCode::NOT_FOUND) => get(client, "/healthz").await,
@@ -133,10 +133,10 @@ async fn get(client: &Client, path: &str) -> Option<StatusCode> {
     client.send(request).await.ok().map(|response| response.status())
 }
 
-/// A cluster of which all that was found is said.
+/// A version of a Cluster, and the result of a probe that it already shows.
 type Told = (Arc<Cluster>, Found);
 
-/// What a probe has shown.
+/// The result of a probe.
 #[derive(PartialEq)]
 struct Found {
     /// `None`: the condition stays as it is.
@@ -144,8 +144,8 @@ struct Found {
     collected: Option<Collected>,
 }
 
-/// Writes it into the status as that is after the probe, not as it was `before`. Others say things of a cluster, too, and
-/// what they have said since stays (#5227): a write that is refused is made anew.
+/// Writes the result into the present status, not into the status `before` the probe. Others write the status, too, and
+/// their later changes stay (#5227): after a conflict the write is repeated on the new version.
 async fn write(context: &Context, before: &Arc<Cluster>, found: &Found) -> Result<(), Error> {
     let (api, name) = (Api::<Cluster>::all(context.client.clone()), before.name_any());
     if !context.guards(Write::ClusterStatus).await {
@@ -167,7 +167,7 @@ fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_conflict())
 }
 
-/// What of the status becomes another; `None`: nothing.
+/// The changed part of the status; `None` where nothing changes.
 fn change(context: &Context, cluster: &Cluster, found: &Found) -> Result<Option<Map<String, Value>>, Error> {
     let mut status = cluster.status.clone().unwrap_or_default();
     if let Some(Readiness { ready, reason, message }) = found.readiness {
@@ -180,7 +180,7 @@ fn change(context: &Context, cluster: &Cluster, found: &Found) -> Result<Option<
     if cluster.status.as_ref() == Some(&status) {
         return Ok(None);
     }
-    // A merge patch leaves what it does not name: what the member no longer says has to be named.
+    // A merge patch keeps fields that it does not name, so removed fields are named with null.
     let (before, mut after) = (object(cluster.status.as_ref())?, object(Some(&status))?);
     erase(&before, &mut after);
     Ok(Some(after))

@@ -1,4 +1,4 @@
-//! The dependencies distributor: what a workload depends on goes where the workload goes.
+//! The dependencies distributor: propagates the dependencies of a workload together with it.
 
 mod attached;
 mod run;

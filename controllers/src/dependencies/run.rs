@@ -1,4 +1,4 @@
-//! What wakes the dependencies distributor, and what it does for a binding whose template depends on others.
+//! The triggers of the dependencies distributor, and its reconciliation of one binding.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::rules::{Happening, Write};
 /// The name of the controller, as its events carry it.
 const COMPONENT: &str = "dependencies-distributor";
 
-/// Reconciles every namespaced binding: when it changes, when one that it requires or is required by does, and when its
-/// template or something that this depends on does.
+/// Reconciles every namespaced binding: when the binding, a binding that it requires or that requires it, its template,
+/// or a dependency of its template changes.
 pub(crate) async fn run(context: Arc<Context>) {
     let by_binding = {
         let context = Arc::clone(&context);
@@ -56,13 +56,13 @@ fn is_required(binding: &ResourceBinding) -> bool {
     !binding.spec.required_by.is_empty()
 }
 
-/// What the template of a binding depends on, as the binding says.
+/// The dependencies of a binding's template, as recorded on the binding.
 pub(super) fn said(binding: &ResourceBinding) -> Vec<ResourceSelector> {
     let text = binding.annotations().get(ANNOTATION_DEPENDENCIES);
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
-/// The bindings of what the template of a binding depends on, by name.
+/// The bindings of the dependencies of a binding's template, by name.
 fn required(context: &Context, binding: &ResourceBinding) -> Vec<String> {
     let names = said(binding).into_iter().flat_map(|dependency| {
         if dependency.name.is_empty() {
@@ -77,7 +77,8 @@ fn required(context: &Context, binding: &ResourceBinding) -> Vec<String> {
     names.collect()
 }
 
-/// The bindings that a template concerns: its own, and those whose templates depend on it or may come to. By name.
+/// The bindings that a change of a template concerns, by name: its own, and those whose templates depend on it or may
+/// begin to.
 fn dependents(context: &Context, namespace: &str, name: &str) -> BTreeSet<String> {
     let kind = name.rsplit_once('-').map_or("", |(_, kind)| kind);
     let by_name = context.bindings.by(BY_DEPENDENCY, &format!("{namespace}/{name}"));
@@ -89,8 +90,8 @@ fn dependents(context: &Context, namespace: &str, name: &str) -> BTreeSet<String
 /// The index of bindings by what their templates depend on.
 pub(crate) const BY_DEPENDENCY: &str = "dependency";
 
-/// The bindings of what the template of a binding depends on, with their namespace. Of what is depended on by its labels,
-/// only the kind.
+/// The keys of a binding in that index: the bindings of its template's dependencies, with their namespace. A dependency
+/// by labels has a key with its kind only.
 pub(crate) fn dependencies_of(binding: &ResourceBinding) -> Vec<String> {
     let namespace = binding.namespace().unwrap_or_default();
     let dependencies = if binding.spec.propagate_deps { said(binding) } else { Vec::new() };
@@ -98,7 +99,7 @@ pub(crate) fn dependencies_of(binding: &ResourceBinding) -> Vec<String> {
     dependencies.iter().map(key).collect()
 }
 
-/// The objects on the control plane that a dependency means, as far as its kind is known.
+/// The objects on the control plane that match a dependency; empty where the kind is not known.
 pub(super) fn meant(context: &Context, dependency: &ResourceSelector) -> Vec<Arc<RawObject>> {
     let key = (dependency.api_version.clone(), dependency.kind.clone());
     let Some((_, store)) = context.templates.of_kind(&key) else { return Vec::new() };
@@ -119,7 +120,7 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
     if !binding.spec.propagate_deps {
         return Ok(Action::await_change());
     }
-    // As long as the template is not known, nothing is known of what it depends on.
+    // While the template is not known, its dependencies are not known either.
     let Ok(Some((kind, template))) = context.templates.get(&binding.spec.resource) else {
         return Ok(Action::await_change());
     };
@@ -128,7 +129,7 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
         tell(&context, &binding, &dependencies).await?;
         let happening = Happening::DependenciesFound(&dependencies);
         context.publish(COMPONENT, &happening, || [Involved::template(&kind, &template)]);
-        // The change of it comes back here.
+        // The write triggers another reconciliation.
         return Ok(Action::await_change());
     }
     let attached = attach_all(&context, &binding, &dependencies).await;
@@ -141,7 +142,7 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
     attached.map(|_| Action::await_change())
 }
 
-/// Makes the bindings of all dependencies go where the binding goes. Answers whether anything had to be written.
+/// Makes the bindings of all dependencies follow the binding. Returns whether anything was written.
 async fn attach_all(
     context: &Context,
     binding: &ResourceBinding,
@@ -157,8 +158,8 @@ async fn attach_all(
     Ok(wrote)
 }
 
-/// Says on the binding what its template depends on. All annotations are written, as they were read, and so only where
-/// nobody has changed one since (#7208).
+/// Records the dependencies of the template on the binding. The write contains all annotations as they were read, so it
+/// must not overwrite a concurrent change (#7208).
 async fn tell(
     context: &Context,
     binding: &ResourceBinding,

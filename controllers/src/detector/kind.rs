@@ -1,4 +1,4 @@
-//! One kind: a watch of its templates, and what wakes each of them.
+//! Watches the templates of one kind, and finds the templates that other changes concern.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::api::{
 };
 use crate::machinery::{Binding, Change, Context, Informer, Queue, run as run_queue};
 
-/// What is known of a kind beside its templates.
+/// The state of one watched kind.
 pub(super) struct Kind {
     pub(super) resource: ApiResource,
     pub(super) candidates: Candidates,
@@ -26,7 +26,7 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// With the policies that there are: a template must not seem to be nobody's only because its policy was not told of.
+    /// Starts with the present policies: a template whose policy is not known yet would seem to belong to none.
     fn new(context: &Context, resource: ApiResource, store: Informer<RawObject>) -> Self {
         let kind = Self { resource, candidates: Candidates::default(), store, touched: Mutex::default() };
         for policy in context.policies.list() {
@@ -40,13 +40,13 @@ impl Kind {
         kind
     }
 
-    /// Whether somebody has touched the template since it was last [`Kind::settle`]d.
+    /// Whether somebody has changed the template since the last [`Kind::clear_touched`].
     pub(super) fn was_touched(&self, namespace: &str, name: &str) -> bool {
         let touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
         touched.contains(&(namespace.to_owned(), name.to_owned()))
     }
 
-    /// What somebody did to the template has been seen to.
+    /// The change of the template has been handled.
     pub(super) fn settle(&self, namespace: &str, name: &str) {
         let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
         touched.remove(&(namespace.to_owned(), name.to_owned()));
@@ -60,7 +60,7 @@ impl Kind {
         ObjectRef::from_obj_with(template, self.resource.clone())
     }
 
-    /// The selectors of a policy that are of this kind.
+    /// The selectors of a policy for this kind.
     fn selectors<'a>(&self, policy: Option<&'a PropagationPolicySpec>) -> Vec<&'a ResourceSelector> {
         let selectors = policy.into_iter().flat_map(|policy| &policy.resource_selectors);
         let of_kind = |selector: &&ResourceSelector| {
@@ -69,7 +69,7 @@ impl Kind {
         selectors.filter(of_kind).collect()
     }
 
-    /// The templates that selectors may mean. Labels are not looked at: they change.
+    /// The templates that selectors may match. Labels are not compared, because they change.
     fn meant(&self, policy: &PolicyKey, selectors: &[&ResourceSelector]) -> Vec<ObjectRef<RawObject>> {
         let mut meant = BTreeSet::new();
         for selector in selectors {
@@ -93,7 +93,7 @@ impl Kind {
         present.map(|template| self.reference(&template)).collect()
     }
 
-    /// Takes in a change of a policy, and returns the templates that it may concern.
+    /// Updates the candidates after a change of a policy, and returns the templates that the change may concern.
     fn changed(
         &self,
         policy: &PolicyKey,
@@ -149,7 +149,7 @@ fn by_cluster_policy(context: &Context, kind: &Arc<Kind>) -> impl Stream<Item = 
     })
 }
 
-/// The templates of policies that wait for an override policy that has come.
+/// The templates of policies that wait for an override policy that was just created.
 fn by_override(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = Reference> + Send + use<> {
     let new = |before: bool, namespace: Option<String>, name: String| {
         std::future::ready((!before).then_some((namespace, name)))
@@ -200,9 +200,9 @@ fn by_itself(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = Ref
     })
 }
 
-/// The templates of the kind whose binding is gone, or says something else of them than it did. Karmada's detector is not
-/// woken by the latter: there, a write that it takes back while the watch of bindings lags stands until the template
-/// changes, as the binding that it looks at is still as it is to be.
+/// The templates of the kind whose binding is gone, or has changed in the detector's own fields. Karmada's detector is
+/// not triggered by such a change. There, a write that should be taken back stays until the template changes, if the
+/// detector looks while its watch of bindings lags: the cached binding still looks right.
 fn by_binding<B: Binding>(
     context: &Context,
     kind: &Arc<Kind>,

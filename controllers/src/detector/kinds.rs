@@ -1,8 +1,8 @@
-//! Finds out which of the kinds that are asked for the control plane serves, and keeps a watch on each.
+//! Watches each requested kind for as long as the control plane serves it.
 //!
-//! The real detector watches whatever is served. But nothing gets a binding that no policy names and no workload depends
-//! on, so that watching just those kinds, and those of the bindings that there are, which outlive their policies, comes to the
-//! same for less.
+//! The real detector watches every served kind. But only objects that a policy selects or a workload depends on get a
+//! binding. Watching these kinds, and the kinds of present bindings (which outlive their policies), has the same effect
+//! for less work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::api::{
 };
 use crate::machinery::{Binding, Change, Context, Discovery, Served};
 
-/// Looks after templates, and after policies that are being deleted.
+/// Reconciles templates, and policies that are being deleted.
 pub(crate) async fn run(context: Arc<Context>) {
     futures::join!(
         watch_kinds(Arc::clone(&context)),
@@ -33,8 +33,8 @@ pub(crate) async fn run(context: Arc<Context>) {
     );
 }
 
-/// Watches each kind that is asked for from the moment that it is served until it is served no more. Those that are
-/// asked for the first time are looked for at once, all others every `discovery_period`.
+/// Watches each requested kind while it is served. A kind that is requested for the first time is looked up at once,
+/// all others every `discovery_period`.
 async fn watch_kinds(context: Arc<Context>) {
     let mut watches: BTreeMap<KindKey, Option<JoinSet<()>>> = BTreeMap::new();
     let asked = asked_for(&context).map(Some);
@@ -60,7 +60,7 @@ async fn watch_kinds(context: Arc<Context>) {
     }
 }
 
-/// The kinds that somebody asks for.
+/// The kinds that policies, dependencies and bindings request.
 fn asked_for(context: &Context) -> impl Stream<Item = Vec<KindKey>> + use<> {
     let of = |selectors: &[ResourceSelector]| -> Vec<KindKey> {
         selectors.iter().map(|selector| (selector.api_version.clone(), selector.kind.clone())).collect()
@@ -75,7 +75,7 @@ fn asked_for(context: &Context) -> impl Stream<Item = Vec<KindKey>> + use<> {
     stream::select_all([here.boxed(), everywhere.boxed(), depended_on.boxed(), bound, bound_everywhere])
 }
 
-/// The kinds of what bindings are for, as each is seen for the first time.
+/// The kinds of the templates of bindings, when a binding is observed for the first time.
 fn of_bindings<B: Binding>(context: &Context) -> BoxStream<'static, Vec<KindKey>> {
     let kind = |change: Change<B>| {
         let resource = change.before.is_none().then(|| change.object().spec().resource.clone());
@@ -88,7 +88,8 @@ fn rounds(clock: Clock, period: Duration) -> impl Stream<Item = ()> {
     stream::repeat(()).then(move |()| async move { clock.sleep(period).await })
 }
 
-/// Starts or ends the watch of a kind, by whether it is served. Where that cannot be told, all stays as it is.
+/// Starts or ends the watch of a kind, depending on whether it is served. Where discovery is incomplete, nothing
+/// changes.
 fn look(context: &Arc<Context>, key: &KindKey, served: &Served, watched: &mut Option<JoinSet<()>>) {
     match find(context, key, served) {
         None if !served.whole => tracing::debug!(kind = key.1, "it is not known whether a kind is served"),
@@ -106,7 +107,7 @@ fn look(context: &Arc<Context>, key: &KindKey, served: &Served, watched: &mut Op
     }
 }
 
-/// What a kind is called in paths, if templates of it are propagated at this version.
+/// The resource of a kind, if its templates are propagated at this version.
 fn find(context: &Context, (api_version, kind): &KindKey, served: &Served) -> Option<ApiResource> {
     let version: GroupVersion = api_version.parse().ok()?;
     if context.rules.skips_kind(api_version, kind, &context.settings.skipped_propagating_apis) {

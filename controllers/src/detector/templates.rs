@@ -13,7 +13,7 @@ use crate::machinery::Informer;
 /// API version and kind.
 pub(crate) type KindKey = (String, String);
 
-/// The stores of templates, and who is told of changes in them.
+/// The stores of templates, and the subscribers to changes in them.
 #[derive(Default)]
 pub(crate) struct Templates {
     kinds: Mutex<BTreeMap<KindKey, (ApiResource, Informer<RawObject>)>>,
@@ -21,7 +21,7 @@ pub(crate) struct Templates {
     asked_for: Mutex<AskedFor>,
 }
 
-/// The kinds that somebody asks for, and who is told of more.
+/// The requested kinds, and the subscribers to further requests.
 #[derive(Default)]
 struct AskedFor {
     kinds: BTreeSet<KindKey>,
@@ -29,8 +29,8 @@ struct AskedFor {
 }
 
 impl Templates {
-    /// The template that a binding is for, with what its kind is called in paths. `Ok(None)`: there is no such
-    /// template. `Err`: templates of that kind are not known yet.
+    /// The template of a binding, with the resource of its kind. `Ok(None)`: the template does not exist. `Err`:
+    /// templates of that kind are not known yet.
     pub(crate) fn get(
         &self,
         resource: &ObjectReference,
@@ -39,7 +39,7 @@ impl Templates {
         Ok(store.get(&resource.namespace, &resource.name).map(|template| (kind, template)))
     }
 
-    /// All templates of a kind, with what it is called in paths; `None` where they are not known yet.
+    /// All templates of a kind, with the resource of the kind; `None` where they are not known yet.
     pub(crate) fn of_kind(&self, key: &KindKey) -> Option<(ApiResource, Informer<RawObject>)> {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
@@ -50,14 +50,14 @@ impl Templates {
         kinds.values().flat_map(|(_, store)| store.list()).collect()
     }
 
-    /// The bindings whose template changes, by namespace (empty for a cluster-scoped one) and name.
+    /// The bindings whose template changes, by namespace (empty for a cluster-scoped binding) and name.
     pub(crate) fn changed_bindings(&self) -> UnboundedReceiver<(String, String)> {
         let (sender, receiver) = unbounded();
         self.bindings.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
         receiver
     }
 
-    /// Has the templates of a kind watched from now on. When they are known, their bindings count as changed.
+    /// Requests a watch of the templates of a kind. Once they are known, their bindings count as changed.
     pub(crate) fn ask_for(&self, key: KindKey) {
         let mut asked = self.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
         if asked.kinds.insert(key.clone()) {
@@ -65,7 +65,7 @@ impl Templates {
         }
     }
 
-    /// The kinds that somebody has asked for, and from then on those that somebody asks for.
+    /// The requested kinds, and then those that are requested later.
     pub(super) fn asked_for(&self) -> impl Stream<Item = KindKey> + Send + use<> {
         let mut asked = self.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
         let (sender, receiver) = unbounded();

@@ -1,4 +1,4 @@
-//! The manifest of a Work in its member: write it, delete it, or leave it there.
+//! Writes the manifest of a Work to its member, deletes the copy, or releases it.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::api::{ANNOTATION_CONFLICT_RESOLUTION, Cluster, Identity, Manifest, Ra
 use crate::machinery::{Context, Error, dynamic_api, is_absent, patch};
 use crate::rules::Done;
 
-/// The manifest of a Work, and what its kind is called in the member's paths. `None` where the Work has no manifest,
-/// or the member does not serve the kind.
+/// The manifest of a Work, with its resource in the member. `None` where the Work has no manifest, or the member does
+/// not serve the kind.
 pub(crate) fn manifest_kind<'a>(work: &'a Work, cluster: &Cluster) -> Option<(&'a Manifest, ApiResource)> {
     let manifest = work.spec.workload.manifests.first()?;
     let (api_version, kind) = (&manifest.identity().api_version, &manifest.identity().kind);
@@ -27,8 +27,8 @@ pub(crate) fn manifest_kind<'a>(work: &'a Work, cluster: &Cluster) -> Option<(&'
     Some((manifest, kind))
 }
 
-/// Makes the member have what the manifest says, and notes of which version that is seen. Where it is `new`, it is written even if the member has all of that:
-/// the manifest before it may have said more.
+/// Writes the manifest to the member where the copy differs, and records the observed version of the copy. A `new`
+/// manifest is written even if the copy matches, because the manifest before may have had more fields.
 pub(super) async fn apply(
     context: &Context,
     client: Client,
@@ -67,16 +67,16 @@ pub(super) async fn apply(
     Ok(Done::Updated)
 }
 
-/// What becomes of the object in the member when its Work goes.
+/// The treatment of the copy in the member when its Work is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parting {
-    /// It goes, too.
+    /// The copy is deleted.
     Delete,
-    /// It stays, and is nobody's.
+    /// The copy stays, without the marks of the control plane.
     Release,
 }
 
-/// Takes the manifest out of the member, or leaves it there without its marks, if the Work put it there.
+/// Deletes the copy in the member, or releases it, if it belongs to the Work.
 pub(super) async fn part(
     context: &Context,
     client: Client,
@@ -87,7 +87,7 @@ pub(super) async fn part(
     let Identity { namespace, name, .. } = manifest.identity();
     let api = dynamic_api(client, namespace, kind);
     let present = match api.get(name).await {
-        // The kind may be gone as well.
+        // The member may no longer serve the kind.
         Err(error) if is_absent(&error) => return Ok(()),
         present => present?,
     };

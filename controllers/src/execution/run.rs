@@ -1,7 +1,7 @@
-//! What wakes the execution controller, and what it says on the Work.
+//! The triggers of the execution controller, and its reconciliation of one Work.
 //!
-//! A Work waits for its member without a back-off of its own: the member's recovery wakes it at once, where the
-//! real controller may sleep on for as long as the outage was.
+//! A Work waits for its member without a back-off: the recovery of the member triggers it at once. The real controller
+//! may sleep on for as long as the outage lasted.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ use crate::rules::{Done, Happening, LastCopy, Named, may_serve_more};
 /// The name of the controller, as its events carry it.
 const COMPONENT: &str = "execution-controller";
 
-/// Reconciles every Work: when what it says changes, when it is told not to be applied and is, when its member becomes ready or
-/// goes, and when the work status controller finds the member different from what the Work says.
+/// Reconciles every Work: when its spec changes, when it is reported as not applied although it is, when its member
+/// becomes ready or is removed, and when the work status controller finds a drifted copy.
 pub(crate) async fn run(context: Arc<Context>) {
     let astray = context.astray.found();
     let written = Arc::new(Written::default());
@@ -61,7 +61,8 @@ pub(crate) async fn run(context: Arc<Context>) {
 /// The generation of each Work that was last written to its member.
 type Written = Notes<Option<i64>>;
 
-/// Whether a Work says that it is not applied, although what it says was written: one who no longer leads may have said so late.
+/// Whether a Work is reported as not applied although its manifest was written. A process that no longer leads may have
+/// written the report late.
 fn is_gainsaid(work: &Work, written: &Written) -> bool {
     let applied = work.status.as_ref().and_then(|status| condition(&status.conditions, CONDITION_APPLIED));
     applied.is_some_and(|applied| applied.status == "False") && written.says(work, &work.metadata.generation)
@@ -122,7 +123,7 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
     outcome.map(|_| Action::await_change())
 }
 
-/// Publishes that a Work was brought to its member, if anything was written there, or that it could not be.
+/// Publishes that the manifest of a Work was written to its member, if it was, or that it could not be.
 fn publish(context: &Context, work: &Work, cluster: &str, outcome: &Result<Done, Error>) {
     let failure = match outcome {
         Ok(Done::Nothing) => return,
@@ -157,7 +158,7 @@ async fn write(context: &Context, work: &Work, cluster: &Cluster, new: bool) -> 
     apply(context, client, work, &manifest, new).await
 }
 
-/// Takes the manifest out of the member and lets the Work go, unless that is to wait.
+/// Removes the copy from the member and the finalizer from the Work, unless that has to wait.
 async fn remove(context: &Context, work: &Work, cluster: Option<&Cluster>) -> Result<Action, Error> {
     let rest: Vec<_> =
         work.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER_WORK).cloned().collect();

@@ -1,7 +1,7 @@
-//! Marks the templates that an autoscaler scales, so that their replicas in the members are left to it.
+//! Marks templates that an autoscaler scales, so that members keep their own replicas.
 //!
-//! A mark goes when its autoscaler goes, or turns to another template, and not otherwise: people may put one there too. As
-//! in the real controller, what was let go while nobody looked keeps its mark.
+//! A mark is removed only when its autoscaler is deleted or scales another template, because people may set the mark,
+//! too. As in the real controller, a mark stays if the autoscaler went while no controller was running.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,13 +54,13 @@ pub(crate) async fn run(context: Arc<Context>) {
 /// The binding of a template, by namespace and name.
 type Key = (String, String);
 
-/// The binding of what an autoscaler scales.
+/// The binding of the template that an autoscaler scales.
 fn target(autoscaler: &HorizontalPodAutoscaler) -> Key {
     let target = &autoscaler.spec.scale_target_ref;
     (autoscaler.namespace().unwrap_or_default(), binding_name(&target.kind, &target.name))
 }
 
-/// The bindings of what an autoscaler has let go, until that has been seen to.
+/// The bindings of templates that an autoscaler no longer scales, until their marks have been checked.
 #[derive(Default)]
 struct LetGo(Mutex<BTreeSet<Key>>);
 

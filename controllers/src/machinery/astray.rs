@@ -1,4 +1,4 @@
-//! What the work status controller tells the execution controller: which Works have objects that are not as they say.
+//! Passes Works with drifted copies from the work status controller to the execution controller.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -9,40 +9,40 @@ use kube::runtime::reflector::ObjectRef;
 use super::notes::{Key, key};
 use crate::api::Work;
 
-/// The way from the one to the other. What is told while nobody listens is lost.
+/// The drifted Works and their subscriber. Works that are reported before the subscription are lost.
 #[derive(Default)]
 pub(crate) struct Astray(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     listener: Option<UnboundedSender<ObjectRef<Work>>>,
-    /// Those that have not been seen to.
+    /// The drifted Works that have not been repaired yet.
     works: BTreeSet<Key>,
 }
 
 impl Astray {
-    /// What is found from now on.
+    /// Subscribes to the drifted Works that are reported from now on.
     pub(crate) fn found(&self) -> UnboundedReceiver<ObjectRef<Work>> {
         let (sender, receiver) = unbounded();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).listener = Some(sender);
         receiver
     }
 
-    /// The object of this Work is deleted or edited.
+    /// Reports that the copy of this Work was deleted or edited.
     pub(crate) fn tell(&self, work: &Work) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(listener) = &state.listener else { return };
-        // It fails only when the controllers are being stopped.
+        // Sending fails only while the controllers are being stopped.
         let _ = listener.unbounded_send(ObjectRef::from_obj(work));
         state.works.insert(key(work));
     }
 
-    /// Whether the object of this Work has been found deleted or edited since that was last seen to.
+    /// Whether the copy of this Work was reported as deleted or edited, and has not been repaired since.
     pub(crate) fn is(&self, work: &Work) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).works.contains(&key(work))
     }
 
-    /// It has been seen to.
+    /// The copy of this Work has been repaired, or the Work is being deleted.
     pub(crate) fn settle(&self, work: &Work) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).works.remove(&key(work));
     }

@@ -1,4 +1,4 @@
-//! What every controller is given: clients, the clock, the rules, and the stores of the control plane.
+//! The context of all controllers: clients, clock, rules, and the stores of the control plane.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::detector::Templates;
 use crate::rules::{Happening, Rules, Write};
 use crate::{Agent, Controllers, MemberClients, Metrics, PublishedEvents, Settings};
 
-/// What every controller is given.
+/// The context of all controllers.
 pub(crate) struct Context {
     pub client: Client,
     pub clock: Clock,
@@ -36,15 +36,15 @@ pub(crate) struct Context {
     pub bindings: Informer<ResourceBinding>,
     pub cluster_bindings: Informer<ClusterResourceBinding>,
     pub works: Informer<Work>,
-    /// Of Pull members.
+    /// The Leases of Pull members.
     pub leases: Informer<Lease>,
     pub templates: Templates,
-    /// The Works whose object in the member is not as they say.
+    /// The Works whose copy in the member does not match.
     pub astray: Astray,
     pub copies: Copies,
     events: EventRecorder,
     members: Arc<dyn MemberClients>,
-    /// The one cluster that these controllers are the agent of.
+    /// The cluster whose agent these controllers are; `None` on the control plane.
     agent_of: Option<String>,
 }
 
@@ -79,7 +79,7 @@ impl Context {
         }
     }
 
-    /// Starts what an agent watches on the control plane: its own Cluster and its Works.
+    /// Starts the watches of an agent on the control plane: its own Cluster and its Works.
     pub(crate) fn of_agent(agent: Agent) -> Self {
         let Agent { cluster, client, member, clock, settings, rules } = agent;
         let timeout = rules.member_timeout(settings.member_client_timeout);
@@ -110,7 +110,7 @@ impl Context {
         }
     }
 
-    /// Ends when the stores hold what there is.
+    /// Returns when all stores have their first list.
     pub(crate) async fn ready(&self) {
         self.clusters.ready().await;
         self.policies.ready().await;
@@ -123,8 +123,8 @@ impl Context {
         self.leases.ready().await;
     }
 
-    /// Whether these controllers are what talks to the member: those of the control plane do, except where an agent
-    /// in the member does.
+    /// Whether these controllers connect to the member. Those of the control plane connect to Push members, those of an
+    /// agent to their own member.
     pub(crate) fn reaches(&self, cluster: &Cluster) -> bool {
         match &self.agent_of {
             None => !cluster.pulls(),
@@ -132,19 +132,20 @@ impl Context {
         }
     }
 
-    /// Whether these controllers are an agent's.
+    /// Whether these controllers belong to an agent.
     pub(crate) fn is_agent(&self) -> bool {
         self.agent_of.is_some()
     }
 
-    /// Whether a write is refused if what it is based on is out of date. Where it is not, it comes as late as the rules say.
+    /// Whether a write must be refused if the object has changed since it was read. For an unguarded write, this first
+    /// sleeps for the lag that the rules give.
     pub(crate) async fn guards(&self, write: Write) -> bool {
         let Some(lag) = self.rules.unguarded(write) else { return true };
         self.clock.sleep(lag).await;
         false
     }
 
-    /// Publishes what happened to objects, as this component, where the release has an event for it.
+    /// Publishes an event about objects as `component`, if the release has an event for what happened.
     pub(crate) fn publish<const N: usize>(
         &self,
         component: impl Into<Cow<'static, str>>,
@@ -161,7 +162,7 @@ impl Context {
         }
     }
 
-    /// What every binding says, of either kind, but for those that are being deleted: their Works go, each in its own time.
+    /// The specs of all bindings, without those that are being deleted: the Works of these are deleted in any case.
     pub(crate) fn placed(&self) -> Vec<ResourceBindingSpec> {
         let stays = |meta: &ObjectMeta| meta.deletion_timestamp.is_none();
         let namespaced = self.bindings.list().into_iter().filter(|binding| stays(&binding.metadata));
@@ -171,12 +172,12 @@ impl Context {
         namespaced.chain(cluster_scoped.map(|binding| binding.spec.binding.clone())).collect()
     }
 
-    /// A client for a member, with a bound on each request; `None` where there are no credentials.
+    /// A client for a member, with a time limit on each request; `None` where there are no credentials.
     pub(crate) fn member(&self, cluster: &Cluster) -> Option<Client> {
         self.members.client(cluster, self.member_timeout())
     }
 
-    /// How a member is watched.
+    /// The configuration of the watches of members.
     pub(crate) fn member_watch(&self) -> Config {
         watched_across(self.member_timeout())
     }
@@ -216,14 +217,14 @@ fn works(api: Api<Work>, config: Config) -> Informer<Work> {
     })
 }
 
-/// How the other end of a link is watched: renewed as often as any request ends, so that a watch that has gone silent
-/// is noticed within that time.
+/// The configuration of watches over a link. They are renewed as often as any request times out, so that a watch that
+/// has gone silent is noticed within that time.
 fn watched_across(request_timeout: Duration) -> Config {
     let seconds = request_timeout.as_secs().clamp(1, 290);
     Config::default().timeout(u32::try_from(seconds).unwrap_or(290))
 }
 
-/// An agent reaches its own member and no other; within the timeout that its settings give.
+/// The clients of an agent, which connects to its own member only. The client has its timeout already.
 struct Own(Client);
 
 impl MemberClients for Own {

@@ -1,5 +1,7 @@
-//! How far the execution controller has seen each copy, so that the work status controller does not take for news what its
-//! own watch still shows: after an outage that may be a copy that has long been deleted, of an earlier Work of the same name.
+//! The observed versions of copies, by which the work status controller ignores stale objects.
+//!
+//! The execution controller records the versions. The watch of the work status controller may lag: after an outage it
+//! may still show a deleted copy of an earlier Work of the same name.
 //!
 //! The versions of one member's objects of a kind can be compared (KEP-5504).
 
@@ -12,7 +14,7 @@ use kube::{Resource, ResourceExt};
 use super::notes::Notes;
 use crate::api::Work;
 
-/// The version of each copy that was last written, or found to be as it should; in memory only.
+/// The version of each copy that was last written, or found to match; in memory only.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     seen: Notes<u64>,
@@ -20,15 +22,15 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// From now on, the Works whose copy was seen in an older version than before: their members hold what they held once, so
-    /// that what was no news is some after all.
+    /// Subscribes to the Works whose copy was observed in an older version than before. Their members were restored, so
+    /// a copy that seemed stale is current after all.
     pub(crate) fn went_back(&self) -> UnboundedReceiver<ObjectRef<Work>> {
         let (sender, receiver) = unbounded();
         *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
         receiver
     }
 
-    /// The copy of this Work was seen in this version.
+    /// The copy of this Work was observed in this version.
     pub(crate) fn seen(&self, work: &Work, version: Option<&str>) {
         let Some(version) = version.and_then(|version| version.parse::<u64>().ok()) else {
             return self.seen.forget(work);
@@ -38,7 +40,7 @@ impl Copies {
         if before.is_some_and(|before| version < before)
             && let Some(listener) = &*self.listener.lock().unwrap_or_else(PoisonError::into_inner)
         {
-            // It fails only when the controllers are being stopped.
+            // Sending fails only while the controllers are being stopped.
             let _ = listener.unbounded_send(ObjectRef::from_obj(work));
         }
     }
@@ -48,8 +50,8 @@ impl Copies {
         self.seen.forget(work);
     }
 
-    /// Whether `copy` is no older than what was seen; of a Work that nobody has seen to since the start, whether it
-    /// `was_applied` before.
+    /// Whether `copy` is no older than the observed version. Without an observed version since the start, whether the
+    /// Work `was_applied` before.
     pub(crate) fn is_news(&self, work: &Work, copy: &impl Resource, was_applied: bool) -> bool {
         let version = copy.resource_version().and_then(|version| version.parse::<u64>().ok());
         self.seen.get(work).map_or(was_applied, |seen| version.is_none_or(|version| version >= seen))

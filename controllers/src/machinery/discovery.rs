@@ -1,6 +1,6 @@
-//! What a cluster serves, asked for as a whole: aggregated discovery, which is sent again only when it has changed.
+//! Discovers the kinds that a cluster serves, by aggregated discovery with entity tags.
 //!
-//! Clusters older than Kubernetes 1.26 do not have it, and are asked for each group version by itself.
+//! Clusters older than Kubernetes 1.26 lack aggregated discovery; each of their group versions is requested by itself.
 
 use std::collections::BTreeMap;
 
@@ -15,43 +15,43 @@ use kube::client::Body;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Both forms of the aggregated document, or the lists of old.
+/// Both forms of the aggregated document, or the older lists.
 const ACCEPTED: HeaderValue = HeaderValue::from_static(
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
      application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json",
 );
 
-/// The core group, and all others.
+/// The core group, and all other groups.
 const PATHS: [&str; 2] = ["/api", "/apis"];
 
-/// Asks one cluster, and remembers by which tags its last answers went.
+/// Discovers one cluster, and keeps the entity tags of its last answers.
 #[derive(Default)]
 pub(crate) struct Discovery {
     tags: [Option<HeaderValue>; 2],
 }
 
-/// What discovery came up with.
+/// The result of discovery.
 pub(crate) struct Served {
     /// By group, the most preferred version first.
     pub groups: BTreeMap<String, Vec<APIResourceList>>,
-    /// Whether every question was answered.
+    /// Whether every request was answered.
     pub whole: bool,
 }
 
-/// An answer to one question.
+/// An answer to one request.
 enum Answer {
     Unchanged,
     Document { text: Vec<u8>, tag: Option<HeaderValue> },
 }
 
 impl Discovery {
-    /// Lets the next answers be whole ones, be there something new or not.
+    /// Makes the next answers complete, whether anything has changed or not.
     fn forget(&mut self) {
         self.tags = Default::default();
     }
 
-    /// What the cluster serves, unless that is what it was when it was asked before. A question without an answer leaves a gap,
-    /// and is asked anew the next time.
+    /// The served kinds; `None` if nothing has changed since the call before. A request without an answer leaves a gap,
+    /// and is repeated at the next call.
     pub(crate) async fn changed(&mut self, client: &Client) -> Option<Served> {
         let [core, named] = &self.tags;
         let answers = tokio::join!(ask(client, PATHS[0], core), ask(client, PATHS[1], named));
@@ -61,7 +61,7 @@ impl Discovery {
         self.forget();
         let mut served = Served { groups: BTreeMap::new(), whole: true };
         for (index, mut answer) in [answers.0, answers.1].into_iter().enumerate() {
-            // The other half is new, and this one was not kept.
+            // The other document is new, and the text of this one was not kept.
             if matches!(answer, Some(Answer::Unchanged)) {
                 answer = ask(client, PATHS[index], &None).await;
             }
@@ -119,7 +119,7 @@ impl Served {
             }
         };
         self.whole &= lists.is_some();
-        // Together, so that a cluster that falls silent in between costs one timeout and not one for each.
+        // The requests run together, so that a cluster that falls silent meanwhile costs one timeout in total.
         let lists = join_all(lists.unwrap_or_default().into_iter().map(async |version| {
             if version.contains('/') {
                 client.list_api_group_resources(&version).await
@@ -138,7 +138,7 @@ impl Served {
     fn aggregated(&mut self, group: Group) {
         let name = group.metadata.name;
         for version in group.versions {
-            // What an aggregated server said long ago, and does not say now.
+            // An old answer of an aggregated API server that does not answer now.
             if version.freshness == "Stale" {
                 self.whole = false;
                 continue;
@@ -156,7 +156,7 @@ impl Served {
     }
 }
 
-/// What is read of an `APIGroupDiscoveryList`, which is long: kube's type of it has all that there is.
+/// The fields that are read of the long `APIGroupDiscoveryList`; kube's type has all of them.
 #[derive(Deserialize)]
 struct Aggregated {
     items: Vec<Group>,
@@ -226,8 +226,8 @@ mod tests {
 
     use super::*;
 
-    /// A cluster that has these documents, each of which goes by its text, and which notes for what it was asked. Without
-    /// one it does not answer.
+    /// A cluster that serves these documents, each with its length as entity tag, and records the requests. It does not
+    /// answer where a document is missing.
     fn cluster(documents: &Arc<Mutex<[Option<Value>; 2]>>, asked: &Arc<Mutex<Vec<(String, u16)>>>) -> Client {
         let (documents, asked) = (Arc::clone(documents), Arc::clone(asked));
         let service = service_fn(move |request: Request<Body>| {
@@ -280,11 +280,11 @@ mod tests {
         };
         assert_eq!(changed().await, (told(&["v1", "apps/v1"], true), vec![200, 200]));
         assert_eq!(changed().await, (None, vec![304, 304]));
-        // The preferred version is the first; what is stale is none.
+        // The preferred version comes first, and a stale version does not count.
         let versions = [("v2", "Current"), ("v1", "Current"), ("v1beta1", "Stale")];
         documents.lock().unwrap()[1] = document(named(), &versions);
         assert_eq!(changed().await, (told(&["v1", "apps/v2", "apps/v1"], false), vec![304, 200, 200]));
-        // A gap is looked into again.
+        // A gap is requested again.
         assert_eq!(changed().await.1, [200, 200]);
         documents.lock().unwrap()[1] = None;
         assert_eq!(changed().await, (told(&["v1"], false), vec![200, 503]));

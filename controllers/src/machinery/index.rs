@@ -1,4 +1,4 @@
-//! The objects of a store by what they say, so that whoever looks for some of them need not look at all.
+//! Indexes the objects of a store by computed keys, so that a lookup need not read all objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,22 +7,22 @@ use kube::Resource;
 use super::notes::{Key, key};
 use super::store::Change;
 
-/// What an object is filed under.
+/// The keys of an object in an index.
 pub(super) type Keys<K> = fn(&K) -> Vec<String>;
 
-/// One way to file the objects of a store: where those are that say this or that.
+/// An index of the objects of a store.
 pub(super) struct Index<K> {
     keys: Keys<K>,
     filed: BTreeMap<String, BTreeSet<Key>>,
 }
 
 impl<K: Resource> Index<K> {
-    /// With nothing in it.
+    /// An empty index.
     pub(super) fn new(keys: Keys<K>) -> Self {
         Self { keys, filed: BTreeMap::new() }
     }
 
-    /// Takes in what has changed in the store.
+    /// Updates the index after a change in the store.
     pub(super) fn take_in(&mut self, change: &Change<K>) {
         let keys = |object: Option<&K>| object.map(self.keys).unwrap_or_default();
         let (before, after) = (keys(change.before.as_deref()), keys(change.after.as_deref()));
@@ -43,7 +43,7 @@ impl<K: Resource> Index<K> {
         }
     }
 
-    /// Where the objects under a key are, by namespace and name.
+    /// The objects with this key, by namespace and name.
     pub(super) fn under(&self, key: &str) -> impl Iterator<Item = &Key> {
         self.filed.get(key).into_iter().flatten()
     }

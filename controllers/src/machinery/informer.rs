@@ -1,6 +1,6 @@
-//! A store of all objects of a kind, fed by one watch, and the changes to it for whoever asks.
+//! A store of all objects of a kind, fed by one watch, with subscriptions to its changes.
 //!
-//! The store changes before the change is told, so that a reconciliation never sees less than what woke it.
+//! The store changes before subscribers are notified, so that a reconciliation never reads less than what triggered it.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use super::member::begins_anew;
 use super::store::{Change, Store};
 use crate::api::RawObject;
 
-/// A store and its watch. Clones share both; the watch ends with the last of them.
+/// A store and its watch. Clones share both; the watch ends with the last clone.
 pub(crate) struct Informer<K> {
     shared: Arc<Shared<K>>,
     _watch: Arc<JoinSet<()>>,
@@ -29,16 +29,16 @@ pub(crate) struct Informer<K> {
 
 struct Shared<K> {
     held: Mutex<Held<K>>,
-    /// Whether all that there was at the start is in the store.
+    /// Whether the first list is in the store.
     listed: AtomicBool,
-    /// Not a `watch` channel: that wakes its waiters in an order which tokio draws from a counter of the process.
+    /// Not a `watch` channel, which wakes its waiters in an order that tokio draws from a counter of the process.
     ready: Notify,
 }
 
-/// The store, and who is told of changes to it.
+/// The store, and the subscribers to its changes.
 struct Held<K> {
     store: Store<K>,
-    /// All objects, once somebody has asked for them, until one changes.
+    /// All objects, cached from the first call until one changes.
     all: Option<Arc<[Arc<K>]>>,
     subscribers: Vec<UnboundedSender<Change<K>>>,
     changed: u64,
@@ -59,7 +59,7 @@ where
         Self::lean(api, config, |_| ())
     }
 
-    /// As [`Informer::start`], with `modify` taking away from each object what nobody reads.
+    /// Like [`Informer::start`], with `modify` removing unused fields from each object.
     pub(crate) fn lean(
         api: Api<K>,
         config: watcher::Config,
@@ -81,16 +81,16 @@ where
         Self { shared: Arc::new(Shared::new(true)), _watch: Arc::default() }
     }
 
-    /// Ends when all that there was at the start is in the store.
+    /// Returns when the first list is in the store.
     pub(crate) async fn ready(&self) {
-        // Made before the question is asked, so that the answer does not come between.
+        // Created before the check, so that no notification is missed in between.
         let ready = self.shared.ready.notified();
         if !self.is_ready() {
             ready.await;
         }
     }
 
-    /// Whether all that there was at the start is in the store.
+    /// Whether the first list is in the store.
     pub(crate) fn is_ready(&self) -> bool {
         self.shared.listed.load(Ordering::Acquire)
     }
@@ -105,35 +105,35 @@ where
         self.shared.held().store.iter().cloned().collect()
     }
 
-    /// The same for those who look at all of them again and again: shared until one changes.
+    /// All objects, for callers that need them often: the list is shared until an object changes.
     pub(crate) fn all(&self) -> Arc<[Arc<K>]> {
         let mut held = self.shared.held();
         let Held { store, all, .. } = &mut *held;
         Arc::clone(all.get_or_insert_with(|| store.iter().cloned().collect()))
     }
 
-    /// How many changes there have been: where that is the same, so are all objects.
+    /// The number of changes so far: while the number is the same, so are all objects.
     pub(crate) fn changed(&self) -> u64 {
         self.shared.held().changed
     }
 
-    /// Whether there are none.
+    /// Whether there are no objects.
     pub(crate) fn is_empty(&self) -> bool {
         self.shared.held().store.iter().next().is_none()
     }
 
-    /// Files all objects under what `keys` says, to be found by [`Informer::by`].
+    /// Indexes all objects by `keys`, for [`Informer::by`].
     pub(crate) fn indexed(self, name: &'static str, keys: Keys<K>) -> Self {
         self.shared.held().store.add_index(name, keys);
         self
     }
 
-    /// The objects that the index of this name has under `key`, by namespace and name.
+    /// The objects with this key in an index, by namespace and name.
     pub(crate) fn by(&self, index: &'static str, key: &str) -> Vec<Arc<K>> {
         self.shared.held().store.by(index, key).cloned().collect()
     }
 
-    /// What is there, and from then on every change.
+    /// The present objects, and then every change.
     pub(crate) fn changes(&self) -> impl Stream<Item = Change<K>> + Send + use<K> {
         let (sender, receiver): (_, UnboundedReceiver<Change<K>>) = unbounded();
         let mut held = self.shared.held();
@@ -146,7 +146,7 @@ where
 }
 
 impl Informer<RawObject> {
-    /// Starts the watch of a kind known at run time. Its objects say what they are, which a list leaves out.
+    /// Starts the watch of a kind known at run time. The objects get API version and kind, which items of a list lack.
     pub(crate) fn dynamic(api: Api<RawObject>, config: watcher::Config, kind: &ApiResource) -> Self {
         let types = TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
         Self::lean(api, config, move |object| object.set_types(types.clone()))
@@ -164,7 +164,7 @@ impl<K> Shared<K> {
     }
 }
 
-/// Keeps the store as the watch says.
+/// Applies the events of the watch to the store.
 async fn follow<K: Resource>(
     events: impl Stream<Item = Result<Event<K>, watcher::Error>>,
     shared: Arc<Shared<K>>,

@@ -1,4 +1,4 @@
-//! Clients for members whose requests end in time, whatever becomes of the member.
+//! Clients for members, with a time limit on each request whatever happens to the member.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,12 @@ use tower::{BoxError, service_fn};
 use super::pace::{Pace, Turns};
 use super::unbroken::{Followed, Unbroken};
 
-/// `client` with a bound on each request, so that a member that never answers stalls nobody, and kept to a pace. A watch has to
-/// begin within it; from then on it is kube's watcher that notices silence. One that would go on from a version that the member
-/// has not come to, as it does whose etcd was restored from a snapshot, is told to begin from the beginning: else it would
-/// be silent until the member has come to that version again.
+/// `client` with a time limit on each request, so that a member that never answers stalls nobody, and with a rate
+/// limit. A watch has to begin within the time limit; later, kube's watcher notices silence.
+///
+/// The version from which a watch starts may be newer than the member, for example after its etcd was restored from a
+/// snapshot. Such a watch is told to begin with a new list. It would otherwise be silent until the member reaches that
+/// version again.
 pub fn bounded(client: Client, timeout: Duration, pace: Option<Pace>) -> Client {
     let namespace = client.default_namespace().to_owned();
     let (turns, unbroken) = (pace.map(|pace| Arc::new(Turns::new(pace))), Unbroken::default());
@@ -60,8 +62,8 @@ async fn wait_for(turns: Option<&Turns>) {
     }
 }
 
-/// Whether the watch at `uri` would go on from a version that is yet to come, by what a list says. One that must not be older
-/// than that would be refused only after a while, and then be tried again.
+/// Whether the version from which the watch at `uri` starts is newer than the member, as a list shows. A list that must
+/// not be older than that version would be refused only after a while, and then be retried.
 async fn is_ahead(client: &Client, uri: &Uri) -> Result<bool, BoxError> {
     let version = parameter(uri, "resourceVersion=").unwrap_or_default();
     if version == 0 {
@@ -80,21 +82,21 @@ pub(super) fn parameter(uri: &Uri, name: &str) -> Option<u64> {
     value.parse().ok()
 }
 
-/// Whether a watch was told to begin from the beginning. That is no failure after which to wait: it has waited already.
+/// Whether a watch was told to begin with a new list. That needs no back-off: the watch has waited for the rate limit.
 pub(super) fn begins_anew(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::WatchError(status) if status.code == 410 && status.message == AHEAD)
 }
 
-/// What matters of a list.
+/// The fields of a list that are read.
 #[derive(Default, Deserialize)]
 struct List {
     metadata: ListMeta,
 }
 
-/// What a watch is told that is to begin from the beginning.
+/// The message for a watch that has to begin with a new list.
 const AHEAD: &str = "the version from which to go on is not there any more";
 
-/// What tells a watch to begin from the beginning.
+/// The answer that makes a watch begin with a new list.
 fn begin_anew() -> Response<Followed> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Expired",
         "code": 410, "message": AHEAD});
@@ -120,7 +122,7 @@ mod tests {
         assert_eq!(start.elapsed(), Duration::from_secs(32));
     }
 
-    /// What a member that has come to version 7 is asked for where somebody asks for these, and what that one is told.
+    /// The requests that reach a member at version 7 when these URIs are requested, and the answers.
     async fn asked(uris: &[&str]) -> (Vec<String>, Vec<String>) {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&asked);
@@ -189,12 +191,12 @@ mod tests {
         let unbroken =
             [watch(Duration::ZERO).await, watch(Duration::ZERO).await, watch(Duration::ZERO).await];
         assert_eq!(unbroken, [1, 1, 1]);
-        // A pause is long enough for anything to happen.
+        // The member may have been restored during a pause.
         assert_eq!(watch(SECOND).await, 2);
-        // It ended before its time.
+        // The watch ended before its time.
         *lasts.lock().unwrap() = 29 * SECOND;
         assert_eq!([watch(Duration::ZERO).await, watch(Duration::ZERO).await], [2, 3]);
-        // However it goes on, somebody asks now and then.
+        // Even if its watches are gapless, the version of the member is checked from time to time.
         *lasts.lock().unwrap() = 30 * SECOND;
         let mut asked = 0;
         for _ in 0..11 {

@@ -1,4 +1,4 @@
-//! What all controllers stand on: stores fed by watches, queues, writes, and clients for members.
+//! The basis of all controllers: stores fed by watches, queues, writes, and clients for members.
 
 mod astray;
 mod binding;

@@ -1,4 +1,4 @@
-//! What a controller remembers of each object, in memory only: a restart forgets it.
+//! Values that a controller keeps for each object, in memory only: a restart forgets them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ pub(super) fn key(object: &impl Resource) -> Key {
     (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default())
 }
 
-/// One note for an object, at most.
+/// At most one value for each object.
 #[derive(Debug)]
 pub(crate) struct Notes<V>(Mutex<IndexMap<Key, V>>);
 
@@ -25,22 +25,22 @@ impl<V> Default for Notes<V> {
 }
 
 impl<V: Clone + PartialEq> Notes<V> {
-    /// What is noted of the object.
+    /// The value for the object.
     pub(crate) fn get(&self, object: &impl Resource) -> Option<V> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key(object)).cloned()
     }
 
-    /// Whether just this is noted of it.
+    /// Whether the object has exactly this value.
     pub(crate) fn says(&self, object: &impl Resource, note: &V) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key(object)) == Some(note)
     }
 
-    /// Notes this, in the place of what was noted.
+    /// Sets the value for the object.
     pub(crate) fn set(&self, object: &impl Resource, note: V) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key(object), note);
     }
 
-    /// Notes nothing any more.
+    /// Removes the value for the object.
     pub(crate) fn forget(&self, object: &impl Resource) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).swap_remove(&key(object));
     }

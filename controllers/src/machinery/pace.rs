@@ -1,4 +1,4 @@
-//! A bound on how many requests a second a client makes, as client-go keeps one.
+//! Limits how many requests per second a client makes, as client-go does.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,16 +10,16 @@ use kube::client::Body;
 use tokio::time::{Instant, sleep_until};
 use tower::service_fn;
 
-/// Requests a second, and how many may come at once.
+/// The rate of requests, and how many may be sent at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// So many a second.
+    /// Requests per second.
     pub qps: NonZeroU32,
-    /// So many at once, where there was none for a while.
+    /// Requests at once after a time without requests.
     pub burst: NonZeroU32,
 }
 
-/// `client`, which keeps to `pace`. Who comes first goes first.
+/// `client` with a rate limit. Requests are sent in the order in which they come.
 pub fn paced(client: Client, pace: Pace) -> Client {
     let namespace = client.default_namespace().to_owned();
     let turns = Arc::new(Turns::new(pace));
@@ -35,10 +35,10 @@ pub fn paced(client: Client, pace: Pace) -> Client {
     Client::new(service, namespace)
 }
 
-/// Whose turn comes when: a bucket of tokens, told by when it is full again.
+/// A token bucket, represented by the time at which it is full again.
 pub(super) struct Turns {
     interval: Duration,
-    /// In so long an empty bucket has all tokens but one.
+    /// The time in which an empty bucket gets all its tokens but one.
     slack: Duration,
     full: Mutex<Option<Instant>>,
 }
@@ -49,7 +49,7 @@ impl Turns {
         Self { interval, slack: interval * (pace.burst.get() - 1), full: Mutex::default() }
     }
 
-    /// When the turn of who comes now is; `None` where it is at once.
+    /// Takes a token. Returns when the request may be sent; `None` if at once.
     pub(super) fn next(&self) -> Option<Instant> {
         let now = Instant::now();
         let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);

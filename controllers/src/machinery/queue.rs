@@ -1,8 +1,8 @@
-//! A queue of objects to reconcile, as Kubernetes' controllers have it: a line of names, and so many at work on them.
+//! A queue of objects to reconcile, with several workers, as Kubernetes' controllers have it.
 //!
-//! An object is never reconciled twice at once, and what fails is tried again after a delay that doubles with each
-//! failure. What wakes it is up to the controller. (kube's own polls everything that is in flight whenever anything
-//! happens: with thousands of objects in flight that is most of the time.)
+//! An object is never reconciled twice at once. A failed reconciliation is retried after a delay that doubles with each
+//! failure. The controller chooses the triggers. (kube's own queue polls everything in flight whenever anything
+//! happens; with thousands of objects in flight that takes most of the time.)
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -26,50 +26,50 @@ use super::{Change, Error, Informer};
 /// How many objects the real controllers reconcile at once (`--concurrent-*-syncs`).
 const CONCURRENCY: usize = 5;
 
-/// Where those that wait for a member are not to hold up others, these are begun after so long without an end of one.
+/// The time without a finished reconciliation after which an unbounded queue starts more of them.
 const HELD_UP_AFTER: Duration = Duration::from_millis(1);
 
-/// How long after it was woken an object is reconciled: what happens to it at one instant is then seen by one
-/// reconciliation, and where time is simulated much of what wakes an object does happen at one instant. News of a change
-/// take that long anyway.
+/// The delay between a trigger and the reconciliation. One reconciliation then observes everything that happens to the
+/// object at one instant. In simulated time many triggers of an object come at one instant. A notification takes that
+/// long in any case.
 const SETTLED_AFTER: Duration = Duration::from_millis(1);
 
-/// What a queue has to know of what it is given for its reconciliations.
+/// The retry delays that a context gives to its queues.
 pub(crate) trait Retries: Send + Sync + 'static {
-    /// The first delay before something that failed is tried again, and the longest.
+    /// The first and the longest delay before a failed reconciliation is retried.
     fn delays(&self) -> (Duration, Duration);
 }
 
-/// What comes after a reconciliation that went well.
+/// The next step after a successful reconciliation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Action(Option<Duration>);
 
 impl Action {
-    /// Nothing, until something wakes the object.
+    /// Waits until something triggers the object.
     pub(crate) const fn await_change() -> Self {
         Self(None)
     }
 
-    /// Another one after so long, if nothing wakes the object before.
+    /// Reconciles the object again after this time, unless something triggers it before.
     pub(crate) const fn requeue(after: Duration) -> Self {
         Self(Some(after))
     }
 }
 
-/// What a controller reconciles, and what wakes it.
+/// The objects that a controller reconciles, and their triggers.
 pub(crate) struct Queue<K>
 where
     K: Resource + 'static,
     K::DynamicType: Eq + Hash,
 {
-    /// For the log.
+    /// The name in the log.
     pub name: &'static str,
     /// The objects.
     pub objects: Informer<K>,
-    /// Those to look at.
+    /// The objects to reconcile.
     pub triggers: BoxStream<'static, ObjectRef<K>>,
-    /// For what talks to members, so that one that hangs does not stall the others: more and more are reconciled at once for
-    /// as long as none ends.
+    /// For controllers that talk to members: more and more objects are reconciled at once while none finishes, so that
+    /// a member that hangs does not stall the others.
     pub unbounded: bool,
 }
 
@@ -85,7 +85,7 @@ where
     run_with(context, queue, CONCURRENCY, reconcile).await;
 }
 
-/// The same with so many at once.
+/// Like [`run`], with this number of workers.
 pub(crate) async fn run_with<C, K, F, Fut>(context: Arc<C>, queue: Queue<K>, workers: usize, reconcile: F)
 where
     C: Retries,
@@ -113,18 +113,18 @@ where
 type Outcome = BoxFuture<'static, Result<Action, Error>>;
 type Begin = dyn Fn(&Key) -> Option<Outcome> + Send + Sync;
 
-/// A queue that knows its objects by name only, so that all are one when compiled.
+/// A queue that knows its objects by key only, so that it is compiled once for all kinds.
 struct Work {
     name: &'static str,
     triggers: BoxStream<'static, Key>,
     room: Room,
     failures: Failures,
-    /// Begins to reconcile an object, if it is there.
+    /// Begins to reconcile an object; `None` if the object does not exist.
     begin: Box<Begin>,
 }
 
 impl Work {
-    /// Ends with the triggers, which end with the stores that they come from.
+    /// Returns when the triggers end, which end with their stores.
     async fn run(mut self) {
         let mut turns = Turns::default();
         let mut working = FuturesUnordered::new();
@@ -142,7 +142,7 @@ impl Work {
                         working.push(outcome.map(|outcome| (key, outcome)));
                         self.room.since = Instant::now();
                     }
-                    // An object that is gone before its turn is nothing to do.
+                    // The object was deleted while it was queued.
                     None => {
                         self.failures.forget(&key);
                         turns.served(key, None);
@@ -167,7 +167,7 @@ impl Work {
         }
     }
 
-    /// How long until an object is to be looked at again, if at all.
+    /// How long until an object is reconciled again, if at all.
     fn after(&mut self, key: &Key, outcome: Result<Action, Error>) -> Option<Duration> {
         match outcome {
             Ok(Action(after)) => {
@@ -183,36 +183,37 @@ impl Work {
     }
 }
 
-/// How many are reconciled at once.
+/// How many objects may be reconciled at once.
 struct Room {
     workers: usize,
-    /// Whether those that are held up leave their places to others.
+    /// Whether stalled reconciliations leave their places to others.
     grows: bool,
-    /// So many are held up. There are as many places for others, so that few steps lead to any number.
+    /// How many reconciliations are stalled. There are as many places for others, so that the number of places doubles
+    /// at each step.
     held_up: usize,
-    /// When one began or ended last.
+    /// When a reconciliation last began or ended.
     since: Instant,
 }
 
 impl Room {
-    /// Whether there is a place beside so many.
+    /// Whether another reconciliation may begin while this many are running.
     fn is_for(&self, working: usize) -> bool {
         working < self.held_up + self.workers.max(self.held_up)
     }
 
-    /// When there is more of it, if none of so many ends before.
+    /// When the number of places grows, if none of the running reconciliations ends before.
     fn grows_at(&self, working: usize) -> Option<Instant> {
         (self.grows && !self.is_for(working)).then(|| self.since + HELD_UP_AFTER)
     }
 
-    /// One has ended, and so many have not.
+    /// A reconciliation has ended, and this many are still running.
     fn ended(&mut self, working: usize) {
         self.held_up = self.held_up.min(working);
         self.since = Instant::now();
     }
 }
 
-/// Ends at that time, or never.
+/// Returns at that time, or never.
 async fn come(due: Option<Instant>) {
     match due {
         Some(at) => sleep_until(at).await,
@@ -220,7 +221,7 @@ async fn come(due: Option<Instant>) {
     }
 }
 
-/// Failures in a row, by object.
+/// Consecutive failures, by object.
 #[derive(Debug)]
 struct Failures {
     base: Duration,
@@ -233,7 +234,7 @@ impl Failures {
         Self { base, longest, counts: BTreeMap::new() }
     }
 
-    /// Counts one more, and returns how long to wait.
+    /// Counts a failure, and returns the delay before the retry.
     fn delay(&mut self, key: &Key) -> Duration {
         let count = self.counts.entry(key.clone()).or_default();
         let delay = self.base.saturating_mul(2_u32.saturating_pow(*count)).min(self.longest);
@@ -246,7 +247,7 @@ impl Failures {
     }
 }
 
-/// References to what changed, other than by vanishing.
+/// References to the changed objects, without those that were deleted.
 pub(crate) fn refs<K>(
     changes: impl Stream<Item = Change<K>> + Send + 'static,
 ) -> BoxStream<'static, ObjectRef<K>>
@@ -289,8 +290,8 @@ mod tests {
         assert_eq!((0..1000).map(|_| failures.delay(&key("a"))).last(), Some(1000 * SECOND));
     }
 
-    /// A queue at work, and when it began what: `a@0` is `a` at once. What each takes, and what comes of it, is up to the
-    /// test.
+    /// A running queue, and a log of when each reconciliation began: `a@0` is `a` after 0 s. The test decides how long
+    /// a reconciliation takes, and its outcome.
     struct Trial {
         triggers: UnboundedSender<Key>,
         begun: Arc<Mutex<Vec<String>>>,
@@ -334,7 +335,7 @@ mod tests {
             names.iter().for_each(|name| self.triggers.unbounded_send(key(name)).unwrap());
         }
 
-        /// What has begun after so many seconds more.
+        /// The log after this many more seconds.
         async fn after(&self, seconds: u32) -> String {
             sleep(seconds * SECOND + SECOND / 2).await;
             self.begun.lock().unwrap().join(" ")

@@ -1,4 +1,4 @@
-//! The objects of a kind, by namespace and name, and filed under what they say. Whoever knows of changes tells it.
+//! The objects of a kind, by namespace and name, with indexes. The caller reports every change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use kube::Resource;
 
 use super::index::{Index, Keys};
 
-/// An object before and after a change; at least one of them is there.
+/// An object before and after a change; at least one of the two exists.
 #[derive(Debug)]
 pub(crate) struct Change<K> {
-    /// `None` where it is new.
+    /// `None` for a new object.
     pub before: Option<Arc<K>>,
-    /// `None` where it is gone.
+    /// `None` for a deleted object.
     pub after: Option<Arc<K>>,
 }
 
@@ -23,24 +23,24 @@ impl<K> Clone for Change<K> {
 }
 
 impl<K> Change<K> {
-    /// The object as it is, or was last.
+    /// The present object, or the last version of a deleted one.
     pub(crate) fn object(&self) -> &Arc<K> {
         self.after.as_ref().or(self.before.as_ref()).expect("a change has a side")
     }
 
-    /// Whether what `of` reads from the object is new, gone, or other than before.
+    /// Whether the value that `of` computes is new, gone, or different.
     pub(crate) fn differs<T: PartialEq>(&self, of: impl Fn(&K) -> T) -> bool {
         self.before.as_deref().map(&of) != self.after.as_deref().map(&of)
     }
 }
 
-/// By namespace, empty for cluster-scoped kinds, and then by name.
+/// Objects by namespace (empty for cluster-scoped kinds), and then by name.
 type Objects<K> = BTreeMap<String, BTreeMap<String, Arc<K>>>;
 
-/// The objects, and indexes to them.
+/// The objects, and their indexes.
 pub(super) struct Store<K> {
     objects: Objects<K>,
-    /// Each by its name.
+    /// The indexes, by name.
     indexes: BTreeMap<&'static str, Index<K>>,
 }
 
@@ -60,7 +60,7 @@ impl<K: Resource> Store<K> {
         self.objects.values().flat_map(BTreeMap::values)
     }
 
-    /// Files all objects under what `keys` says.
+    /// Indexes all objects by `keys`.
     pub(super) fn add_index(&mut self, name: &'static str, keys: Keys<K>) {
         let mut index = Index::new(keys);
         for object in self.iter() {
@@ -69,20 +69,20 @@ impl<K: Resource> Store<K> {
         self.indexes.insert(name, index);
     }
 
-    /// The objects that an index has under `key`, in order.
+    /// The objects with this key in an index, in order.
     pub(super) fn by<'a>(&'a self, index: &str, key: &str) -> impl Iterator<Item = &'a Arc<K>> {
         let index = self.indexes.get(index).expect("a store is made with its indexes");
         index.under(key).filter_map(|(namespace, name)| self.get(namespace, name))
     }
 
-    /// An object is new, or has changed.
+    /// Stores an object that is new or has changed.
     pub(super) fn put(&mut self, object: K) -> Change<K> {
         let after = Arc::new(object);
         let before = self.insert(&after);
         self.note(Change { before, after: Some(after) })
     }
 
-    /// An object is gone; `None` where it was not there.
+    /// Removes an object; `None` where it was not in the store.
     pub(super) fn remove(&mut self, object: &K) -> Option<Change<K>> {
         let (namespace, name) = place(object);
         let objects = self.objects.get_mut(namespace)?;
@@ -93,7 +93,7 @@ impl<K: Resource> Store<K> {
         Some(self.note(Change { before: Some(before), after: None }))
     }
 
-    /// These are all that there are.
+    /// Replaces all objects by these.
     pub(super) fn replace(&mut self, objects: Vec<K>) -> Vec<Change<K>> {
         let mut gone = std::mem::take(&mut self.objects);
         let mut changes = Vec::with_capacity(objects.len());
@@ -129,7 +129,7 @@ impl<K: Resource> Store<K> {
     }
 }
 
-/// Where an object is.
+/// The namespace and the name of an object.
 pub(super) fn place<K: Resource>(object: &K) -> (&str, &str) {
     let meta = object.meta();
     (meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default())

@@ -1,7 +1,7 @@
-//! Whose turn it is: the line that a workqueue of Kubernetes keeps, without what waits and what works.
+//! A work queue as in client-go, without its workers: first in, first out, with delayed keys.
 //!
-//! Who comes first is served first. Nobody is in the line twice, and nobody is served twice at once: who is to come
-//! meanwhile has another turn afterwards. Who is to come later has one time to come, the earliest that was asked for.
+//! A key is queued at most once, and processed by one worker at a time. A key that is added while it is processed is
+//! queued again afterwards. A delayed key has one due time, the earliest that was requested.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -11,12 +11,13 @@ use tokio::time::Instant;
 
 use super::notes::Key;
 
-/// Where everybody is, which is only ever asked by name. Who is not in it has nothing to come for.
+/// The state of each key, which is only looked up by key. A key without a state has nothing to do.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     places: IndexMap<Arc<Key>, Place>,
     line: VecDeque<Arc<Key>>,
-    /// In the order in which they come. Of those who come at once, the first is who was asked first.
+    /// The delayed keys in the order of their due times; keys that are due at the same time, in the order of the
+    /// requests.
     later: BTreeSet<(Instant, u64, Arc<Key>)>,
     asked: u64,
 }
@@ -26,12 +27,12 @@ enum Place {
     Later(Instant, u64),
     InLine,
     Served,
-    /// With another turn afterwards.
+    /// The key was added again while it was processed.
     ServedAgain,
 }
 
 impl Turns {
-    /// This one is to come at that time, if it does not come before.
+    /// Adds a key that is due at `at`, unless it is due before.
     pub(super) fn come(&mut self, key: Key, at: Instant) {
         match self.places.get_mut(&key) {
             Some(Place::InLine | Place::ServedAgain) => {}
@@ -46,7 +47,7 @@ impl Turns {
         }
     }
 
-    /// Those whose time has come, come.
+    /// Queues the delayed keys that are due.
     pub(super) fn come_due(&mut self, now: Instant) {
         while self.next_due().is_some_and(|at| at <= now) {
             let Some((_, _, key)) = self.later.pop_first() else { return };
@@ -54,24 +55,24 @@ impl Turns {
         }
     }
 
-    /// When the next one is to come by itself.
+    /// When the next delayed key is due.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.later.first().map(|(at, _, _)| *at)
     }
 
-    /// Whether somebody is in the line.
+    /// Whether a key is queued.
     pub(super) fn is_awaited(&self) -> bool {
         !self.line.is_empty()
     }
 
-    /// The first of the line is served now.
+    /// Takes the first queued key, to process it.
     pub(super) fn serve(&mut self) -> Option<Arc<Key>> {
         let key = self.line.pop_front()?;
         self.places.insert(Arc::clone(&key), Place::Served);
         Some(key)
     }
 
-    /// This one has been served, and comes again at a time, if at any. It does so at once if it has been asked to meanwhile.
+    /// A key has been processed. It is due at `again`, if given, or at once if it was added meanwhile.
     pub(super) fn served(&mut self, key: Arc<Key>, again: Option<Instant>) {
         match (self.places.get(&key), again) {
             (Some(Place::ServedAgain), _) => self.enqueue(key),
@@ -102,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// What a workqueue is by its definition, each question answered by looking through all there is.
+    /// A work queue by its definition, which answers each question by a search through all keys.
     #[derive(Default)]
     struct Model {
         line: Vec<u8>,
@@ -151,7 +152,7 @@ mod tests {
         Come(u8, u64),
         Pass(u64),
         Serve,
-        /// The one that has been served the longest, or any other; and when it is to come again.
+        /// The processing of one of the keys ends, and the key is due again after this time, if any.
         Served(usize, Option<u64>),
     }
 

@@ -1,4 +1,6 @@
-//! Whether the watches of a member have come one upon the other, so that nothing can have become of its versions in between.
+//! Detects gapless watches of a member: they show that its versions have not gone back.
+//!
+//! The version of the member then need not be checked before each watch.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -14,10 +16,10 @@ use tokio::time::Instant;
 
 use super::member::parameter;
 
-/// An API server that comes back with what it held before is away for longer than that.
+/// The longest pause between two gapless watches. An API server that is restored is away for longer.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-/// So long a member is taken at its word, however its watches end: what is wrong about that is wrong for no longer.
+/// The longest time without a check of the version, however the watches end: limits the time of a wrong conclusion.
 const TRUSTED: Duration = Duration::from_secs(300);
 
 /// The watches of one member, by their paths. Clones share them.
@@ -26,14 +28,14 @@ pub(super) struct Unbroken(Arc<Mutex<BTreeMap<String, Watched>>>);
 
 #[derive(Clone, Copy)]
 struct Watched {
-    /// When it was last asked which version it has come to.
+    /// When the version of the member was last checked.
     checked: Instant,
-    /// When the last watch ended, if that was when it was to end: an API server that is restored ends watches before.
+    /// When the last watch ended, if it lasted its full time: an API server that is restored ends watches before.
     ended: Option<Instant>,
 }
 
 impl Unbroken {
-    /// Whether a watch at `uri` goes on where the one before has ended just now.
+    /// Whether a watch at `uri` starts right after a watch that lasted its full time.
     pub(super) fn holds(&self, uri: &Uri) -> bool {
         let now = Instant::now();
         self.watched().get(uri.path()).is_some_and(|watched| {
@@ -42,13 +44,13 @@ impl Unbroken {
         })
     }
 
-    /// The member has come to the version from which the watch at `uri` is to go on.
+    /// The member has reached the version from which the watch at `uri` starts.
     pub(super) fn checked(&self, uri: &Uri) {
         let checked = Watched { checked: Instant::now(), ended: None };
         self.watched().insert(uri.path().to_owned(), checked);
     }
 
-    /// What a watch at `uri` is told. Its end is noted.
+    /// The body of a watch at `uri`, whose end is recorded.
     pub(super) fn follow(&self, uri: &Uri, body: Body) -> Followed {
         let path = uri.path().to_owned();
         if let Some(watched) = self.watched().get_mut(&path) {
@@ -64,13 +66,13 @@ impl Unbroken {
     }
 }
 
-/// A body, of whose end it is noted whether it came in time.
+/// The body of an answer; for a watch, whether it lasted its full time is recorded.
 pub(super) struct Followed {
     pub body: Body,
     pub ends: Option<End>,
 }
 
-/// The end of a watch.
+/// The expected end of a watch.
 pub(super) struct End {
     due: Instant,
     path: String,

@@ -1,4 +1,4 @@
-//! Deletes the pods of nodes that stay ill, in the turn of each, where no taint does so.
+//! Deletes the pods of nodes that stay unhealthy, at the rate of their zone, where no taint does.
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, Preconditions};
@@ -12,8 +12,7 @@ use crate::machinery::{Error, is_absent, patch_status};
 use crate::rules::Event;
 use crate::rules::node::{Draining, Place};
 
-/// Puts a node that has been ill for too long among those that wait for their turn, once; takes one that is well away from
-/// there.
+/// Queues a node that has been unhealthy for too long, once; removes a healthy node from the queue.
 pub(super) fn queue(context: &NodeContext, node: &Node, ready: Option<&str>) {
     let (name, now) = (node.name_any(), context.clock.steady());
     let mut memory = context.memory();
@@ -30,7 +29,7 @@ pub(super) fn queue(context: &NodeContext, node: &Node, ready: Option<&str>) {
     }
 }
 
-/// Deletes the pods of a node, having told each that its node is lost.
+/// Deletes the pods of a node. The status of each pod first gets the reason that its node is lost.
 pub(super) async fn drain(context: &NodeContext, node: &Node) -> Result<(), Error> {
     let name = node.name_any();
     let pods = context.pods.by(BY_NODE, &name);
@@ -38,7 +37,7 @@ pub(super) async fn drain(context: &NodeContext, node: &Node) -> Result<(), Erro
         let message = format!("Node {name} event: Deleting all Pods from Node {name}.");
         context.publish(COMPONENT, node, Event { warns: false, reason: "DeletingAllPods", message });
     }
-    // One that cannot be deleted keeps none of the others.
+    // A pod that cannot be deleted does not hold up the others.
     let mut failed = None;
     for pod in pods {
         match give_up(context, &name, &pod).await {

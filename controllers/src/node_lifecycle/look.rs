@@ -1,4 +1,4 @@
-//! One look at one node: is it well, what does it say, and what follows from that.
+//! Checks the health of one node, and taints, drains and marks by the result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,31 +13,31 @@ use crate::machinery::patched_status;
 use crate::rules::Event;
 use crate::rules::node::{NodeHealth, Tainting, ready_of};
 
-/// How often a node is tried that cannot be written.
+/// How often the write of a node's status is tried.
 const TRIES: usize = 5;
-/// From one try to the next.
+/// The time between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A version of a Node, and what follows from it alone.
+/// A version of a Node, with its zone and whether it counts.
 #[derive(Clone)]
 pub(super) struct Placed {
     pub node: Arc<Node>,
     pub zone: Arc<str>,
-    /// Whether it counts for its zone.
+    /// Whether the node counts for its zone.
     pub counts: bool,
 }
 
 impl Placed {
-    /// The same node in the version that it has now.
+    /// The same node in this newer version.
     fn now(self, context: &NodeContext, node: Arc<Node>) -> Self {
         Self { counts: context.rules.counts(&node), node, ..self }
     }
 }
 
-/// Looks at a node, and returns it as it is then. Nothing is known of one that could not be written.
+/// Checks a node, and returns it as it is afterwards; `None` where its status could not be written.
 ///
-/// Of thousands of nodes few have anything to be written at one look. What writes is apart from this, so that to look takes
-/// little room.
+/// Few of thousands of nodes need a write at one check. The futures that write are boxed, so that the future of a check
+/// stays small.
 pub(super) async fn look(context: &NodeContext, placed: Placed) -> Option<Placed> {
     let start = context.clock.elapsed();
     let before = Arc::clone(&placed.node);
@@ -61,12 +61,12 @@ pub(super) async fn look(context: &NodeContext, placed: Placed) -> Option<Placed
     Some(placed)
 }
 
-/// What `Ready` says; a node that never said anything counts as unknown.
+/// The status of `Ready`; a node without that condition counts as unknown.
 fn said(node: &Node) -> &str {
     ready_of(conditions(node)).map_or("Unknown", |ready| &ready.status)
 }
 
-/// Writes that there are no signs of life, if that is still so. Returns the node as it is then, and as it was read.
+/// Writes that the node is silent, if it still is. Returns the node after the write, and the node as it was read.
 async fn silence(
     context: &NodeContext,
     placed: Placed,
@@ -90,7 +90,7 @@ async fn silence(
             Ok(written) => {
                 let mut memory = context.memory();
                 if let Some(health) = memory.health.get_mut(name(&node)) {
-                    // Not a sign of life: it was said here.
+                    // This controller wrote the condition, so the change is no sign of life.
                     health.ready = ready_of(conditions(&written)).cloned().map(Arc::new);
                     health.transition = context.clock.steady();
                 }
@@ -104,8 +104,8 @@ async fn silence(
     None
 }
 
-/// What the conditions of the node have become, if it has been silent for too long. What is kept in memory is told apart by a
-/// clock that nobody sets.
+/// Updates the health of a node, and returns its new conditions if it has been silent for too long. The times in memory
+/// are those of the steady clock, which nobody sets.
 fn listen(context: &NodeContext, node: &Node) -> Option<Vec<NodeCondition>> {
     let (name, now) = (name(node), context.clock.steady());
     let lease = context.leases.get(super::context::LEASE_NAMESPACE, name);
@@ -164,7 +164,7 @@ pub(super) fn name(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// What a node says of itself.
+/// The conditions of a node.
 pub(super) fn conditions(node: &Node) -> &[NodeCondition] {
     node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default()
 }

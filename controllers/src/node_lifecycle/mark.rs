@@ -1,4 +1,4 @@
-//! Marks the pods of nodes that have fallen silent: those that are there, and those that come.
+//! Marks the pods of silent nodes as not ready: present pods, and pods that come later.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::machinery::{Error, is_absent, patch_status};
 use crate::rules::Event;
 use crate::rules::node::ready_of;
 
-/// Marks the pods that come to nodes that are not ready, for ever.
+/// Marks pods that come to nodes that are not ready, for ever.
 pub(super) async fn run(context: Arc<NodeContext>) {
     let mut changes = Box::pin(context.pods.changes());
     while let Some(change) = changes.next().await {
@@ -46,7 +46,7 @@ pub(super) async fn mark_all(context: &NodeContext, node: &str) {
     }
 }
 
-/// Marks a pod; what fails is tried again with the next look at its node.
+/// Marks a pod; a failed write is repeated at the next check of the node.
 async fn mark(context: &NodeContext, node: &str, pod: &Pod) {
     let told = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let Some(marked) = context.rules.marked_conditions(told, context.clock.now_in_seconds()) else { return };

@@ -1,7 +1,7 @@
-//! What the controllers of nodes count, by the names and with the buckets of the real ones.
+//! The metrics of the node controllers, with the names and the buckets of the real ones.
 //!
-//! kubernetes/kubernetes `pkg/controller/nodelifecycle/metrics.go`, `pkg/controller/tainteviction/metrics/metrics.go`. Of a
-//! deletion the seconds are told; 1.36 tells them in a wrong unit (#141311).
+//! kubernetes/kubernetes `pkg/controller/nodelifecycle/metrics.go`, `pkg/controller/tainteviction/metrics/metrics.go`.
+//! The duration of a deletion is in seconds; 1.36 reports it in a wrong unit (#141311).
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::rules::node::Census;
 type Labels = [(&'static str, String); 1];
 type OfZones = Family<Labels, Gauge<f64, AtomicU64>>;
 
-/// The metrics of one process. Clones are the same.
+/// The metrics of one process. Clones share them.
 #[derive(Clone)]
 pub struct NodeMetrics(Arc<Metrics>);
 
@@ -63,7 +63,7 @@ impl fmt::Debug for NodeMetrics {
 }
 
 impl Metrics {
-    /// The registry ends the names of counters in `_total`, and what they are for with a full stop.
+    /// The registry appends `_total` to the names of counters, and a full stop to the help texts.
     fn register(&mut self) {
         let nodes = self.registry.sub_registry_with_prefix("node_collector");
         nodes.register("zone_health", "Percentage of healthy nodes per zone", self.health.clone());
@@ -99,7 +99,7 @@ fn of(zone: &str) -> Labels {
 }
 
 impl NodeMetrics {
-    /// All of them as text, as Prometheus reads it.
+    /// All metrics as text, in the format of Prometheus.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -108,12 +108,12 @@ impl NodeMetrics {
         text
     }
 
-    /// A zone is seen for the first time.
+    /// Creates the counter of a new zone.
     pub(super) fn zone(&self, zone: &str) {
         drop(self.0.evictions.get_or_create(&of(zone)));
     }
 
-    /// How it stands with a zone. One in which nothing counts is well.
+    /// Records the numbers of nodes of a zone. A zone in which no node counts is healthy.
     pub(super) fn count(&self, zone: &str, census: Census) {
         let (size, ready) = (census.size() as f64, census.ready as f64);
         let health = if census.size() == 0 { 100.0 } else { 100.0 * ready / size };
@@ -122,22 +122,22 @@ impl NodeMetrics {
         self.0.unhealthy.get_or_create(&of(zone)).set(census.not_ready as f64);
     }
 
-    /// A node of the zone has had its turn.
+    /// Counts a node of the zone that was tainted or drained.
     pub(super) fn evicted(&self, zone: &str) {
         self.0.evictions.get_or_create(&of(zone)).inc();
     }
 
-    /// So long a look at one node took.
+    /// Records how long a check of one node took.
     pub(super) fn looked(&self, took: Duration) {
         self.0.look.observe(took.as_secs_f64());
     }
 
-    /// So long a look at all nodes took.
+    /// Records how long a check of all nodes took.
     pub(super) fn looked_at_all(&self, took: Duration) {
         self.0.look_at_all.observe(took.as_secs_f64());
     }
 
-    /// A pod was deleted, so long after it was to be.
+    /// Counts the deletion of a pod, and records how long after its due time it was deleted.
     pub(crate) fn deleted(&self, after: Duration) {
         self.0.deletions.inc();
         self.0.deletion.observe(after.as_secs_f64());

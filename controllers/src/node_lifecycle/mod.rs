@@ -1,4 +1,4 @@
-//! The controllers of nodes: health, taints, zones and their rates, marks on pods; and the eviction of pods by taints.
+//! The node controllers: health, taints, zones and their rates, marks on pods, and taint eviction.
 
 mod context;
 mod drain;

@@ -1,4 +1,4 @@
-//! Looks at all nodes each monitor period: who is new, who is gone, who is well, and what that makes of their zones.
+//! Checks all nodes each monitor period: new nodes, removed nodes, health, and the states of zones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::zones::{ensure_zone, settle};
 use super::{NodeContext, taints};
 use crate::rules::Event;
 
-/// Who the events of the node lifecycle are from.
+/// The component of the events of the node lifecycle.
 pub(super) const COMPONENT: &str = "node-controller";
 
-/// Looks, for ever.
+/// Checks all nodes, for ever.
 pub(super) async fn run(context: Arc<NodeContext>) {
     let (mut known, mut placed) = (BTreeSet::new(), Vec::new());
     loop {
@@ -27,7 +27,7 @@ pub(super) async fn run(context: Arc<NodeContext>) {
     }
 }
 
-/// All nodes with their zones, by name. What was `before` is not read again of those that are the same.
+/// All nodes with their zones, by name. The entries `before` are reused for nodes that have not changed.
 fn place_all(context: &NodeContext, before: &[Placed]) -> Vec<Placed> {
     let nodes = context.nodes.list();
     let mut before = before.iter().peekable();
@@ -62,14 +62,14 @@ async fn look_at_all(context: &NodeContext, known: &mut BTreeSet<String>, placed
     come_and_go(context, placed, known).await;
     let workers = context.rules.node_behaviour().workers;
     let looks = stream::iter(placed.iter().cloned()).map(|node| look(context, node)).buffered(workers);
-    // A node that cannot be written is left out for this time, as if it were not there.
+    // A node that cannot be written is left out of this check, as if it did not exist.
     let seen: Vec<Placed> = looks.filter_map(std::future::ready).collect().await;
     settle(context, placed, &zones, &seen).await;
 }
 
 async fn come_and_go(context: &NodeContext, nodes: &[Placed], known: &mut BTreeSet<String>) {
     let names = || nodes.iter().map(|placed| name(&placed.node));
-    // Both are in order.
+    // Both are sorted by name.
     if names().eq(known.iter().map(String::as_str)) {
         return;
     }

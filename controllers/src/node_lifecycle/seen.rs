@@ -1,5 +1,6 @@
-//! Pods and Leases as the controllers of nodes read them: there may be a hundred thousand pods, and Leases are nearly all
-//! that is written. What nobody reads is not even gathered.
+//! Pods and Leases with only the fields that the node controllers read.
+//!
+//! There may be a hundred thousand pods, and Leases are nearly all writes. The other fields are not even deserialized.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -10,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
 
-/// An object without what is not read of it, apart, so that it is small where it is handed on.
+/// An object without its unused fields, boxed so that it is cheap to move.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen<K>(Box<K>);
 
@@ -51,7 +52,7 @@ impl<K: Resource<DynamicType = ()>> Resource for Seen<K> {
     }
 }
 
-/// A Lease: which it is, and when it was renewed.
+/// A Lease: its identity, and when it was renewed.
 impl<'de> Deserialize<'de> for Seen<Lease> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

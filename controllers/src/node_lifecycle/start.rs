@@ -1,4 +1,4 @@
-//! Starts the controllers of nodes, and stops them at once.
+//! Starts the node controllers, and stops them when the returned value is dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::rules::node::NodeRules;
 use crate::start::Running;
 use crate::taint_eviction;
 
-/// What the controllers of nodes need.
+/// The node controllers, ready to be started.
 pub struct NodeControllers {
-    /// The cluster whose nodes they are.
+    /// A client for the cluster of the nodes.
     pub client: Client,
-    /// The time that they go by.
+    /// The clock of the controllers.
     pub clock: Clock,
-    /// Their flags.
+    /// The flags of the controllers.
     pub settings: NodeSettings,
-    /// How they judge.
+    /// The rules that decide.
     pub rules: Arc<dyn NodeRules>,
-    /// Where they count.
+    /// The metrics of the controllers.
     pub metrics: NodeMetrics,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Debug for NodeControllers {
 }
 
 impl NodeControllers {
-    /// Starts them on the current runtime. They go on until what is returned is dropped.
+    /// Starts the controllers on the current runtime. They run until the returned value is dropped.
     #[must_use = "the controllers stop when it is dropped"]
     pub fn start(self) -> Running {
         Running::of(work(Arc::new(NodeContext::new(self))))

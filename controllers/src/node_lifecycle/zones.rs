@@ -1,4 +1,4 @@
-//! What the nodes of a zone together make of it, and the rate at which they are tainted for that.
+//! Computes the states of zones from their nodes, and the rates at which their nodes are tainted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::look::{Placed, conditions};
 use super::{NodeContext, taints};
 use crate::rules::node::{Census, Disruption, Limiter, WaitingNodes, ZoneState, ready_of};
 
-/// A zone begins with a token, at the normal rate.
+/// Adds a zone that is new or starts anew, with one token at the normal rate.
 pub(super) fn ensure_zone(context: &NodeContext, name: &str) {
     let limiter = || Limiter::new(context.settings.rates.normal, context.clock.steady());
     let mut memory = context.memory();
@@ -19,8 +19,7 @@ pub(super) fn ensure_zone(context: &NodeContext, name: &str) {
     }
 }
 
-/// Draws the conclusions from a look at all nodes.
-/// The nodes stand in `zones`.
+/// Updates the states and the rates of zones after a check of all nodes. `zones` are the zones of `nodes`.
 pub(super) async fn settle(
     context: &NodeContext,
     nodes: &[Placed],
@@ -49,7 +48,7 @@ pub(super) async fn settle(
         let before = memory.zones.iter().filter(|(zone, _)| counted.contains_key(*zone));
         rules.disruption(&before.map(|(zone, known)| (zone.clone(), known.state)).collect(), &now)
     };
-    // While it lasts as well: a taint may have been on its way when it began.
+    // Also while the disruption lasts: a taint may have been under way when it began.
     if disruption == Disruption::Begins || (disruption == Disruption::Lasts && !now.is_empty()) {
         for placed in nodes {
             taints::clear(context, &placed.node).await;
@@ -66,7 +65,7 @@ pub(super) async fn settle(
     adjust(context, &mut memory, &counted, &now, frozen);
 }
 
-/// Brings the rates in line with the states.
+/// Sets the rates of the zones by their states.
 fn adjust(
     context: &NodeContext,
     memory: &mut Memory,

@@ -1,5 +1,7 @@
-//! Tells the bindings of the workloads that a `WorkloadRebalancer` names when it was made; the scheduler does the rest. What
-//! becomes of it is in `rules::rebalance`.
+//! Triggers the bindings of the workloads that a `WorkloadRebalancer` names.
+//!
+//! The binding gets the time at which the object was made, and the scheduler does the rest. The rules decide about the
+//! status and the end of the object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +21,7 @@ use crate::machinery::{
     Action, Binding, Context, Error, Informer, Queue, patch, patch_status, refs, run as run_queue,
 };
 
-/// Reconciles every `WorkloadRebalancer`: when it is new, when what it says changes, and when it is over.
+/// Reconciles every `WorkloadRebalancer`: when it is new, when its spec changes, and when its lifetime is over.
 pub(crate) async fn run(context: Arc<Context>) {
     let rebalancers: Informer<WorkloadRebalancer> =
         Informer::start(Api::all(context.client.clone()), Config::default());
@@ -73,7 +75,7 @@ async fn reconcile(context: Arc<Context>, rebalancer: Arc<WorkloadRebalancer>) -
     Ok(Action::await_change())
 }
 
-/// Tells the binding of a workload, if it has one.
+/// Triggers the binding of a workload. Returns false where there is no binding.
 async fn tell<B: Binding>(
     context: &Context,
     workload: &WorkloadReference,

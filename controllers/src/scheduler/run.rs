@@ -1,4 +1,4 @@
-//! What wakes the scheduler, and how its result is written. How it chooses is in `rules::schedule`.
+//! The triggers of the scheduler, and the writes of its result. The rules choose the clusters.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::rules::{
     neighbours, scales_only,
 };
 
-/// Reconciles every binding: when it changes, and when a cluster that it may mean does.
+/// Reconciles every binding: when it changes, and when a cluster that may concern it changes.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let by_cluster = {
         let context = Arc::clone(&context);
@@ -56,7 +56,8 @@ fn serves_others(change: &Change<Cluster>) -> bool {
     }
 }
 
-/// Labels and spec matter to all, and that a cluster comes or goes; its status does not.
+/// Whether a change of a cluster matters to all bindings: it is new or gone, or its labels or spec change, but not its
+/// status.
 fn matters(change: &Change<Cluster>) -> bool {
     change.differs(|cluster| {
         let metadata = &cluster.metadata;
@@ -92,7 +93,7 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     }
 }
 
-/// Works out where a binding goes, and writes it. Answers with what is in the way of that.
+/// Schedules a binding, and writes the result. Returns the error that prevents it.
 async fn settle<B: Binding>(
     context: &Context,
     binding: &B,
@@ -125,7 +126,7 @@ async fn settle<B: Binding>(
         let (observed, written) = (status.scheduler_observed_generation, binding.meta().generation);
         after.scheduler_observed_generation = rules.observed_generation(observed, found, written);
         after.scheduler_observed_affinity_name = schedule.affinity;
-        // The real scheduler stamps every success; here one that changes nothing writes nothing.
+        // The real scheduler stamps every success; here a success that changes nothing writes nothing.
         if placed.is_some() || asked_anew(spec, status) || status.last_scheduled_time.is_none() {
             after.last_scheduled_time = Some(Time(now));
         }
@@ -153,7 +154,7 @@ fn publish<B: Binding>(
     context.publish(context.settings.scheduler_name.clone(), &happening, || binding.with_template());
 }
 
-/// Where the others of the workload's groups are.
+/// The clusters of the other workloads in the workload's groups.
 fn around<B: Binding>(context: &Context, spec: &ResourceBindingSpec) -> Neighbours {
     if spec.workload_affinity_groups.is_none() {
         return Neighbours::default();
@@ -162,7 +163,8 @@ fn around<B: Binding>(context: &Context, spec: &ResourceBindingSpec) -> Neighbou
     neighbours(spec, all.iter().map(|binding| binding.spec()))
 }
 
-/// What has become of the clusters that carry the workload. One that has just joined may not be in the store yet.
+/// The state of the clusters that the workload is placed on. A cluster that has just joined may not be in the store
+/// yet.
 async fn lost(context: &Context, spec: &ResourceBindingSpec) -> Result<Lost, Error> {
     let mut worst = Lost::Nothing;
     for TargetCluster { name, .. } in &spec.clusters {
@@ -206,7 +208,7 @@ async fn place<B: Binding>(
     patch_guarded(&binding.own_api(context), binding, change, guarded).await.map(Some)
 }
 
-/// Says what came of it, if that is new. Where scheduling failed, the generation counts as not dealt with.
+/// Writes the result to the status, if it is new. Where scheduling failed, the generation does not count as processed.
 async fn write(context: &Context, binding: &impl Binding, after: BindingStatus) -> Result<(), Error> {
     if binding.status() == Some(&after) || (binding.status().is_none() && after == BindingStatus::default()) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Puts the slices that Works bring from the members behind the derived Services on the control plane.
+//! Copies the slices in Works from members to the derived Services on the control plane.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::api::{FINALIZER_ENDPOINT_SLICE, Work, cluster_of};
 use crate::machinery::{Action, Context, Error, Queue, patch, refs, run as run_queue};
 
-/// Reconciles every Work that brings a slice, when it changes.
+/// Reconciles every Work that carries a slice, when the Work changes.
 pub(crate) async fn run(context: Arc<Context>) {
     let collected = {
         let context = Arc::clone(&context);

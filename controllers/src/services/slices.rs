@@ -1,4 +1,4 @@
-//! One watch of the slices of each member that exports a Service, kept as long as the member is in the fleet.
+//! One watch of slices per member that exports a Service, kept while the member is in the fleet.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::machinery::{Context, Informer};
 /// A Service of a member: the member, the Service's namespace and its name.
 pub(super) type Exported = (String, String, String);
 
-/// A store of a member's slices, and what tells of changes in it.
+/// A store of a member's slices, and the task that forwards its changes.
 struct Watch {
     store: Informer<EndpointSlice>,
     _telling: JoinSet<()>,
@@ -28,12 +28,12 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    /// None yet. `changed` is told of the Services whose slices change.
+    /// Starts without watches. `changed` receives the Services whose slices change.
     pub(super) fn new(changed: UnboundedSender<Exported>) -> Self {
         Self { watches: Mutex::default(), changed }
     }
 
-    /// The slices of a member, once they are all known; the watch begins with the first question.
+    /// The slices of a member, once all of them are known; the first call starts the watch.
     pub(super) fn of(
         &self,
         context: &Context,
@@ -60,7 +60,7 @@ impl Slices {
 async fn tell(member: String, store: Informer<EndpointSlice>, changed: UnboundedSender<Exported>) {
     let mut changes = std::pin::pin!(store.changes());
     store.ready().await;
-    // A Service without a slice has waited for that too. It fails only when the controllers are being stopped.
+    // A Service without a slice waits for this as well. Sending fails only while the controllers are being stopped.
     let _ = changed.unbounded_send((member.clone(), String::new(), String::new()));
     while let Some(change) = changes.next().await {
         for slice in change.before.iter().chain(&change.after) {

@@ -1,4 +1,4 @@
-//! Which pods are to be deleted, and when. No I/O, and no clock.
+//! A schedule of pod deletions, without I/O and without a clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,15 +12,15 @@ pub(super) type Key = (String, String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Doomed {
     pub key: Key,
-    /// Empty where it does not matter which of the name it is.
+    /// The uid of the pod; empty where any pod of the name may be deleted.
     pub uid: String,
-    /// Since when it is to be deleted.
+    /// Since when the deletion is due.
     pub since: Timestamp,
     /// How often its deletion has failed.
     pub failures: u32,
 }
 
-/// When which pod is to be deleted.
+/// The schedule of pod deletions.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     pods: BTreeMap<Key, Entry>,
@@ -30,35 +30,35 @@ pub(super) struct Agenda {
 #[derive(Debug)]
 struct Entry {
     doomed: Doomed,
-    /// `None` while it is being deleted.
+    /// When the pod is to be deleted; `None` while it is being deleted.
     at: Option<Timestamp>,
 }
 
 impl Agenda {
-    /// Whether the pod is to be deleted, or being so.
+    /// Whether the pod is scheduled for deletion, or being deleted.
     pub(super) fn has(&self, key: &Key) -> bool {
         self.pods.contains_key(key)
     }
 
-    /// The pod is to be deleted at `at`, instead of when it was to be before.
+    /// Schedules the deletion of the pod at `at`, instead of any time before.
     pub(super) fn set(&mut self, doomed: Doomed, at: Timestamp) {
         self.cancel(&doomed.key);
         self.due.insert((at, doomed.key.clone()));
         self.pods.insert(doomed.key.clone(), Entry { doomed, at: Some(at) });
     }
 
-    /// The pod is not to be deleted. Whether it was to be; one that is being deleted goes on being so.
+    /// Cancels the deletion of a pod. Returns whether it was scheduled; a deletion that has begun goes on.
     pub(super) fn cancel(&mut self, key: &Key) -> bool {
         let at = self.pods.remove(key).and_then(|entry| entry.at);
         at.is_some_and(|at| self.due.remove(&(at, key.clone())))
     }
 
-    /// When the next is due.
+    /// When the next deletion is due.
     pub(super) fn next(&self) -> Option<Timestamp> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// Takes one that is due, to delete it.
+    /// Takes a pod that is due, to delete it.
     pub(super) fn take(&mut self, now: Timestamp) -> Option<Doomed> {
         let (_, key) = self.due.first().filter(|(at, _)| *at <= now).cloned()?;
         self.due.pop_first();
@@ -67,8 +67,8 @@ impl Agenda {
         Some(entry.doomed.clone())
     }
 
-    /// The deletion of one that was taken has come to an end: it is tried again at `again`, if there is one. A pod about
-    /// which something else was decided meanwhile is left alone.
+    /// A deletion that was taken has ended; with `again` (the present time and a pause) it is tried again. A pod that
+    /// was scheduled or cancelled meanwhile is left alone.
     pub(super) fn end(&mut self, doomed: &Doomed, again: Option<(Timestamp, Duration)>) {
         let is_its = |entry: &Entry| entry.at.is_none() && entry.doomed == *doomed;
         if !self.pods.get(&doomed.key).is_some_and(is_its) {

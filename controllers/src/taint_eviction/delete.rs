@@ -1,4 +1,4 @@
-//! Deletes one pod, having said why.
+//! Deletes one pod, after an event and a condition that give the reason.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Preconditions};
@@ -10,7 +10,7 @@ use crate::machinery::{Error, is_absent, patch_status};
 use crate::node_lifecycle::NodeContext;
 use crate::rules::Event;
 
-/// Deletes a pod, if it is still the one. Whether there is nothing more to do.
+/// Deletes a pod, if it still is the same pod. Returns whether nothing is left to do.
 pub(super) async fn delete(context: &NodeContext, doomed: &Doomed) -> bool {
     if doomed.failures == 0 {
         publish(context, &doomed.key, "Marking for deletion Pod");
@@ -43,7 +43,7 @@ async fn try_to_delete(context: &NodeContext, doomed: &Doomed) -> Result<(), Err
     Ok(())
 }
 
-/// Publishes an event about what is done with a pod.
+/// Publishes an event about the deletion of a pod.
 pub(super) fn publish(context: &NodeContext, key: &Key, what: &str) {
     let (namespace, name) = key;
     let mut pod = Pod::default();

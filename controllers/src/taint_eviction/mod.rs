@@ -1,4 +1,6 @@
-//! The taint eviction controller: deletes pods that do not tolerate a NoExecute taint of their node, or no longer do.
+//! The taint eviction controller: deletes pods that do not tolerate a NoExecute taint of the node.
+//!
+//! A toleration may be limited in time.
 
 mod agenda;
 mod delete;

@@ -1,4 +1,4 @@
-//! Follows taints and pods, and deletes at the time that follows from them.
+//! Follows the taints of nodes and the pods, and deletes each pod when it is due.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::machinery::Change;
 use crate::node_lifecycle::{BY_NODE, NodeContext, Seen, node_of};
 use crate::rules::node::Timer;
 
-/// What is known.
+/// The state of the controller.
 struct Evictions {
     context: Arc<NodeContext>,
     /// The NoExecute taints of the nodes that have some.
     tainted: BTreeMap<String, Vec<Taint>>,
     agenda: Agenda,
-    /// Deletions, each with whether it has come to its end; and events on their way.
+    /// The deletions under way, each with whether nothing is left to do.
     under_way: JoinSet<Option<(Doomed, bool)>>,
 }
 
-/// Evicts, for ever.
+/// Evicts pods, for ever.
 pub(crate) async fn run(context: Arc<NodeContext>) {
     let (mut nodes, mut pods) = (Box::pin(context.nodes.changes()), Box::pin(context.pods.changes()));
     let clock = context.clock;
@@ -51,8 +51,8 @@ pub(crate) async fn run(context: Arc<NodeContext>) {
 }
 
 impl Evictions {
-    /// Nothing but the NoExecute taints matters. Of a node that is gone the taints are forgotten, but what was decided for
-    /// them stays so.
+    /// Handles a change of a node; only its NoExecute taints matter. The taints of a deleted node are forgotten, but
+    /// deletions that are scheduled for them stay.
     fn node_changed(&mut self, change: &Change<Node>) {
         let name = change.object().name_any();
         let Some(node) = &change.after else {
@@ -73,7 +73,7 @@ impl Evictions {
         }
     }
 
-    /// Nothing but its node and its tolerations matters of a pod, and that it is there.
+    /// Handles a change of a pod; only its existence, its node and its tolerations matter.
     fn pod_changed(&mut self, change: &Change<Seen<Pod>>) {
         let Some(pod) = &change.after else {
             self.agenda.cancel(&key(change.object()));
@@ -93,7 +93,8 @@ impl Evictions {
             return;
         }
         let (rules, clock) = (&self.context.rules, self.context.clock);
-        // What follows from stamps depends on how the clock is set now; what is due then comes whatever becomes of that.
+        // The due time follows from stamps, so it depends on the present setting of the clock. The wait uses the steady
+        // clock, whatever happens to that setting later.
         let (now, shown) = (clock.steady(), clock.now());
         let due = rules.pod_due(taints, tolerations(pod), came(pod).unwrap_or(shown), shown);
         let uid = if rules.deletes_by_uid() { pod.uid().unwrap_or_default() } else { String::new() };
@@ -144,7 +145,7 @@ fn key(pod: &Pod) -> Key {
     (pod.namespace().unwrap_or_default(), pod.name_any())
 }
 
-/// When the pod was bound to its node, or made where that is not told.
+/// When the pod was bound to its node; when it was created, where no binding is reported.
 fn came(pod: &Pod) -> Option<Timestamp> {
     let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let bound = conditions.into_iter().find(|told| told.type_ == "PodScheduled" && told.status == "True");

@@ -1,4 +1,4 @@
-//! What the webhooks do with a write. For an API server in the same process, first the one and then the other.
+//! The decisions of the webhooks about a write: first defaults, then validation.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,7 +25,7 @@ pub struct Write<'a> {
     pub object: &'a Value,
     /// The object as it is stored.
     pub old: Option<&'a Value>,
-    /// A UUID of this write and no other, for the object to be called whatever its name; empty: it is called nothing.
+    /// A UUID of this write, which becomes the permanent id of the object; empty: the object gets none.
     pub id: &'a str,
 }
 
@@ -38,20 +38,21 @@ impl<'a> Write<'a> {
     }
 }
 
-/// Fills in and checks an object that is being written. `Ok(None)`: nothing to do, as for kinds without a webhook.
+/// Sets the defaults of an object that is being written, and validates it. `Ok(None)`: nothing changes, as for kinds
+/// without a webhook.
 ///
 /// # Errors
-/// Why it is refused.
+/// The reason of the refusal.
 pub fn admit(settings: &Settings, rules: &dyn Rules, write: Write<'_>) -> Result<Option<Value>, String> {
     let changed = mutate(settings, rules, write)?;
     validate(settings, rules, Write { object: changed.as_ref().unwrap_or(write.object), ..write })?;
     Ok(changed)
 }
 
-/// Fills in what an object leaves open. `Ok(None)`: nothing.
+/// Sets the defaults of an object. `Ok(None)`: nothing changes.
 ///
 /// # Errors
-/// Why it is refused.
+/// The reason of the refusal.
 pub(super) fn mutate(
     settings: &Settings,
     rules: &dyn Rules,
@@ -133,10 +134,10 @@ fn fill_in(settings: &Settings, rules: &dyn Rules, namespace: &str, policy: &mut
     }
 }
 
-/// Refuses an object that makes no sense.
+/// Refuses an invalid object.
 ///
 /// # Errors
-/// Why it does not.
+/// The reason of the refusal.
 pub(super) fn validate(settings: &Settings, rules: &dyn Rules, write: Write<'_>) -> Result<(), String> {
     match (write.operation, write.kind) {
         ("CREATE" | "UPDATE", "PropagationPolicy" | "ClusterPropagationPolicy") => {

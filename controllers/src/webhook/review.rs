@@ -11,12 +11,12 @@ use super::admit::{Write, mutate, validate};
 use crate::Settings;
 use crate::rules::Rules;
 
-/// What is asked at a path.
+/// The purpose of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hook {
-    /// What to change.
+    /// The webhook changes the object.
     Mutating,
-    /// Whether it is right.
+    /// The webhook accepts or refuses the object.
     Validating,
 }
 

@@ -1,4 +1,4 @@
-//! The webhooks over HTTPS: bytes become reviews, and answers become bytes. What they say is in `review`.
+//! Serves the webhooks over HTTPS. The content of the answers is in `review`.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -22,11 +22,11 @@ use super::review::review;
 use crate::Settings;
 use crate::rules::Rules;
 
-/// The longest review that is read, in bytes: an object as it was and as it is, each as long as an API server takes.
+/// The longest review that is read, in bytes: an old and a new object, each as long as an API server accepts.
 const LONGEST: usize = 7 * 1024 * 1024;
 /// How long a client may take for its TLS handshake, and for the head of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long no connection is accepted after one could not be: the machine has no more file descriptors.
+/// The pause after a connection could not be accepted: the machine has no more file descriptors.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
 
 /// The webhooks, ready to be served.
@@ -43,17 +43,17 @@ impl fmt::Debug for Webhooks {
 }
 
 impl Webhooks {
-    /// Webhooks with these settings that judge by these rules.
+    /// Webhooks with these settings and rules.
     #[must_use]
     pub fn new(settings: Settings, rules: Arc<dyn Rules>) -> Self {
         Self { settings: Arc::new(settings), rules }
     }
 
-    /// Serves on `socket` as `identity`, until what is returned is dropped, which cuts all connections. Needs a tokio
-    /// runtime with I/O around it.
+    /// Serves on `socket` as `identity` until the returned tasks are dropped, which cuts all connections. Needs a tokio
+    /// runtime with I/O.
     ///
     /// # Errors
-    /// When the identity is none for TLS.
+    /// When the identity is not usable for TLS.
     pub fn serve(self, socket: TcpListener, identity: &Identity) -> Result<JoinSet<()>, IdentityError> {
         let acceptor = TlsAcceptor::from(Arc::new(identity.server()?));
         let mut tasks = JoinSet::new();
@@ -64,7 +64,7 @@ impl Webhooks {
     async fn accept(self, socket: TcpListener, acceptor: TlsAcceptor) {
         let mut connections = JoinSet::new();
         loop {
-            // Those that have ended leave their result behind.
+            // Removes the results of connections that have ended.
             while connections.try_join_next().is_some() {}
             match socket.accept().await {
                 Ok((stream, _)) => drop(connections.spawn(self.clone().connection(stream, acceptor.clone()))),
@@ -76,7 +76,7 @@ impl Webhooks {
         }
     }
 
-    /// Serves a connection until it ends. What breaks it is the client's: there is nobody to tell.
+    /// Serves a connection until it ends. Its errors concern only the client.
     async fn connection(self, stream: TcpStream, acceptor: TlsAcceptor) {
         let Ok(Ok(stream)) = timeout(PATIENCE, acceptor.accept(stream)).await else { return };
         let service = service_fn(|request| {

@@ -1,4 +1,4 @@
-//! Writes a member's word to its Work, and has strayed objects put right.
+//! Writes the status of a copy to its Work, and reports drifted copies for repair.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::rules::{Happening, Named};
 /// The name of the controller, as its events carry it.
 const COMPONENT: &str = "work-status-controller";
 
-/// Reconciles every Work: when it changes, when its object in the member does, and when the member becomes ready.
-/// The execution controller is told of the Works whose object is not as they say.
+/// Reconciles every Work: when it changes, when its copy in the member changes, and when the member becomes ready.
+/// Works whose copy does not match are passed to the execution controller.
 pub(crate) async fn run(context: Arc<Context>) {
     let (sender, by_object) = unbounded();
     let watches = Arc::new(Watches::new(sender));
@@ -59,8 +59,8 @@ pub(crate) async fn run(context: Arc<Context>) {
     .await;
 }
 
-/// Of each Work, its generation and the version of its object that was last found to be as it says, and what was told of it:
-/// most of what wakes a Work, its own status above all, is no news about its object.
+/// For each Work: its generation, the version of its copy that was last found to match, and the status that was
+/// reported. Most triggers of a Work, above all its own status, do not concern its copy.
 type Told = Notes<(Option<i64>, String, ManifestStatus)>;
 
 async fn reconcile(
@@ -90,7 +90,7 @@ async fn reconcile(
     let object = object.filter(|object| context.copies.is_news(&work, &**object, was_applied));
     let version = object.as_ref().and_then(|object| object.resource_version());
     let is_told = told.get(&*work).is_some_and(|(generation, seen, status)| {
-        // The Work may say otherwise still, or again: what was told before may be written late.
+        // The Work may show another status still, or again: an earlier report may be written late.
         generation == work.metadata.generation && Some(seen) == version && *told_on(&work) == [status]
     });
     if is_told {
@@ -99,12 +99,13 @@ async fn reconcile(
     told.forget(&*work);
     let Found { as_it_says, says } = look(&context, &work, manifest, object.as_deref())?;
     if was_applied && !as_it_says && store.is_ready() && cluster.is_ready() {
-        // Deleted, or edited, in the member; or not there yet, which the execution controller will find out.
+        // The copy was deleted or edited in the member. Or it does not exist yet, which the execution controller will
+        // find out.
         context.astray.tell(&work);
     }
     if let Some(status) = says {
         if told_on(&work) != std::slice::from_ref(&status) {
-            // Nobody else writes it.
+            // No other controller writes this field.
             let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
             put_status(&api, &work.name_any(), &json!({ "manifestStatuses": [status] })).await?;
             publish(&context, &work, &status);
@@ -116,7 +117,7 @@ async fn reconcile(
     Ok(Action::await_change())
 }
 
-/// Publishes what was written to a Work about its object.
+/// Publishes the status that was written to a Work.
 fn publish(context: &Context, work: &Work, status: &ManifestStatus) {
     let ManifestIdentifier { group, version, kind, namespace, name, .. } = &status.identifier;
     let named = Named { kind, namespace, name };
@@ -128,11 +129,11 @@ fn publish(context: &Context, work: &Work, status: &ManifestStatus) {
     }
 }
 
-/// What was found of the object of a Work.
+/// The result of the inspection of a copy.
 struct Found {
-    /// Whether it is there, and is as the Work says.
+    /// Whether the copy exists and matches the manifest.
     as_it_says: bool,
-    /// What is to be said of it on the Work, where it is the Work's.
+    /// The status to report on the Work, if the copy belongs to the Work.
     says: Option<ManifestStatus>,
 }
 
@@ -152,12 +153,12 @@ fn look(
     Ok(Found { as_it_says, says: is_its.then(|| status_of(context, manifest, &object)) })
 }
 
-/// What a Work says of its object.
+/// The statuses that a Work shows.
 fn told_on(work: &Work) -> &[ManifestStatus] {
     work.status.as_ref().map(|status| status.manifest_statuses.as_slice()).unwrap_or_default()
 }
 
-/// What a Work is to say of its object.
+/// The status to report for a copy.
 fn status_of(context: &Context, manifest: &Manifest, object: &Value) -> ManifestStatus {
     let Identity { api_version, kind, namespace, name } = manifest.identity().clone();
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));

@@ -1,4 +1,4 @@
-//! A fleet in virtual time with the reference controllers on it, and questions to ask of it.
+//! A simulated fleet with the reference controllers, and queries for tests.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -39,7 +39,7 @@ impl MemberClients for Remotes {
     }
 }
 
-/// The client, with how often it asks whether the member is well.
+/// The client, with a count of the probes of its member.
 fn counted(client: Client, probes: Arc<AtomicUsize>) -> Client {
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         probes.fetch_add(usize::from(request.uri().path() == "/readyz"), Ordering::Relaxed);
@@ -90,7 +90,7 @@ impl World {
             }));
             world.all::<Cluster>().create(&PostParams::default(), &cluster.unwrap()).await.unwrap();
         }
-        // What is scheduled before all are ready goes to those that are.
+        // A workload that is scheduled before all members are ready goes to those that are.
         let ready = || async {
             let clusters = world.all::<Cluster>().list(&Default::default()).await.unwrap().items;
             clusters.iter().all(|cluster| cluster.is_ready() && cluster.spec.taints.is_empty())
@@ -99,19 +99,19 @@ impl World {
         world
     }
 
-    /// Stops the controllers where they are, and starts others, with these flags.
+    /// Stops the controllers at once, and starts new ones with these flags.
     pub(crate) fn restart_with(&mut self, settings: Settings) {
         self.settings = settings;
         self.restart();
     }
 
-    /// Stops the controllers where they are, and starts others, which decide by these rules.
+    /// Stops the controllers at once, and starts new ones with these rules.
     pub(crate) fn restart_by(&mut self, rules: Arc<dyn Rules>) {
         self.rules = rules;
         self.restart();
     }
 
-    /// Stops the controllers where they are, and starts new ones.
+    /// Stops the controllers at once, and starts new ones.
     pub(crate) fn restart(&mut self) {
         let remotes = self.fleet.members().map(|member| {
             let name = member.name().to_owned();
@@ -130,7 +130,7 @@ impl World {
         self.controllers = Some(controllers.start());
     }
 
-    /// How often the member has been asked whether it is well.
+    /// The number of probes of the member so far.
     pub(crate) fn probes(&self, member: &str) -> usize {
         self.probes[member].load(Ordering::Relaxed)
     }
@@ -174,7 +174,7 @@ impl World {
         deployments.create(&PostParams::default(), &deployment).await.unwrap();
     }
 
-    /// Makes so many `ConfigMap`s and a policy that places them on m1 and m2.
+    /// Makes `count` `ConfigMap`s, and a policy that places them on m1 and m2.
     pub(crate) async fn configure(&self, count: usize) {
         let policy = json!({
             "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
@@ -196,7 +196,7 @@ impl World {
         }
     }
 
-    /// How many bindings have the member as a target.
+    /// The number of bindings that have the member as a target.
     pub(crate) async fn bound_to(&self, member: &str) -> usize {
         let bindings = self.all::<ResourceBinding>().list(&Default::default()).await.unwrap().items;
         let there = |binding: &&ResourceBinding| binding.spec.clusters.iter().any(|one| one.name == member);
@@ -214,7 +214,7 @@ impl World {
         api.get_opt("web-deployment").await.unwrap()
     }
 
-    /// Where `web` is placed, with replicas, by name.
+    /// The targets of `web` with their replicas, by name.
     pub(crate) async fn placed(&self) -> Vec<(String, i32)> {
         let binding = self.binding().await;
         let targets = binding.into_iter().flat_map(|binding| binding.spec.clusters);
@@ -223,7 +223,7 @@ impl World {
         placed
     }
 
-    /// What `web` is leaving.
+    /// The clusters that `web` is leaving.
     pub(crate) async fn leaving(&self) -> Vec<String> {
         let binding = self.binding().await;
         binding
@@ -238,7 +238,7 @@ impl World {
         api.list(&Default::default()).await.unwrap().items.pop()
     }
 
-    /// Whether the control plane says that `web` does its work in the member.
+    /// Whether the control plane reports `web` as healthy in the member.
     pub(crate) async fn healthy(&self, member: &str) -> bool {
         let binding = self.binding().await;
         let status = binding.and_then(|binding| binding.status).unwrap_or_default();
@@ -246,7 +246,7 @@ impl World {
         report.is_some_and(|report| report.health == capsize_controllers::api::Health::Healthy)
     }
 
-    /// `web` as it really is in the member, whatever link is broken.
+    /// `web` as it is in the member, whatever link is broken.
     pub(crate) async fn really(&self, member: &str) -> Option<Deployment> {
         let api = Api::<Deployment>::namespaced(self.member(member).client(), "default");
         api.get_opt("web").await.unwrap()
@@ -270,7 +270,7 @@ impl World {
         self.all::<Cluster>().patch(member, &PatchParams::default(), &patch).await.unwrap();
     }
 
-    /// Every object of ours on the control plane, with its version: what was written, and in which order.
+    /// All Karmada objects on the control plane, with their versions, which show the order of the writes.
     pub(crate) async fn everything(&self) -> String {
         let clusters = self.all::<Cluster>().list(&Default::default()).await.unwrap();
         let bindings = self.all::<ResourceBinding>().list(&Default::default()).await.unwrap();
@@ -286,7 +286,7 @@ impl World {
         self.clock.sleep(Duration::from_secs(seconds)).await;
     }
 
-    /// Waits until it is so, and says after how many seconds. Looks five times a second.
+    /// Waits until the condition holds, and returns how many seconds that took. Checks five times a second.
     pub(crate) async fn until<F, Fut>(&self, about: &str, within_seconds: u64, holds: F) -> f64
     where
         F: Fn() -> Fut,

@@ -1,7 +1,7 @@
-//! The decision what becomes of an event: it is created, it counts once more, or it is dropped.
+//! Decides what happens to an event: it is created, counted once more, or dropped.
 //!
-//! client-go `tools/record/events_cache.go`: a spam filter for each source and object, aggregation of events that differ in
-//! their message only, and a count of events that repeat.
+//! client-go `tools/record/events_cache.go`: a spam filter for each source and object, aggregation of events that
+//! differ in their message only, and a count of events that repeat.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ const BURST: f64 = 25.0;
 /// The time until a source may publish one more event about the same object (`defaultSpamQPS`).
 const REFILL: Duration = Duration::from_secs(300);
 
-/// The number of different messages from which on they are combined (`defaultAggregateMaxEvents`).
+/// The number of different messages from which on events are combined (`defaultAggregateMaxEvents`).
 const MANY: usize = 10;
 
 /// The time without another message after which counting begins anew (`defaultAggregateIntervalInSeconds`).
@@ -27,10 +27,10 @@ const INTERVAL: Duration = Duration::from_secs(600);
 /// The number of entries that each memory holds (`maxLruCacheEntries`).
 const ENTRIES: usize = 4096;
 
-/// What client-go puts before the message of an event that stands for several (`Event.Message`).
+/// The prefix that client-go gives to the message of an event that combines several (`Event.Message`).
 const COMBINED: &str = "(combined from similar events): ";
 
-/// An event, where it comes from, and the object that it is about.
+/// An event, its source, and the object that it is about.
 #[derive(Clone, Debug)]
 pub(super) struct Occurrence {
     pub(super) component: Cow<'static, str>,
@@ -38,14 +38,14 @@ pub(super) struct Occurrence {
     pub(super) event: Event,
 }
 
-/// What becomes of an event.
+/// The decision about an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Its source has published too much about the object.
+    /// The source has published too much about the object.
     Dropped,
-    /// It is written for the first time, under the name that client-go gives it.
+    /// The event is written for the first time, under the name that client-go gives it.
     Created { name: String, message: String },
-    /// It was written before, and counts once more.
+    /// The event was written before, and is counted once more.
     Counted { name: String, message: String, count: u32, first: Timestamp },
 }
 
@@ -60,7 +60,7 @@ type Alike = (Cow<'static, str>, Involved, bool, &'static str);
 pub(super) struct Correlator {
     tokens: Recent<Source, (f64, Timestamp)>,
     messages: Recent<Alike, (BTreeSet<String>, Timestamp)>,
-    /// Each with its message; without one for those that were combined.
+    /// The written events, each with its message; combined events have no message.
     written: Recent<(Alike, Option<String>), Written>,
     last_name: i128,
 }
@@ -97,13 +97,14 @@ impl Correlator {
         }
     }
 
-    /// The name of an event: that of the object and the time in nanoseconds. Where time stands still, each is one later.
+    /// The name of an event: the name of the object, and the time in nanoseconds. Where the time stands still, each
+    /// name is one later.
     fn name(&mut self, object: &str, now: Timestamp) -> String {
         self.last_name = now.as_nanosecond().max(self.last_name + 1);
         format!("{object}.{:x}", self.last_name)
     }
 
-    /// Whether there were so many other messages lately that they are combined.
+    /// Whether there were so many different messages recently that they are combined.
     fn is_combined(&mut self, alike: &Alike, message: &str, now: Timestamp) -> bool {
         let known = self.messages.take(alike);
         let (mut messages, _) =
@@ -111,7 +112,7 @@ impl Correlator {
         messages.insert(message.to_owned());
         let many = messages.len() >= MANY;
         if many {
-            // As many are remembered as do not suffice: the next one is combined, too.
+            // One message less than the limit is kept, so that the next one is combined, too.
             messages.pop_first();
         }
         self.messages.put(alike.clone(), (messages, now));
@@ -132,7 +133,7 @@ fn since(then: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(then)).unwrap_or_default()
 }
 
-/// A memory of the entries that were used last.
+/// A memory of the entries that were used most recently.
 #[derive(Debug)]
 struct Recent<K, V> {
     entries: BTreeMap<K, (u64, V)>,
@@ -220,7 +221,7 @@ mod tests {
         }
         assert_eq!(combined(10), (true, 1));
         assert_eq!(combined(11), (true, 2));
-        // Counting begins anew when there was nothing for more than ten minutes.
+        // Counting begins anew after more than ten minutes without a message.
         assert_eq!(combined(612), (false, 1));
     }
 
